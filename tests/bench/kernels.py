@@ -20,7 +20,6 @@ from llvm.contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_co
 
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec, Task, build
 from onert_llvm.codegen.llvm_codegen import compile_text
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, vec
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
@@ -46,7 +45,6 @@ from onert_llvm.target.isa import Dot, Isa, target
 
 Array = np.ndarray[Any, Any]
 CHAINS = 12
-PEAK_LAYOUT = TaskLayout(("out",))
 
 
 @frozen
@@ -136,7 +134,7 @@ class Peak:
 
     integer: bool
     name: str = "peak"
-    layout: TaskLayout = PEAK_LAYOUT
+    slots: tuple[str, ...] = ("out",)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         out, lanes = task.view("out", I32 if self.integer else F32, 1), k.isa.f32

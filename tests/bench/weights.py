@@ -23,12 +23,10 @@ from onert.ir import DType, Package, Quantization, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I32, Kernel, Val
 from onert_llvm.target.isa import target
 
 ROWS = 128
-READ_LAYOUT = TaskLayout(("x", "out"))
 RUN = 32
 """Weights that share a scale in blocks."""
 
@@ -38,7 +36,7 @@ class Read:
     """Read memory, some registers at a time; a work tile is one such step."""
 
     name: str = "read"
-    layout: TaskLayout = READ_LAYOUT
+    slots: tuple[str, ...] = ("x", "out")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32

@@ -8,7 +8,8 @@ between calls and equal specs give the same code.
 from __future__ import annotations
 
 import hashlib
-from typing import Protocol
+import re
+from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -52,14 +53,21 @@ class Algorithm(Protocol):
     """What a kernel computes and how: a frozen value that knows its task and writes its code."""
 
     @property
-    def name(self) -> str: ...
-
-    @property
-    def layout(self) -> TaskLayout: ...
+    def slots(self) -> tuple[str, ...]:
+        """The names of its task's slots, in order."""
+        ...
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         """The body of the function for the work tiles from `begin` up to `end`."""
         ...
+
+
+@runtime_checkable
+class Composed(Protocol):
+    """An algorithm named by its parts; others are named by their class."""
+
+    @property
+    def name(self) -> str: ...
 
 
 @frozen
@@ -69,22 +77,29 @@ class KernelSpec(Value):
     algorithm: Algorithm
     isa: Isa
     digest: str = field(init=False, repr=False, eq=False)
+    name: str = field(init=False, repr=False, eq=False)
+    layout: TaskLayout = field(init=False, repr=False, eq=False)
 
     @digest.default
     def _digest(self) -> str:
         return hashlib.sha256(f"{self.algorithm!r} {self.isa!r}".encode()).hexdigest()[:16]
 
-    @property
-    def name(self) -> str:
-        return self.algorithm.name
+    @name.default
+    def _name(self) -> str:
+        kind = type(self.algorithm).__name__
+        return self.algorithm.name if isinstance(self.algorithm, Composed) else _CAPITAL.sub("_", kind).lower()
+
+    @layout.default
+    def _layout(self) -> TaskLayout:
+        return TaskLayout(self.algorithm.slots)
 
     @property
     def symbol(self) -> str:
-        return f"{self.algorithm.name}_{self.digest}"
+        return f"{self.name}_{self.digest}"
 
-    @property
-    def layout(self) -> TaskLayout:
-        return self.algorithm.layout
+
+_CAPITAL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+"""Where another word begins in the name of a class."""
 
 
 def build(spec: KernelSpec, own_target: bool = False) -> Module:

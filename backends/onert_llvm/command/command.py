@@ -78,6 +78,8 @@ than `most` times, the first word becomes 1, and it does not. `codegen/native/ju
 """
 CONDITION = JUMP.layout.names[1:]
 """The slots that decide it, in order."""
+COPY = "copy_rows"
+"""The name of the code that copies memory and does nothing else."""
 PROGRAM = Callee("program", "onert_program", TaskLayout(()))
 """The code of a command that runs a program on one thread: its steps one after the other, but for jumps."""
 

@@ -16,6 +16,7 @@ from onert.ir import Array, Context, ExecutionError
 from onert.ir.process import imports
 from onert_llvm.command.command import (
     CONDITION,
+    COPY,
     JUMP,
     PROGRAM,
     REPORT_BYTES,
@@ -34,8 +35,6 @@ from .thread_pool import POOLS
 
 _WORDS, _STATE = 8, 16
 """64-bit words of a command in memory, or a thread's share of it (see `pool.ll`), and of what is known of runs."""
-COPY = "copy_rows"
-"""The algorithm that copies memory and does nothing else."""
 _FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS, _THREADS = range(_WORDS)
 
 

@@ -14,9 +14,9 @@ from onert.ir import Array, Context
 from onert.ir.process import imports
 from onert.ir.symbolic.instructions import Instructions, NoInstructionError
 from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
-from onert_llvm.command.command import JUMP, Access, Area, Command, Lowered, Pointer, all_steps
+from onert_llvm.command.command import COPY, JUMP, Access, Area, Command, Lowered, Pointer, all_steps
 
-from .native_kernel import COPY, BoundCommands, NativeKernel, Places, checked, is_idle, walked
+from .native_kernel import BoundCommands, NativeKernel, Places, checked, is_idle, walked
 
 TILES, PIECES = -1, -2
 """What stands for these two numbers of a command in the place of a slot's."""

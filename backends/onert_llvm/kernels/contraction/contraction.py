@@ -15,7 +15,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, Kernel, Type, Val, View
 
 from .register_tile import SLOTS, Block, Row, Tile, each_block
@@ -150,9 +149,9 @@ class Contraction(Value):
         return f"{self.operand.name}_{self.terms.name}"
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         parts = (self.tile, self.operand, self.terms, self.ending)
-        return TaskLayout(("b", "c", *SLOTS, "ldc", *(slot for part in parts for slot in part.slots)))
+        return ("b", "c", *SLOTS, "ldc", *(slot for part in parts for slot in part.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(block: Block) -> None:

@@ -10,7 +10,6 @@ from attrs import frozen
 from onert.ir.ops.arithmetic.dynamic_range import TOGETHER
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Val
 from onert_llvm.kernels.arithmetic.requantize_int8 import BELOW_HALF, nearest
 from onert_llvm.target.isa import Isa
@@ -37,8 +36,7 @@ class Extent(Value):
     Where an element is NaN, `high` is.
     """
 
-    name = "extent"
-    layout = TaskLayout((*_CHUNKED, "out"))
+    slots = (*_CHUNKED, "out")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -79,8 +77,7 @@ class QuantizeDynamic(Value):
 
     asymmetric: bool
 
-    name = "quantize_dynamic"
-    layout = TaskLayout((*_CHUNKED, "extents", "out", "scales", "offsets", "padding", "channels"))
+    slots = (*_CHUNKED, "extents", "out", "scales", "offsets", "padding", "channels")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32

@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I64, Kernel, Val
 
 
@@ -14,8 +13,7 @@ from onert_llvm.irbuilder import I64, Kernel, Val
 class Report(Value):
     """1 and 0 go to `report`. One work tile."""
 
-    name = "report"
-    layout = TaskLayout(("report",))
+    slots = ("report",)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         report = task.view("report", I64, 1)

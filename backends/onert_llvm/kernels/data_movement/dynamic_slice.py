@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val, View
 
 from .strided_copy import copy_run
@@ -29,10 +28,10 @@ class DynamicSlice(Value):
         return "put_part" if self.put else "take_part"
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         axes = (f"{what}{i}" for i in range(len(self.wide)) for what in ("start", "most", "step"))
         sizes = (f"size{i}" for i in range(len(self.wide) - 1))
-        return TaskLayout(("whole", "part", "width", *axes, *sizes))
+        return ("whole", "part", "width", *axes, *sizes)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         rank = len(self.wide)

@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val
 
 from .strided_copy import ELEMENTS, copy_run
@@ -27,13 +26,11 @@ class Gather(Value):
     wide: bool
     skip: bool = False
 
-    name = "gather"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         axes = (f"{what}{i}" for i in range(self.depth) for what in ("limit", "step"))
         names = ("x", "index", "out", "report", "width", "count", "piece", "pieces", "group")
-        return TaskLayout((*names, "x_outer", "out_outer", "out_step", *axes))
+        return (*names, "x_outer", "out_outer", "out_step", *axes)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         element = I64 if self.wide else I32
@@ -74,8 +71,7 @@ class PutSlice(Value):
 
     wide: bool
 
-    name = "put_slice"
-    layout = TaskLayout(("row", "index", "out", "report", "limit", "step", "width"))
+    slots = ("row", "index", "out", "report", "limit", "step", "width")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, lanes = task.i64("width"), k.isa.vector_bytes

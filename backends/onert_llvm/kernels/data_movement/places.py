@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I64, Kernel, Val, Var
 
 _AT_ONCE = 8
@@ -23,12 +22,8 @@ class Places(Value):
     depth: int
 
     @property
-    def name(self) -> str:
-        return "places"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("condition", "places", "count", "size", *(f"d{i}" for i in range(self.depth))))
+    def slots(self) -> tuple[str, ...]:
+        return ("condition", "places", "count", "size", *(f"d{i}" for i in range(self.depth)))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         given, size = task.view("condition", I8, 1), task.i64("size")

@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, Kernel, Val
 
 
@@ -14,8 +13,7 @@ from onert_llvm.irbuilder import I8, Kernel, Val
 class RepeatBytes(Value):
     """`out[i * times + j] = x[i]` for j below `times`; work tiles are runs of `width` bytes of x."""
 
-    name = "repeat_bytes"
-    layout = TaskLayout(("x", "out", "width", "times"))
+    slots = ("x", "out", "width", "times")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, times = task.i64("width"), task.i64("times")

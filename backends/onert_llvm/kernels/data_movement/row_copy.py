@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, Kernel, Val
 
 
@@ -14,8 +13,7 @@ from onert_llvm.irbuilder import I8, Kernel, Val
 class CopyRows(Value):
     """`rows` of `width` bytes, `source_step` and `target_step` bytes apart; work tiles are rows."""
 
-    name = "copy_rows"
-    layout = TaskLayout(("source", "target", "width", "source_step", "target_step"))
+    slots = ("source", "target", "width", "source_step", "target_step")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.vector_bytes, task.i64("width")

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
@@ -49,12 +48,10 @@ class Scatter(Value):
     wide: bool
     skip: bool = False
 
-    name = "scatter"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         axes = (f"{what}{i}" for i in range(self.depth) for what in ("limit", "step"))
-        return TaskLayout(("rows", "index", "out", "report", "count", "row_step", "width", "piece", *axes))
+        return ("rows", "index", "out", "report", "count", "row_step", "width", "piece", *axes)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         memory = self.kind.memory

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View
 
 ELEMENTS = {1: (I8, 1), 2: (I16, 1), 4: (I32, 1), 8: (I64, 1), 16: (I64, 2)}
@@ -51,10 +50,10 @@ class Move(Value):
         return f"move_{self.core.value}"
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         inner = (f"{axis}{what}" for axis in ("rows", "width") for what in ("", "_source", "_target"))
         outer = (f"{what}{i}" for i in range(self.rank) for what in ("size", "source", "target"))
-        return TaskLayout(("source", "target", *inner, *outer))
+        return ("source", "target", *inner, *outer)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as tile:

@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I32, I64, Kernel, Val
 
 
@@ -21,11 +20,9 @@ class Within(Value):
     wide: bool
     counted: bool
 
-    name = "within"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "limit", "out", "report", "more", *(("count", "width") if self.counted else ())))
+    def slots(self) -> tuple[str, ...]:
+        return ("x", "limit", "out", "report", "more", *(("count", "width") if self.counted else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         element = I64 if self.wide else I32

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I32, Kernel, Val, View, vec
 
 
@@ -30,7 +29,7 @@ class ComplexParts(Value):
     def name(self) -> str:
         return f"complex_{self.part.value}"
 
-    layout = TaskLayout(("x", "out", "width"))
+    slots = ("x", "out", "width")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, lanes = task.i64("width"), k.isa.f32

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Expr, Kind, checked, evaluate, kinds
 
@@ -37,19 +36,17 @@ class Elementwise(Value):
     rank: int = 1
     cut: bool = False
 
-    name = "elementwise"
-
     @property
     def operands(self) -> dict[str, Kind]:
         return kinds(self.tree)
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         steps = (f"{n}_step{i}" for n in self.operands for i in range(self.rank))
         pieces = ("piece", "pieces") if self.cut else ()
         sizes = (f"size{i}" for i in range(1, self.rank))
         report = ("report",) if checked(self.tree) else ()
-        return TaskLayout(("out", "width", *report, *pieces, *sizes, *self.operands, *steps))
+        return ("out", "width", *report, *pieces, *sizes, *self.operands, *steps)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width = task.i64("width")

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, load_lanes, scaled, with_zero_point
 
@@ -48,9 +47,9 @@ class SumInt16(Value):
         return f"{self.form.value}_int16"
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         own = ("out", "width", "x_columns", "y_columns", *_BOUNDS)
-        return TaskLayout((*broadcast_rows.slots(OPERANDS), *own, *Requantize(self.scaling).slots))
+        return (*broadcast_rows.slots(OPERANDS), *own, *Requantize(self.scaling).slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = Requantize(self.scaling)
@@ -89,9 +88,9 @@ class ShiftedSumInt16(Value):
         return f"shifted_{self.form.value}_int16"
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         shifts = (f"{name}_{way}" for name in OPERANDS for way in ("right", "left"))
-        return TaskLayout((*broadcast_rows.slots(OPERANDS), "out", "width", *_BOUNDS, *shifts))
+        return (*broadcast_rows.slots(OPERANDS), "out", "width", *_BOUNDS, *shifts)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -116,11 +115,9 @@ class MultiplyInt16(Value):
     scaling: Scaling
     single: tuple[bool, bool] = SINGLE
 
-    name = "multiply_int16"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*broadcast_rows.slots(OPERANDS), "out", "width", *_BOUNDS, *Requantize(self.scaling).slots))
+    def slots(self) -> tuple[str, ...]:
+        return (*broadcast_rows.slots(OPERANDS), "out", "width", *_BOUNDS, *Requantize(self.scaling).slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = Requantize(self.scaling)
@@ -173,11 +170,9 @@ class Rescale(Value):
     signed: bool
     scaling: Scaling
 
-    name = "rescale"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width", "x_zero", *_BOUNDS, *Requantize(self.scaling).slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("x", "out", "width", "x_zero", *_BOUNDS, *Requantize(self.scaling).slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how, width, lanes = Requantize(self.scaling), task.i64("width"), k.isa.f32
@@ -203,8 +198,7 @@ class MapShorts(Value):
     source: int
     target: int
 
-    name = "map_shorts"
-    layout = TaskLayout(("x", "out", "width", "table"))
+    slots = ("x", "out", "width", "table")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         table, width = task.view("table", ELEMENTS[self.target], 1), task.i64("width")

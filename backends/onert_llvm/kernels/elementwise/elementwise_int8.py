@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.irbuilder.math import nearest_even
 from onert_llvm.kernels.arithmetic.byte_table import loaded, looked_up
@@ -45,12 +44,10 @@ class AffineInt8(Value):
     clamped: bool = False
     single: tuple[bool, bool] = SINGLE
 
-    name = "affine_int8"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         bounds = ("low", "high") if self.clamped else ()
-        return TaskLayout((*broadcast_rows.slots(OPERANDS), "out", "width", "x_factor", "y_factor", "offset", *bounds))
+        return (*broadcast_rows.slots(OPERANDS), "out", "width", "x_factor", "y_factor", "offset", *bounds)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         factors = [task.f32(n).splat(k.isa.f32) for n in ("x_factor", "y_factor", "offset")]
@@ -84,12 +81,10 @@ class SumInt8(Value):
     subtract: bool = False
     single: tuple[bool, bool] = SINGLE
 
-    name = "sum_int8"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         own = ("out", "width", "x_zero", "y_zero", "x_columns", "y_columns")
-        return TaskLayout((*broadcast_rows.slots(OPERANDS), *own, *self.requantize.slots))
+        return (*broadcast_rows.slots(OPERANDS), *own, *self.requantize.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = load_lanes(k, task, self.requantize, k.index(0))
@@ -119,11 +114,9 @@ class MultiplyInt8(Value):
     signed: bool = True
     single: tuple[bool, bool] = SINGLE
 
-    name = "multiply_int8"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*broadcast_rows.slots(OPERANDS), "out", "width", "x_zero", "y_zero", *self.requantize.slots))
+    def slots(self) -> tuple[str, ...]:
+        return (*broadcast_rows.slots(OPERANDS), "out", "width", "x_zero", "y_zero", *self.requantize.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = load_lanes(k, task, self.requantize, k.index(0))
@@ -175,8 +168,7 @@ class PairTable(Value):
 
     single: tuple[bool, bool] = SINGLE
 
-    name = "pair_table"
-    layout = TaskLayout((*broadcast_rows.slots(OPERANDS), "out", "width", "table"))
+    slots = (*broadcast_rows.slots(OPERANDS), "out", "width", "table")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, table = task.i64("width"), task.view("table", I8, 256, 1)
@@ -195,8 +187,7 @@ class MapBytes(Value):
     bytes apart; the table's first entry belongs to the byte 0, that of -1 is the last (`byte_table.stored_table`).
     """
 
-    name = "map_bytes"
-    layout = TaskLayout(("out", "out_step", "x", "x_step", "width", "table"))
+    slots = ("out", "out_step", "x", "x_step", "width", "table")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         if k.isa.lookup is Lookup.NONE:
@@ -243,8 +234,7 @@ def _through(k: Kernel, x: View, out: View, count: Val, function: Callable[[Val]
 class ShiftBytes(Value):
     """`out = x + by`, wrapped: bytes whose zero point moves from signed to unsigned. Work tiles as in `MapBytes`."""
 
-    name = "shift_bytes"
-    layout = TaskLayout(("out", "out_step", "x", "x_step", "width", "by"))
+    slots = ("out", "out_step", "x", "x_step", "width", "by")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.vector_bytes, task.i64("width")

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, vec
 from onert_llvm.kernels.arithmetic.requantize_int8 import nearest
 
@@ -23,8 +22,7 @@ class QuantizeF32(Value):
 
     short: bool = False
 
-    name = "quantize_f32"
-    layout = TaskLayout(("x", "out", "width", "scale", "zero_point", "low", "high"))
+    slots = ("x", "out", "width", "scale", "zero_point", "low", "high")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -49,8 +47,7 @@ class DequantizeIntegers(Value):
     signed: bool = True
     short: bool = False
 
-    name = "dequantize_integers"
-    layout = TaskLayout(("x", "out", "width", "scale", "zero_point"))
+    slots = ("x", "out", "width", "scale", "zero_point")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -74,8 +71,7 @@ class WidenHalves(Value):
 
     brain: bool
 
-    name = "widen_halves"
-    layout = TaskLayout(("x", "out", "width"))
+    slots = ("x", "out", "width")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.f32, task.i64("width")

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
@@ -48,14 +47,10 @@ class WalkTrees(Value):
     mean: bool = False
 
     @property
-    def name(self) -> str:
-        return "walk_trees"
-
-    @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         votes = () if self.one else ("starts", "targets", "weights")
         parts = ("nodes", "roots", "steps", "together", *votes)
-        return TaskLayout(("x", "out", "sums", *parts, "rows", "outputs", "trees"))
+        return ("x", "out", "sums", *parts, "rows", "outputs", "trees")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         rows = task.i64("rows")

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, Kernel, Val, View
 from onert_llvm.irbuilder.math import logistic
 from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, evaluate
@@ -60,14 +59,12 @@ class LstmF32(Value):
     rests: tuple[int, int] = (0, 0)
     inputs: Matrix | None = None
 
-    name = "lstm_f32"
-
     @property
     def gates(self) -> tuple[str, ...]:
         return (FORGET, CELL, OUTPUT) if self.coupled else (INPUT, FORGET, CELL, OUTPUT)
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         ends = ("y", "y_item", "y_step", "h", "h_out", "c", "c_out")
         given: tuple[str, ...] = ("given", "given_item", "given_step")
         if self.inputs is not None:
@@ -83,7 +80,7 @@ class LstmF32(Value):
             "cell_clip": self.cell_clip,
             "output_clip": self.output_clip,
         }
-        return TaskLayout((*given, *ends, *sizes, *extra, *(n for n, there in flags.items() if there)))
+        return (*given, *ends, *sizes, *extra, *(n for n, there in flags.items() if there))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as item:

@@ -11,7 +11,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.fixed_point_functions import divided, logistic, saturated, tanh
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, as_byte, bias, fixed, load_lanes
@@ -68,14 +67,12 @@ class LstmInt8(Value):
     inputs: Matrix | None = None
     input_rest: int = 0
 
-    name = "lstm_int8"
-
     @property
     def gates(self) -> tuple[str, ...]:
         return (FORGET, CELL, OUTPUT) if self.coupled else (INPUT, FORGET, CELL, OUTPUT)
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         ends = ("y", "y_item", "y_step", "h", "h_out", "c", "c_out")
         sizes = ("steps", "cells", "padded", "outputs", "scratch", "room", "hidden_zero", "columns")
         given: tuple[str, ...] = ("given", "given_item", "given_step")
@@ -87,9 +84,7 @@ class LstmInt8(Value):
         if self.projection is not None:
             extra += [*self.projection.slots, "projection_columns", "output_zero"]
         flags = {"cell_clip": self.cell_clip, "output_clip": self.output_clip}
-        return TaskLayout(
-            (*given, *ends, *sizes, *self.recurrent.slots, *extra, *(n for n, there in flags.items() if there))
-        )
+        return (*given, *ends, *sizes, *self.recurrent.slots, *extra, *(n for n, there in flags.items() if there))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as item:

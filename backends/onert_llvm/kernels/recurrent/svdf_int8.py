@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, fixed
@@ -27,13 +26,11 @@ class FilterOverTime(Value):
     wide: bool
     biased: bool
 
-    name = "filter_over_time"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         ends = ("newest", "padded", "state", "state_out", "time", "y", "sums")
         sizes = ("memory", "units", "rank", "state_zero", "zero", "by_mantissa", "by_left", "by_right")
-        return TaskLayout((*ends, *sizes, *(("bias",) if self.biased else ())))
+        return (*ends, *sizes, *(("bias",) if self.biased else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as item:

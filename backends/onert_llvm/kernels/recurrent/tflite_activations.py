@@ -12,7 +12,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I32, Kernel, Val, vec
 from onert_llvm.irbuilder.math import floor
 from onert_llvm.kernels.reduction.softmax_norm import each_register
@@ -56,8 +55,7 @@ def _polynomial(x: Val, coefficients: Sequence[float]) -> Val:
 class SumTanh(Value):
     """`out = tanh(x + y)` for `count` floats. One work tile."""
 
-    name = "sum_tanh"
-    layout = TaskLayout(("x", "y", "out", "count"))
+    slots = ("x", "y", "out", "count")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         x, y, out = (task.view(name, F32, 1) for name in ("x", "y", "out"))

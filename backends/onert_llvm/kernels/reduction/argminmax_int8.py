@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val
 
 
@@ -22,8 +21,7 @@ class ExtremeInt8(Value):
     signed: bool = True
     wide: bool = True
 
-    name = "extreme_int8"
-    layout = TaskLayout(("x", "rows", "width", "chunks", "out"))
+    slots = ("x", "rows", "width", "chunks", "out")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")

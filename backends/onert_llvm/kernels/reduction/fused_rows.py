@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Expr, evaluate
 
@@ -47,11 +46,9 @@ class RowChain(Value):
     wide: tuple[str, ...] = ()
     narrow: tuple[str, ...] = ()
 
-    name = "row_chain"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("out", "width", "share", *self.full, *self.wide, *self.narrow))
+    def slots(self) -> tuple[str, ...]:
+        return ("out", "width", "share", *self.full, *self.wide, *self.narrow)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         each_rows(k, begin, end, partial(self._rows, k, task))

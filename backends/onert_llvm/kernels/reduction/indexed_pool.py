@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val
 
 _PICTURE = ("height", "width", "channels", "out_height", "out_width")
@@ -34,8 +33,7 @@ class IndexedMaxPool(Value):
 
     place: Place
 
-    name = "indexed_max_pool"
-    layout = TaskLayout(("x", "out", "places", "item", "low", "high", *_PICTURE, *_WINDOW))
+    slots = ("x", "out", "places", "item", "low", "high", *_PICTURE, *_WINDOW)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         channels, lanes = task.i64("channels"), k.isa.f32
@@ -93,8 +91,7 @@ class MaxUnpool(Value):
     tiles are images.
     """
 
-    name = "max_unpool"
-    layout = TaskLayout(("x", "places", "out", *_PICTURE, *_WINDOW))
+    slots = ("x", "places", "out", *_PICTURE, *_WINDOW)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         height, width, channels, out_height, out_width = (task.i64(n) for n in _PICTURE)

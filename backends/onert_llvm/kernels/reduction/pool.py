@@ -11,7 +11,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I1, I8, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Expr, evaluate
 from onert_llvm.kernels.contraction.direct.depthwise_strip import Pixels, Strip, each_strip
@@ -44,11 +43,9 @@ class PoolF32(Value):
     mean: bool
     tree: Expr = ACC
 
-    name = "pool_f32"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*_SLOTS, *(("scale",) if self.mean else ())))
+    def slots(self) -> tuple[str, ...]:
+        return (*_SLOTS, *(("scale",) if self.mean else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         s = self.strip
@@ -107,8 +104,7 @@ class WindowPoolF32(Value):
     tree: Expr = ACC
     counted: bool = False
 
-    name = "window_pool_f32"
-    layout = TaskLayout(("c", "channels", *WINDOW))
+    slots = ("c", "channels", *WINDOW)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         channels = task.i64("channels")
@@ -177,11 +173,9 @@ class PoolInt8(Value):
     mean: bool
     signed: bool = True
 
-    name = "pool_int8"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*_SLOTS, "low", "high", *(("count",) if self.mean else ())))
+    def slots(self) -> tuple[str, ...]:
+        return (*_SLOTS, "low", "high", *(("count",) if self.mean else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:

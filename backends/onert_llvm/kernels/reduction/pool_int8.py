@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I32, Kernel, Val
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte
 from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
@@ -37,11 +36,9 @@ class WindowPoolInt8(Value):
     mean: bool
     signed: bool = True
 
-    name = "window_pool_int8"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("c", "channels", "ldc", *WINDOW, "low", "high", *(("count",) if self.mean else ())))
+    def slots(self) -> tuple[str, ...]:
+        return ("c", "channels", "ldc", *WINDOW, "low", "high", *(("count",) if self.mean else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with each_register_of_channels(k, task, begin, end) as (pixel, c, mask, position):

@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F64, I16, I32, I64, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import nearest
 from onert_llvm.kernels.arithmetic.requantize_int16 import Rounding, ShortScaling
@@ -35,12 +34,10 @@ class WindowPoolInt16(Value):
 
     gather: Gather
 
-    name = "window_pool_int16"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         counts = ("count",) if self.gather is Gather.AVERAGE else ()
-        return TaskLayout(("c", "channels", *WINDOW, "low", "high", *counts))
+        return ("c", "channels", *WINDOW, "low", "high", *counts)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with each_register_of_channels(k, task, begin, end) as (pixel, c, mask, position):
@@ -71,12 +68,10 @@ class ReduceInt16(Value):
     rounding: Rounding = Rounding.FIXED
     single: bool = False
 
-    name = "reduce_int16"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         own = ShortScaling(self.rounding).slots if self.gather is Gather.SCALED else ()
-        return TaskLayout(("x", "rows", "width", "chunks", "out", *own))
+        return ("x", "rows", "width", "chunks", "out", *own)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")
@@ -123,8 +118,7 @@ class SoftmaxInt16(Value):
     `exps` holds the exponential of every distance from the greatest, `inverses` 513 samples of the reciprocal.
     """
 
-    name = "softmax_int16"
-    layout = TaskLayout(("x", "out", "width", "exps", "inverses"))
+    slots = ("x", "out", "width", "exps", "inverses")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width = task.i64("width")

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I1, I32, I64, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
@@ -124,8 +123,7 @@ class ReduceRows(Value):
     fold: Fold
     kind: Kind = Kind.F32
 
-    name = "reduce_rows"
-    layout = TaskLayout(("in", "step", "width", "out", "scale"))
+    slots = ("in", "step", "width", "out", "scale")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as row:
@@ -146,8 +144,7 @@ class ReduceColumns(Value):
     vectors: int = 4
     kind: Kind = Kind.F32
 
-    name = "reduce_columns"
-    layout = TaskLayout(("in", "rows", "width", "chunks", "out", "scale"))
+    slots = ("in", "rows", "width", "chunks", "out", "scale")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")
@@ -214,8 +211,7 @@ class ArgColumns(Value):
     kind: Kind
     wide: bool
 
-    name = "arg_columns"
-    layout = TaskLayout(("in", "rows", "width", "chunks", "out"))
+    slots = ("in", "rows", "width", "chunks", "out")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")

@@ -10,7 +10,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bounded, load_lanes, stored
 from onert_llvm.kernels.contraction.byte_terms import add_row_sums, sum_of_lanes
@@ -86,11 +85,9 @@ class ReduceColumnsInt8(Value):
 
     CHUNK: ClassVar[int] = 4
 
-    name = "reduce_columns_int8"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "rows", "width", "chunks", "out", *self.ending.slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("x", "rows", "width", "chunks", "out", *self.ending.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")
@@ -127,11 +124,9 @@ class ReduceRowsInt8(Value):
 
     ending: Ending
 
-    name = "reduce_rows_int8"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "width", "out", *self.ending.slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("x", "width", "out", *self.ending.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, ending = k.isa.f32, task.i64("width"), self.ending

@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import Kernel, Val, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
@@ -23,8 +22,7 @@ class RunningSum(Value):
     exclusive: bool
     reverse: bool
 
-    name = "running_sum"
-    layout = TaskLayout(("x", "out", "rows", "width", "piece", "pieces"))
+    slots = ("x", "out", "rows", "width", "piece", "pieces")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.f32, task.i64("width")

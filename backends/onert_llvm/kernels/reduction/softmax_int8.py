@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
 
 _LARGEST = (1 << 31) - 1
@@ -27,8 +26,7 @@ class SoftmaxInt8(Value):
     signed: bool = True
     bits: int = 8
 
-    name = "softmax_int8"
-    layout = TaskLayout(("x", "out", "width", "powers", "shares"))
+    slots = ("x", "out", "width", "powers", "shares")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width = task.i64("width")

@@ -10,7 +10,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp, log
 from onert_llvm.kernels.arithmetic.expression import Kind
@@ -76,8 +75,7 @@ class Softmax(Value):
     logarithm: bool = False
     together: bool = True
 
-    name = "softmax"
-    layout = TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
+    slots = ("in", "step", "width", "out", "out_step", "beta")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         if self.together:
@@ -147,12 +145,10 @@ class Normalize(Value):
     gamma: bool = False
     beta: bool = False
 
-    name = "normalize"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         extra = (name for name in ("gamma", "beta") if getattr(self, name))
-        return TaskLayout(("in", "out", "width", "share", "epsilon", *extra))
+        return ("in", "out", "width", "share", "epsilon", *extra)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as r:

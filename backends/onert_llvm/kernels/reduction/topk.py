@@ -6,7 +6,6 @@ from attrs import define, frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
@@ -24,8 +23,7 @@ class TopK(Value):
     kind: Kind
     wide: bool
 
-    name = "top_k"
-    layout = TaskLayout(("x", "values", "places", "width", "k", "levels"))
+    slots = ("x", "values", "places", "width", "k", "levels")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         memory, width, count = self.kind.memory, task.i64("width"), task.i64("k")

@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, Var, View
 
 from .detection import greatest
@@ -32,13 +31,9 @@ class ClassBoxes(Value):
     limited: bool
 
     @property
-    def name(self) -> str:
-        return "class_boxes"
-
-    @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         names = ("boxes", "scores", "most", "iou", "work", "left", "room", "pictures", "classes", "own")
-        return TaskLayout((*names, "found", "count", "bound", *(("least",) if self.limited else ())))
+        return (*names, "found", "count", "bound", *(("least",) if self.limited else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         work = task.view("work", F64, task.i64("room"), 1)

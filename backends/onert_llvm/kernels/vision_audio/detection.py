@@ -12,7 +12,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, Var, View
 from onert_llvm.irbuilder.math import exp
 
@@ -51,11 +50,9 @@ class BestClass(Value):
 
     scores: Elements
 
-    name = "best_class"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*self.scores.slots("scores"), "width", "first", "count", "best", "label"))
+    def slots(self) -> tuple[str, ...]:
+        return (*self.scores.slots("scores"), "width", "first", "count", "best", "label")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         count = task.i64("count")
@@ -112,13 +109,11 @@ class Detect(Value):
 
     encodings: Elements
 
-    name = "detect"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         outs = ("out_boxes", "out_labels", "out_scores", "out_count", "slots", "most")
         numbers = ("anchor_count", "room", "width", "threshold", "iou", "y_scale", "x_scale", "h_scale", "w_scale")
-        return TaskLayout((*self.encodings.slots("encodings"), "anchors", "best", "label", "work", *numbers, *outs))
+        return (*self.encodings.slots("encodings"), "anchors", "best", "label", "work", *numbers, *outs)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         room = task.i64("room")

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.reduction.softmax_norm import each_register
 
@@ -22,12 +21,10 @@ class ResizeBilinear(Value):
     lies between and how far from the first; so do `x_low`, `x_high`, `x_part` across.
     """
 
-    name = "resize_bilinear"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         tables = (f"{axis}_{what}" for axis in "yx" for what in ("low", "high", "part"))
-        return TaskLayout(("in", "out", "in_h", "in_w", "out_h", "out_w", "channels", *tables))
+        return ("in", "out", "in_h", "in_w", "out_h", "out_w", "channels", *tables)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, channels = k.isa.f32, task.i64("channels")
@@ -68,8 +65,7 @@ class Blend(Value):
 
     filled: bool = False
 
-    name = "blend"
-    layout = TaskLayout(("in", "out", "low", "high", "part", "inputs", "outputs", "width", "piece", "pieces"))
+    slots = ("in", "out", "low", "high", "part", "inputs", "outputs", "width", "piece", "pieces")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, count = task.i64("width"), task.i64("outputs")

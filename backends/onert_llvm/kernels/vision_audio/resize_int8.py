@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, nearest
 
@@ -22,8 +21,7 @@ class BilinearInt8(Value):
 
     signed: bool = True
 
-    name = "bilinear_int8"
-    layout = TaskLayout(("x", "out", "lines", "columns", "image", "out_h", "out_w", "channels"))
+    slots = ("x", "out", "lines", "columns", "image", "out_h", "out_w", "channels")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, channels, across = k.isa.f32, task.i64("channels"), task.i64("out_w")

@@ -14,7 +14,6 @@ from attrs import frozen
 from onert.ir import Array
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, Kernel, Val, View
 from onert_llvm.kernels.data_movement.strided_copy import copy_run, fill_run
 
@@ -70,11 +69,9 @@ class RealFourier(Value):
     size: int
     short: bool
 
-    name = "real_fourier"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "step", "out", "factors", *(("width",) if self.short else ())))
+    def slots(self) -> tuple[str, ...]:
+        return ("x", "step", "out", "factors", *(("width",) if self.short else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         half, lanes = self.size // 2, k.isa.f32

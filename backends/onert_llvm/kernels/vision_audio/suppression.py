@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, F64, I32, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp
 
@@ -27,14 +26,10 @@ class Suppress(Value):
 
     soft: bool
 
-    name = "suppress"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         results = ("indices", "count", *(("chosen", "sigma") if self.soft else ()))
-        return TaskLayout(
-            ("boxes", "scores", "iou", "threshold", "work", "left", "room", "boxes_count", "most", *results)
-        )
+        return ("boxes", "scores", "iou", "threshold", "work", "left", "room", "boxes_count", "most", *results)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         fields = task.view("work", F32, task.i64("room"), 1)

@@ -14,7 +14,18 @@ from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.symbolic.trace import minimum
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import KernelSpec
-from onert_llvm.command.command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, jump, most_pieces
+from onert_llvm.command.command import (
+    COPY,
+    REPORT_BYTES,
+    Access,
+    Area,
+    Command,
+    Lowered,
+    Pointer,
+    Slot,
+    jump,
+    most_pieces,
+)
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.rule import Rule
@@ -224,4 +235,4 @@ class Held:
 
 def _idle(command: Command) -> bool:
     slots = command.slots
-    return command.spec.name == CopyRows().name and slots["source"] == slots["target"]
+    return command.spec.name == COPY and slots["source"] == slots["target"]

@@ -106,7 +106,7 @@ def lower_binary(lowering: Lowering, operations: Sequence[int]) -> None:
             own |= {f"{name}_right": max(by, 0), f"{name}_left": max(-by, 0)}
     else:
         algorithm, own = (_product if op.kind is BinaryKind.MUL else _sum)(lowering, op, types, single)
-    used = {name: slot for name, slot in (slots | own).items() if name in algorithm.layout.names}
+    used = {name: slot for name, slot in (slots | own).items() if name in algorithm.slots}
     lowering.emit(at, algorithm, used, found.rows, operation.used, (result,), found.rows * found.width)
 
 

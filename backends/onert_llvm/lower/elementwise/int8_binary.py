@@ -69,7 +69,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "low": low,
         "high": high,
     }
-    used: dict[str, Slot] = {name: slots[name] for name in algorithm.layout.names}
+    used: dict[str, Slot] = {name: slots[name] for name in algorithm.slots}
     lowering.emit(at, algorithm, used, found.rows, operation.used, (result,), found.rows * found.width)
 
 

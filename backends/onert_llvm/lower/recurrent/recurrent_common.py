@@ -70,4 +70,4 @@ def rows_times(lowering: Lowering, at: int, x: int, weights: Array, bias: Array 
 
 def own_slots(algorithm: Algorithm, slots: dict[str, Slot]) -> dict[str, Slot]:
     """Those of the slots that the kernel has."""
-    return {name: slots[name] for name in algorithm.layout.names}
+    return {name: slots[name] for name in algorithm.slots}

@@ -14,7 +14,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
@@ -49,13 +48,11 @@ class AttentionF32(Value):
     value: int
     masked: bool
 
-    name = "attention_f32"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         extra = ("mask", "mask_rows", "mask_row") if self.masked else ()
         own = ("a", "k", "v", "c", "offsets", "per_batch", "mc", "m", "keys", "k_row", "v_row", "scale")
-        return TaskLayout((*own, *extra))
+        return (*own, *extra)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         rooms = _Rooms(k, self)

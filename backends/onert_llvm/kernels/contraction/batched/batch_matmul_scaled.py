@@ -8,7 +8,6 @@ from attrs import evolve, frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.contraction import store
@@ -30,8 +29,7 @@ class PackBytes(Value):
     rest: int
     signed: bool
 
-    name = "pack_bytes"
-    layout = TaskLayout(("y", "b", "start", "k", "n", "columns", "panels", "panel_bytes", "times", "plus"))
+    slots = ("y", "b", "start", "k", "n", "columns", "panels", "panel_bytes", "times", "plus")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -91,12 +89,10 @@ class MatMulScaled(Value):
     corrected: bool
     how: Scaled
 
-    name = "matmul_scaled"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         own = ("a", "b", "c", "offsets", "per_batch", "k", "lda", "ldc", "columns", "weight_zero")
-        return TaskLayout((*own, *SLOTS, *self.how.slots))
+        return (*own, *SLOTS, *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         offsets = task.view("offsets", I64, 2, 1)

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import Kernel, Val, View, vec
 from onert_llvm.irbuilder.types import size
 from onert_llvm.kernels.arithmetic.expression import Kind
@@ -30,10 +29,7 @@ class MatMulWide(Value):
 
     kind: Kind
 
-    name = "batch_matmul_wide"
-    layout = TaskLayout(
-        ("a", "b", "c", "offsets", "row_tiles", "m", "n", "depth", "a_row", "a_step"),
-    )
+    slots = ("a", "b", "c", "offsets", "row_tiles", "m", "n", "depth", "a_row", "a_step")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         memory, n, m = self.kind.memory, task.i64("n"), task.i64("m")

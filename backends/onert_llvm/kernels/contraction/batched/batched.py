@@ -9,7 +9,6 @@ from attrs import evolve, frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I64, Kernel, Type, Val
 from onert_llvm.kernels.contraction.contraction import Ending, Terms, multiply
 from onert_llvm.kernels.contraction.operands import straight
@@ -44,7 +43,7 @@ class BatchedContraction(Value):
         return f"matmul_{self.terms.name}"
 
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         own = (
             "a",
             "b",
@@ -57,7 +56,7 @@ class BatchedContraction(Value):
             "ldb",
             "ldc",
         )
-        return TaskLayout((*own, *SLOTS, *self.tile.slots, *self.terms.slots, *self.ending.slots))
+        return (*own, *SLOTS, *self.tile.slots, *self.terms.slots, *self.ending.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(batch: Val, left: Val, right: Val) -> Callable[[Block], None]:

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, vec
 from onert_llvm.kernels.contraction.contraction import Ending, Finished, Reading, Sums
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
@@ -24,8 +23,7 @@ class CentreBytes(Value):
     Between the rows of the result there are zeros: what pairs up with the last of an odd number.
     """
 
-    name = "centre_bytes"
-    layout = TaskLayout(("x", "out", "width", "out_step", "zero"))
+    slots = ("x", "out", "width", "out_step", "zero")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, lanes, step = task.i64("width"), k.isa.f32, task.i64("out_step")

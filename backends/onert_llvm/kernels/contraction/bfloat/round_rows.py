@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I16, Kernel, Val
 
 from .terms import rounded
@@ -19,8 +18,7 @@ class RoundRows(Value):
     Tiles are groups of `group` of the `rows`. Elements end at `total`, which may be inside the last row.
     """
 
-    name = "round_rows"
-    layout = TaskLayout(("x", "out", "rows", "size", "pitch", "total", "group"))
+    slots = ("x", "out", "rows", "size", "pitch", "total", "group")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, size, pitch = k.isa.f32, task.i64("size"), task.i64("pitch")

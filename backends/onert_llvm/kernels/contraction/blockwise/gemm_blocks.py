@@ -11,7 +11,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.contraction.contraction import store
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot, step_terms
@@ -46,11 +45,9 @@ class GemmBlocks(Value):
     bits: int
     how: BlockScaled
 
-    name = "gemm_blocks"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("a", "b", "c", *SLOTS, "runs", "ldc", "scales", "run_sums", *self.how.slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("a", "b", "c", *SLOTS, "runs", "ldc", "scales", "run_sums", *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         each_block(k, task, begin, end, self.tile, lambda block: self._block(k, task, block))

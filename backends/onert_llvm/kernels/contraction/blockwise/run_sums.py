@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I32, Kernel, Val
 
 
@@ -14,8 +13,7 @@ from onert_llvm.irbuilder import I8, I32, Kernel, Val
 class RunSums(Value):
     """The sum of each run of `run` signed bytes, in 32 bits. Tiles are runs."""
 
-    name = "run_sums"
-    layout = TaskLayout(("x", "out", "run"))
+    slots = ("x", "out", "run")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, run = k.isa.f32, task.i64("run")

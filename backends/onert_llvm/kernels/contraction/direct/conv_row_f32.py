@@ -15,7 +15,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I16, I32, PTR, Kernel, Type, Val, View
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.contraction import Reading, Run, multiply
@@ -63,11 +62,9 @@ class LineConvF32(Value):
     holes: bool = False
     terms: Terms = Terms.FLOAT
 
-    name = "line_conv_f32"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("b", "c", *SLOTS, "ldc", *WINDOW, *self.epilogue.slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("b", "c", *SLOTS, "ldc", *WINDOW, *self.epilogue.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         reach = self._reach

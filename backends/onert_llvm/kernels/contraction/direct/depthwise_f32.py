@@ -6,7 +6,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, Kernel, Val
 from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue, row_windows
 from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
@@ -24,11 +23,9 @@ class DepthwiseF32(Value):
     strip: Strip
     epilogue: Epilogue = PLAIN
 
-    name = "depthwise_f32"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("w", "c", "channels", "ldc", *self.strip.slots, *WINDOW, *self.epilogue.slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("w", "c", "channels", "ldc", *self.strip.slots, *WINDOW, *self.epilogue.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 from onert_llvm.kernels.contraction.short_terms import dot_pairs
@@ -27,11 +26,9 @@ class DepthwiseInt16(Value):
     slide: Slide
     scaling: ShortScaling
 
-    name = "depthwise_int16"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("w", "c", "channels", "ldc", *SLOTS, *self.scaling.slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("w", "c", "channels", "ldc", *SLOTS, *self.scaling.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         each_slide(k, task, begin, end, self.slide, I16, [(1, partial(self._sums, k, task))])

@@ -13,7 +13,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, packed, unpacked
 from onert_llvm.kernels.arithmetic.requantize_int8 import (
@@ -47,11 +46,9 @@ class DepthwiseInt8(Value):
     signed: bool = True
     requantize: Requantize | Dynamic = NARROW
 
-    name = "depthwise_int8"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("w", "c", "channels", "ldc", *SLOTS, *self.requantize.slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("w", "c", "channels", "ldc", *SLOTS, *self.requantize.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = self.requantize

@@ -8,7 +8,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I32, PTR, Kernel, Val, Var, intrinsic
 from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 from onert_llvm.target.isa import Products
@@ -40,11 +39,9 @@ class SmallDepthwise(Value):
     multiplier: int
     how: OneByOne
 
-    name = "small_depthwise"
-
     @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("w", "c", "channels", "ldc", "room", *WINDOW, *self.how.slots))
+    def slots(self) -> tuple[str, ...]:
+        return ("w", "c", "channels", "ldc", "room", *WINDOW, *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as tile:

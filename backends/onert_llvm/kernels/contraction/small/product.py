@@ -11,7 +11,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I32, Kernel, Val, Var
 from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 from onert_llvm.target.isa import Products
@@ -51,14 +50,12 @@ class SmallProduct(Value):
     words: bool
     how: OneByOne
 
-    name = "small_product"
-
     @property
-    def layout(self) -> TaskLayout:
+    def slots(self) -> tuple[str, ...]:
         source = ("channels", *WINDOW) if self.source is Rows.WINDOWS else ("a", "lda")
         whole = ("rounds",) if self.whole else ()
         room = () if self.source is Rows.STRAIGHT else ("k", "room", "room_row")
-        return TaskLayout(("b", "c", "m", "n", "ldc", *room, *whole, *source, *self.how.slots))
+        return ("b", "c", "m", "n", "ldc", *room, *whole, *source, *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         last = number(task, "m") - self.rows

@@ -13,7 +13,6 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.expression import is_little
 from onert_llvm.kernels.contraction.bfloat.terms import Terms, one_of, rounded
@@ -70,12 +69,8 @@ class WinogradF32(Value):
     terms: Terms = Terms.FLOAT
 
     @property
-    def name(self) -> str:
-        return "winograd_f32"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*SLOTS, *self.epilogue.slots))
+    def slots(self) -> tuple[str, ...]:
+        return (*SLOTS, *self.epilogue.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")

@@ -78,7 +78,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "sums": lowering.constant(_scaled_sums(stored, scales, run, lowering.isa.f32)),
     }
     algorithm = GemmBlocks(tile, run, bits, BlockScaled(after.epilogue))
-    own = {name: slots[name] for name in algorithm.layout.names}
+    own = {name: slots[name] for name in algorithm.slots}
     touched = (*source.accesses, sums, *after.accesses)
     lowering.emit(at, algorithm, own, product.tiles, after.reads, after.writes, 2 * m * depth * n, touched)
 

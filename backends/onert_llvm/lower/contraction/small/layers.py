@@ -121,7 +121,7 @@ def _multiply(lowering: Lowering, layer: Layer[Outputs], source: _Source, weight
         **columns,
         **layer.target(lowering),
     }
-    own: dict[str, Slot] = {name: slots[name] for name in algorithm.layout.names}
+    own: dict[str, Slot] = {name: slots[name] for name in algorithm.slots}
     tiles = -(-source.m // rows)
     layer.emit(lowering, algorithm, own, tiles, 2 * source.m * depth * n, _used(room))
 

@@ -73,7 +73,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         "tiles": work,
         "pieces": parts,
     }
-    slots = {name: slots[name] for name in algorithm.layout.names}
+    slots = {name: slots[name] for name in algorithm.slots}
     flops = 2 * geometry.rows * geometry.taps * channels * n
     reads, touched = (*windows.reads, *after.reads), (rooms, *after.accesses)
     lowering.emit(windows.operation, algorithm, slots, work, reads, after.writes, flops, touched, parts)
