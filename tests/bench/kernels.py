@@ -27,7 +27,7 @@ from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot
+from onert_llvm.kernels.contraction.int8_microkernel import dot
 from onert_llvm.runtime.object_loader import load
 from onert_llvm.schedule.cost_model import Shape as ProductShape
 from onert_llvm.schedule.cost_model import fetching, line_tile, product_tile, registers_together, row_work, strip
@@ -41,7 +41,7 @@ from onert_llvm.schedule.weight_packing import (
     panel_bytes_int8,
     panels,
 )
-from onert_llvm.target.isa import Dot, Isa, target
+from onert_llvm.target.isa import Isa, target
 
 Array = np.ndarray[Any, Any]
 CHAINS = 12
@@ -150,13 +150,13 @@ class Peak:
         """One multiplication that depends on the trip before: products of what never changes would leave the loop."""
         if not self.integer:
             return k.fma(acc, x, x)
-        if k.isa.dot is Dot.MADD:
+        if k.isa.dot.value.wide:
             pairs = vec(I16, k.isa.f32 * 2)
             return dot(k, acc, other.bits(pairs), x.bits(pairs))
         return dot(k, acc, x.bits(vec(I8, k.isa.f32 * 4)), x.bits(vec(I8, k.isa.f32 * 4)))
 
     def operations(self, isa: Isa) -> int:
-        return CHAINS * isa.f32 * 2 * (GROUP[isa.dot] if self.integer else 1)
+        return CHAINS * isa.f32 * 2 * (isa.group if self.integer else 1)
 
 
 def _aligned(values: Array) -> Array:
@@ -206,7 +206,7 @@ class Runner:
         step = (panel_bytes_int8 if self.integer else panel_bytes_f32)(taps, depth // taps, tile.columns, self.isa)
         slots |= {"b": _aligned(b), "panel_bytes": step, "m": oh * ow, "n": n, "mc": work.mc, "k": k, "lda": k}
         slots |= {"panels": panels(n, tile.columns, self.isa), "a": slots["input"], "ahead": slots["b"]}
-        rest = k % GROUP[self.isa.dot]
+        rest = k % self.isa.group
         algorithm: Algorithm
         if patch is not None:
             if not self.integer:

@@ -21,7 +21,6 @@ from onert_llvm.kernels.contraction.direct.sliding_window import slide
 from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN, Epilogue
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.contraction.im2col import Patch
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.data_movement.gather import Gather
 from onert_llvm.kernels.data_movement.strided_copy import Core, Move
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
@@ -49,7 +48,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         BatchedContraction(real, FloatTerms(masked=True), PLAIN, True),
         BatchedContraction(real, FloatTerms(), swish, True), LineConvF32(line, Lines(3, 9, 6)),
         DepthwiseF32(cut, swish), PoolF32(cut, True),
-        gemm_int8(whole, 33 % GROUP[isa.dot]), conv_int8(whole, 1, False, Requantize(Scaling.WIDE, True)),
+        gemm_int8(whole, 33 % isa.group), conv_int8(whole, 1, False, Requantize(Scaling.WIDE, True)),
         patch_conv_int8(whole, PATCH),
         DepthwiseInt8(slide((3, 3), 1, 1, 20, isa), registers_together(isa), True, Requantize(weight_zero_point=True)),
         PoolInt8(cut, True), PoolInt8(cut, False, False),

@@ -17,7 +17,6 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, f
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, registers_together, row_work
 from onert_llvm.schedule.weight_packing import (
@@ -111,7 +110,7 @@ def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, larg
     assert (how.scaling is Scaling.WIDE) == large
     slots = product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
-    run(KernelSpec(gemm_int8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots, pieces=2)
+    run(KernelSpec(gemm_int8(tile, k % isa.group, signed, how), isa), work.tiles, slots, pieces=2)
     np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w.astype(np.int64)))
 
 
@@ -127,7 +126,7 @@ def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
     how, scale = layer.scaled(w, isa, signed, zero)
     slots = product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
-    run(KernelSpec(gemm_int8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
+    run(KernelSpec(gemm_int8(tile, k % isa.group, signed, how), isa), work.tiles, slots)
     np.testing.assert_array_equal(
         c, layer.expected((x.astype(np.int64) - layer.input_zero) @ (w.astype(np.int64) - zero))
     )
@@ -150,7 +149,7 @@ def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: b
         "k": channels,
         "ldc": n,
     }
-    run(KernelSpec(conv_int8(tile, channels % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
+    run(KernelSpec(conv_int8(tile, channels % isa.group, signed, how), isa), work.tiles, slots)
     seen = picture.windows(x, layer.input_zero).astype(np.int64) - layer.input_zero
     np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tkn->rn", seen, w.astype(np.int64) - zero)))
 

@@ -17,7 +17,6 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert_llvm.codegen.kernel_abi import KernelSpec
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.lower.elementwise import int8_binary
 from onert_llvm.schedule.cost_model import Shape, packed_tile
@@ -112,7 +111,7 @@ def test_registers_of_a_padded_panel_that_have_no_columns_touch_nothing(isa: Isa
     how, scale = layer.scaled(w, isa, True)
     slots = products.product_slots(c, m, n, w, tile, isa, m) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
-    run(KernelSpec(gemm_int8(tile, k % GROUP[isa.dot], True, how), isa), panels(n, tile.columns, isa), slots)
+    run(KernelSpec(gemm_int8(tile, k % isa.group, True, how), isa), panels(n, tile.columns, isa), slots)
     np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w.astype(np.int64)))
 
 

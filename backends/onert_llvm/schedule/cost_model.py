@@ -17,7 +17,6 @@ from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
 from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
 from onert_llvm.kernels.contraction.float_microkernel import MOST_UNROLLED
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
 from onert_llvm.target.isa import Dot, Isa
 
@@ -223,7 +222,7 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
 
 def _across(shape: Shape, isa: Isa, padded: bool, mr: int, wide: int) -> float:
     """The estimated cycles of a row of tiles over all columns."""
-    steps, more = (shape.k / GROUP[isa.dot], _PER_ROW) if shape.integer else (shape.k, 0)
+    steps, more = (shape.k / isa.group, _PER_ROW) if shape.integer else (shape.k, 0)
     full, rest = divmod(shape.n, wide * isa.f32)
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)
     return full * block_cycles(mr, wide, steps, more) + (block_cycles(mr, last, steps, more) if last else 0.0)
@@ -321,7 +320,7 @@ def register_tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int,
 
 def fetching(tile: Tile, isa: Isa) -> Tile:
     """The tile for bytes whose panels come from far: at each step along k it fetches a line of the next panel."""
-    alike = tile.mr > 1 and isa.f32 * GROUP[isa.dot] == LINE
+    alike = tile.mr > 1 and isa.f32 * isa.group == LINE
     return evolve(tile, ahead=1) if alike else tile
 
 

@@ -11,7 +11,7 @@ from onert.ir import Array
 from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.interleave_x86 import order
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset, step_terms
+from onert_llvm.kernels.contraction.int8_microkernel import offset, step_terms
 from onert_llvm.kernels.contraction.register_tile import Columns
 from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.runtime.aligned_memory import zeros
@@ -108,7 +108,7 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> Array:
     wants them, filled up with zeros. Unsigned weights are packed as `weights - 128`.
     """
     taps, depth, n = weights.shape if weights.ndim == 3 else (1, *weights.shape)
-    group = GROUP[isa.dot]
+    group = isa.group
     groups = -(-depth // group)
     rows = np.ascontiguousarray(weights.reshape(taps, depth, n).transpose(0, 2, 1))
     if groups * group > depth:
@@ -136,7 +136,7 @@ def pack_narrow(weights: Array, columns: Columns, isa: Isa, bits: int) -> Array:
     A panel is `[ceil(k / (group * 8 / bits)), width, group]`: a byte holds the weights of `8 / bits` groups, the first
     lowest.
     """
-    together, group = 8 // bits, GROUP[isa.dot]
+    together, group = 8 // bits, isa.group
     _, depth, n = weights.shape
     missing = -depth % (group * together)
     bytes_ = pack_int8(np.pad(weights, ((0, 0), (0, missing), (0, 0))), columns, isa).view(np.uint8)
@@ -184,7 +184,7 @@ def pack_run_scales(scales: Array, columns: Columns, isa: Isa) -> Array:
 def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa, bits: int = 8) -> int:
     """The bytes from one panel of `[taps, depth]` rows, of weights of so many bits, to the next."""
     steps = -(-depth // step_terms(isa, bits))
-    return taps * steps * GROUP[isa.dot] * (columns.vectors or columns.tail) * isa.f32
+    return taps * steps * isa.group * (columns.vectors or columns.tail) * isa.f32
 
 
 def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling:
@@ -309,7 +309,7 @@ def pack_depthwise_int8(weights: Array, places: Array, isa: Isa) -> Array:
     `places` says which channel is in which lane (`channel_order`); rows are filled up with zeros to whole groups.
     """
     height, width, channels = weights.shape
-    group = GROUP[isa.dot]
+    group = isa.group
     steps = -(-height // group)
     packed = np.zeros((steps * group, width, len(places)), np.int8)
     inside = np.flatnonzero(places < channels)

@@ -12,17 +12,45 @@ from onert.ir import BackendError
 from onert.ir.value import Value
 
 
+@frozen
+class DotProduct(Value):
+    """An instruction that multiplies `group` neighbouring bytes of two vectors and adds them into 32 bits.
+
+    `moved` is what is added to unsigned and to signed activations before, to get into the domain that it wants; weights
+    are signed. `intrinsic` is LLVM's name for it, by the lanes of the sums; without one bytes are widened to 16 bits,
+    and pairs of products added. `pairs` is that of an instruction for pairs of 16-bit numbers, if there is such.
+    """
+
+    name: str
+    group: int
+    moved: tuple[int, int] = (0, 0)
+    intrinsic: str = ""
+    pairs: str = ""
+
+    @property
+    def wide(self) -> bool:
+        """Whether bytes are widened first."""
+        return not self.intrinsic
+
+    def named(self, name: str, lanes: int) -> str:
+        """The name of an intrinsic for so many sums."""
+        return name.format(lanes=lanes, bytes=lanes * 4, bits=lanes * 32)
+
+
+_VPDP = ("llvm.x86.avx512.vpdpbusd.{bits}", "llvm.x86.avx512.vpdpwssd.{bits}")
+
+
 class Dot(Enum):
-    """How four neighbouring bytes of two vectors are multiplied and added into 32 bits.
+    """The instructions for products of bytes, a row for each.
 
     `VNNI` is AVX-512's vpdpbusd, `AVX_VNNI` the same under AVX2's encoding: unsigned by signed bytes. `SDOT` is Arm's:
     signed by signed. `MADD` widens to 16 bits and adds pairs of products (pmaddwd).
     """
 
-    VNNI = "vpdpbusd"
-    AVX_VNNI = "vpdpbusd.vex"
-    SDOT = "sdot"
-    MADD = "pmaddwd"
+    VNNI = DotProduct("vpdpbusd", 4, (0, 128), *_VPDP)
+    AVX_VNNI = DotProduct("vpdpbusd.vex", 4, (0, 128), *_VPDP)
+    SDOT = DotProduct("sdot", 4, (-128, 0), "llvm.aarch64.neon.sdot.v{lanes}i32.v{bytes}i8")
+    MADD = DotProduct("pmaddwd", 2)
 
 
 class Lookup(IntEnum):
@@ -81,6 +109,11 @@ class Isa(Value):
     def free_masks(self) -> bool:
         """Whether masks have registers of their own, and instructions with one take no longer than without."""
         return self.masks and self.registers >= 32
+
+    @property
+    def group(self) -> int:
+        """How many neighbours along k lie together for each column of a packed panel of bytes."""
+        return self.dot.value.group
 
     @property
     def architecture(self) -> str:

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from onert.ir import BackendError
 
-from .isa import ISAS, Dot, Isa
+from .isa import ISAS, Isa
 from .triple import choose
 
 NEEDS = {
@@ -100,7 +100,7 @@ def instructions(isa: Isa) -> tuple[float, float]:
 
 def _bytes(isa: Isa) -> float:
     """Products of bytes that an instruction adds: where pairs are multiplied as 16 bits, another one adds these."""
-    return isa.vector_bytes / (4 if isa.dot is Dot.MADD else 1)
+    return isa.vector_bytes / (4 if isa.dot.value.wide else 1)
 
 
 def _floats(isa: Isa) -> float:

@@ -14,11 +14,10 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
-from onert_llvm.target.isa import Dot
 
 from .contraction import Ending, Finished, Reading, Sums
 from .float_microkernel import accumulators
-from .int8_microkernel import GROUP, dot, multiply_add_int8, narrow_shift, offset
+from .int8_microkernel import dot, multiply_add_int8, narrow_shift, offset
 from .register_tile import Block, Row, Tile
 
 
@@ -38,7 +37,7 @@ class ByteTerms(Value):
     slots = ()
 
     def group(self, k: Kernel) -> int:
-        return GROUP[k.isa.dot]
+        return k.isa.group
 
     def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
         """The sum of each row times the weights' zero point."""
@@ -115,7 +114,7 @@ class Bytes(Ending):
 
 def add_row_sums(k: Kernel, sums: Sequence[Var], rows: Sequence[View], depth: Val, signed: bool) -> None:
     """`sums[i] += rows[i][:depth]` in 32-bit lanes whose sum is meant; no byte beyond a row is read."""
-    width = k.isa.f32 * GROUP[k.isa.dot]
+    width = k.isa.f32 * k.isa.group
     whole = depth - depth % width
     ones = k.const(I8, 1).splat(width)
     with k.loop(whole, step=width) as p:
@@ -135,7 +134,7 @@ def add_row_sums(k: Kernel, sums: Sequence[Var], rows: Sequence[View], depth: Va
 
 
 def _added(k: Kernel, total: Val, values: Val, ones: Val, signed: bool) -> Val:
-    if k.isa.dot is Dot.MADD:
+    if k.isa.dot.value.wide:
         return dot(k, total, values.cast(I16, signed=signed), ones.cast(I16))
     return dot(k, total, values ^ -128 if offset(k.isa, signed) else values, ones)
 

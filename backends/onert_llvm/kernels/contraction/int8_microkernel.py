@@ -14,13 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View, intrinsic, vec
-from onert_llvm.target.isa import Dot, Isa
+from onert_llvm.target.isa import Isa
 
 from .float_microkernel import Accumulators
-
-GROUP = {Dot.VNNI: 4, Dot.AVX_VNNI: 4, Dot.SDOT: 4, Dot.MADD: 2}
-"""How many neighbours along k lie together for each column of a packed panel."""
-
 
 MOST_TERMS = (1 << 31) // (255 * 128)
 """Products of two bytes that 32 bits hold the sum of."""
@@ -28,7 +24,7 @@ MOST_TERMS = (1 << 31) // (255 * 128)
 
 def step_terms(isa: Isa, bits: int = 8) -> int:
     """How many terms of a sum one step of the inner loop takes."""
-    return GROUP[isa.dot] * (8 // bits)
+    return isa.group * (8 // bits)
 
 
 def narrow_shift(bits: int) -> int:
@@ -38,11 +34,7 @@ def narrow_shift(bits: int) -> int:
 
 def offset(isa: Isa, signed: bool) -> int:
     """What the activations are shifted by before they are multiplied."""
-    if isa.dot in (Dot.VNNI, Dot.AVX_VNNI):
-        return 128 if signed else 0
-    if isa.dot is Dot.SDOT:
-        return 0 if signed else -128
-    return 0
+    return isa.dot.value.moved[signed]
 
 
 def multiply_add_int8(
@@ -63,7 +55,7 @@ def multiply_add_int8(
     written before the whole step `p`. A step is a group; of weights of fewer `bits` as many as a byte holds, and what
     is added is `1 << narrow_shift(bits)` times as much.
     """
-    group, together, terms = GROUP[k.isa.dot], 8 // bits, step_terms(k.isa, bits)
+    group, together, terms = k.isa.group, 8 // bits, step_terms(k.isa, bits)
     lanes = k.isa.f32 * group
     with k.loop(depth // terms) as p:
         if at_step is not None:
@@ -90,7 +82,7 @@ def _own(packed: Val, number: int, bits: int) -> Val:
 
 
 def _step(k: Kernel, acc: Accumulators, a: Sequence[Val], b: Sequence[Val]) -> None:
-    wide = [x.cast(I16) if k.isa.dot is Dot.MADD else x for x in b]
+    wide = [x.cast(I16) if k.isa.dot.value.wide else x for x in b]
     for ai, sums in zip(a, acc, strict=True):
         for bj, x in zip(wide, sums, strict=True):
             x.set(dot(k, x.get(), ai, bj))
@@ -115,7 +107,7 @@ def _part(k: Kernel, place: View, count: int, group: int, signed: bool) -> Val:
 def _domain(k: Kernel, value: Val, group: int, signed: bool) -> Val:
     lanes = k.isa.f32
     spread = value.splat(lanes).bits(vec(I8, lanes * group))
-    if k.isa.dot is Dot.MADD:
+    if k.isa.dot.value.wide:
         return spread.cast(I16, signed=signed)
     return spread ^ -128 if offset(k.isa, signed) else spread
 
@@ -126,12 +118,23 @@ MADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.
 def dot(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
     """Lane by lane: `acc` plus the products of a group's activations `a` and weights `b`."""
     lanes = acc.lanes
-    if k.isa.dot in (Dot.VNNI, Dot.AVX_VNNI):
-        return intrinsic(k.b, f"llvm.x86.avx512.vpdpbusd.{lanes * 32}", acc.type, acc, a, b)
-    if k.isa.dot is Dot.SDOT:
-        return intrinsic(k.b, f"llvm.aarch64.neon.sdot.v{lanes}i32.v{lanes * 4}i8", acc.type, acc, a, b)
+    if k.isa.dot.value.wide:
+        return _dot_widened(k, acc, a, b)
+    return intrinsic(k.b, k.isa.dot.value.named(k.isa.dot.value.intrinsic, lanes), acc.type, acc, a, b)
+
+
+def dot_pairs(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
+    """Lane by lane: `acc` plus the products of two 16-bit numbers each, modulo 2**32."""
+    name = k.isa.dot.value.named(k.isa.dot.value.pairs, acc.lanes)
+    if not name:
+        return _dot_widened(k, acc, a, b)
+    return intrinsic(k.b, name, acc.type, acc, a.bits(acc.type), b.bits(acc.type))
+
+
+def _dot_widened(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
+    lanes = acc.lanes
     if k.isa.triple.startswith("x86_64"):
         return acc + intrinsic(k.b, MADD[lanes], acc.type, a, b)
     products = a.cast(I32) * b.cast(I32)
     even, odd = range(0, 2 * lanes, 2), range(1, 2 * lanes, 2)
-    return acc + products.shuffle(list(even)) + products.shuffle(list(odd))
+    return acc + products.shuffle(even) + products.shuffle(odd)

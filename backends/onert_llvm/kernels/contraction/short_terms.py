@@ -12,13 +12,12 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F64, I8, I16, I32, Kernel, Val, Var, View, intrinsic, vec
+from onert_llvm.irbuilder import F64, I8, I16, I32, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
-from onert_llvm.target.isa import Dot
 
 from .contraction import Ending, Finished, Reading, Sums
 from .float_microkernel import Accumulators, accumulators
-from .int8_microkernel import MADD
+from .int8_microkernel import dot_pairs
 from .register_tile import Block, Tile
 
 GROUP = 2
@@ -132,17 +131,3 @@ class _Sums:
             for x, total in zip(sums, totals, strict=True):
                 total.set(total.get() + x.get().cast(F64))
                 x.set(self.k.zeros(I32, self.k.isa.f32))
-
-
-def dot_pairs(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
-    """Lane by lane: `acc` plus the products of two 16-bit numbers each, modulo 2**32."""
-    lanes = acc.lanes
-    if k.isa.dot in (Dot.VNNI, Dot.AVX_VNNI):
-        return intrinsic(
-            k.b, f"llvm.x86.avx512.vpdpwssd.{lanes * 32}", acc.type, acc, a.bits(acc.type), b.bits(acc.type)
-        )
-    if k.isa.triple.startswith("x86_64"):
-        return acc + intrinsic(k.b, MADD[lanes], acc.type, a, b)
-    products = a.cast(I32) * b.cast(I32)
-    even, odd = range(0, 2 * lanes, 2), range(1, 2 * lanes, 2)
-    return acc + products.shuffle(even) + products.shuffle(odd)

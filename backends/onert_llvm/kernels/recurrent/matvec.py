@@ -11,7 +11,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, View
 from onert_llvm.kernels.contraction.dynamic_quantization import as_bytes, halves, moved_by, over_lanes, parameters
 from onert_llvm.kernels.contraction.float_microkernel import Accumulators, accumulators, multiply_add
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, multiply_add_int8
+from onert_llvm.kernels.contraction.int8_microkernel import multiply_add_int8
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
 from onert_llvm.kernels.reduction.softmax_norm import each_register
 from onert_llvm.target.isa import Isa
@@ -86,7 +86,7 @@ def times_int8(
     store: Callable[..., None],
 ) -> None:
     """The same for signed bytes in the domain of the dot product; `depth` and its rest modulo the target's group."""
-    lanes, group = k.isa.f32, GROUP[k.isa.dot]
+    lanes, group = k.isa.f32, k.isa.group
     size, rest = depth
 
     def panel(vectors: int, column: Val, place: Val) -> None:

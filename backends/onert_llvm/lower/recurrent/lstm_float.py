@@ -13,7 +13,6 @@ from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.epilogue import ACC
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.recurrent.lstm_f32 import CELL, FORGET, INPUT, OUTPUT, LstmF32
 from onert_llvm.kernels.recurrent.matvec import Bytes, Matrix
 from onert_llvm.lower.command_builder import Lowering
@@ -184,7 +183,7 @@ def _kernel(
     slots |= {"cell_clip": float(op.cell_clip), "output_clip": float(op.projection_clip)}
     activation = activated(ACC, op.activation)
     assert activation is not None
-    group, cells = GROUP[isa.dot], len(needed(found.weights[3]))
+    group, cells = isa.group, len(needed(found.weights[3]))
     outputs = needed(found.recurrent[3]).shape[-1]
     algorithm = LstmF32(
         recurrent,

@@ -15,7 +15,6 @@ from onert.ir.ops.recurrent.lstm_integer import GATE_SCALE, multiplier, power_of
 from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.recurrent.lstm_int8 import LstmInt8, ScaledSums
 from onert_llvm.kernels.recurrent.matvec import Matrix
 from onert_llvm.lower.command_builder import Lowering
@@ -116,7 +115,7 @@ class _Layer:
         weights, columns = self._inputs(x)
         matrix, slots = matrix_int8(lowering, "weights", weights)
         slots |= {"x": lowering.operand(x), "depth": len(weights), "input_columns": columns}
-        return evolve(algorithm, inputs=matrix, input_rest=len(weights) % GROUP[lowering.isa.dot]), slots
+        return evolve(algorithm, inputs=matrix, input_rest=len(weights) % lowering.isa.group), slots
 
     def _inputs(self, x: int) -> tuple[Array, Pointer]:
         """The weights of the inputs, and their columns' parameters."""
@@ -140,7 +139,7 @@ class _Layer:
         """The kernel of the steps, and the slots that hold its constants."""
         lowering, op, found = self.lowering, self.op, self.found
         h, c, between = self.types.input(18), self.types.input(19), op.intermediates[4]
-        group = GROUP[lowering.isa.dot]
+        group = lowering.isa.group
         weights = side_by_side([needed(found.recurrent[i]).T for i in self.gates], lowering.isa)
         recurrent, slots = matrix_int8(lowering, "recurrent", weights)
         exponent = needed(power_of_two(c.scale))

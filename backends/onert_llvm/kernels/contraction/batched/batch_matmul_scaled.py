@@ -11,7 +11,6 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.contraction import store
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.contraction.operands import straight
 from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Columns, Tile, each_block
 from onert_llvm.kernels.contraction.scaled_results import Scaled
@@ -47,14 +46,14 @@ class PackBytes(Value):
                 column = (panel * widest + j) * lanes
                 with k.when(column < n):
                     target = k.view(task.view("b", I8, task.i64("panel_bytes"))[t].address, I8, 1)
-                    word = I32 if GROUP[k.isa.dot] == 4 else I16
-                    places = k.view(target[j * (lanes * GROUP[k.isa.dot])].address, word, width * lanes)
+                    word = I32 if k.isa.group == 4 else I16
+                    places = k.view(target[j * (lanes * k.isa.group)].address, word, width * lanes)
                     total = self._register(k, source.after(column), places, depth, k.mask(lanes, n - column))
                     start.after(column).store(total * times + plus)
 
     def _register(self, k: Kernel, source: View, places: View, depth: Val, mask: Val) -> Val:
         """Write one register of columns, group of k by group; the sums of the columns."""
-        lanes, group = k.isa.f32, GROUP[k.isa.dot]
+        lanes, group = k.isa.f32, k.isa.group
         total = k.var(k.zeros(I32, lanes))
 
         def step(at: Val, rows: int) -> None:

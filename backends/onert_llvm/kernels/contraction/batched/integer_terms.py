@@ -11,8 +11,9 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, vec
 from onert_llvm.kernels.contraction.contraction import Ending, Finished, Reading, Sums
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
+from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs
 from onert_llvm.kernels.contraction.register_tile import Block, Row, Tile
-from onert_llvm.kernels.contraction.short_terms import GROUP, dot_pairs
+from onert_llvm.kernels.contraction.short_terms import GROUP
 from onert_llvm.kernels.elementwise.quantize_dequantize import each_register
 
 

@@ -13,10 +13,10 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.contraction.contraction import store
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot, step_terms
+from onert_llvm.kernels.contraction.int8_microkernel import dot, offset, step_terms
 from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Tile, each_block
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
-from onert_llvm.target.isa import Dot, Isa
+from onert_llvm.target.isa import Isa
 
 _MOST_UNROLLED = 8
 """Steps of a run that are written out."""
@@ -28,7 +28,7 @@ def lift(isa: Isa, bits: int) -> int:
     Narrow ones are stored as positive numbers, and bytes are moved where an instruction multiplies positive by signed
     ones.
     """
-    return 1 << bits - 1 if bits < 8 or isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0
+    return 1 << bits - 1 if bits < 8 or offset(isa, True) else 0
 
 
 @frozen
@@ -55,7 +55,7 @@ class GemmBlocks(Value):
     def _block(self, k: Kernel, task: Task, block: Block) -> None:
         lanes, runs = k.isa.f32, task.i64("runs")
         steps, width = self.run // step_terms(k.isa, self.bits), block.vectors * lanes
-        panel = k.view(block.panel, I8, width * GROUP[k.isa.dot], 1)
+        panel = k.view(block.panel, I8, width * k.isa.group, 1)
         columns = self.tile.columns.widest * lanes
         scales = k.view(task.view("scales", F32, runs * columns)[block.columns.number].address, F32, width, 1)
         rows = block.rows(task.view("a", I8, runs * self.run, 1))
@@ -67,7 +67,7 @@ class GemmBlocks(Value):
             first = number * steps
 
             def step(at: Val) -> None:
-                weights = [panel[first + at, j * lanes * GROUP[k.isa.dot]] for j in range(block.vectors)]
+                weights = [panel[first + at, j * lanes * k.isa.group] for j in range(block.vectors)]
                 places = [row[number * self.run + at * step_terms(k.isa, self.bits)] for row in rows]
                 found = self._step(k, [[x.get() for x in own] for own in acc], places, weights)
                 for own, values in zip(acc, found, strict=True):
@@ -90,7 +90,7 @@ class GemmBlocks(Value):
         self, k: Kernel, acc: list[list[Val]], places: Sequence[View], weights: Sequence[View]
     ) -> list[list[Val]]:
         """The sums after the terms whose weights share bytes."""
-        group = GROUP[k.isa.dot]
+        group = k.isa.group
         packed = [w.load(k.isa.f32 * group) for w in weights]
         for number in range(8 // self.bits):
             own = [self._own(k, x, number) for x in packed]
@@ -105,11 +105,11 @@ class GemmBlocks(Value):
             packed = packed.lshr(self.bits * number) & ((1 << self.bits) - 1)
         elif lift(k.isa, 8):
             packed = packed ^ -128
-        return packed.cast(I16) if k.isa.dot is Dot.MADD else packed
+        return packed.cast(I16) if k.isa.dot.value.wide else packed
 
 
 def _spread(k: Kernel, place: View, group: int) -> Val:
     """A group of a row's signed bytes in every column's lane."""
     word = k.view(place.address, I32 if group == 4 else I16, 1).load(align=1)
     spread = word.splat(k.isa.f32).bits(vec(I8, k.isa.f32 * group))
-    return spread.cast(I16) if k.isa.dot is Dot.MADD else spread
+    return spread.cast(I16) if k.isa.dot.value.wide else spread

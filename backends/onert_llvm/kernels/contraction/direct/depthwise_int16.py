@@ -11,7 +11,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
-from onert_llvm.kernels.contraction.short_terms import dot_pairs
+from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs
 
 from .sliding_window import SLOTS, Finish, Slide, Sums, each_slide
 

@@ -26,8 +26,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import (
 )
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot, offset
-from onert_llvm.target.isa import Dot
+from onert_llvm.kernels.contraction.int8_microkernel import dot, offset
 
 from .sliding_window import SLOTS, Body, Finish, Slide, Sums, each_slide
 
@@ -123,7 +122,7 @@ class DepthwiseInt8(Value):
         weight_zero: bool,
         finish: Callable[[], Finish],
     ) -> Sums:
-        group, height = GROUP[k.isa.dot], self.slide.window[0]
+        group, height = k.isa.group, self.slide.window[0]
         steps = [range(y, min(y + group, height)) for y in range(0, height, group)]
         zeros = [self._zero(k, task, len(rows)) if weight_zero else None for rows in steps]
 
@@ -138,7 +137,7 @@ class DepthwiseInt8(Value):
 
         They stay in registers where there are enough of these.
         """
-        lanes, group = k.isa.f32, GROUP[k.isa.dot]
+        lanes, group = k.isa.f32, k.isa.group
         height, width = self.slide.window
         words = width * -(-height // group)
         first = task.view("w", I8, words * group)[c].address
@@ -146,7 +145,7 @@ class DepthwiseInt8(Value):
 
         def read(tap: int) -> list[Val]:
             found = [packed[r, t].load(lanes * group) for t in range(tap, words, width) for r in range(registers)]
-            return [w.cast(I16) if k.isa.dot is Dot.MADD else w for w in found]
+            return [w.cast(I16) if k.isa.dot.value.wide else w for w in found]
 
         if words * registers > k.isa.registers * 3 // 8:
             return read
@@ -178,7 +177,7 @@ class DepthwiseInt8(Value):
 
     def _zero(self, k: Kernel, task: Task, rows: int) -> Val:
         """The weights' zero point for each byte (or 16 bits) of a word that is a row of the window, else 0."""
-        wide = k.isa.dot is Dot.MADD
+        wide = k.isa.dot.value.wide
         element, bits = (I16, 16) if wide else (I8, 8)
         zero = task.i64("weight_zero").cast(element).splat(k.isa.f32 * 32 // bits)
         inside = k.const(I32, (1 << bits * rows) - 1 if bits * rows < 32 else -1).splat(k.isa.f32)
@@ -187,7 +186,7 @@ class DepthwiseInt8(Value):
     def _word(self, k: Kernel, column: Sequence[View], mask: Val | None) -> Val:
         """Pixels above one another, a byte (or 16 bits) for each, in each channel's lane."""
         lanes = k.isa.f32
-        wide = k.isa.dot is Dot.MADD
+        wide = k.isa.dot.value.wide
         seen = [pixel.load(lanes, mask).cast(I32, signed=wide and self.signed) for pixel in column]
         word = seen[0] & 0xFFFF if wide else seen[0]
         for i, value in enumerate(seen[1:], 1):

@@ -14,7 +14,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.shape import broadcast, static
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_scaled import MatMulScaled, PackBytes
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, MOST_TERMS, offset
+from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, offset
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.float_batch_matmul import offsets_of
 from onert_llvm.lower.dtype_sets import BYTES
@@ -52,7 +52,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     products = math.prod(batches)
     after, how = results(lowering, operations, n)
     source, other = lowering.type(x), lowering.type(y)
-    signed, rest = source.dtype is DType.INT8, depth % GROUP[isa.dot]
+    signed, rest = source.dtype is DType.INT8, depth % isa.group
     shape = Shape(m, n, depth, integer=True)
     tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=False)
     across, wide = panels(n, tile.columns, isa), -(-n // isa.f32) * isa.f32

@@ -15,7 +15,7 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, MOST_TERMS, offset
+from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, offset
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
@@ -106,7 +106,7 @@ def multiply(
     """The product with `weights[taps, k, n]`; `rows`: how many, and the bytes of each that no other reads."""
     x, w = lowering.operation(at).used
     (m, row_bytes), (taps, depth, n) = rows, weights.shape
-    pointwise, rest = geometry is None or geometry.pointwise, depth % GROUP[lowering.isa.dot]
+    pointwise, rest = geometry is None or geometry.pointwise, depth % lowering.isa.group
     source = lowering.type(x)
     signed = source.dtype is DType.INT8
     tile = lowering.tile((ByteTerms, pointwise, rest, signed, how), Shape(m, n, taps * depth, integer=True))
