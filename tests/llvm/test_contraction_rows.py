@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from attrs import evolve, frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import KernelSpec, Task, build
 from onert_llvm.codegen.llvm_codegen import compile_text
 from onert_llvm.irbuilder import I32, Kernel, Val
-from onert_llvm.kernels.contraction.contraction import Contraction, Ending, Finished, Operand, Reading, Sums
+from onert_llvm.kernels.contraction.contraction import Contraction, Ending, Finished, Operand, Reading, Sums, Terms
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.operands import Matrix, Windows
 from onert_llvm.kernels.contraction.register_tile import Block, Tile
@@ -30,17 +29,11 @@ ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 
 
 @frozen
-class WordTerms(Value):
+class WordTerms(Terms):
     """32-bit integers times such in panels, modulo 2**32: all that a new element type asks for."""
 
     name = "words"
-    element, slots = I32, ()
-
-    def group(self, k: Kernel) -> int:
-        return 1
-
-    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
-        return ()
+    element = I32
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading

@@ -85,10 +85,14 @@ class Lowering:
 
     def single(self, operations: Sequence[int], kind: type[_Op]) -> tuple[int, Operation, _Op]:
         """The only operation of a group, by its index, as a whole, and what it does, which is of this kind."""
-        (at,) = operations
-        operation = self.operation(at)
+        (_,) = operations
+        return self.first(operations, kind)
+
+    def first(self, operations: Sequence[int], kind: type[_Op]) -> tuple[int, Operation, _Op]:
+        """The same of a group's first operation, which others follow."""
+        operation = self.operation(operations[0])
         assert isinstance(operation.op, kind)
-        return at, operation, operation.op
+        return operations[0], operation, operation.op
 
     def layer(self, at: int) -> tuple[int, int, int | None]:
         """The input of a layer, its weights, and its bias where it has one."""

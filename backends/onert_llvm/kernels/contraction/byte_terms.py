@@ -10,19 +10,18 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
 
-from .contraction import Ending, Finished, Reading, Sums
+from .contraction import Ending, Finished, Reading, Sums, Terms
 from .float_microkernel import accumulators
 from .int8_microkernel import dot, multiply_add_int8, narrow_shift, offset
 from .register_tile import Block, Row, Tile
 
 
 @frozen
-class ByteTerms(Value):
+class ByteTerms(Terms):
     """Bytes, `signed` or not, times signed bytes packed by `packing.pack_int8`; those of fewer `bits` by `pack_narrow`.
 
     `rest` is how many terms of a run are left behind the last whole step.
@@ -34,7 +33,6 @@ class ByteTerms(Value):
 
     name = "int8"
     element = I8
-    slots = ()
 
     def group(self, k: Kernel) -> int:
         return k.isa.group

@@ -92,33 +92,41 @@ class Reading:
     single: Callable[[Val], Reading] | None = None
 
 
-class Terms(Protocol):
-    """A micro-kernel: what the inner loop reads, multiplies and adds."""
+class Terms(Value):
+    """A micro-kernel: what the inner loop reads, multiplies and adds; `element` is the type of the rows' elements."""
+
+    __slots__ = ()
 
     @property
-    def name(self) -> str: ...
+    def slots(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
 
     @property
     def element(self) -> Type:
-        """The type of the rows' elements."""
-        ...
+        raise NotImplementedError
 
     @property
-    def slots(self) -> tuple[str, ...]: ...
+    def other(self) -> Type:
+        """The type of the right side's elements, where these are not packed."""
+        return self.element
 
     def group(self, k: Kernel) -> int:
         """Neighbouring terms that are multiplied together."""
-        ...
+        return 1
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
     ) -> Sums:
         """The sums of a tile's rows, those of each register of columns begun with `begin`."""
-        ...
+        raise NotImplementedError
 
     def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
         """For each row what its products have too much where weights have a zero point."""
-        ...
+        return ()
 
 
 class Operand(Protocol):

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 from attrs import frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I32, Kernel, Val, Var, View, vec
 
+from . import contraction
 from .bfloat.terms import Terms
 from .contraction import Reading, Run, Sums
 from .float_microkernel import Accumulators, accumulators, add_odd, multiply_add
@@ -26,7 +26,7 @@ ABSENT = np.float32(-0.0)
 
 
 @frozen
-class FloatTerms(Value):
+class FloatTerms(contraction.Terms):
     """float32 times float32. B is packed by `pack_f32`; where it is not `packed` its rows lie one after the other, and
     bytes of a register behind the last are read unless they are `masked`.
 
@@ -42,14 +42,7 @@ class FloatTerms(Value):
     kind: Terms = Terms.FLOAT
 
     name = "f32"
-    element = other = F32
-    slots = ()
-
-    def group(self, k: Kernel) -> int:
-        return 1
-
-    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
-        return ()
+    element = F32
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F64, I8, I16, I32, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 
-from .contraction import Ending, Finished, Reading, Sums
+from .contraction import Ending, Finished, Reading, Sums, Terms
 from .float_microkernel import Accumulators, accumulators
 from .int8_microkernel import dot_pairs
 from .register_tile import Block, Tile
@@ -25,7 +24,7 @@ GROUP = 2
 
 
 @frozen
-class ShortTerms(Value):
+class ShortTerms(Terms):
     """16-bit numbers times bytes packed in pairs.
 
     Terms of a run: `odd` says that their number is, `split` that sums move every `step` terms.
@@ -43,9 +42,6 @@ class ShortTerms(Value):
 
     def group(self, k: Kernel) -> int:
         return GROUP
-
-    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
-        return ()
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading

@@ -175,10 +175,7 @@ def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, A
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution: asymmetric where filters differ in scale, as TFLite has it."""
-    at = operations[0]
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Conv2D)
+    at, operation, op = lowering.first(operations, Conv2D)
     x, w, scales, after = _layer(lowering, operations)
     n, kh, kw, c = w.shape
     images = lowering.shape(x)[0]
@@ -195,9 +192,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
     """A fully connected layer, each row quantised by itself."""
-    at = operations[0]
-    op = lowering.operation(at).op
-    assert isinstance(op, FullyConnected)
+    at, _, op = lowering.first(operations, FullyConnected)
     x, w, scales, after = _layer(lowering, operations)
     depth = w.shape[1]
     m = math.prod(lowering.shape(x)) // depth
@@ -211,10 +206,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     """A depthwise convolution, always asymmetric."""
-    at = operations[0]
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, DepthwiseConv2D)
+    at, operation, op = lowering.first(operations, DepthwiseConv2D)
     x, w, scales, after = _layer(lowering, operations)
     _, kh, kw, c = w.shape
     images = lowering.shape(x)[0]

@@ -44,9 +44,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     if len(operations) > 1 and isinstance(lowering.operation(operations[-1]).op, BatchMatMul):
         softmax_of_products.lower(lowering, operations)
         return
-    operation = lowering.operation(operations[0])
-    op = operation.op
-    assert isinstance(op, BatchMatMul)
+    _, operation, op = lowering.first(operations, BatchMatMul)
     x, y = operation.used
     one = math.prod(lowering.shape(y)[:-2]) == 1
     if one and not op.adjoint_x and lowering.subgraph.operands[y].is_constant:

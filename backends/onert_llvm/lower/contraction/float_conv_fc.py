@@ -123,9 +123,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution and its epilogue, group by group."""
-    operation = lowering.operation(operations[0])
-    op = operation.op
-    assert isinstance(op, Conv2D)
+    _, operation, op = lowering.first(operations, Conv2D)
     x, weight, bias = lowering.layer(operations[0])
     n, _, _, c = lowering.shape(weight)
     geometry = plane(op, lowering.shape(x), lowering.shape(weight), lowering.shape(operation.outputs[0]))
@@ -238,10 +236,8 @@ def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exac
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
     """A fully connected layer and its epilogue."""
-    operation = lowering.operation(operations[0])
-    op = operation.op
-    assert isinstance(op, FullyConnected)
-    x, weight, bias = lowering.layer(operations[0])
+    at, _, op = lowering.first(operations, FullyConnected)
+    x, weight, bias = lowering.layer(at)
     n, depth = lowering.shape(weight)
     m = math.prod(lowering.shape(x)) // depth
     after = tail(lowering, operations, op.activation, bias, n)
@@ -251,8 +247,8 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
             lowering, m, weights[None], (True, after.shared(depth).epilogue), kind=terms(lowering, m, depth, weights)
         )
     else:
-        found = loose_product(lowering, operations[0], m, weight, depth)
-    multiply(lowering, operations[0], x, depth, found, after)
+        found = loose_product(lowering, at, m, weight, depth)
+    multiply(lowering, at, x, depth, found, after)
 
 
 def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, after: Tail) -> None:

@@ -52,9 +52,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
     Of a single channel it is a convolution; where each channel has several filters, it is repeated for each first.
     """
-    operation = lowering.operation(operations[0])
-    op = operation.op
-    assert isinstance(op, DepthwiseConv2D)
+    _, operation, op = lowering.first(operations, DepthwiseConv2D)
     x, weight, bias = lowering.layer(operations[0])
     w = lowering.elements(weight)
     _, kh, kw, n = w.shape

@@ -105,9 +105,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
-    (at,) = operations
-    op = lowering.operation(at).op
-    assert isinstance(op, DepthwiseConv2D)
+    at, _, op = lowering.single(operations, DepthwiseConv2D)
     layer = layer_of(lowering, operations, Parameters)
     (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
     _, kh, kw, n = layer.filter.values.shape

@@ -128,8 +128,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 @_with_chain
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
-    op = lowering.operation(operations[0]).op
-    assert isinstance(op, DepthwiseConv2D)
+    _, _, op = lowering.first(operations, DepthwiseConv2D)
     layer = layer_of(lowering, operations, _outputs(lowering, operations))
     (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
     _, kh, kw, n = layer.filter.values.shape

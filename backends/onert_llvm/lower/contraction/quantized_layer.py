@@ -104,8 +104,7 @@ def groups(
     lowering: Lowering, operations: Sequence[int], make: MakeOutputs[OutputsT]
 ) -> Iterator[tuple[Layer[OutputsT], Plane]]:
     """The groups of a convolution, and the windows of all."""
-    op = lowering.operation(operations[0]).op
-    assert isinstance(op, Conv2D)
+    _, _, op = lowering.first(operations, Conv2D)
     layer = layer_of(lowering, operations, make)
     weights = layer.filter.values
     geometry = plane(op, lowering.shape(layer.source), weights.shape, lowering.shape(layer.result))

@@ -69,10 +69,7 @@ def why_not_combined(op: ScatterSlices, types: CallTypes) -> str | None:
 
 def lower_combined(lowering: Lowering, operations: Sequence[int]) -> None:
     """All elements as they are, then slices combined with those that are there."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, ScatterSlices)
+    at, operation, op = lowering.single(operations, ScatterSlices)
     x, indices, updates = operation.used
     movement.copy(lowering, at)
     dtype = lowering.type(x).dtype

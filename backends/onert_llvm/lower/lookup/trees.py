@@ -54,10 +54,7 @@ def _records(op: TreeEnsemble, given: dict[str, Array]) -> Records | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Many rows at a time, tree by tree."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, TreeEnsemble)
+    at, operation, op = lowering.single(operations, TreeEnsemble)
     x, *parts = operation.used
     rows, width = lowering.shape(x)
     given = {name: lowering.elements(part) for name, part in zip(_PARTS, parts, strict=True)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from attrs import evolve, frozen
 
@@ -13,15 +12,6 @@ from onert_llvm.irbuilder import I64, Kernel, Type, Val
 from onert_llvm.kernels.contraction.contraction import Ending, Terms, multiply
 from onert_llvm.kernels.contraction.operands import straight
 from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Tile, each_block
-
-
-class LooseTerms(Terms, Protocol):
-    """Terms whose right side is not packed."""
-
-    @property
-    def other(self) -> Type:
-        """The type of the right side's elements."""
-        ...
 
 
 @frozen
@@ -34,7 +24,7 @@ class BatchedContraction(Value):
     """
 
     tile: Tile
-    terms: LooseTerms
+    terms: Terms
     ending: Ending
     strided: bool = False
 

@@ -9,7 +9,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, vec
-from onert_llvm.kernels.contraction.contraction import Ending, Finished, Reading, Sums
+from onert_llvm.kernels.contraction.contraction import Ending, Finished, Reading, Sums, Terms
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs
 from onert_llvm.kernels.contraction.register_tile import Block, Row, Tile
@@ -40,7 +40,7 @@ class CentreBytes(Value):
 
 
 @frozen
-class CentredTerms(Value):
+class CentredTerms(Terms):
     """16-bit numbers times bytes less `zero`, by pairs; A has an even number of columns.
 
     `k` is A's width in pairs, less one where B has an `odd` number of rows. The rows of B have as many elements as
@@ -54,9 +54,6 @@ class CentredTerms(Value):
 
     def group(self, k: Kernel) -> int:
         return GROUP
-
-    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
-        return ()
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
@@ -84,23 +81,17 @@ class CentredTerms(Value):
 
 
 @frozen
-class WideTerms(Value):
+class WideTerms(Terms):
     """16-bit numbers times 16-bit ones (8-bit without `wide`), summed up in 64 bits."""
 
     wide: bool
 
     name = "shorts"
-    element, slots = I16, ()
+    element = I16
 
     @property
     def other(self) -> Type:
         return I16 if self.wide else I8
-
-    def group(self, k: Kernel) -> int:
-        return 1
-
-    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
-        return ()
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading

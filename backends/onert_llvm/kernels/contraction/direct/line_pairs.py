@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I16, Kernel, Val
+from onert_llvm.kernels.contraction import contraction
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.contraction import Reading, Sums
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, add_half, multiply_add
@@ -16,19 +16,15 @@ from onert_llvm.kernels.contraction.register_tile import Block, Tile
 
 
 @frozen
-class PairsOfLines(Value):
+class PairsOfLines(contraction.Terms):
     """bfloat16 times bfloat16, added in float32, in pairs. B has rows of pairs for each tap; what lies behind an odd
     number of a row's elements is not multiplied."""
 
     name = "f32"
     element = I16
-    slots = ()
 
     def group(self, k: Kernel) -> int:
         return 2
-
-    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
-        return ()
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading

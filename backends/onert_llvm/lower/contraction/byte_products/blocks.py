@@ -46,10 +46,7 @@ def why_not(op: FullyConnected, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The rows quantised each by itself, the sums of their runs, and the product."""
-    at = operations[0]
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, FullyConnected)
+    at, _, op = lowering.first(operations, FullyConnected)
     x, kernel, bias = lowering.layer(at)
     weight, stored = lowering.type(kernel), lowering.elements(kernel)
     assert weight.quantization is not None

@@ -54,9 +54,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution."""
-    operation = lowering.operation(operations[0])
-    op = operation.op
-    assert isinstance(op, Conv2D)
+    _, operation, op = lowering.first(operations, Conv2D)
     x, w = operation.used
     weights = lowering.elements(w)
     n, kh, kw, c = weights.shape

@@ -35,10 +35,7 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The product of all rows with the matrix."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, BatchMatMul)
+    at, operation, op = lowering.single(operations, BatchMatMul)
     x, y = operation.used
     matrix = lowering.elements(y).reshape(lowering.shape(y)[-2:])
     weights = np.ascontiguousarray(matrix.T if op.adjoint_y else matrix)[None]

@@ -85,9 +85,7 @@ def _triple(values: Sequence[int]) -> Triple:
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution and its epilogue."""
-    operation = lowering.operation(operations[0])
-    op = operation.op
-    assert isinstance(op, Conv3D)
+    _, operation, op = lowering.first(operations, Conv3D)
     x, weight, bias = lowering.layer(operations[0])
     filters = lowering.elements(weight)
     sizes, out = lowering.shape(x), lowering.shape(operation.outputs[0])
