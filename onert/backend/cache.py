@@ -15,7 +15,6 @@ for who can write to the directory can write to the user's programs as well.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import struct
@@ -27,6 +26,7 @@ from pathlib import Path
 from attrs import frozen
 
 from onert.ir.content import read_into, room
+from onert.ir.process.digests import SIZE, digest
 from onert.ir.value import Value
 
 MAGIC = b"onert cache 4\n\0\0"
@@ -65,25 +65,29 @@ def sources(package: Path, memo: Cache | None = None) -> str:
     found = _files(folder)
     key = Cache.key("sources 2", os.fsencode(package), repr(found).encode(errors="surrogateescape"))
     stored = memo.load(key)
-    if stored is not None and len(stored) == _DIGEST:
+    if stored is not None and len(stored) == SIZE:
         return bytes(stored).hex()
-    digest = hashlib.sha256()
+    found_digest = digest()
     for path, _ in found:
         content = Path(path).read_bytes()
         name = Path(path).relative_to(folder).as_posix()
-        digest.update(f"{name}\0{len(content)}\0".encode(errors="surrogateescape"))
-        digest.update(content)
+        found_digest.update(f"{name}\0{len(content)}\0".encode(errors="surrogateescape"))
+        found_digest.update(content)
     newest = max((status[-1] for _, status in found), default=0)
-    if newest < time.time_ns() - _SETTLED and _files(folder) == found:
-        memo.store(key, digest.digest(), label=f"digest\t{folder}")
-    return digest.hexdigest()
+    if is_settled(newest) and _files(folder) == found:
+        memo.store(key, found_digest.digest(), label=f"digest\t{folder}")
+    return found_digest.hexdigest()
 
 
-_DIGEST = hashlib.sha256().digest_size
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a change gets another time than one before it, in every file system."""
 
 _State = tuple[int, int, int, int, int]
+
+
+def is_settled(changed: int) -> bool:
+    """Whether a later change would have another time than one at `changed`, in nanoseconds since the epoch."""
+    return changed < time.time_ns() - _SETTLED
 
 
 def _files(folder: str) -> list[tuple[str, _State]]:
@@ -107,7 +111,7 @@ def installed(package: Path, distribution: str) -> str:
     Both are in the installer's record beside the package; where there is none, the files themselves are looked at.
     """
     found = [
-        f"{item.name} {hashlib.sha256(record.read_bytes()).hexdigest()}"
+        f"{item.name} {digest(record.read_bytes()).hexdigest()}"
         for item in os.scandir(package.parent)
         if item.name.startswith(f"{distribution}-") and item.name.endswith(".dist-info")
         if (record := Path(item.path) / "RECORD").is_file()
@@ -181,12 +185,12 @@ class Cache(Value):
     @staticmethod
     def key(*parts: bytes | memoryview | str) -> str:
         """A key of everything that the content depends on; parts are delimited, so that they cannot run together."""
-        digest = hashlib.sha256()
+        found = digest()
         for part in parts:
             raw = part.encode() if isinstance(part, str) else part
-            digest.update(len(raw).to_bytes(8, "little"))
-            digest.update(raw)
-        return digest.hexdigest()
+            found.update(len(raw).to_bytes(8, "little"))
+            found.update(raw)
+        return found.hexdigest()
 
     def load(self, key: str) -> memoryview | None:
         """The payload, a private copy that is read-only; None if it is not there or not whole."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable
 from weakref import finalize
 
 from onert.ir import Constant, TensorType
+from onert.ir.process.digests import digest
 
 from .memory import Buffer, Memory, tensor_bytes
 
@@ -44,8 +44,7 @@ class Residents:
         """Names the elements; the object is kept, so that no other one comes to have its identity."""
         known = self._digests.get(id(data))
         if known is None:
-            digest = hashlib.blake2b(data.array.tobytes(), digest_size=20).digest()
-            known = self._digests[id(data)] = (data, digest)
+            known = self._digests[id(data)] = (data, digest(data.array.tobytes()).digest())
         return known[1]
 
 

@@ -4,13 +4,13 @@ A model file is never mapped: another process can truncate a mapped file, and re
 or write to it, and other weights would be computed with. What is read is a private copy, from a file that is kept open,
 so that one that is replaced or removed stays what was loaded.
 
-A file of more than `HELD` bytes whose content was seen before need not be read to be recognised: it is digested as it
-streams by. When its content is asked for later, it is read then, and refused unless it still has that digest.
+A file of more than `HELD` bytes whose content was seen before need not be read to be recognised: it is known by its
+state (who keeps digests under `Content.state` tells `recognise`), or digested as it streams by. When its content is
+asked for later, it is read then, and refused unless it still has that digest.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from typing import Protocol
@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from onert.ir.process.cached import cached
+from onert.ir.process.digests import digest
 
 from .errors import ModelError
 from .subgraph import Subgraphs
@@ -61,7 +62,17 @@ class Source(Protocol):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all bytes."""
+        """A digest of all bytes."""
+        ...
+
+    @property
+    def state(self) -> tuple[int, ...] | None:
+        """What the system says of a file, and changes with each change of it, the time of the last one at the end; None
+        for bytes that are in memory."""
+        ...
+
+    def recognise(self, digest: str) -> None:
+        """Take `digest` for that of all bytes, which need not be read for it."""
         ...
 
     @property
@@ -83,9 +94,14 @@ class Held:
     def part(self, start: int, size: int) -> bytes:
         return bytes(self.data[start : start + size])
 
+    state = None
+
     @cached
     def digest(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
+        return digest(self.data).hexdigest()
+
+    def recognise(self, digest: str) -> None:
+        """Nothing: the bytes are here."""
 
 
 class File:
@@ -104,10 +120,18 @@ class File:
 
     @cached
     def digest(self) -> str:
-        found, piece = hashlib.sha256(), memoryview(bytearray(min(_PIECE, self.size)))
+        found, piece = digest(), memoryview(bytearray(min(_PIECE, self.size)))
         for start in range(0, self.size, _PIECE):
             found.update(piece[: self._fill(piece[: self.size - start], start)])
         return found.hexdigest()
+
+    @property
+    def state(self) -> tuple[int, ...]:
+        s = os.fstat(self._descriptor)
+        return (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+
+    def recognise(self, digest: str) -> None:
+        self.__dict__.setdefault("digest", digest)
 
     @cached
     def data(self) -> memoryview:
@@ -117,7 +141,7 @@ class File:
             raise ModelError(f"the file has {self.size} bytes, more than there is memory for") from error
         if self._fill(target, 0) < self.size:
             raise ModelError(_CHANGED)
-        if "digest" in self.__dict__ and hashlib.sha256(target).hexdigest() != self.digest:
+        if "digest" in self.__dict__ and digest(target).hexdigest() != self.digest:
             raise ModelError(_CHANGED)
         return target.toreadonly()
 
@@ -159,8 +183,17 @@ class Content:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all bytes."""
+        """A digest of all bytes."""
         return self._source.digest
+
+    @property
+    def state(self) -> tuple[int, ...] | None:
+        """What changes with each change of an open file (`Source.state`)."""
+        return self._source.state
+
+    def recognise(self, digest: str) -> None:
+        """Take `digest` for that of all bytes."""
+        self._source.recognise(digest)
 
     @property
     def data(self) -> memoryview:
@@ -171,7 +204,7 @@ class Content:
     def outline(self) -> str:
         """Tells most contents apart by a few of their bytes."""
         size = self._source.size
-        ends = hashlib.sha256(self._source.part(0, _ENDS))
+        ends = digest(self._source.part(0, _ENDS))
         ends.update(self._source.part(max(size - _ENDS, 0), _ENDS))
         return f"{size} {ends.hexdigest()}"
 

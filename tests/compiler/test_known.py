@@ -11,7 +11,7 @@ from shared_material import REPOSITORY
 
 import onert
 from onert.backend.writers import WRITERS
-from onert.compiler.program_cache import lookup
+from onert.compiler.program_cache import key, lookup
 from onert.frontend.tflite_schema import model as reader
 from onert.frontend.tflite_schema.custom_ops import CUSTOM_OPS
 from onert.ir import Array, ModelError, Package, content
@@ -177,3 +177,42 @@ def test_a_file_that_is_replaced_or_removed_stays_what_was_loaded(tmp_path: Path
     assert package.models == expected
     path.unlink()
     assert outputs(onert.compile(package, num_threads=1, planner="Bump"))
+
+
+def test_a_file_that_was_not_changed_is_not_read_for_its_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content, "HELD", 16)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(FILE.read_bytes())
+    digested: list[int] = []
+    fill = content.File._fill
+
+    def counted(file: content.File, target: memoryview, start: int) -> int:
+        digested.append(len(target))
+        return fill(file, target, start)
+
+    monkeypatch.setattr(content.File, "_fill", counted)
+
+    def load() -> tuple[str, int]:
+        digested.clear()
+        found = onert.load(path).content
+        assert found is not None
+        return key.content_digest(found), sum(digested)
+
+    compiled(onert.load(path))  # so that it is known to be well-formed
+    whole = path.stat().st_size
+    monkeypatch.setattr(key, "is_settled", lambda changed: False)
+    first, read = load()
+    assert load() == (first, read)  # as of a file that was changed a moment ago: nothing is kept of its state
+    monkeypatch.setattr(key, "is_settled", lambda changed: True)
+    load()
+    again, count = load()
+    assert again == first
+    assert count == read - whole
+    before = path.stat()
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert load()[0] != first

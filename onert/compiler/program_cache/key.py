@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,10 +18,11 @@ from attrs import fields
 
 import onert.ir
 from onert.backend import Backend
-from onert.backend.cache import Cache, installed, sources
+from onert.backend.cache import Cache, default_directory, installed, is_settled, sources
 from onert.compiler.options import Options
 from onert.ir import Array, Constant, Operand, Package
 from onert.ir.content import Content, Models
+from onert.ir.process.digests import SIZE, digest
 
 from .encoding import encode
 from .records import Records
@@ -121,7 +121,7 @@ def joined(components: Mapping[str, str]) -> str:
 
 def elements(constants: Iterable[Constant]) -> str:
     """A digest of the elements of constants whose types, or objects, are part of the structure."""
-    found = sha256()
+    found = digest()
     for constant in constants:
         if constant.array.dtype != object:
             found.update(_bytes(constant.array).data)
@@ -143,8 +143,29 @@ def operands_of(models: Models) -> Iterable[Operand]:
     return (operand for model in models for subgraph in model.subgraphs for operand in subgraph.operands)
 
 
+def content_digest(content: Content) -> str:
+    """The digest of a content. That of a file is kept under what the system says of the file, so that only a file that
+    is new or was changed is read for it.
+
+    Nobody can set the time of the last change of a file's state. Nothing is kept of a file that was changed so recently
+    that another change could bear the same time.
+    """
+    state = content.state
+    if state is None:
+        return content.digest
+    memo, key = Cache(default_directory(os.environ)), Cache.key("content 1", repr(state))
+    stored = memo.load(key)
+    if stored is not None and len(stored) == SIZE:
+        content.recognise(bytes(stored).hex())
+        return content.digest
+    found = content.digest
+    if is_settled(state[-1]) and content.state == state:
+        memo.store(key, bytes.fromhex(found), label=f"digest\t{state[2]} bytes")
+    return found
+
+
 def well_formed(content: Content) -> Iterable[str]:
     """The keys of empty entries that say that content is well-formed; for the first not all of it is read."""
     outline = {**process(), "well-formed": content.outline}
     yield joined(outline)
-    yield joined({**outline, "digest": content.digest})
+    yield joined({**outline, "digest": content_digest(content)})

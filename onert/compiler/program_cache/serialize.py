@@ -131,7 +131,7 @@ def program_entry(package: Package, options: Options, backends: Sequence[Backend
     outline, label = keys.joined(components), partial(keys.label, package, options, backends)
     place, by_name, records = Cache(default_directory(os.environ)), {b.name: b for b in backends}, Records(backends)
     if content is not None:
-        key = cache(lambda: keys.joined({**components, "digest": content.digest}))
+        key = cache(lambda: keys.joined({**components, "digest": keys.content_digest(content)}))
         return ProgramEntry(
             place, outline, key, LaterParts(content), by_name, records, lambda: keys.well_formed(content), label
         )
