@@ -89,6 +89,14 @@ def _recurrent() -> Subgraphs:
     return b.model([b.add(Binary(BinaryKind.ADD), own, fed)])
 
 
+def branches() -> Subgraphs:
+    """Two layers that need not wait for one another."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+    both = [b.add(FullyConnected(), x, b.constant(weights(5, 4))) for _ in range(2)]
+    return b.model([b.add(Concat(0), b.add(Softmax(1.0), both[0]), both[1])])
+
+
 def _products() -> Subgraphs:
     """Products of matrices, one for each of a batch."""
     b = Builder()

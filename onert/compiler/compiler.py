@@ -132,7 +132,7 @@ class Compilation:
     def by_recipe(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]) -> Program | None:
         """The program for lengths that may be new, made as one for others was; None where it has to be compiled."""
         alone = self.watch is None and self.measured is None and not self.options.graph_dot_dump
-        opened = self.lengths.opened(entry) if alone and self.options.executor == "Linear" else None
+        opened = self.lengths.opened(entry) if alone else None
         if not opened or self.alone < COMPILED_ALONE:
             self.alone += bool(opened)
             return None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from length_models import LENGTHS, MODELS, opened, pooled, weights
+from length_models import LENGTHS, MODELS, branches, opened, pooled, weights
 
 import onert
 from onert.exec.frames import stretched
@@ -39,6 +39,20 @@ def test_one_execution_runs_for_any_length_with_the_bits_of_a_fresh_program(
             assert info.shape == found[info.name].shape
             np.testing.assert_array_equal(found[info.name], expected[info.name])
             np.testing.assert_array_equal(again[info.name], expected[info.name])
+
+
+@pytest.mark.parametrize("executor", ["Dataflow", "Parallel"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_executor_goes_from_one_length_to_another(executor: str, threads: int) -> None:
+    package = opened(branches())
+    execution = onert.Execution(onert.compile(package, executor=executor, num_threads=threads))
+    for n in (4, 5, 6, 9, 7, 12):
+        given = _given([(n, 4)])
+        sizes = {"x": (n, 4)}
+        alone = onert.compile(package, input_shapes=sizes, executor=executor, num_threads=threads)
+        for name, expected in onert.Execution(alone).run(given).items():
+            np.testing.assert_array_equal(execution.run(given)[name], expected)
+    assert execution.program.stretch is not None
 
 
 def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any], Any]]:

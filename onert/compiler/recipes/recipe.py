@@ -78,7 +78,7 @@ class Recipes:
         self._in_vain += 1
         try:
             recipe = Recipe(lengths, compiled, stretched)
-        except (OnertError, OneLengthError, TypeError, ValueError, ArithmeticError, AttributeError):
+        except (OneLengthError, OnertError):
             return None  # where lengths are refused, compiling for them alone says so
         if not recipe.is_general:
             return None

@@ -11,6 +11,7 @@ import numpy as np
 from onert.backend import Step
 from onert.backend.planner.liveness import MOST_STEPS, reachability
 from onert.ir.analysis.cost import cost
+from onert.ir.symbolic.trace import hint
 
 if TYPE_CHECKING:
     from .exec_time import ExecTimes
@@ -54,7 +55,7 @@ def guessed_costs(steps: Sequence[Step]) -> list[float]:
     for step in steps:
         subgraph = step.sequence.subgraph
         each = [cost(operation.op, subgraph.types(operation)) for operation in step.sequence.body]
-        found.append(sum(c.flops + c.nbytes / BYTES_PER_FLOP for c in each))
+        found.append(hint(sum(c.flops + c.nbytes / BYTES_PER_FLOP for c in each)))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from onert.backend import Backend, Group
 from onert.ir import Subgraph
 from onert.ir.analysis.cost import cost
+from onert.ir.symbolic.trace import hint
 
 if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
@@ -46,7 +47,7 @@ def _guessed(subgraph: Subgraph, group: Group, backend: Backend, threads: int) -
     calls = [subgraph.types(operation) for operation in operations]
     costs = [cost(operation.op, types) for operation, types in zip(operations, calls, strict=True)]
     stored = any(t is not None and t.quantization is not None for t in calls[0].inputs)
-    arithmetic = sum(c.flops for c in costs) / (STORED_FLOPS if stored else FLOPS)
+    arithmetic = hint(sum(c.flops for c in costs)) / (STORED_FLOPS if stored else FLOPS)
     work = max(arithmetic, traffic(subgraph, group) / BYTES)
     bounds = [backend.most_threads(o, types) for o, types in zip(operations, calls, strict=True)]
     most = min((bound for bound in bounds if bound is not None), default=threads)
@@ -69,7 +70,7 @@ def traffic(subgraph: Subgraph, group: Group) -> int:
     made = dict.fromkeys(o for operation in operations for o in operation.outputs)
     read = dict.fromkeys(i for operation in operations for i in operation.used if i not in made)
     types = [subgraph.type(i) for i in (*read, *made) if i not in group.unstored]
-    return sum(t.nbytes for t in types if t.is_static)
+    return hint(sum(t.nbytes for t in types if t.is_static))
 
 
 def _measured(subgraph: Subgraph, group: Group, backend: Backend, known: ExecTimes) -> float | None:

@@ -210,6 +210,8 @@ class _Writer:
         """The register of what a function gives."""
         if function in _TURNED:
             function, arguments = _TURNED[function], arguments[::-1]
+        if function is operator.neg and self._is_float(arguments[0]):
+            return self._emit(Opcode.MUL_FLOAT, self._register(arguments[0]), self._constant(-1.0))
         floats = any(map(self._is_float, arguments))
         if function is operator.truediv:
             return self._emit(Opcode.DIV_FLOAT, *map(self._float, arguments))

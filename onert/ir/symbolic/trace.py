@@ -248,6 +248,10 @@ class Symbolic:
             return self
         return Symbolic(self.trace, self.trace.result(round, self.index))
 
+    def bit_length(self) -> int:
+        """How many bits the integer has, which is relied on."""
+        return int(self.trace.require(self.trace.result(int.bit_length, self.index)))
+
     def __bool__(self) -> bool:
         return bool(self.trace.require(self.trace.result(bool, self.index)))
 

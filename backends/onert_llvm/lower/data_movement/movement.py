@@ -17,7 +17,7 @@ from onert.ir.ops.data_movement.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad
 from onert.ir.shape import normalize_axis, static
-from onert.ir.symbolic.trace import is_symbolic
+from onert.ir.symbolic.trace import hint, is_symbolic
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
@@ -29,6 +29,8 @@ from .view_ops import VIEWS, View
 
 _PIECE = 1 << 14
 """Bytes of a work tile where a whole tensor is copied."""
+_AT_ONCE = 4 * _PIECE
+"""Bytes that one thread copies where lengths change their number, so that no number of pieces changes with it."""
 
 MOST_BOXES = 1024
 """Copies that one operation may become."""
@@ -96,11 +98,13 @@ def copy(lowering: Lowering, at: int) -> None:
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     total = lowering.type(source).nbytes
-    width = total if is_symbolic(total) and lowering.threads == 1 else min(_PIECE, total)
+    known = not is_symbolic(total)
+    at_once = not known and (lowering.threads == 1 or hint(total) <= _AT_ONCE)
+    width = total if at_once else min(_PIECE, total)
     whole = 1 if width is total else total // width
     for rows, start, size in ((whole, 0, width), (1, whole * width, total - whole * width)):
-        if not size:
-            continue
+        if (known or at_once) and not size:
+            continue  # else there is a last piece for every length, of no bytes for some
         slots: dict[str, Slot] = {
             "source": lowering.operand(source, start),
             "target": lowering.operand(target, start),
