@@ -180,10 +180,26 @@ def _number(trace: Trace, found: Polynomial | bool) -> Any:
     return Symbolic(trace, trace.sum_of_products(found)) if plain is None else plain
 
 
+_UFUNCS: dict[str, Binary] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "floor_divide": operator.floordiv,
+    "true_divide": operator.truediv,
+    "divide": operator.truediv,
+    "remainder": operator.mod,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+
 class Symbolic:
     """A number of a trace."""
 
-    __array_ufunc__ = None  # NumPy's scalars leave arithmetic with one to its methods
     __slots__ = ("index", "trace")
 
     def __init__(self, trace: Trace, index: int) -> None:
@@ -247,6 +263,19 @@ class Symbolic:
         if self.trace.polynomial(self.index) is not None:
             return self
         return Symbolic(self.trace, self.trace.result(round, self.index))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Any:
+        """Arithmetic with one of NumPy's scalars; OneLengthError where an array is computed of the number."""
+        function = _UFUNCS.get(ufunc.__name__)
+        if function is None or method != "__call__" or named or any(getattr(x, "ndim", 0) for x in given):
+            raise OneLengthError(f"NumPy's {ufunc.__name__} is given a length")
+        return function(*(x if isinstance(x, Symbolic) else x.item() if hasattr(x, "item") else x for x in given))
+
+    def __getattr__(self, name: str) -> Any:
+        """What integers have and these have not; OneLengthError but for the names that Python and NumPy look for."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise OneLengthError(f"the attribute {name} of a length is asked for")
 
     def bit_length(self) -> int:
         """How many bits the integer has, which is relied on."""
