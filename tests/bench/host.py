@@ -43,6 +43,8 @@ SECONDS = 0.2
 """Of a round of requests that come at random."""
 PIECES, PIECE = 15, 0.8
 """Rounds of a stream that is simulated, and the seconds that each takes."""
+SHARES = (0.3, 0.5, 0.7, 0.85)
+"""Of what devices can do, the part that streams ask for that are simulated."""
 REQUESTS = 40
 """Of a round of devices."""
 BOUNDS = (0.002, 0.005, 0.01, 0.02, 0.05)
@@ -322,7 +324,7 @@ def simulation(model: Path) -> None:
         print(f"two devices answer {most:.1f} requests a second")
         gc.collect()
         gc.freeze()
-        for share in (0.3, 0.5, 0.7, 0.85):
+        for share in SHARES:
             rounds = []
             for each in range(PIECES):
                 kept = calibrate(host, "n", PIECE, each + PIECES)
@@ -334,7 +336,7 @@ def simulation(model: Path) -> None:
 
 def simulated(came: Array, kept: Kept) -> tuple[float, ...]:
     """What two devices make of requests if runs keep them as long as others did."""
-    station = Station("n", (0, 1), {1: kept.seconds["n"]}, transfers=(kept.after,))
+    station = Station("n", (0, 1), {1: kept.seconds["n"]}, transfers=(kept.after,), idle=kept.idle["n"])
     (found,) = simulate([Workload("n", (station,), came)], FREE)
     return found.latency_mean, found.latency_p50, found.latency_p90, found.latency_p99
 

@@ -16,7 +16,7 @@ from onert.host.trace import Slice
 from onert.tools.host import main
 
 DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8"
-KEPT = Kept({"n": (0.25, 0.5)}, 0.125, 0.0625)
+KEPT = Kept({"n": (0.25, 0.5)}, {"n": (0, 1.5)}, 0.125, 0.0625)
 
 
 def test_a_run_keeps_a_device_from_when_it_could_begin() -> None:
@@ -30,6 +30,7 @@ def test_a_run_keeps_a_device_from_when_it_could_begin() -> None:
         trace.answered(number, "n", came * 10**9, (end + 1) * 10**9, "")
     found = observed(trace, dag)
     assert found.kept["n"].tolist() == [3, 4, 4, 1]
+    assert found.idle["n"].tolist() == [0, 2, 0, 3]
     assert found.latencies.tolist() == [4, 5, 6, 2]
     assert (found.came.tolist(), found.after, found.around) == ([0, 2, 2, 9], 1, 0.5)
 
@@ -40,6 +41,7 @@ def test_every_part_of_a_network_is_measured() -> None:
         found = calibrate(host, "n", 0.05)
     assert found.seconds.keys() == {node.name for node in dag.nodes}
     assert all(times and min(times) > 0 for times in found.seconds.values())
+    assert all(len(found.idle[name]) == len(times) for name, times in found.seconds.items())
     assert found.after > 0
 
 
@@ -69,12 +71,15 @@ def test_times_are_read_as_they_were_written(tmp_path: Path) -> None:
         "",
         "[]",
         '{"n": 1}',
-        '{"n": {"seconds": {}, "around": 0, "after": 0}}',
-        '{"n": {"seconds": {"n": []}, "around": 0, "after": 0}}',
-        '{"n": {"seconds": {"n": ["1"]}, "around": 0, "after": 0}}',
-        '{"n": {"seconds": {"n": [NaN]}, "around": 0, "after": 0}}',
-        '{"n": {"seconds": {"n": [-1]}, "around": 0, "after": 0}}',
-        '{"n": {"seconds": {"n": [1]}, "around": 0}}',
+        '{"n": {"seconds": {}, "idle": {}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": []}, "idle": {"n": []}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": ["1"]}, "idle": {"n": [0]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [NaN]}, "idle": {"n": [0]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [-1]}, "idle": {"n": [0]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [1]}, "idle": {"n": [-1]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [1]}, "idle": {"n": [0, 0]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [1]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [1]}, "idle": {"n": [0]}, "around": 0}}',
     ],
 )
 def test_a_file_of_no_times_is_refused(text: str, tmp_path: Path) -> None:

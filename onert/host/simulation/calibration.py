@@ -35,11 +35,13 @@ _MOST = 1_000_000
 class Kept(Value):
     """What was measured of one network.
 
-    - `seconds`: for each sub-network how long its runs kept a device, one after the other
+    - `seconds`: for each sub-network how long its runs kept a device, one after the other; `idle`: how long the device
+      had had nothing to do before
     - `around`: how much longer than the run itself that was; `after`: what an answer takes after the last run
     """
 
     seconds: Mapping[str, tuple[float, ...]]
+    idle: Mapping[str, tuple[float, ...]]
     around: float
     after: float
 
@@ -59,7 +61,8 @@ def calibrate(host: HostManager, name: str, seconds: float, seed: int = 0) -> Ke
     most = capacity(host, name, inputs)
     count = max(2, round(most * _SHARE * seconds))
     found = observe(host, name, inputs, np.cumsum(rng.exponential(1 / (most * _SHARE), count)))
-    return Kept({each: tuple(times.tolist()) for each, times in found.kept.items()}, found.around, found.after)
+    kept, idle = ({name: tuple(each.tolist()) for name, each in side.items()} for side in (found.kept, found.idle))
+    return Kept(kept, idle, found.around, found.after)
 
 
 def capacity(host: HostManager, name: str, inputs: list[Array]) -> float:
@@ -93,10 +96,14 @@ def read(path: str | os.PathLike[str]) -> dict[str, Kept]:
 
 
 def _kept(table: Mapping[str, Any]) -> Kept:
-    seconds = {name: tuple(map(_second, times)) for name, times in table["seconds"].items()}
+    seconds, idle = (
+        {name: tuple(map(_second, times)) for name, times in table[side].items()} for side in ("seconds", "idle")
+    )
     if not 0 < min(map(len, seconds.values())) <= sum(map(len, seconds.values())) <= _MOST:
         raise ValueError(f"there are none, or more than {_MOST}")
-    return Kept(seconds, _second(table["around"]), _second(table["after"]))
+    if {name: len(times) for name, times in seconds.items()} != {name: len(times) for name, times in idle.items()}:
+        raise ValueError("not every run has a time before it")
+    return Kept(seconds, idle, _second(table["around"]), _second(table["after"]))
 
 
 def _second(value: Any) -> float:

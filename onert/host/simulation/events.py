@@ -247,12 +247,13 @@ class Events:
     def _start(self, work: _Work, place: Place, run: Run, at: int, now: float) -> None:
         device = place.devices[at]
         device.is_busy = True
-        seconds = place.seconds(run.size, at)
+        seconds = place.seconds(run.size, at, now)
         place.busy += seconds
         self._at(now + seconds, self._over, work, place, run, device)
 
     def _over(self, work: _Work, place: Place, run: Run, device: Device, now: float) -> None:
         device.change(-1)
+        device.over = now
         following = device.pop()
         if following is not None:
             self._start(*following, now)

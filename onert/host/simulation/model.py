@@ -24,6 +24,8 @@ class Station:
     - `parents`: the stations whose results it waits for, by their place in the workload
     - `seconds`: what a run takes, for each number of requests that it is compiled for: one number, or several that
       were measured, which runs take in turn, so that a spell of slow ones stays together
+    - `idle`: for each of the `seconds` of one request how long the device had had nothing to do before, where that was
+      measured: a run takes a time that followed a spell like its own (`times.py`)
     - `factors`: for each device how many times as long a run takes there
     - `transfers`: seconds from the end of each parent, or for a station without one of the request, until its results
       have arrived
@@ -37,6 +39,7 @@ class Station:
     factors: tuple[float, ...] = ()
     transfers: tuple[float, ...] = ()
     stateful: bool = False
+    idle: tuple[float, ...] = ()
 
     def transfer(self, parent: int) -> float:
         """Seconds between the end of a parent, by its place among them, and its results' arrival."""

@@ -133,6 +133,7 @@ def workload(
                 factors=tuple(own[0].info.peak_compute / device.info.peak_compute for device in own),
                 transfers=_transfers(network, at, link, by_name, 0.0 if timing.kept is None else timing.kept.after),
                 stateful=node.stateful,
+                idle=() if timing.kept is None else timing.kept.idle[node.node.name],
             )
         )
     assert instances(network) == sum(len(station.devices) for station in stations)

@@ -24,7 +24,8 @@ class Observed:
     """A stream that a host answered. Times are seconds.
 
     - `came`: when each request was made, from the first one on; `latencies`: what it took
-    - `kept`: of each sub-network how long its runs kept a device, in the order in which they began
+    - `kept`: of each sub-network how long its runs kept a device, in the order in which they began; `idle`: how long
+      that device had had nothing to do before
     - `after`: what an answer took after its last run; `around`: how much longer a device was kept than its run took.
       Both are those of the middle request
     """
@@ -32,6 +33,7 @@ class Observed:
     came: Array
     latencies: Array
     kept: Mapping[str, Array]
+    idle: Mapping[str, Array]
     after: float
     around: float
 
@@ -68,9 +70,10 @@ def observed(trace: HostTrace, dag: DAG) -> Observed:
     found = _kept(trace, dag, np.sort(start))
     around = [run.kept - run.taken for runs in found.values() for run in runs]
     kept = {name: np.array([run.kept for run in runs]) for name, runs in found.items()}
+    idle = {name: np.array([run.idle for run in runs]) for name, runs in found.items()}
     ends = {name: np.sort([run.end for run in runs]) for name, runs in found.items()}
     last = np.maximum.reduce([ends[dag.nodes[at].name] for at in _last(dag)])
-    return Observed(start - start[0], end - start, kept, float(median(np.sort(end) - last)), median(around))
+    return Observed(start - start[0], end - start, kept, idle, float(median(np.sort(end) - last)), median(around))
 
 
 def _last(dag: DAG) -> list[int]:
@@ -80,11 +83,12 @@ def _last(dag: DAG) -> list[int]:
 
 @frozen
 class _Run:
-    """A run of a sub-network: when it ended, what it took, and how long it kept a device."""
+    """A run of a sub-network: when it ended, what it took, how long it kept a device, and how long that was idle."""
 
     end: float
     taken: float
     kept: float
+    idle: float
 
 
 def _kept(trace: HostTrace, dag: DAG, came: Array) -> dict[str, list[_Run]]:
@@ -102,10 +106,11 @@ def _kept(trace: HostTrace, dag: DAG, came: Array) -> dict[str, list[_Run]]:
     for node, parents in zip(dag.nodes, dag.parents, strict=True):
         ready = np.maximum.reduce([ends[dag.nodes[at].name] for at in parents]) if parents else came
         own = sorted(runs[node.name], key=lambda each: each.start)
-        free = [0.0] * len({each.device for each in own})
+        free = [float(came[0])] * len({each.device for each in own})
         found[node.name] = []
         for each, when in zip(own, ready.tolist(), strict=True):
             end = each.end / _NANOSECONDS
-            could = max(when, heapreplace(free, end))
-            found[node.name].append(_Run(end, (each.end - each.start) / _NANOSECONDS, end - could))
+            over = heapreplace(free, end)
+            could = max(when, over)
+            found[node.name].append(_Run(end, (each.end - each.start) / _NANOSECONDS, end - could, could - over))
     return found

@@ -13,6 +13,7 @@ import numpy as np
 from onert.host.rules import least_busy
 
 from .model import Station
+from .times import Times
 
 _FEW = 32
 """Devices above which NumPy looks for the least busy."""
@@ -22,10 +23,12 @@ _USED_BITS = 40
 class Device:
     """A device, and the runs that wait for it: those of lower priority first, then in the order in which they came."""
 
-    __slots__ = ("_numbers", "_waiting", "is_busy", "load", "places", "serves")
+    __slots__ = ("_numbers", "_waiting", "is_busy", "load", "over", "places", "serves")
 
     def __init__(self) -> None:
         self.is_busy = False
+        self.over = 0.0
+        """When the last run was over."""
         self.load = 0
         self.places: list[tuple[Place, int]] = []
         """The stations with so many devices that they keep loads in an array, and the device's place in it."""
@@ -163,8 +166,9 @@ class Place:
         if self._are_many:
             for number, device in enumerate(self.devices):
                 device.places.append((self, number))
-        self._samples = station.seconds
-        self._next = count()
+        self._times = {
+            size: Times(seconds, station.idle if size == 1 else ()) for size, seconds in station.seconds.items()
+        }
         self._factors = station.factors or (1.0,) * len(self.devices)
 
     def offer(self, waiting: Waiting) -> None:
@@ -197,7 +201,6 @@ class Place:
         self._used[at] = next(self._ticks)
         return at
 
-    def seconds(self, size: int, device: int) -> float:
-        """What the next run takes."""
-        samples = self._samples[size]
-        return float(samples[next(self._next) % len(samples)] * self._factors[device])
+    def seconds(self, size: int, device: int, now: float) -> float:
+        """What the next run takes, which begins now."""
+        return self._times[size].take(now - self.devices[device].over) * self._factors[device]
