@@ -41,7 +41,7 @@ DIGITS = Path(__file__).resolve().parent.parent.parent / "nnpackage" / "examples
 ROUNDS = 30
 SECONDS = 0.2
 """Of a round of requests that come at random."""
-PIECES, PIECE = 15, 0.8
+PIECES, PIECE = 21, 0.8
 """Rounds of a stream that is simulated, and the seconds that each takes."""
 SHARES = (0.3, 0.5, 0.7, 0.85)
 """Of what devices can do, the part that streams ask for that are simulated."""

@@ -23,8 +23,11 @@ from .observed import observe
 
 FREE = HostConfig(max_active_requests=1 << 20, max_queue_size=1 << 20)
 """Bounds that no request meets."""
-_SHARE = 0.5
-"""Of what devices can do, the part that they are given: they sleep at times, and have two runs at a time at others."""
+_SHARES = (0.25, 0.65)
+"""Of what devices can do, the parts that they are given in turn: they sleep for long at times, which makes the next run
+longer, and have several runs waiting at others."""
+_SPELL = 0.5
+"""Seconds of each in turn, or all of their time if that is less: so both see the machine as it is."""
 _FLOOD = 50
 """Requests at once, which tell what devices can do."""
 _MOST = 1_000_000
@@ -54,13 +57,17 @@ def numbers(info: TensorInfo, rng: np.random.Generator) -> Array:
 
 def calibrate(host: HostManager, name: str, seconds: float, seed: int = 0) -> Kept:
     """How long the runs of a host's network keep its devices: measured for so many seconds, with requests that come at
-    random, half as many as devices can answer. Nothing else is asked of the host meanwhile; its queue is long (`FREE`).
+    random, in turn a quarter and two thirds of as many as devices can answer. Nothing else is asked of the host
+    meanwhile; its queue is long (`FREE`).
     """
     rng = np.random.default_rng(seed)
     inputs = [numbers(info, rng) for info, _ in host.get_network_dag(name).inputs]
     most = capacity(host, name, inputs)
-    count = max(2, round(most * _SHARE * seconds))
-    found = observe(host, name, inputs, np.cumsum(rng.exponential(1 / (most * _SHARE), count)))
+    turns = max(1, round(seconds / (_SPELL * len(_SHARES))))
+    spell = seconds / (turns * len(_SHARES))
+    rates = [most * share for _ in range(turns) for share in _SHARES]
+    gaps = [rng.exponential(1 / rate, max(2, round(rate * spell))) for rate in rates]
+    found = observe(host, name, inputs, np.cumsum(np.concatenate(gaps)))
     kept, idle = ({name: tuple(each.tolist()) for name, each in side.items()} for side in (found.kept, found.idle))
     return Kept(kept, idle, found.around, found.after)
 

@@ -26,7 +26,8 @@ class Times:
         self._bounds: list[float] = []
         """The longest spell of each class but the last, which has no end; the first is that of no spell at all."""
         if waited:
-            self._bounds = [0.0, *np.unique(np.quantile(waited, np.arange(1, _CLASSES) / _CLASSES)).tolist()]
+            inner = np.unique(np.quantile(waited, np.arange(1, _CLASSES) / _CLASSES, method="inverted_cdf")).tolist()
+            self._bounds = [0.0, *(bound for bound in inner if bound < max(waited))]
         classes: list[list[float]] = [[] for _ in range(len(self._bounds) + 1)]
         for value, spell in zip(seconds, spells, strict=True):
             classes[bisect_left(self._bounds, spell)].append(value)
