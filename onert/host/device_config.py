@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,26 @@ def load_devices(path: str | os.PathLike[str]) -> tuple[DeviceConfig, ...]:
     `memory` may be a text with a unit ("2 GiB", "512 MB"). ConfigurationError with the file, the device and the field
     where something is not understood.
     """
-    place = Path(path)
+    return parse_devices(toml_document(path, "devices"), str(path))
+
+
+def toml_document(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
+    """The tables of a TOML file; ConfigurationError with the file, and `what` it was to have, where there are none."""
     try:
-        document = tomllib.loads(place.read_bytes().decode("utf-8"))
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8"))
     except OSError as error:
-        raise ConfigurationError(f"{place}: the devices cannot be read: {error.strerror or error}") from error
+        raise ConfigurationError(f"{path}: the {what} cannot be read: {error.strerror or error}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigurationError(f"{place}: the file is not TOML: {error}") from error
-    return parse_devices(document, str(place))
+        raise ConfigurationError(f"{path}: the file is not TOML: {error}") from error
+
+
+def require_known(table: Mapping[str, Any], known: Set[str], place: str, what: str = "field") -> None:
+    """ConfigurationError for fields of a table, or for what else they are, that are not known."""
+    unknown = table.keys() - known
+    if unknown:
+        raise ConfigurationError(
+            f"{place}: there is no {what} {', '.join(sorted(unknown))}, expected {', '.join(sorted(known))}"
+        )
 
 
 def parse_devices(document: Mapping[str, Any], place: str) -> tuple[DeviceConfig, ...]:
@@ -90,12 +102,7 @@ def parse_devices(document: Mapping[str, Any], place: str) -> tuple[DeviceConfig
 
 
 def _device(table: Mapping[str, Any], place: str) -> DeviceConfig:
-    known = {f.name for f in fields(DeviceConfig)}
-    unknown = table.keys() - known
-    if unknown:
-        raise ConfigurationError(
-            f"{place}: there is no field {', '.join(sorted(unknown))}, expected {', '.join(sorted(known))}"
-        )
+    require_known(table, {f.name for f in fields(DeviceConfig)}, place)
     return DeviceConfig(**{name: _READ[name](value, f"{place}: {name}") for name, value in table.items()})
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from shared_material import REPOSITORY
 
 import onert
 from onert.host import ConfigurationError, DeviceConfig, HostManager, HostTrace
+from onert.host.simulation import Station, Workload
 from onert.host.simulation.calibration import FREE, Kept, calibrate, read, write
+from onert.host.simulation.events import Events
 from onert.host.simulation.observed import observed
+from onert.host.simulation.times import Times
 from onert.host.trace import Slice
 from onert.tools.host import main
 
@@ -117,3 +121,24 @@ def test_times_of_other_parts_are_not_taken(tmp_path: Path, capsys: pytest.Captu
     )
     assert main(["simulate", str(plan)]) == 1
     assert "expected some of 'n_part0'" in capsys.readouterr().err
+
+
+def test_a_run_takes_a_time_that_followed_an_idle_spell_like_its_own() -> None:
+    """Measured: 1 s at the end of another run, 2 to 7 s after 1 to 6 s without one; asked for in turn."""
+    times = Times([1.0, 1.5, *range(2, 8)], [0.0, 0.0, *range(1, 7)])
+    found = [times.take(spell) for spell in (0.0, 1.0, 0.0, 3.4, 0.0, 5.9, 100.0, 1e-9)]
+    assert found == [1.0, 2.0, 1.5, 5.0, 1.0, 7.0, 7.0, 2.0]
+
+
+@pytest.mark.parametrize("idle", [(), (0.0, 0.0, 0.0)], ids=["unknown", "none"])
+def test_times_without_idle_spells_are_taken_in_turn(idle: tuple[float, ...]) -> None:
+    times = Times([1.0, 2.0, 3.0], idle)
+    assert [times.take(spell) for spell in (0.0, 9.0, 0.5, 0.0)] == [1.0, 2.0, 3.0, 1.0]
+
+
+def test_a_device_is_idle_from_its_last_run_on() -> None:
+    """Runs take 1 s at the end of another, 2 s after up to 5 s without one, else 4 s."""
+    station = Station("n", (0,), {1: (1.0, 2.0, 4.0)}, idle=(0.0, 5.0, 9.0))
+    (found,) = Events([Workload("n", (station,), np.array([10.0, 11.0, 16.0]))], FREE).run()
+    assert (found.latency_max, found.latency_p50, found.latency_mean) == (4.0, 4.0, 10 / 3)
+    assert found.utilisation == {"n": 7 / 8}

@@ -22,7 +22,6 @@ from onert.host.simulation.constant import applies, worked_out
 from onert.host.simulation.events import Events
 from onert.host.simulation.networks import Link, Timing, described, workload
 from onert.host.simulation.plan import load_plan
-from onert.host.simulation.times import Times
 from onert.tools.host import main
 
 FREE = HostConfig(max_active_requests=1 << 40, max_queue_size=0)
@@ -359,8 +358,8 @@ WRONG = {
     "no TOML": ("[[", "is not TOML"),
     "no devices": ("[[network]]\nmodel='x'", r"there is no table \[\[device\]\]"),
     "no networks": ("[[device]]", r"there is no table \[\[network\]\]"),
-    "unknown table": (PLAN + "[links]", "there is no links"),
-    "unknown field": (PLAN.replace("rate", "rates"), "network 0: there is no rates"),
+    "unknown table": (PLAN + "[links]", "there is no table links, expected device, host"),
+    "unknown field": (PLAN.replace("rate", "rates"), "network 0: there is no field rates"),
     "count": (PLAN.replace("count = 8", "count = 0"), "device 0: count is 0, expected a whole number from 1"),
     "many": (PLAN.replace("count = 8", "count = 99999999"), "count is 99999999"),
     "rate": (PLAN.replace("500.0", "'fast'"), "rate is 'fast', expected a number"),
@@ -389,24 +388,3 @@ def test_a_plan_that_is_wrong_is_refused(text: str | None, told: str, tmp_path: 
             ],
             FREE,
         )
-
-
-def test_a_run_takes_a_time_that_followed_an_idle_spell_like_its_own() -> None:
-    """Measured: 1 s at the end of another run, 2 to 7 s after 1 to 6 s without one; asked for in turn."""
-    times = Times([1.0, 1.5, *range(2, 8)], [0.0, 0.0, *range(1, 7)])
-    found = [times.take(spell) for spell in (0.0, 1.0, 0.0, 3.4, 0.0, 5.9, 100.0, 1e-9)]
-    assert found == [1.0, 2.0, 1.5, 5.0, 1.0, 7.0, 7.0, 2.0]
-
-
-@pytest.mark.parametrize("idle", [(), (0.0, 0.0, 0.0)], ids=["unknown", "none"])
-def test_times_without_idle_spells_are_taken_in_turn(idle: tuple[float, ...]) -> None:
-    times = Times([1.0, 2.0, 3.0], idle)
-    assert [times.take(spell) for spell in (0.0, 9.0, 0.5, 0.0)] == [1.0, 2.0, 3.0, 1.0]
-
-
-def test_a_device_is_idle_from_its_last_run_on() -> None:
-    """Runs take 1 s at the end of another, 2 s after up to 5 s without one, else 4 s."""
-    station = Station("n", (0,), {1: (1.0, 2.0, 4.0)}, idle=(0.0, 5.0, 9.0))
-    (found,) = Events([Workload("n", (station,), np.array([10.0, 11.0, 16.0]))], FREE).run()
-    assert (found.latency_max, found.latency_p50, found.latency_mean) == (4.0, 4.0, 10 / 3)
-    assert found.utilisation == {"n": 7 / 8}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from onert.host.device_config import DeviceConfig, parse_devices
+from onert.host.device_config import DeviceConfig, parse_devices, require_known, toml_document
 from onert.host.errors import ConfigurationError
 from onert.host.host_config import BatchConfig, HostConfig
 from onert.ir.value import Value
@@ -62,13 +61,8 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     `max_active_requests`, `max_queue_size`, `max_sequences`, `sequence_idle`. Times are seconds.
     """
     place = Path(path)
-    try:
-        document = tomllib.loads(place.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"{place}: the plan cannot be read: {error.strerror or error}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigurationError(f"{place}: the plan is not TOML: {error}") from error
-    _known(document, {"device", "network", "link", "host"}, str(place))
+    document = toml_document(place, "plan")
+    require_known(document, {"device", "network", "link", "host"}, str(place), "table")
     networks = _tables(document, "network", str(place))
     return Plan(
         devices=_devices(document, str(place)),
@@ -76,14 +70,6 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         host=_host(_table(document, "host", str(place)), f"{place}: host"),
         link=_link(_table(document, "link", str(place)), f"{place}: link"),
     )
-
-
-def _known(table: Mapping[str, Any], fields: set[str], place: str) -> None:
-    unknown = table.keys() - fields
-    if unknown:
-        raise ConfigurationError(
-            f"{place}: there is no {', '.join(sorted(unknown))}, expected {', '.join(sorted(fields))}"
-        )
 
 
 def _tables(document: Mapping[str, Any], name: str, place: str) -> list[dict[str, Any]]:
@@ -125,7 +111,7 @@ _COUNT = (0, 10**9)
 
 
 def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwork:
-    _known(table, {"model", "name", "times", "kept", "trace", "priorities", *_NUMBERS}, where)
+    require_known(table, {"model", "name", "times", "kept", "trace", "priorities", *_NUMBERS}, where)
     given = {
         name: _number(table[name], f"{where}: {name}", *bounds, whole=whole)
         for name, (bounds, whole) in _NUMBERS.items()
@@ -202,7 +188,7 @@ _NUMBERS: dict[str, tuple[tuple[float, float], bool]] = {
 def _host(table: Mapping[str, Any], place: str) -> HostConfig:
     """The bounds; where none is given requests do not wait for one another but at devices."""
     defaults = {"max_active_requests": 1 << 40, "max_queue_size": 0, "max_sequences": 1 << 40}
-    _known(table, {*defaults, "sequence_idle"}, place)
+    require_known(table, {*defaults, "sequence_idle"}, place)
     counts = {
         name: int(_number(table.get(name, default), f"{place}: {name}", name == "max_active_requests", 1 << 40))
         for name, default in defaults.items()
@@ -212,7 +198,7 @@ def _host(table: Mapping[str, Any], place: str) -> HostConfig:
 
 
 def _link(table: Mapping[str, Any], place: str) -> Link:
-    _known(table, {"latency", "bandwidth"}, place)
+    require_known(table, {"latency", "bandwidth"}, place)
     link = Link()
     return Link(
         _number(table.get("latency", link.latency), f"{place}: latency", 0.0, 1e6),
