@@ -10,7 +10,8 @@ are 1 without it.
 
 For each number of clients: requests a second, the 99th percentile of latencies, the processor time of the server for a
 request, the clients' share of a processor, and the ratio of requests a second. Below, for each of the other server's
-latencies, the most requests a second that onert_serve answers with a p99 that is no longer, by those of the other.
+latencies, the most requests a second that onert_serve answers with a p99 that is no longer, by those of the other. At
+the end the table of docs/serving.md, and the least and the largest of these ratios for each model.
 """
 
 from __future__ import annotations
@@ -210,7 +211,8 @@ def point(side: Side, clients: int, seconds: float) -> Point:
     return Point(len(taken) / seconds, float(np.percentile(taken, 99)), used, share)
 
 
-def main(model: Path, shape: Sequence[int] | None, chosen: argparse.Namespace) -> None:
+def main(model: Path, shape: Sequence[int] | None, chosen: argparse.Namespace) -> tuple[list[str], str]:
+    """Measure a model; its rows of the table, and the ratios at equal p99."""
     program = onert.compile(onert.load(model))
     (info,) = program.inputs
     shape = shape or [d or 1 for d in info.open_shape]
@@ -230,11 +232,35 @@ def main(model: Path, shape: Sequence[int] | None, chosen: argparse.Namespace) -
         await_ready(one)
         for side in sides:
             point(side, 2, 0.5)
-        compared([(clients, *measured(sides, clients, chosen)) for clients in map(int, chosen.clients.split(","))])
+        found = [measured(sides, clients, chosen) for clients in map(int, chosen.clients.split(","))]
     devices.unlink()
+    name = model.stem.rpartition("__")[2]
+    ratios = compared(found)
+    title = f"{name}, {len(data) / 1000:.0f} KB"
+    return rows(title, found), f"{name} {min(ratios):.1f} to {max(ratios):.1f}"
 
 
-def measured(sides: Sequence[Side], clients: int, chosen: argparse.Namespace) -> list[Point]:
+@frozen
+class Row:
+    """Both servers with so many clients, and the median ratio of their requests a second."""
+
+    clients: int
+    mine: Point
+    theirs: Point
+    ratio: float
+
+
+def rows(title: str, found: Sequence[Row]) -> list[str]:
+    """Rows of the table in docs/serving.md."""
+    return [
+        f"| {title + ' ' if at == 0 else ''}| {row.clients} | {row.mine.rate:,.0f} | {row.mine.p99 * 1e3:.1f} "
+        f"| {row.theirs.rate:,.0f} | {row.theirs.p99 * 1e3:.1f} | {row.ratio:.2f} "
+        f"| {row.mine.used:,.0f} and {row.theirs.used:,.0f} |"
+        for at, row in enumerate(found)
+    ]
+
+
+def measured(sides: Sequence[Side], clients: int, chosen: argparse.Namespace) -> Row:
     """The median round of each server, printed."""
     rounds = [[point(side, clients, chosen.seconds) for side in sides] for _ in range(chosen.rounds)]
     found = []
@@ -246,19 +272,24 @@ def measured(sides: Sequence[Side], clients: int, chosen: argparse.Namespace) ->
             f"{clients:3} clients  {side.name:26} {mine.rate:9.1f} requests a second, p99 {mine.p99 * 1e3:8.2f} ms,"
             f" {mine.used:7.1f} us of processors a request, clients {mine.share:4.0%} busy"
         )
-    print(f"{'':13}{median(r[0].rate / r[1].rate for r in rounds):.2f} times as many", flush=True)
-    return found
+    ratio = median(r[0].rate / r[1].rate for r in rounds)
+    print(f"{'':13}{ratio:.2f} times as many", flush=True)
+    return Row(clients, *found, ratio)
 
 
-def compared(found: Sequence[tuple[int, Point, Point]]) -> None:
-    """Requests a second at equal p99."""
-    for clients, _, theirs in found:
-        most = max((mine.rate for _, mine, _ in found if mine.p99 <= theirs.p99), default=0.0)
+def compared(found: Sequence[Row]) -> list[float]:
+    """Requests a second at equal p99, printed; the ratios."""
+    ratios = []
+    for row in found:
+        theirs = row.theirs
+        most = max((each.mine.rate for each in found if each.mine.p99 <= theirs.p99), default=0.0)
+        ratios.append(most / theirs.rate)
         print(
-            f"p99 of {theirs.p99 * 1e3:.2f} ms ({clients} clients of the other server): {most:.1f} requests a second"
-            f" over {theirs.rate:.1f}, {most / theirs.rate:.2f} times as many",
+            f"p99 of {theirs.p99 * 1e3:.2f} ms ({row.clients} clients of the other server): {most:.1f} requests a"
+            f" second over {theirs.rate:.1f}, {ratios[-1]:.2f} times as many",
             flush=True,
         )
+    return ratios
 
 
 def asked(text: str) -> tuple[Path, list[int] | None]:
@@ -274,5 +305,11 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clients", default="1,2,4,8,16")
     arguments = parser.parse_args()
-    for model, shape in arguments.models:
-        main(model, shape, arguments)
+    done = [main(model, shape, arguments) for model, shape in arguments.models]
+    titles = (
+        "model | clients | onert_serve, a second | p99 ms | FastAPI, a second | p99 ms | times as many | us a request"
+    )
+    print(f"\n| {titles} |\n|---{'|---:' * titles.count('|')}|")
+    for lines, _ in done:
+        print(*lines, sep="\n")
+    print("\ntimes as many at the same p99:", ", ".join(ratios for _, ratios in done))
