@@ -48,7 +48,8 @@ def divide(graph: UnitGraph, seconds: Seconds, count: int, link: float, limit: i
     """
     if count > len(graph.units):
         raise PartitionError(
-            f"{count} partitions are asked for, there are {len(graph.units)} groups of operations that are not divided"
+            f"{count} partitions are asked for, and there are too few groups of operations that are not divided: "
+            f"{len(graph.units)}. Fusion groups are not, nor is a network of which sizes are open"
         )
     found = [_Line(graph, seconds, link, order).divided(count, limit) for order in orders(graph)]
     possible = [division for division in found if division is not None]
