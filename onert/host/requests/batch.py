@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,9 +15,8 @@ from onert.ir import Array
 from .request import Request
 
 _SHARED = 1 << 18
-"""Bytes of a batch's outputs up to which requests are given parts of one array, which is there until all of them are
-gone: to copy a row takes longer than all else that is done for its request.
-"""
+"""Bytes of outputs of which requests are given parts: they are there until all of these requests are gone. To copy each
+row by itself takes as long as half of all else that is done for its request."""
 
 
 class BatchRequest(Request):
@@ -51,12 +50,18 @@ class BatchRequest(Request):
         if self.size is None:
             return list(result)
         count, size = len(self.requests), self.size
-        each: list[Iterable[Array]] = [
-            array.reshape(size, len(array) // size, *array.shape[1:])[:count] for array in result
-        ]
+        rows = [array.reshape(size, len(array) // size, *array.shape[1:])[:count] for array in result]
+        each: list[Iterable[Array]] = list(rows)
         if sum(array.nbytes for array in result) > _SHARED:
-            each = [[rows.copy() for rows in array] for array in each]
+            each = [_in_pieces(array, _SHARED // len(rows)) for array in rows]
         return list(zip(*each, strict=True))
+
+
+def _in_pieces(array: Array, nbytes: int) -> Iterator[Array]:
+    """The rows of an array, as parts of copies of so many bytes each, or of one row."""
+    step = max(1, nbytes // max(1, array[0].nbytes))
+    for at in range(0, len(array), step):
+        yield from array[at : at + step].copy()
 
 
 def _stacked(requests: Sequence[Request], size: int) -> tuple[Array, ...]:

@@ -46,7 +46,8 @@ class Batcher:
         self._stacked = stacked
         infos = [info for info, _ in networks[1].dag.inputs]
         self._shapes = [info.shape for info in infos]
-        self._takes_all = not stacked or all(info.open_shape == info.shape for info in infos)
+        self.takes_all = not stacked or all(info.open_shape == info.shape for info in infos)
+        """Whether every request can be run with others."""
         self.config = config
         self._most_running = most_running
         self._executor = executor
@@ -65,7 +66,7 @@ class Batcher:
 
     def takes(self, request: Request) -> bool:
         """Whether a request can be run with others: its inputs have the shapes that the network is compiled for."""
-        return self._takes_all or [array.shape for array in request.inputs] == self._shapes
+        return self.takes_all or [array.shape for array in request.inputs] == self._shapes
 
     def add(self, request: Request, *, here: bool) -> None:
         """Run a request, together with others; with `here` on this thread, if it is time and a device borrows it."""

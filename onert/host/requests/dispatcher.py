@@ -67,7 +67,7 @@ class Dispatcher:
         if request.session is not None:
             return self._begun_in_turn(request, here=here)
         batcher = request.network.batcher
-        if batcher is None or not batcher.takes(request):
+        if batcher is None or not (batcher.takes_all or batcher.takes(request)):
             return self._executor.run(request, here=here)
         batcher.add(request, here=here)
         return None
