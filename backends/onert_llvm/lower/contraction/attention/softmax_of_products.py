@@ -23,6 +23,8 @@ _EVEN = 16
 """Rows of queries, keys and values are multiples of the lanes of every target."""
 _MOST = 256
 """Their most elements: a block of keys lies on the stack."""
+_FEW, _MANY_BYTES = 8, 4 << 20
+"""Rows of queries that are few, and bytes of scores that are many."""
 _TOGETHER = (6, 5, 4, 3, 2, 1)
 
 
@@ -133,6 +135,8 @@ def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
         return False
     if any(d % _EVEN or not 0 < d <= _MOST for d in (static(query)[-1], static(values)[-1])):
         return False
+    if not _pays(static(whole)):
+        return False
     made = subgraph.operations[parts.operations[-1]].outputs[0]
     if broadcast((whole[:-2], values[:-2])) != whole[:-2] or subgraph.type(made).shape[:-2] != whole[:-2]:
         return False
@@ -140,6 +144,16 @@ def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
         return True
     own = mask[0]
     return len(own) >= 2 and own[-1] == whole[-1] and own[-2] in (1, whole[-2]) and len(own) <= len(whole)
+
+
+def _pays(scores: Sequence[int]) -> bool:
+    """Whether scores of so many rows and keys are better not stored.
+
+    Two products and a softmax between are as fast where the scores stay in the second-level cache. With few rows the
+    keys are not worth turning round in memory, and where keys are many beside the rows most are often hidden.
+    """
+    *batches, rows, keys = scores
+    return rows <= _FEW or keys >= 2 * rows or 4 * math.prod(batches) * rows * keys >= _MANY_BYTES
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -176,7 +190,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     if parts.mask is not None:
         slots |= {"mask": lowering.operand(parts.mask), "mask_rows": mask[0][-2], "mask_row": count}
-    algorithm = AttentionF32(rows, int(size), int(value), parts.mask is not None)
+    algorithm = AttentionF32(rows, int(size), int(value), parts.mask is not None, ahead=bool(m <= rows))
     flops = 2 * total * m * count * (size + value)
     lowering.emit(operations[0], algorithm, slots, total * per_batch, parts.read, (result,), flops)
 
