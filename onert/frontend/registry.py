@@ -21,8 +21,10 @@ OWN = (
     "onert.frontend.flow",
     "onert.frontend.tnn",
     "onert.frontend.onnx",
+    "onert.frontend.containers.litertlm",
+    "onert.frontend.containers.task",
 )
-"""The project's own formats, each `FORMAT` of a package; they are asked before those of strangers."""
+"""The project's own formats, each `FORMAT` of a package or a module; they are asked before those of strangers."""
 
 
 def formats() -> tuple[Format, ...]:

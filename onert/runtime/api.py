@@ -41,7 +41,7 @@ class Origin:
 
 
 def load(source: Source) -> Package:
-    """A model file (.tflite, .circle, .tnnproto), an nnpackage (directory or zip), or a model's bytes.
+    """A model file (.tflite, .circle, .litertlm, .task, .tnnproto), an nnpackage (directory or zip), or bytes.
 
     ModelError if the file is malformed or breaks a rule of its format, or where a package's configuration sets what
     only the user may set.

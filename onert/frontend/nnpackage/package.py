@@ -25,7 +25,7 @@ _ZIP = b"PK\x03\x04"
 def _recognize(head: bytes, path: Path | None) -> bool:
     if path is not None and path.is_dir():
         return (path / MANIFEST).is_file()
-    return head.startswith(_ZIP)
+    return head.startswith(_ZIP) and (path is None or path.suffix != ".task")  # a container of MediaPipe's
 
 
 def open_archive(content: Data, path: Path | None) -> Archive:

@@ -1,0 +1,38 @@
+"""MediaPipe's task bundles: zip archives with models, told from packages by the suffix `.task`.
+
+Models are the files whose names end in `.tflite`, or that are called after a kind of model (`TF_LITE_...`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onert.frontend.flatbuffer import Data
+from onert.frontend.format import Format
+from onert.frontend.nnpackage.zip_archive import open_zip_archive
+from onert.ir import ModelError, Package
+
+from .held_models import MAX_MODELS, by_name, main_model
+
+SUFFIX = ".task"
+_ZIP = b"PK\x03\x04"
+
+
+def models(data: Data) -> dict[str, Data]:
+    """The models by the names of their files; ModelError where the archive breaks the format's rules."""
+    archive = open_zip_archive(data)
+    names = [name for name in archive.members if name.endswith(".tflite") or name.startswith("TF_LITE_")]
+    if len(names) > MAX_MODELS:
+        raise ModelError(f"it holds {len(names)} models, more than {MAX_MODELS}")
+    return by_name((name, archive.read(name)) for name in names)
+
+
+def _recognize(head: bytes, path: Path | None) -> bool:
+    return path is not None and path.suffix == SUFFIX and head.startswith(_ZIP)
+
+
+def _load(data: Data, path: Path | None) -> Package:
+    return main_model(models(data), path)
+
+
+FORMAT = Format("task", _recognize, _load)
