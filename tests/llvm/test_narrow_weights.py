@@ -11,7 +11,7 @@ from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
 from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, row_work, run_tile
-from onert_llvm.schedule.weight_packing import pack_run_scales, panels
+from onert_llvm.schedule.weight_packing import pack_run_scales, panels, shortest
 from onert_llvm.target.isa import Isa
 
 from .contractions import gemm_int8
@@ -40,15 +40,21 @@ def test_products_with_weights_of_few_bits_are_exact(isa: Isa, m: int, k: int, n
 
 
 @ISAS
+@pytest.mark.parametrize("short", [False, True], ids=["float32", "float16"])
 @pytest.mark.parametrize("bits", [8, 4, 2])
 @pytest.mark.parametrize(("m", "length", "runs", "n"), [(1, 16, 1, 1), (1, 32, 3, 70), (7, 256, 2, 33), (4, 48, 5, 64)])
 def test_weights_may_have_a_scale_for_each_run_of_terms(
-    isa: Isa, m: int, length: int, runs: int, n: int, bits: int
+    isa: Isa, m: int, length: int, runs: int, n: int, bits: int, short: bool
 ) -> None:
     rng, k = np.random.default_rng(2), length * runs
     x = bytes_of((m, k), True)
     w = rng.integers(-(1 << bits - 1), 1 << bits - 1, (k, n)).astype(np.int8)
     scales = rng.uniform(0.5, 1.5, (n, runs)).astype(np.float32)
+    if short:
+        scales = (scales * np.float32(2) ** rng.integers(-13, 12, scales.shape)).astype(np.float16).astype(np.float32)
+        scales[0, 0] = np.finfo(np.float16).smallest_normal
+    stored_scales = shortest(scales)
+    assert stored_scales.dtype == (np.float16 if short else np.float32)
     row_scales, offsets = rng.uniform(0.5, 1.5, m).astype(np.float32), rng.integers(-128, 128, m).astype(np.int32)
     sums, scaled = guarded(np.zeros((m, runs), np.int32)), guarded(np.zeros(-(-n // isa.f32) * isa.f32, np.float32))
     values = guarded(x)
@@ -65,7 +71,14 @@ def test_weights_may_have_a_scale_for_each_run_of_terms(
     stored = (w if bits == 8 else w + np.int8(lift(isa, bits)))[None]
     slots = product_slots(c, m, n, stored, tile, isa, cut.mc, bits)
     slots |= {"a": values, "runs": runs, "ldc": n, "run_sums": sums, "sums": scaled}
-    slots |= {"scales": guarded(pack_run_scales(scales, tile.columns, isa))}
+    slots |= {"scales": guarded(pack_run_scales(stored_scales, tile.columns, isa))}
     slots |= {"row_scales": guarded(row_scales), "row_offsets": guarded(offsets)}
-    run(KernelSpec(GemmBlocks(tile, length, bits, BlockScaled()), isa), cut.tiles, slots, pieces=2)
+    run(KernelSpec(GemmBlocks(tile, length, bits, BlockScaled(), short), isa), cut.tiles, slots, pieces=2)
     np.testing.assert_array_equal(c, expected)
+
+
+def test_scales_are_kept_in_sixteen_bits_only_where_these_hold_them() -> None:
+    for number in (0.1, 1e-5, 7e4, 2.0**-15):
+        scales = np.full((2, 3), number, np.float32)
+        assert shortest(scales) is scales
+    assert shortest(np.full((2, 3), 0.125, np.float32)).dtype == np.float16

@@ -167,18 +167,26 @@ PACKS = {8: pack_int8, 4: pack_int4, 2: pack_int2}
 
 
 def pack_run_scales(scales: Array, columns: Columns, isa: Isa) -> Array:
-    """The float32 `scales[n, runs]` as panels `[runs, width]`, beside those of the weights."""
+    """The float32 or float16 `scales[n, runs]` as panels `[runs, width]`, beside those of the weights."""
     n, runs = scales.shape
     width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
     split = n // width * width if width else 0
-    filled = np.zeros((split + (tail if split < n else 0), runs), np.float32)
+    filled = np.zeros((split + (tail if split < n else 0), runs), scales.dtype)
     filled[:n] = scales
-    out = zeros(filled.size, np.float32)
+    out = zeros(filled.size, scales.dtype)
     if split:
         out[: split * runs].reshape(-1, runs, width)[:] = filled[:split].reshape(-1, width, runs).transpose(0, 2, 1)
     if split < n:
         out[split * runs :].reshape(runs, tail)[:] = filled[split:].T
     return out
+
+
+def shortest(scales: Array) -> Array:
+    """The float32 scales in float16, where that holds all of them as positive normal numbers; else as they are."""
+    with np.errstate(over="ignore"):
+        half = scales.astype(np.float16)
+    normal = np.isfinite(half).all() and half.min() >= np.finfo(np.float16).smallest_normal
+    return half if normal and np.array_equal(half.astype(np.float32), scales) else scales
 
 
 def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa, bits: int = 8) -> int:

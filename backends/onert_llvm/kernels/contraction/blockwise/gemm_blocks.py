@@ -36,14 +36,15 @@ class GemmBlocks(Value):
     """A product with the rows of A `k` bytes apart, whose weights of `bits` have a scale for each `run` of terms.
 
     `b` has panels as `packing.pack_narrow` makes them of the weights and `lift`, `scales` for each panel the scales of
-    each run, whole registers of columns; `run_sums` those of A's rows, run by run. A run is a multiple of the
-    terms of a step.
+    each run, whole registers of columns, in float16 where they are `short`: then all of them are positive and normal.
+    `run_sums` are those of A's rows, run by run. A run is a multiple of the terms of a step.
     """
 
     tile: Tile
     run: int
     bits: int
     how: BlockScaled
+    short: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -57,7 +58,8 @@ class GemmBlocks(Value):
         steps, width = self.run // step_terms(k.isa, self.bits), block.vectors * lanes
         panel = k.view(block.panel, I8, width * k.isa.group, 1)
         columns = self.tile.columns.widest * lanes
-        scales = k.view(task.view("scales", F32, runs * columns)[block.columns.number].address, F32, width, 1)
+        element = I16 if self.short else F32
+        scales = k.view(task.view("scales", element, runs * columns)[block.columns.number].address, element, width, 1)
         rows = block.rows(task.view("a", I8, runs * self.run, 1))
         sums = block.rows(task.view("run_sums", I32, runs, 1))
         total = [[k.var(k.zeros(F32, lanes)) for _ in range(block.vectors)] for _ in rows]
@@ -82,6 +84,7 @@ class GemmBlocks(Value):
                     step(at)
             for j in range(block.vectors):
                 scale = scales[number, j * lanes].load(lanes)
+                scale = _as_float32(scale) if self.short else scale
                 for own, out in zip(acc, total, strict=True):
                     out[j].set(out[j].get() + own[j].get().cast(F32) * scale)
         store(k, task, block, self.how, [[x.get() for x in own] for own in total])
@@ -106,6 +109,12 @@ class GemmBlocks(Value):
         elif lift(k.isa, 8):
             packed = packed ^ -128
         return packed.cast(I16) if k.isa.dot.value.wide else packed
+
+
+def _as_float32(half: Val) -> Val:
+    """Positive normal numbers of 16 bits: five bits of exponent around 15 become eight around 127."""
+    moved = (half.cast(I32, signed=False) << 13) + ((127 - 15) << 23)
+    return moved.bits(vec(F32, half.lanes))
 
 
 def _spread(k: Kernel, place: View, group: int) -> Val:

@@ -22,7 +22,7 @@ from onert_llvm.lower.contraction.epilogue import tail
 from onert_llvm.lower.contraction.int8_gemm import byte_product
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import run_tile
-from onert_llvm.schedule.weight_packing import pack_run_scales
+from onert_llvm.schedule.weight_packing import pack_run_scales, shortest
 
 _FILTERS = (DType.INT8, DType.INT4, DType.INT2)
 _STEP = 16
@@ -63,6 +63,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     lifted = stored if bits == 8 else stored + np.int8(lift(lowering.isa, bits))
     product = byte_product(lowering, m, lifted.T[None], tile, depth, bits=bits)
     scales = np.asarray(weight.quantization.scales, np.float32).reshape(n, runs)
+    stored_scales = shortest(scales)
     slots: dict[str, Slot] = {
         **product.slots,
         **source.slots,
@@ -71,10 +72,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "c": after.place,
         "runs": runs,
         "run_sums": sums.pointer,
-        "scales": lowering.later(lambda: pack_run_scales(scales, tile.columns, lowering.isa)),
+        "scales": lowering.later(lambda: pack_run_scales(stored_scales, tile.columns, lowering.isa)),
         "sums": lowering.constant(_scaled_sums(stored, scales, run, lowering.isa.f32)),
     }
-    algorithm = GemmBlocks(tile, run, bits, BlockScaled(after.epilogue))
+    algorithm = GemmBlocks(tile, run, bits, BlockScaled(after.epilogue), stored_scales is not scales)
     own = {name: slots[name] for name in algorithm.slots}
     touched = (*source.accesses, sums, *after.accesses)
     lowering.emit(at, algorithm, own, product.tiles, after.reads, after.writes, 2 * m * depth * n, touched)
