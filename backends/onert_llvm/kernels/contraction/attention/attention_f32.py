@@ -17,7 +17,6 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
-from onert_llvm.kernels.contraction.register_tile import LINE
 from onert_llvm.target.isa import Isa
 
 MOST_ROWS = 48
@@ -40,16 +39,14 @@ class AttentionF32(Value):
     Rows of K lie `k_row` elements apart, those of V `v_row`; A and C are dense. `size` and `value` are multiples of the
     lanes. `offsets` has four 64-bit integers for each batch: where its part of A, K, V and the mask begins, in
     elements. Row r is added row `r % mask_rows` of the mask, `mask_row` elements apart. Keys that are hidden from all
-    rows of a tile are not read. `rows` are multiplied together. With `ahead`, where few rows read keys of their own,
-    a block of these and of values is fetched while the one before is multiplied. Work tiles are `mc` rows, at most
-    `MOST_ROWS`, of one batch after the other, `per_batch` each.
+    rows of a tile are not read. `rows` are multiplied together. Work tiles are `mc` rows, at most `MOST_ROWS`, of one
+    batch after the other, `per_batch` each.
     """
 
     rows: int
     size: int
     value: int
     masked: bool
-    ahead: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -103,12 +100,7 @@ class _Tile:
         k, rows, chunk = self.k, self.how.rows, self.rooms.chunk
         low, high = self._seen()
         self._begin()
-        if self.how.ahead:
-            self._fetch(self.values, self.how.value, low)
         with k.loop(high, low, step=chunk) as key:
-            if self.how.ahead:
-                self._fetch(self.keys, self.how.size, key + chunk)
-                self._fetch(self.values, self.how.value, key + chunk)
             self._transposed(key)
             whole = self.count - self.count % rows
             with k.loop(whole, step=rows) as row:
@@ -154,21 +146,13 @@ class _Tile:
             with k.loop(self.how.value, step=lanes) as column:
                 self.out[row, column].store(k.zeros(F32, lanes))
 
-    def _fetch(self, rows: View, size: int, key: Val) -> None:
-        """Ask for the lines of a block of rows."""
-        k, last = self.k, self.task.i64("keys") - 1
-        with k.loop(self.rooms.chunk) as i:
-            row = rows[(key + i).min(last)]
-            for at in range(0, size, LINE // 4):
-                k.prefetch(row.after(at))
-
     def _transposed(self, key: Val) -> None:
         """A block of keys as columns; those behind the last are the last again."""
-        k, lanes, last = self.k, self.k.isa.f32, self.task.i64("keys") - 1
-        with k.loop(self.rooms.chunk, step=lanes) as group, k.loop(self.how.size, step=lanes) as at:
+        k, lanes, rooms, last = self.k, self.k.isa.f32, self.rooms, self.task.i64("keys") - 1
+        with k.loop(rooms.chunk, step=lanes) as group, k.loop(self.how.size, step=lanes) as at:
             rows = [self.keys[(key + group + i).min(last), at].load(lanes) for i in range(lanes)]
             for i, column in enumerate(transposed(rows)):
-                self.rooms.panel[at + i, group].store(column)
+                rooms.panel[at + i, group].store(column)
 
     def _block(self, row: Val, count: int, key: Val, end: Val) -> None:
         """Some rows' scores for a block of keys, and what they change."""

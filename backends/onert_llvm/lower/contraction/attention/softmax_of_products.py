@@ -190,7 +190,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     if parts.mask is not None:
         slots |= {"mask": lowering.operand(parts.mask), "mask_rows": mask[0][-2], "mask_row": count}
-    algorithm = AttentionF32(rows, int(size), int(value), parts.mask is not None, ahead=bool(m <= rows))
+    algorithm = AttentionF32(rows, int(size), int(value), parts.mask is not None)
     flops = 2 * total * m * count * (size + value)
     lowering.emit(operations[0], algorithm, slots, total * per_batch, parts.read, (result,), flops)
 
