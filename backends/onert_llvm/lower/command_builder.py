@@ -14,6 +14,7 @@ from onert.ir.shape import static
 from onert.ir.symbolic.trace import Computed, is_symbolic, maximum, minimum
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
 from onert_llvm.command.command import (
+    JUMP,
     PROGRAM,
     REPORT_BYTES,
     Access,
@@ -34,6 +35,7 @@ from onert_llvm.target.isa import Isa
 from .shared_packing import shared
 
 _Op = TypeVar("_Op", bound=Op)
+_Found = TypeVar("_Found")
 Pack = Callable[[Array, Columns, Isa], Array]
 Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
 """What calls functions, not necessarily one after the other, and gives their results in order."""
@@ -59,6 +61,7 @@ class Lowering:
         self._lanes: dict[tuple[int, int] | None, int] = {None: 0}
         self._constants: list[Callable[[], Array]] = []
         self._scratch = 0
+        self._in_scratch: dict[Hashable, Any] = {}
         self._checks: list[Check] = []
         self._all_threads = settings.num_threads
         self._tiles: dict[Hashable, list[Tile]] = {}
@@ -73,6 +76,7 @@ class Lowering:
     def again(self) -> None:
         """Lower the same operations once more, for all threads: what came so far is for some of them side by side."""
         self._beside, self._commands, self._told = self._commands, [], 0
+        self._in_scratch.clear()
         self.settle(None)
 
     @property
@@ -168,6 +172,15 @@ class Lowering:
         self._scratch = maximum(self._scratch, offset)
         return tuple(found)
 
+    def leave(self, what: Hashable, found: _Found) -> _Found:
+        """Remember what the operation has made in scratch memory, which nothing else of it writes from here on."""
+        self._in_scratch[self._home, what] = found
+        return found
+
+    def left(self, what: Hashable) -> Any:
+        """What an operation before this one, done by the same threads, has left there; None where it is no more."""
+        return self._in_scratch.get((self._home, what))
+
     def check(self, operation: int, rule: str) -> Pointer:
         """Where a kernel reports an element that broke a rule: a sentence with `{}` for the element."""
         self._checks.append(Check(str(self.operation(operation)), rule))
@@ -226,6 +239,8 @@ class Lowering:
 
     def add(self, command: Command) -> None:
         """A command that is whole."""
+        if command.program or command.spec == JUMP or any(a.write and _is_scratch(a) for a in command.accesses):
+            self._in_scratch.clear()
         self._commands.append(command if self._home is None else evolve(command, threads=self._home))
 
     def news(self) -> Iterator[Any]:
@@ -246,6 +261,10 @@ class Lowering:
             len(self._lanes),
             in_turn if beside else (),
         )
+
+
+def _is_scratch(access: Access) -> bool:
+    return access.pointer.area is Area.SCRATCH
 
 
 def _constant(array: Callable[[], Any]) -> Any:

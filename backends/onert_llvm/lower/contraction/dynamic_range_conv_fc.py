@@ -191,12 +191,13 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A fully connected layer, each row quantised by itself."""
+    """A fully connected layer, each row quantised by itself, by the layer before if that has the same input."""
     at, _, op = lowering.first(operations, FullyConnected)
     x, w, scales, after = _layer(lowering, operations)
     depth = w.shape[1]
     m = math.prod(lowering.shape(x)) // depth
-    source = quantized(lowering, at, x, m, 0, op.asymmetric_inputs)
+    what = (x, depth, op.asymmetric_inputs)
+    source = lowering.left(what) or lowering.leave(what, quantized(lowering, at, x, m, 0, op.asymmetric_inputs))
     ordered = w.T[None]
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     how = Dynamic(after.epilogue, op.asymmetric_inputs)

@@ -17,7 +17,7 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.dynamic_range_conv_fc import quantized
+from onert_llvm.lower.contraction.dynamic_range_conv_fc import Quantized, quantized
 from onert_llvm.lower.contraction.epilogue import tail
 from onert_llvm.lower.contraction.int8_gemm import byte_product
 from onert_llvm.lower.elementwise.op_to_expression import activated
@@ -45,7 +45,10 @@ def why_not(op: FullyConnected, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The rows quantised each by itself, the sums of their runs, and the product."""
+    """The rows quantised each by itself, the sums of their runs, and the product.
+
+    What the layer before has made of the same rows is used again.
+    """
     at, _, op = lowering.first(operations, FullyConnected)
     x, kernel, bias = lowering.layer(at)
     weight, stored = lowering.type(kernel), lowering.elements(kernel)
@@ -54,11 +57,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     run, bits, (n, depth) = weight.quantization.block_size, weight.dtype.bits, stored.shape
     m, runs = math.prod(lowering.shape(x)) // depth, depth // run
     after = tail(lowering, operations, op.activation, bias, n)
-    source = quantized(lowering, at, x, m, 0, True, 4 * m * runs)
+    what = (x, depth, run)
+    source = lowering.left(what) or lowering.leave(what, _rows(lowering, at, x, (m, runs, run)))
     (sums,) = source.more
-    into = evolve(sums, write=True)
-    summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run}
-    lowering.emit(at, RunSums(), summed, m * runs, (), (), m * depth, (source.accesses[0], into))
     tile = run_tile(m, n, lowering.isa)
     lifted = stored if bits == 8 else stored + np.int8(lift(lowering.isa, bits))
     product = byte_product(lowering, m, lifted.T[None], tile, depth, bits=bits)
@@ -77,8 +78,20 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     algorithm = GemmBlocks(tile, run, bits, BlockScaled(after.epilogue), stored_scales is not scales)
     own = {name: slots[name] for name in algorithm.slots}
-    touched = (*source.accesses, sums, *after.accesses)
+    touched = (*source.accesses, evolve(sums, write=False), *after.accesses)
     lowering.emit(at, algorithm, own, product.tiles, after.reads, after.writes, 2 * m * depth * n, touched)
+
+
+def _rows(lowering: Lowering, at: int, x: int, sizes: tuple[int, int, int]) -> Quantized:
+    """The commands for so many rows of so many runs of a length: their bytes, and beside them the sums of runs."""
+    m, runs, run = sizes
+    source = quantized(lowering, at, x, m, 0, True, 4 * m * runs)
+    (sums,) = source.more
+    summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run}
+    lowering.emit(
+        at, RunSums(), summed, m * runs, (), (), m * runs * run, (source.accesses[0], evolve(sums, write=True))
+    )
+    return source
 
 
 def _scaled_sums(weights: Array, scales: Array, run: int, lanes: int) -> Array:
