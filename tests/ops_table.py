@@ -105,6 +105,7 @@ NATIVE = {
     "RFFT2D": "rows of a power of two up to 8192, others where a matrix of 2**20 factors does it",
     "ATAN2": "float32",
     "BITCAST": "any but strings",
+    "UNIQUE": "float32 float64 int8 uint8 int16 int32 int64 uint32, of a known length",
     "SPARSE_TO_DENSE": "any but strings, indices of 32 or 64 bits",
     **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), "float32, of a constant size"),
     **dict.fromkeys(("REAL", "IMAG", "COMPLEX_ABS"), "complex64"),
@@ -123,7 +124,6 @@ STAYS: dict[str, tuple[str, ...]] = {
         *("SequenceAt", "SequenceErase", "SequenceInsert", "SequenceJoin", "SequenceLength", "SequenceOf"),
         "SplitToSequence",
     ),
-    "nothing says before the run how much they give, or may give at the most": ("Range", "Unique", "UniqueSlices"),
     "a sum over as many rows as the data says": ("CountGroups", "EmbeddingLookupSparse", "PooledPlaces"),
     "arithmetic on shapes, which is folded where these are known": ("BroadcastArgs", "BroadcastGradientArgs"),
     "random numbers, bit for bit those of TensorFlow's generators": (
@@ -161,6 +161,10 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "is native; else the executor calls subgraphs, whose own operations are native, and no bundle has them": (
         *("Call", "Case", "If", "While", "Loop", "Branch"),
     ),
+    "written in native operations for the elements of one row, with the number of different ones; slices of several "
+    "elements stay on the reference backend": ("Unique", "UniqueSlices"),
+    "native where the limit is a number of entries that was counted; of other limits nothing says before the run how "
+    "much there may be at the most": ("Range",),
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
     "belong to the compiler": ("Permute", "Refuse"),
 }

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve
 
-from onert.compiler.rewrite.counted import Counted, Writer, written
+from onert.compiler.rewrite.counted import COUNTING, Counted, Writer, written
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.first_entries import moved
 from onert.ir import CallTypes, DType, Op, Operation, RuleError, Subgraph
 from onert.ir.analysis.inference import infer
-from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, TopK, Where
+from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, TopK, Unique, Where
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
+from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
@@ -36,7 +37,9 @@ def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
 
         i = Where(m); y = Gather(x, i)    -->    p, n = CountedWhere(m); y = FirstEntries(Gather(x, p), n)
     """
-    if not any(isinstance(operation.op, Where | BoxesPerClass | TopK) for operation in graph.operations):
+    if not any(
+        isinstance(operation.op, (Where, BoxesPerClass, TopK, Unique, UniqueSlices)) for operation in graph.operations
+    ):
         return graph
     return _Bounding(graph, supports).run()
 
@@ -48,7 +51,7 @@ class _Bounding:
         self.edit = Edit(graph)
         self.writer = Writer(self.edit)
         self.types = self.writer.types
-        self.known: dict[int, Counted] = {}
+        self.known = self.writer.known
 
     def run(self) -> Subgraph:
         replaced: dict[int, list[Operation]] = {}
@@ -104,7 +107,7 @@ class _Bounding:
     def together(self, operation: Operation) -> bool:
         """Operations that take first entries together, as native ones on whole tensors."""
         given = [None if i is None else self.known.get(i) for i in operation.inputs]
-        if None in operation.inputs or not (isinstance(operation.op, TopK) or any(given)):
+        if None in operation.inputs or not (isinstance(operation.op, COUNTING) or any(given)):
             return False
         wholes = [i if c is None else c.operand for i, c in zip(operation.used, given, strict=True)]
         if not all(self.types[i].is_static for i in wholes):
@@ -118,12 +121,20 @@ class _Bounding:
             return False
         if any(isinstance(r, Counted) and self.types[r.operand].nbytes > MOST_BYTES for r in results):
             return False
+        number: dict[int, int] = {}
         for out, result in zip(operation.outputs, results, strict=True):
             if isinstance(result, Counted):
                 self.known[out] = result
-                continue
-            (at,) = (i for i, each in enumerate(made) if result in each.outputs)
-            made[at] = evolve(made[at], outputs=tuple(out if o == result else o for o in made[at].outputs))
+            else:
+                number[result] = out
+        made[:] = (
+            evolve(
+                each,
+                inputs=tuple(None if i is None else number.get(i, i) for i in each.inputs),
+                outputs=tuple(number.get(o, o) for o in each.outputs),
+            )
+            for each in made
+        )
         return True
 
     def is_native(self, operation: Operation) -> bool:

@@ -11,19 +11,24 @@ from attrs import evolve, frozen
 from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, TensorType
 from onert.ir.analysis.inference import infer
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.data_movement.fill import TopK, Within
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
+from onert.ir.ops.data_movement.fill import CountedWhere, Fill, Range, TopK, Unique, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice, StridedSlice
+from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, identity
+from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.shape import normalize_axes, normalize_axis
 from onert.ir.value import Value
 
-from .edit import Edit
+from .edit import Edit, definer
 
 
 @frozen
@@ -38,11 +43,14 @@ class Counted(Value):
 
 
 class Writer:
-    """Operations written one after the other in the place of one of a graph, and the types of all operands."""
+    """Operations written one after the other in the place of one of a graph, the types of all operands, and which of
+    the graph's operands are known to be first entries.
+    """
 
     def __init__(self, edit: Edit) -> None:
         self.edit = edit
         self.types: dict[int, TensorType] = {i: o.known for i, o in enumerate(edit.subgraph.operands)}
+        self.known: dict[int, Counted] = {}
         self.made: list[Operation] = []
         self.location = ""
 
@@ -84,6 +92,19 @@ class Writer:
     def sum(self, a: int, b: int) -> int:
         return self.add(Binary(BinaryKind.ADD), a, b)
 
+    def part(self, x: int, begin: int, size: int) -> int:
+        """So many entries of a row, from one on."""
+        return self.add(Slice(), x, *(self.constant(np.array([each], np.int32)) for each in (begin, size)))
+
+    def running(self, mask: int) -> int:
+        """How many of a row are true up to each, itself included."""
+        return self.add(CumSum(), self.add(Cast(DType.INT64), mask), self.constant(np.array(0, np.int32)))
+
+    def put(self, row: int, places: int, given: int, combination: Combination = Combination.REPLACE) -> int:
+        """A row with elements put at places, but for those below 0."""
+        column = self.add(Reshape((self.types[places].shape[0] or 0, 1)), places)
+        return self.add(ScatterSlices(combination, skips=True), row, column, given)
+
     def inside(self, counted: Counted) -> int:
         """Which entries count, in a shape that broadcasts along the others."""
         type_ = self.types[counted.operand]
@@ -108,6 +129,10 @@ Given = Sequence[Counted | None]
 Written = tuple[Counted | int, ...]
 """For each result a whole tensor of which first entries count, or one that is the result itself."""
 Rule = Callable[[Writer, Operation, Given], Written | None]
+
+
+COUNTING = (TopK, Unique, UniqueSlices, Range, Fill, BroadcastTo)
+"""Kinds of which only a run may know how much they give, though they are given no first entries."""
 
 
 def written(w: Writer, operation: Operation, given: Given) -> Written | None:
@@ -223,7 +248,113 @@ def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
     return Counted(values, count, last, False), Counted(places, count, last, False)
 
 
+def _unique(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """The elements in falling order, in which equal ones are neighbours: each difference begins a group.
+
+    Of equal elements the one that stands first comes first, so a group begins with its first place.
+    """
+    op, x = operation.op, operation.used[0]
+    type_ = w.types[x]
+    count = math.prod(d or 0 for d in type_.shape)
+    flat = isinstance(op, Unique) or op == UniqueSlices(None, op.sorted) or type_.rank == 1  # type: ignore[attr-defined]
+    real = type_.dtype.is_float and not isinstance(op, Unique)  # of which NaN is told from NaN
+    if any(given) or not flat or real or not count or type_.quantization is not None:
+        return None
+    x = x if type_.rank == 1 else w.add(Reshape((count,)), x)
+    values, places = w.add_many(TopK(DType.INT64), x, w.constant(np.array(count, np.int32)))
+    begins = w.constant(np.ones(1, np.bool_))
+    if count > 1:
+        begins = w.add(Concat(0), begins, _differ(w, w.part(values, 0, count - 1), w.part(values, 1, count - 1)))
+    minus, nothing = w.constant(np.array(-1, np.int64)), w.constant(np.zeros(count, np.int64))
+    group = w.sum(w.running(begins), minus)
+    if isinstance(op, UniqueSlices) and op.sorted:
+        last = w.part(group, count - 1, 1)
+        group = w.add(Binary(BinaryKind.SUB), last, group)
+        firsts = w.put(nothing, w.add(Select(), begins, group, minus), places)
+        number, inverse = w.sum(last, w.constant(np.array([1], np.int64))), w.put(nothing, places, group)
+        number = w.add(Reshape(()), number)
+    else:
+        ones = w.constant(np.ones(count, np.int64))
+        first_in_order = w.put(nothing, w.add(Select(), begins, group, minus), places)
+        mask = w.add(Cast(DType.BOOL), w.put(nothing, w.add(Select(), begins, places, minus), ones))
+        found, number = w.add_many(CountedWhere(), mask)
+        firsts = w.add(Reshape((count,)), found)
+        rank = w.sum(w.running(mask), minus)
+        own = w.add(Gather(0), first_in_order, w.put(nothing, places, group))
+        inverse = w.add(Gather(0), rank, own)
+    different = Counted(w.add(Gather(0), x, firsts), number, 0, False)
+    if isinstance(op, Unique):
+        return different, inverse if op.index is DType.INT64 else w.add(Cast(op.index), inverse)
+    ones = w.constant(np.ones(count, np.int64))
+    often = w.put(nothing, inverse, ones, Combination.ADD)
+    return different, Counted(firsts, number, 0, True), inverse, Counted(often, number, 0, True)
+
+
+def _differ(w: Writer, a: int, b: int) -> int:
+    """Where two tensors differ; what is not a number is like what is not one."""
+    differ = w.add(Comparison(ComparisonKind.NOT_EQUAL), a, b)
+    if not w.types[a].dtype.is_float:
+        return differ
+    numbers = (w.add(Comparison(ComparisonKind.EQUAL), each, each) for each in (a, b))
+    return w.add(Binary(BinaryKind.LOGICAL_AND), differ, w.add(Binary(BinaryKind.LOGICAL_OR), *numbers))
+
+
+def _range(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """The numbers below the most that there can be, of which as many count as entries do."""
+    start, limit, delta = operation.used
+    counted = _length(w, limit)
+    first, step = (w.types[i].value for i in (start, delta))
+    kind = w.types[limit].dtype
+    if counted is None or first is None or step is None or kind not in (DType.INT32, DType.INT64):
+        return None
+    if int(first.reshape(())) or int(step.reshape(())) != 1:
+        return None
+    numbers = w.add(Copy(), w.constant(np.arange(w.bound(counted), dtype=kind.numpy)))
+    return (Counted(numbers, counted.count, 0, False),)
+
+
+def _fill(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """A tensor in the shape of one of which first entries count."""
+    op, used = operation.op, operation.used
+    value, dims = used if isinstance(op, BroadcastTo) else used[::-1]
+    made = _through(w, dims, (Cast,))
+    counted = w.known.get(made.used[0]) if made is not None and isinstance(made.op, ShapeOf) else None
+    if counted is None or any(given):
+        return None
+    shape = w.constant(np.array(w.types[counted.operand].shape, np.int64))
+    whole = w.add(BroadcastTo(), value, shape, quantization=w.types[value].quantization)
+    return (Counted(whole, counted.count, counted.axis, False),)
+
+
+def _through(w: Writer, operand: int, kinds: tuple[type[Op], ...]) -> Operation | None:
+    """The operation that makes an operand of the graph, behind some of these kinds."""
+    made = definer(w.edit.subgraph, operand)
+    while made is not None and isinstance(made.op, kinds):
+        made = definer(w.edit.subgraph, made.used[0])
+    return made
+
+
+def _length(w: Writer, operand: int) -> Counted | None:
+    """The tensor of which an operand is the number of entries that count; None if it is another number."""
+    made = _through(w, operand, (Cast, Reshape, Squeeze, ExpandDims))
+    if made is None or not isinstance(made.op, Gather | StridedSlice):
+        return None
+    masks = isinstance(made.op, StridedSlice) and made.op.begin_mask | made.op.ellipsis_mask | made.op.new_axis_mask
+    one = math.prod(d or 0 for d in w.edit.subgraph.type(made.outputs[0]).shape) == 1
+    chosen = w.types[made.used[1]].value
+    if masks or not one or chosen is None or chosen.size != 1:
+        return None
+    shape = _through(w, made.used[0], (Cast,))
+    counted = w.known.get(shape.used[0]) if shape is not None and isinstance(shape.op, ShapeOf) else None
+    rank = 0 if counted is None else w.types[counted.operand].rank
+    return counted if counted is not None and int(chosen.reshape(())) in (counted.axis, counted.axis - rank) else None
+
+
 _RULES: dict[type[Op], Rule] = {
+    Range: _range,
+    **dict.fromkeys((Fill, BroadcastTo), _fill),
+    Unique: _unique,
+    UniqueSlices: _unique,
     Concat: _concat,
     Reduce: _reduce,
     Gather: _gather,
