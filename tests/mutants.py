@@ -121,7 +121,8 @@ def _array(chance: random.Random, array: Array) -> Array:
     return array.T
 
 
-def _mutant(chance: random.Random, case: Case) -> Case:
+def mutant(chance: random.Random, case: Case) -> Case:
+    """A case with an attribute, an operand, a quantisation or what is declared changed."""
     kind = chance.randrange(4) if case.inputs else chance.choice((0, 3))
     if kind == 0:
         return evolve(case, op=_attribute(chance, case.op))
@@ -142,15 +143,15 @@ def check_mutants(case: Case, context: Context | None = None, rounds: int = 25) 
     """Each mutant gives results of the types that were inferred, or one sentence."""
     chance = random.Random(case.name)
     for _ in range(rounds):
-        mutant = _mutant(chance, case)
+        changed = mutant(chance, case)
         try:
-            infer(mutant.op, mutant.input_types(known=False))
-            types = mutant.types()
+            infer(changed.op, changed.input_types(known=False))
+            types = changed.types()
             for result in types.outputs:
                 shapes_ok(result)
             if any(result.nbytes > 1 << 24 for result in types.outputs):
                 continue
-            results = evaluate(mutant.op, mutant.inputs, types, context)
+            results = evaluate(changed.op, changed.inputs, types, context)
         except RuleError:
             continue
         assert [r.shape for r in results] == [t.shape for t in types.outputs]

@@ -1,0 +1,48 @@
+"""Whatever indices, counts and shapes are given, what moves by them natively gives what it means, or refuses it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from cases import movement, onnx, places
+from cases.case import Case
+from mutants import mutant
+
+from onert.ir import ExecutionError, ModelError, RuleError
+from onert.ir.ops.data_movement.element_indices import GatherElements, OverwrittenSlices, ScatterElements, ScatterSlices
+from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Within
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd, PutRow, ScatterNd
+from onert_llvm.target.isa import runnable
+
+from .natively import by_meaning, natively, same, subgraph_of, why_not
+
+KINDS = (
+    *(CountedWhere, DynamicUpdateSlice, Gather, GatherElements, GatherNd, OverwrittenSlices, PutRow, ScatterElements),
+    *(ScatterNd, ScatterSlices, TopK, Within),
+)
+CASES = [case for module in (movement, onnx, places) for case in module.CASES if isinstance(case.op, KINDS)]
+ROUNDS = 5
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op.label}: {case.name}")
+def test_one_thing_changed_means_natively_what_it_means(case: Case) -> None:
+    chance, isa = random.Random(case.name), runnable()[0]
+    for _ in range(ROUNDS):
+        changed = mutant(chance, case)
+        inputs = [a for i, a in enumerate(changed.inputs) if a is not None and i not in changed.constant]
+        try:
+            subgraph = subgraph_of(changed)
+        except (ModelError, RuleError):
+            continue
+        types = [operand.type for operand in subgraph.operands]
+        if any(not t.is_static or t.nbytes > 1 << 20 for t in types) or why_not(subgraph) is not None:
+            continue
+        try:
+            expected = by_meaning(subgraph, inputs)
+        except RuleError:
+            with pytest.raises(ExecutionError):
+                natively(subgraph, inputs, isa)
+            continue
+        same(natively(subgraph, inputs, isa), expected, where=str(changed))
+    assert case.inputs
