@@ -209,6 +209,38 @@ def test_what_needs_their_number_waits_for_it(name: str) -> None:
     np.testing.assert_allclose(mine, theirs, rtol=1e-5, strict=True)
 
 
+_BOUNDS = [(0, 3), (2, 5), (0, 0), (4, 2), (-3, -1), (-99, 99), (6, 1 << 40), (-(1 << 63), (1 << 63) - 1)]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("form", ["begin", "end", "both", "end of all"])
+def test_slices_with_bounds_of_the_run_are_native(form: str, axis: int, tmp_path: Path) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (7, 5)), "x")
+    wide = form != "end"
+    bounds = [b.input(TensorType(DType.INT64 if wide else DType.INT32, (1,)), name) for name in ("low", "high")]
+    if form == "end":
+        bounds[0] = b.constant(np.int32([0]))
+    zero = b.constant(np.int64([0]) if wide else np.int32([0]))
+    spread = [b.add(Concat(0), *([zero] * axis), i) for i in bounds]
+    others = (1 << axis) - 1
+    masks = (others | (form == "end of all") << axis, others | (form == "begin") << axis)
+    step = b.constant(np.ones(axis + 1, np.int64 if wide else np.int32))
+    found = b.add(Unary(UnaryKind.EXP), b.add(StridedSlice(*masks), x, *spread, step))
+    package = Package((b.model([found]),), "sliced")
+    program = onert.compile(package, num_threads=1)
+    assert set(_evaluated(program)) == {FirstEntries}
+    execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
+    onert.bundle(package, tmp_path, cpu="native")
+    loaded = onert.load_bundle(tmp_path)
+    for pair in _BOUNDS if wide else _BOUNDS[:6]:
+        inputs = [_given(0.5), *(np.array([i], np.int64 if wide else np.int32) for i in pair)]
+        (mine,), (theirs,) = (list(each.run(inputs).values()) for each in (execution, expected))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, strict=True)
+        whole, length = loaded.run(inputs).values()
+        np.testing.assert_allclose(np.take(whole, np.arange(int(length)), axis), theirs, rtol=1e-5)
+
+
 _GIVEN = {
     "floats": np.float32([3, -1, np.nan, 0, 3, -0.0, np.nan, np.inf, -1]),
     "doubles": np.float64([0.5]),

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve
 
-from onert.compiler.rewrite.counted import COUNTING, Counted, Writer, written
+from onert.compiler.rewrite.counted import COUNTING, written
+from onert.compiler.rewrite.counting import Counted, Writer
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.first_entries import moved
 from onert.ir import CallTypes, DType, Op, Operation, RuleError, Subgraph
@@ -15,6 +16,7 @@ from onert.ir.analysis.inference import infer
 from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, TopK, Unique, Where
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
+from onert.ir.ops.data_movement.slicing import StridedSlice
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
@@ -37,11 +39,13 @@ def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
 
         i = Where(m); y = Gather(x, i)    -->    p, n = CountedWhere(m); y = FirstEntries(Gather(x, p), n)
     """
-    if not any(
-        isinstance(operation.op, (Where, BoxesPerClass, TopK, Unique, UniqueSlices)) for operation in graph.operations
-    ):
+    if not any(isinstance(operation.op, _FIRST) for operation in graph.operations):
         return graph
     return _Bounding(graph, supports).run()
+
+
+_FIRST = (Where, BoxesPerClass, TopK, Unique, UniqueSlices, StridedSlice)
+"""Kinds of which only a run may know how much they give, whatever the others are."""
 
 
 class _Bounding:

@@ -6,124 +6,26 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from attrs import evolve, frozen
 
-from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, TensorType
-from onert.ir.analysis.inference import infer
+from onert.ir import DType, Op, Operation, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
+from onert.ir.ops.data_movement.element_indices import Combination
 from onert.ir.ops.data_movement.fill import CountedWhere, Fill, Range, TopK, Unique, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice, StridedSlice
+from onert.ir.ops.data_movement.slicing import BroadcastTo, StridedSlice
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, identity
-from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.shape import normalize_axes, normalize_axis
-from onert.ir.value import Value
 
-from .edit import Edit, definer
-
-
-@frozen
-class Counted(Value):
-    """A tensor whose first entries along an axis count: their number is an operand, one int64, and whether 0 lies
-    behind."""
-
-    operand: int
-    count: int
-    axis: int
-    zeros: bool
-
-
-class Writer:
-    """Operations written one after the other in the place of one of a graph, the types of all operands, and which of
-    the graph's operands are known to be first entries.
-    """
-
-    def __init__(self, edit: Edit) -> None:
-        self.edit = edit
-        self.types: dict[int, TensorType] = {i: o.known for i, o in enumerate(edit.subgraph.operands)}
-        self.known: dict[int, Counted] = {}
-        self.made: list[Operation] = []
-        self.location = ""
-
-    def begin(self, location: str) -> None:
-        """In the place of another operation."""
-        self.made, self.location = [], location
-
-    def new(self, type_: TensorType) -> int:
-        operand = self.edit.operand(Operand(evolve(type_, data=None)))
-        self.types[operand] = type_
-        return operand
-
-    def constant(self, array: Array, dtype: DType | None = None, quantization: Quantization | None = None) -> int:
-        operand = self.edit.constant(array, dtype, quantization)
-        self.types[operand] = TensorType(
-            dtype or DType.from_numpy(array.dtype), array.shape, quantization, data=Constant(array)
-        )
-        return operand
-
-    def like(self, type_: TensorType, value: float) -> int:
-        """A stored number of a type."""
-        return self.constant(np.array(value, type_.dtype.numpy), type_.dtype, type_.quantization)
-
-    def add(self, op: Op, *inputs: int | None, quantization: Quantization | None = None) -> int:
-        """An operation with one result."""
-        (result,) = self.add_many(op, *inputs, quantization=quantization)
-        return result
-
-    def add_many(self, op: Op, *inputs: int | None, quantization: Quantization | None = None) -> tuple[int, ...]:
-        """An operation behind those that are there; its results, quantised so where they hold what its first operand
-        does."""
-        results = infer(op, [None if i is None else self.types[i] for i in inputs])
-        assert results is not None
-        first = None if inputs[0] is None else self.types[inputs[0]].dtype
-        outputs = tuple(self.new(evolve(t, quantization=quantization) if t.dtype is first else t) for t in results)
-        self.made.append(Operation(op, inputs, outputs, self.location))
-        return outputs
-
-    def sum(self, a: int, b: int) -> int:
-        return self.add(Binary(BinaryKind.ADD), a, b)
-
-    def part(self, x: int, begin: int, size: int) -> int:
-        """So many entries of a row, from one on."""
-        return self.add(Slice(), x, *(self.constant(np.array([each], np.int32)) for each in (begin, size)))
-
-    def running(self, mask: int) -> int:
-        """How many of a row are true up to each, itself included."""
-        return self.add(CumSum(), self.add(Cast(DType.INT64), mask), self.constant(np.array(0, np.int32)))
-
-    def put(self, row: int, places: int, given: int, combination: Combination = Combination.REPLACE) -> int:
-        """A row with elements put at places, but for those below 0."""
-        column = self.add(Reshape((self.types[places].shape[0] or 0, 1)), places)
-        return self.add(ScatterSlices(combination, skips=True), row, column, given)
-
-    def inside(self, counted: Counted) -> int:
-        """Which entries count, in a shape that broadcasts along the others."""
-        type_ = self.types[counted.operand]
-        number = np.arange(self.bound(counted), dtype=np.int64).reshape(-1, *(1,) * (type_.rank - counted.axis - 1))
-        return self.add(Comparison(ComparisonKind.LESS), self.constant(number), counted.count)
-
-    def filled(self, counted: Counted, value: float) -> int:
-        """The whole tensor with a stored number behind the entries that count."""
-        type_ = self.types[counted.operand]
-        behind = self.like(type_, value)
-        return self.add(Select(), self.inside(counted), counted.operand, behind, quantization=type_.quantization)
-
-    def zeroed(self, counted: Counted) -> int:
-        return counted.operand if counted.zeros else self.filled(counted, 0)
-
-    def bound(self, counted: Counted) -> int:
-        """How many entries there are, whether they count or not."""
-        return self.types[counted.operand].shape[counted.axis] or 0
-
+from .counting import Counted, Writer
+from .edit import definer
 
 Given = Sequence[Counted | None]
 Written = tuple[Counted | int, ...]
@@ -131,7 +33,7 @@ Written = tuple[Counted | int, ...]
 Rule = Callable[[Writer, Operation, Given], Written | None]
 
 
-COUNTING = (TopK, Unique, UniqueSlices, Range, Fill, BroadcastTo)
+COUNTING = (TopK, Unique, UniqueSlices, StridedSlice, Range, Fill, BroadcastTo)
 """Kinds of which only a run may know how much they give, though they are given no first entries."""
 
 
@@ -350,7 +252,48 @@ def _length(w: Writer, operand: int) -> Counted | None:
     return counted if counted is not None and int(chosen.reshape(())) in (counted.axis, counted.axis - rank) else None
 
 
+MOST_SLICED = 1 << 16
+"""Bytes of a tensor that is moved as a whole so that the slice that a run asks for comes first."""
+
+
+def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """A slice along one axis, whose bounds only the run tells: what it begins with is moved to the front."""
+    op, (x, begin, end, strides) = operation.op, operation.used
+    assert isinstance(op, StridedSlice)
+    type_, (low, high, step) = w.types[x], (w.types[i].value for i in (begin, end, strides))
+    strange = op.ellipsis_mask | op.new_axis_mask | op.shrink_axis_mask or op.offset
+    if any(given) or strange or step is None or (step != 1).any() or 0 in type_.shape:
+        return None
+    cut = [a for a in range(step.size) if not (op.begin_mask & op.end_mask) >> a & 1]
+    if len(cut) != 1 or (low is not None and high is not None):
+        return None
+    (axis,) = cut
+    size = type_.shape[axis] or 0
+    front = op.begin_mask >> axis & 1 or (low is not None and not low.reshape(-1)[axis])
+    last = w.number(size) if op.end_mask >> axis & 1 else _clipped(w, end, axis, size)
+    if front:
+        return (Counted(x, last, axis, False),)
+    if type_.nbytes > MOST_SLICED:
+        return None
+    first = _clipped(w, begin, axis, size)
+    count = w.add(Binary(BinaryKind.MAXIMUM), w.add(Binary(BinaryKind.SUB), last, first), w.number(0))
+    places = w.sum(w.constant(np.arange(size, dtype=np.int64)), first)
+    places = w.add(Binary(BinaryKind.MINIMUM), places, w.number(size - 1))
+    return (Counted(w.add(Gather(axis), x, places, quantization=type_.quantization), count, axis, False),)
+
+
+def _clipped(w: Writer, bounds: int, axis: int, size: int) -> int:
+    """A bound of a slice as a place from 0 to a size; one below 0 counts from the end."""
+    found = w.add(Reshape(()), w.part(bounds, axis, 1))
+    found = found if w.types[found].dtype is DType.INT64 else w.add(Cast(DType.INT64), found)
+    below = w.add(Comparison(ComparisonKind.LESS), found, w.number(0))
+    found = w.add(Select(), below, w.sum(found, w.number(size)), found)
+    found = w.add(Binary(BinaryKind.MAXIMUM), found, w.number(0))
+    return w.add(Binary(BinaryKind.MINIMUM), found, w.number(size))
+
+
 _RULES: dict[type[Op], Rule] = {
+    StridedSlice: _sliced,
     Range: _range,
     **dict.fromkeys((Fill, BroadcastTo), _fill),
     Unique: _unique,

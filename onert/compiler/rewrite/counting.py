@@ -1,0 +1,117 @@
+"""Whole tensors of which the first entries count, and how operations on them are written."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, TensorType
+from onert.ir.analysis.inference import infer
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.value import Value
+
+from .edit import Edit
+
+
+@frozen
+class Counted(Value):
+    """A tensor whose first entries along an axis count: their number is an operand, one int64, and whether 0 lies
+    behind."""
+
+    operand: int
+    count: int
+    axis: int
+    zeros: bool
+
+
+class Writer:
+    """Operations written one after the other in the place of one of a graph, the types of all operands, and which of
+    the graph's operands are known to be first entries.
+    """
+
+    def __init__(self, edit: Edit) -> None:
+        self.edit = edit
+        self.types: dict[int, TensorType] = {i: o.known for i, o in enumerate(edit.subgraph.operands)}
+        self.known: dict[int, Counted] = {}
+        self.made: list[Operation] = []
+        self.location = ""
+
+    def begin(self, location: str) -> None:
+        """In the place of another operation."""
+        self.made, self.location = [], location
+
+    def new(self, type_: TensorType) -> int:
+        operand = self.edit.operand(Operand(evolve(type_, data=None)))
+        self.types[operand] = type_
+        return operand
+
+    def constant(self, array: Array, dtype: DType | None = None, quantization: Quantization | None = None) -> int:
+        operand = self.edit.constant(array, dtype, quantization)
+        self.types[operand] = TensorType(
+            dtype or DType.from_numpy(array.dtype), array.shape, quantization, data=Constant(array)
+        )
+        return operand
+
+    def like(self, type_: TensorType, value: float) -> int:
+        """A stored number of a type."""
+        return self.constant(np.array(value, type_.dtype.numpy), type_.dtype, type_.quantization)
+
+    def add(self, op: Op, *inputs: int | None, quantization: Quantization | None = None) -> int:
+        """An operation with one result."""
+        (result,) = self.add_many(op, *inputs, quantization=quantization)
+        return result
+
+    def add_many(self, op: Op, *inputs: int | None, quantization: Quantization | None = None) -> tuple[int, ...]:
+        """An operation behind those that are there; its results, quantised so where they hold what its first operand
+        does."""
+        results = infer(op, [None if i is None else self.types[i] for i in inputs])
+        assert results is not None
+        first = None if inputs[0] is None else self.types[inputs[0]].dtype
+        outputs = tuple(self.new(evolve(t, quantization=quantization) if t.dtype is first else t) for t in results)
+        self.made.append(Operation(op, inputs, outputs, self.location))
+        return outputs
+
+    def number(self, value: int) -> int:
+        return self.constant(np.array(value, np.int64))
+
+    def sum(self, a: int, b: int) -> int:
+        return self.add(Binary(BinaryKind.ADD), a, b)
+
+    def part(self, x: int, begin: int, size: int) -> int:
+        """So many entries of a row, from one on."""
+        return self.add(Slice(), x, *(self.constant(np.array([each], np.int32)) for each in (begin, size)))
+
+    def running(self, mask: int) -> int:
+        """How many of a row are true up to each, itself included."""
+        return self.add(CumSum(), self.add(Cast(DType.INT64), mask), self.constant(np.array(0, np.int32)))
+
+    def put(self, row: int, places: int, given: int, combination: Combination = Combination.REPLACE) -> int:
+        """A row with elements put at places, but for those below 0."""
+        column = self.add(Reshape((self.types[places].shape[0] or 0, 1)), places)
+        return self.add(ScatterSlices(combination, skips=True), row, column, given)
+
+    def inside(self, counted: Counted) -> int:
+        """Which entries count, in a shape that broadcasts along the others."""
+        type_ = self.types[counted.operand]
+        number = np.arange(self.bound(counted), dtype=np.int64).reshape(-1, *(1,) * (type_.rank - counted.axis - 1))
+        return self.add(Comparison(ComparisonKind.LESS), self.constant(number), counted.count)
+
+    def filled(self, counted: Counted, value: float) -> int:
+        """The whole tensor with a stored number behind the entries that count."""
+        type_ = self.types[counted.operand]
+        behind = self.like(type_, value)
+        return self.add(Select(), self.inside(counted), counted.operand, behind, quantization=type_.quantization)
+
+    def zeroed(self, counted: Counted) -> int:
+        return counted.operand if counted.zeros else self.filled(counted, 0)
+
+    def bound(self, counted: Counted) -> int:
+        """How many entries there are, whether they count or not."""
+        return self.types[counted.operand].shape[counted.axis] or 0
