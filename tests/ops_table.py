@@ -152,8 +152,8 @@ STAYS: dict[str, tuple[str, ...]] = {
 OTHERWISE: dict[str, tuple[str, ...]] = {
     "run as `CountedWhere` and `CountedBoxes`, which fill memory for the most there can be (up to 4 MiB), and count: "
     "what treats all rows alike, joins, reduces, orders or gathers them runs on the whole, natively too, and "
-    "`FirstEntries` takes what counts; a bundle gives the whole and the count (so it does of slices along one axis "
-    "with bounds of the run)": (
+    "`FirstEntries` takes what counts; a bundle gives the whole and the count (so it does of slices along one axis, "
+    "with bounds of the run, of up to 64 KiB)": (
         "Where",
         "BoxesPerClass",
         "FirstEntries",

@@ -195,6 +195,19 @@ def test_what_treats_entries_alike_is_native(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, strict=True)
 
 
+@pytest.mark.parametrize(
+    "name", ["rows, others and yet others", "rows of rows", "the largest elements", "their mean by column"]
+)
+@pytest.mark.parametrize("executor", ["Dataflow", "Parallel"])
+def test_every_executor_runs_what_takes_entries_together(name: str, executor: str) -> None:
+    package = _model(FOLLOWING[name])
+    execution = onert.Execution(onert.compile(package, executor=executor, num_threads=2))
+    expected = onert.Execution(onert.compile(package, backends=("reference",)))
+    for share in (0.5, 0, 1):
+        (mine,), (theirs,) = (list(each.run([_given(share)]).values()) for each in (execution, expected))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, strict=True)
+
+
 @pytest.mark.parametrize("name", STAYING)
 def test_what_needs_their_number_waits_for_it(name: str) -> None:
     package = _model(STAYING[name])
