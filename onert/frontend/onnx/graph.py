@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -14,7 +14,7 @@ from .branching import Side, branched
 from .draft import Draft, capture
 from .elements import Storage
 from .messages import Attribute, Function, Graph, SparseTensor, Tensor, ValueType
-from .node import Fork, Held, Node, Optional_, Results, Sequence_, Surroundings, Value
+from .node import Fork, Held, Node, Optional_, Results, Sequence_, Spliced, Surroundings, Value
 from .table import TABLE
 
 NEWEST = 28
@@ -80,40 +80,63 @@ class Scope:
             array, dtype = self.context.storage.dense(sparse)
             self.bind(sparse.values.name, self.draft.constant(array, dtype, sparse.values.name))
 
-    def read_nodes(self, nodes: Sequence[messages.Node], outputs: Sequence[str], first: int = 0) -> tuple[Value, ...]:
-        """What the names of outputs stand for behind the nodes, of which the first has a number."""
-        for at, node in enumerate(nodes):
-            place = f"node {first + at} {node.op_type}" + (f" '{node.name}'" if node.name else "")
+    def read_nodes(self, nodes: Sequence[messages.Node], outputs: Sequence[str]) -> tuple[Value, ...]:
+        """What the names of outputs stand for behind the nodes."""
+        return self._read_placed([(f"node {at} {_called(node)}", node) for at, node in enumerate(nodes)], outputs)
+
+    def _read_placed(self, nodes: Sequence[Placed], outputs: Sequence[str]) -> tuple[Value, ...]:
+        """As `read_nodes`, of nodes with what errors call them."""
+        for at, (place, node) in enumerate(nodes):
             before = self.draft.place
             self.draft.place = place if not before else f"{before}, {place}"
             try:
-                fork = self._read(node)
-                if fork is not None:
-                    return self._forked(fork, node, nodes[at + 1 :], outputs, first + at + 1)
+                found = self._read(node)
             except (ModelError, RuleError) as error:
                 raise ModelError(f"{place}: {error}") from error
             finally:
                 self.draft.place = before
+            if isinstance(found, Fork):
+                try:
+                    return self._forked(found, node, nodes[at + 1 :], outputs)
+                except (ModelError, RuleError) as error:
+                    raise ModelError(f"{place}: {error}") from error
+            if isinstance(found, Spliced):
+                return self._spliced(found.graph, (place, node), nodes[at + 1 :], outputs)
         return tuple(self.find(name) for name in outputs)
 
     def _forked(
-        self, fork: Fork, node: messages.Node, rest: Sequence[messages.Node], outputs: Sequence[str], first: int
+        self, fork: Fork, node: messages.Node, rest: Sequence[Placed], outputs: Sequence[str]
     ) -> tuple[Value, ...]:
-        """An If whose branches go on with all nodes that follow it: behind each of them the ranks are known."""
+        """Branches that go on with all nodes that follow: behind each of them the ranks are known."""
 
-        def side(graph: Graph) -> Side:
+        def side(branch: Graph | Callable[[Draft], tuple[int, ...]]) -> Side:
             def make(scope: Surroundings) -> tuple[Value, ...]:
                 assert isinstance(scope, Scope)
-                for name, value in zip(node.outputs, scope.inline(graph, ()), strict=True):
+                made = scope.inline(branch, ()) if isinstance(branch, Graph) else branch(scope.draft)
+                for name, value in zip(node.outputs, made, strict=True):
                     if name:
                         scope.bind(name, value)
-                return scope.read_nodes(rest, outputs, first)
+                return scope._read_placed(rest, outputs)
 
             return make
 
-        return branched(self.draft, self, fork.condition, [side(graph) for graph in fork.branches])
+        return branched(self.draft, self, fork.condition, [side(branch) for branch in fork.branches])
 
-    def _read(self, node: messages.Node) -> Fork | None:
+    def _spliced(
+        self, graph: Graph, placed: Placed, rest: Sequence[Placed], outputs: Sequence[str]
+    ) -> tuple[Value, ...]:
+        """A graph's nodes in the place of a node, then those behind it, in one scope."""
+        place, node = placed
+        scope = Scope(self.context, self.draft, self, self.attributes, {**self.types, **graph.values})
+        mine = [*graph.nodes]
+        for declared, name in zip(graph.outputs, node.outputs, strict=True):
+            if name:
+                mine.append(messages.Node("Identity", "", "", (declared.name,), (name,), {}))
+        scope.read_initializers(graph)
+        inside = [(f"{place}: node {at} {_called(each)}", each) for at, each in enumerate(mine)]
+        return scope._read_placed([*inside, *rest], outputs)
+
+    def _read(self, node: messages.Node) -> Fork | Spliced | None:
         """Add what a node means, but for an If that what follows becomes part of."""
         self.context.steps.spend(10, "reading its nodes")
         inputs = tuple(self.find(name) if name else None for name in node.inputs)
@@ -125,7 +148,7 @@ class Scope:
             version = self.context.version(node.domain)
             seen = Node(node.op_type, node.domain, version, inputs, node.outputs, attributes, self.draft, self)
             given = _imported(seen)
-            if isinstance(given, Fork):
+            if isinstance(given, Fork | Spliced):
                 return given
             results = given if isinstance(given, tuple) else (given,)
         for index, name in enumerate(node.outputs):
@@ -224,6 +247,14 @@ def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = ())
             operand = draft.copied(operand, name)
         found.append(operand)
     return found
+
+
+Placed = tuple[str, messages.Node]
+"""A node, and what errors call it."""
+
+
+def _called(node: messages.Node) -> str:
+    return f"{node.op_type} '{node.name}'" if node.name else node.op_type
 
 
 def _across(outer: Draft, inner: Draft, value: Value) -> Value:

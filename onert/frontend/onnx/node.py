@@ -39,10 +39,20 @@ class Optional_:  # noqa: N801
 
 @frozen(eq=False)
 class Fork:
-    """An If whose branches give tensors of different rank: what follows is made once for each."""
+    """Branches that give tensors of different rank: what follows is made once for each.
+
+    A branch is a graph, or adds operations to the draft of a subgraph.
+    """
 
     condition: int
-    branches: tuple[Graph, Graph]
+    branches: tuple[Graph | Callable[[Draft], tuple[int, ...]], ...]
+
+
+@frozen(eq=False)
+class Spliced:
+    """A graph whose nodes stand in the place of a node, so that what follows may become part of a fork in it."""
+
+    graph: Graph
 
 
 Value = int | Sequence_ | Optional_ | Held
@@ -207,7 +217,7 @@ class Node:
         return found if isinstance(found, ValueType) else None
 
 
-Results = Value | tuple[Value | None, ...] | Fork
+Results = Value | tuple[Value | None, ...] | Fork | Spliced
 Importer = Callable[[Node], Results]
 """Adds to the draft what a node means, and gives its results. ModelError or RuleError; the caller adds the place."""
 

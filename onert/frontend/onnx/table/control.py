@@ -12,7 +12,7 @@ from onert.frontend.onnx.building import cast, dimension, ints, require_rank, re
 from onert.frontend.onnx.draft import Draft, capture
 from onert.frontend.onnx.holding import operand_of, taken, type_of, value_of
 from onert.frontend.onnx.messages import Graph, ValueDeclaration, ValueType
-from onert.frontend.onnx.node import Fork, Held, Importer, Node, Results, Surroundings, Value
+from onert.frontend.onnx.node import Fork, Held, Importer, Node, Results, Spliced, Surroundings, Value
 from onert.ir import DType, ModelError, TensorType
 from onert.ir.analysis.model_inference import join
 from onert.ir.ops.control_flow.control import While
@@ -42,7 +42,8 @@ def _if(node: Node) -> Results:
     if known is not None:
         if known.size != 1:
             raise ModelError(f"the condition has {known.size} elements, expected 1")
-        return node.around.inline(branches[0] if known.reshape(-1)[0] else branches[1], ())
+        chosen = branches[0] if known.reshape(-1)[0] else branches[1]
+        return Spliced(chosen) if _may_fork(chosen) else node.around.inline(chosen, ())
     made = node.around.made()
     results = branched(d, node.around, condition, [_side(graph) for graph in branches])
     operands = [operand_of(d, value) for value in results]
@@ -51,6 +52,11 @@ def _if(node: Node) -> Results:
     d.undo(operands)
     node.around.forget(made)
     return Fork(condition, branches)
+
+
+def _may_fork(graph: Graph) -> bool:
+    """Whether a node of the graph may give a tensor of which only the run tells the rank."""
+    return any(n.op_type == "If" or (n.op_type == "Squeeze" and len(n.inputs) == 1) for n in graph.nodes)
 
 
 def _side(graph: Graph) -> Side:

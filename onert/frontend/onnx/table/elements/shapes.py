@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from onert.frontend.onnx.building import (
     reshape_by,
     shape_of,
 )
-from onert.frontend.onnx.draft import Draft
-from onert.frontend.onnx.node import Importer, Node, Value
+from onert.frontend.onnx.draft import Draft, capture
+from onert.frontend.onnx.node import Fork, Importer, Node, Value
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.element_indices import ScatterElements
 from onert.ir.ops.data_movement.fill import Fill, Range, Where
@@ -142,17 +143,35 @@ def _told_by_run(node: Node) -> int | None:
     return count
 
 
-def _squeeze(node: Node) -> int:
+def _squeeze(node: Node) -> int | Fork:
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x)
     if _told_by_run(node) is not None:
         return without_axes(d, x, node.input(1))
     axes = _axes(node, 13)
     if axes is None:
-        if not d.type(x).is_static:
-            raise ModelError(f"is given {d.type(x)} and no axes, expected a known shape")
-        axes = tuple(i for i, s in enumerate(d.type(x).shape) if s == 1)
+        shape = d.type(x).shape
+        axes = tuple(i for i, s in enumerate(shape) if s == 1)
+        open_ = [i for i, s in enumerate(shape) if s is None]
+        if len(open_) > 1:
+            raise ModelError(f"is given {d.type(x)} and no axes, expected at most one dimension that is not known")
+        if open_:
+            return _squeezed_or_not(d, x, axes, open_[0])
     return d.add(Squeeze(axes_of(axes, rank)), x) if axes else x
+
+
+def _squeezed_or_not(d: Draft, x: int, axes: tuple[int, ...], open_: int) -> Fork:
+    """Without dimensions of 1, one of which only the run tells."""
+    one = d.add(Comparison(ComparisonKind.EQUAL), dimension(d, x, open_), ints(d, [1]))
+
+    def without(gone: tuple[int, ...]) -> Callable[[Draft], tuple[int, ...]]:
+        def made(inner: Draft) -> tuple[int, ...]:
+            given = capture(d, inner, x)
+            return (inner.add(Squeeze(gone), given) if gone else given,)
+
+        return made
+
+    return Fork(d.add(Reshape(()), one), (without(tuple(sorted((*axes, open_)))), without(axes)))
 
 
 def without_axes(d: Draft, x: int, axes: int) -> int:
