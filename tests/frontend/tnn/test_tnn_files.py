@@ -216,6 +216,26 @@ def test_many_mutants_end_in_a_result_or_one_sentence(first: int, tmp_path: Path
     check(range(first, first + BATCH), tmp_path)
 
 
+LONG = {
+    "Pooling1D p 1 1 x y 0 2 2 1 -1 -1 -1 0": (1, 1, 1 << 30),
+    "Pooling1D p 1 1 x y 1 2 2 1 -1 -1 -1 0": "would have 1073741824 elements, expected at most",
+    "Histogram p 1 1 x y 4": (4,),
+}
+
+
+@pytest.mark.parametrize("layer", LONG)
+def test_a_line_as_long_as_can_be_takes_no_memory_before_it_runs(layer: str, tmp_path: Path) -> None:
+    path, wanted = tmp_path / "a.tnnproto", LONG[layer]
+    kind = 3 if "Histogram" in layer else 0
+    path.write_text(writer.structure(f"x 3 1 1 2147483647 {kind}", "y", [layer]))
+    if isinstance(wanted, str):
+        with pytest.raises(onert.ModelError, match=wanted):
+            load(path, random_weights=0)
+    else:
+        graph = load(path, random_weights=0).model.primary
+        assert graph.operands[graph.outputs[0]].type.shape == wanted
+
+
 def test_the_network_of_the_mutants_runs(tmp_path: Path) -> None:
     proto = writer.structure("x 4 1 4 6 6 0", "y", LAYERS)
     path = writer.write(tmp_path, proto, RESOURCES)

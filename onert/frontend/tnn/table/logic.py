@@ -6,13 +6,14 @@ cpu_bitshift_layer_acc.cc, cpu_histogram_layer_acc.cc, cpu_mod_layer_acc.cc.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from onert.frontend.tnn.site import Site
 from onert.ir import DType, ModelError
-from onert.ir.ops.data_movement.fill import Where
+from onert.ir.ops.data_movement.fill import Fill, Where
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -98,9 +99,9 @@ def _histogram(site: Site) -> Sequence[int]:
     depth = site.integer("depth", 0, 1, LARGEST)
     if g.type(site.x).dtype is not DType.INT32:
         raise ModelError(f"its input is {g.type(site.x)}, expected i32")
-    count = int(np.prod(g.shape(site.x)))
-    ones = g.constant(np.ones(count, np.int32))
-    places = g.add(Reshape((count,)), site.x)
+    count = g.integers((math.prod(g.shape(site.x)),))
+    ones = g.add(Fill(), count, g.constant(np.array(1, np.int32)))
+    places = g.add(Reshape(), site.x, count)
     return [g.add(UnsortedSegment(SegmentReduction.SUM), ones, places, g.constant(np.array(depth, np.int32)))]
 
 

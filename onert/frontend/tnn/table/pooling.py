@@ -18,7 +18,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
-from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, framed, tensorflow_span
+from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, elements, framed, tensorflow_span
 
 MAX, AVERAGE = 0, 1
 _LEAST = float(np.finfo(np.float32).min)
@@ -69,19 +69,25 @@ def pool_span(inputs: int, size: int, stride: int, pad: int, pad_type: int, *, c
     return checked(Span(inputs, outputs, size, stride, 1, pad))
 
 
+def _require_elements(along: Span) -> None:
+    """ModelError where a window has no element inside; the first and the last have the fewest."""
+    for start in (-along.before, (along.outputs - 1) * along.stride - along.before):
+        if min(start + along.size, along.inputs) <= max(start, 0):
+            raise ModelError(f"a window of {along.size} elements lies outside of the {along.inputs} there are")
+
+
 def _counts(along: Span) -> Array:
-    """The elements of each window that lie inside; ModelError where a window has none."""
+    """The elements of each window that lie inside."""
     starts = np.arange(along.outputs, dtype=np.int64) * along.stride - along.before
     found: Array = np.minimum(starts + along.size, along.inputs) - np.maximum(starts, 0)
-    if found.min() < 1:
-        raise ModelError(f"a window of {along.size} elements lies outside of the {along.inputs} there are")
     return found
 
 
 def windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
     """Largest elements or averages of windows over [batch, channels, height, width]."""
     g = site.graph
-    counts = [_counts(s) for s in spans]
+    for along in spans:
+        _require_elements(along)
     size, stride = [s.size for s in spans], [s.stride for s in spans]
     stored = g.type(x).quantization is not None
     aligned = all(s.valid for s in spans) or all(s.same() for s in spans)
@@ -92,7 +98,8 @@ def windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
     op = Pool2D(Pooling.AVERAGE if kind == AVERAGE else Pooling.MAX, size[0], size[1], padding, stride[0], stride[1])
     y = g.move(op, framed_x)
     if kind == AVERAGE and padding is Padding.VALID and not aligned:
-        whole = np.float32(size[0] * size[1])
+        elements((spans[0].outputs, spans[1].outputs), LARGEST * 16)
+        whole, counts = np.float32(size[0] * size[1]), [_counts(s) for s in spans]
         y = g.binary(BinaryKind.MUL, y, (whole / np.multiply.outer(*counts)).astype(np.float32)[:, :, None])
     return g.nchw(y)
 

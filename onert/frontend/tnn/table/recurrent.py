@@ -14,6 +14,7 @@ from onert.frontend.tnn.graph import Graph
 from onert.frontend.tnn.site import Site
 from onert.ir import ModelError
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.joining import Concat, Pack, SplitV
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import Reshape
@@ -96,7 +97,7 @@ def _gates(g: Graph, operand: int, cells: int, count: int) -> tuple[int, ...]:
 
 
 def _zeros(g: Graph, batch: int, cells: int) -> int:
-    return g.constant(np.zeros((batch, cells), np.float32))
+    return g.add(Fill(), g.integers((batch, cells)), g.constant(np.zeros((), np.float32)))
 
 
 def _turned(g: Graph, x: int) -> int:
