@@ -1,4 +1,4 @@
-"""Nodes of com.microsoft that choose: regions of pictures, words, different elements; and inverses."""
+"""Nodes of com.microsoft that choose: regions of pictures, words, different elements; inverses, and gates."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
         {"mode": "nearest", "extrapolation_value": 7.0},
         1,
     ),
+    (MICROSOFT, "GatedRMSNorm", (floats(2, 3, 8), floats(8), floats(2, 3, 8)), {"epsilon": 0.01}, 1),
+    (MICROSOFT, "GatedRMSNorm", (floats(3, 8), floats(4), floats(3, 8)), {"activation": "sigmoid"}, 1),
     (MICROSOFT, "Inverse", (floats(3, 4, 4),), {}, 1),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 3}, 1),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 1}, 1),

@@ -42,6 +42,7 @@ FAMILIES = (
     "microsoft.experts",
     "microsoft.standard",
     "microsoft.selection",
+    "microsoft.channels",
     "learning.linear",
     "learning.support_vectors",
     "learning.trees",
