@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -237,16 +235,3 @@ def test_a_backend_prepares_and_runs_models_of_the_package_onnx() -> None:
     np.testing.assert_array_equal(prepared.run([np.ones((2, 3), np.float32)])[0], -np.ones((2, 3)))
     assert Backend.supports_device("CPU")
     assert not Backend.supports_device("CUDA")
-
-
-def test_an_application_runs_with_the_import_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Magika, which recognises files by their content."""
-    pytest.importorskip("magika")
-    for name in [name for name in sys.modules if name.split(".")[0] in ("magika", "onnxruntime")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "onnxruntime", onert)
-    magika = importlib.import_module("magika").Magika()
-    assert (
-        magika.identify_bytes(b"def f(x):\n    return [x for x in range(10)]\n\nprint(f(3))\n" * 9).output.label
-        == "python"
-    )

@@ -1,0 +1,60 @@
+"""Applications that were written for ONNX Runtime run with its import changed (`pip install .[applications]`)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from shared_material import SHARED
+
+import onert
+
+MODELS = SHARED / "models" / "onnx"
+
+
+def changed(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
+    """The application's module, imported while `onnxruntime` is onert."""
+    pytest.importorskip(name)
+    for loaded in [one for one in sys.modules if one.split(".")[0] in (name, "onnxruntime")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, "onnxruntime", onert)
+    return importlib.import_module(name)
+
+
+def test_magika_recognises_files_by_their_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    magika = changed(monkeypatch, "magika").Magika()
+    text = b"def f(x):\n    return [x for x in range(10)]\n\nprint(f(3))\n" * 9
+    assert magika.identify_bytes(text).output.label == "python"
+
+
+@pytest.mark.long
+def test_rapidocr_reads_what_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    cv2 = pytest.importorskip("cv2")
+    engine = changed(monkeypatch, "rapidocr").RapidOCR()
+    picture = np.full((120, 500, 3), 255, np.uint8)
+    cv2.putText(picture, "HELLO 12345", (20, 80), cv2.FONT_HERSHEY_SIMPLEX, 2, (0, 0, 0), 4)
+    found = engine(picture)
+    assert " ".join(found.txts) == "HELLO 12345"
+    assert min(found.scores) > 0.99
+
+
+@pytest.mark.long
+def test_openwakeword_hears_no_word_in_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("alexa_v0.1", "melspectrogram", "embedding_model")
+    word, spectrum, embedding = (MODELS / f"openwakeword-0.4.0__{name}.onnx" for name in names)
+    if not word.is_file():
+        pytest.skip(f"{word} is not there")
+    changed(monkeypatch, "openwakeword")
+    model = importlib.import_module("openwakeword.model").Model(
+        wakeword_models=[str(word)],
+        inference_framework="onnx",
+        melspec_model_path=str(spectrum),
+        embedding_model_path=str(embedding),
+    )
+    sound = np.random.default_rng(0).normal(0, 2000, 48_000).astype(np.int16)
+    scores = [next(iter(model.predict(sound[at : at + 1280]).values())) for at in range(0, 46_720, 1280)]
+    assert len(scores) == 37
+    assert max(scores) < 0.01
