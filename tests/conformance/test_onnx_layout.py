@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conformance.test_onnx_models import ROWS as EVERY
 from shared_material import SHARED
 
 import onert
@@ -65,3 +66,23 @@ def test_no_picture_is_moved_between_the_layers_of_a_model(name: str, shapes: di
         assert [o.op.label for o in body if _copies(routine.subgraph, o)] == []
         assert {step.backend for step in routine.steps} <= {"llvm"}
     assert layers
+
+
+MORE: list[tuple[str, dict[str, tuple[int, ...]]]] = [
+    ("openwakeword-0.4.0__hey_marvin_v0.1", {}),
+    ("pipecat_ai-1.14.0__smart-turn-v3.2-cpu", {"input_features": (1, 80, 800)}),
+    ("rapidocr-3.10.0__PP-OCRv6_det_small", {"x": (1, 3, 96, 160)}),
+]
+"""Models that are compared at several shapes only."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "shapes"), [pytest.param(*row, id=row[0]) for row in [*((n, s) for n, s, _ in EVERY), *MORE]]
+)
+def test_all_of_a_model_is_native(name: str, shapes: dict[str, tuple[int, ...]]) -> None:
+    path: Path = MODELS / f"{name}.onnx"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    program = onert.compile(onert.load(path), input_shapes=shapes)
+    assert {step.backend for routine in program.routines for step in routine.steps} == {"llvm"}

@@ -61,12 +61,18 @@ LAYERS = {
 }
 
 
-def agree(text: str, place: Path, tolerance: float, columns: dict[str, int] | None = None) -> None:
+def agree(
+    text: str,
+    place: Path,
+    tolerance: float,
+    columns: dict[str, int] | None = None,
+    backends: tuple[str, ...] = ("reference",),
+) -> None:
     """A file with the weights that NumPy drew gives what NumPy computed."""
     net = Network(text, columns)
     version = 2 if "4206624772" in text.splitlines()[0] else 1
     path = writer.write(place, text, net.resources, net.constants, version)
-    program = onert.compile(onert.load(path), backends=("reference",), max_work=10**14)
+    program = onert.compile(onert.load(path), backends=backends, max_work=10**14)
     results = onert.Execution(program).run(list(net.inputs.values()))
     assert list(results) == list(net.outputs)
     for name, found in results.items():
@@ -85,11 +91,12 @@ def test_a_layer_computes_what_tnn_does(name: str, tmp_path: Path) -> None:
     agree(text, tmp_path, 1 / 31 if name.startswith("integers") else 1e-5)
 
 
+@pytest.mark.parametrize("backends", [("reference",), pytest.param((), marks=pytest.mark.long)], ids=["", "native"])
 @pytest.mark.parametrize("name", [*VOLUME, *LOGIC])
-def test_layers_of_other_inputs_compute_what_tnn_does(name: str, tmp_path: Path) -> None:
+def test_layers_of_other_inputs_compute_what_tnn_does(name: str, backends: tuple[str, ...], tmp_path: Path) -> None:
     inputs, *layers = {**VOLUME, **LOGIC}[name]
     outputs = "y h c" if " y h c " in layers[-1] else "y"
-    agree(writer.structure(inputs, outputs, layers), tmp_path, 1 / 31 if "integers" in name else 2e-5)
+    agree(writer.structure(inputs, outputs, layers), tmp_path, 1 / 31 if "integers" in name else 2e-5, None, backends)
 
 
 def computed(place: Path, inputs: str, layer: str, *arrays: Array, resources: Sequence[Resource] = ()) -> list[Array]:
