@@ -160,8 +160,15 @@ def test_weights_that_have_no_finite_neighbour_are_not_rounded(isa: Isa, taken: 
 @ABLE
 @pytest.mark.parametrize(("size", "channels", "n"), [((1, 8, 9), 18, 40), ((2, 9, 6), 64, 65), ((3, 5, 11), 130, 24)])
 @pytest.mark.parametrize("value", [0.0, -np.inf])
+@pytest.mark.parametrize("stride", [1, 2])
 def test_transforms_of_windows_are_rounded(
-    isa: Isa, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int, int], channels: int, n: int, value: float
+    isa: Isa,
+    monkeypatch: pytest.MonkeyPatch,
+    size: tuple[int, int, int],
+    channels: int,
+    n: int,
+    value: float,
+    stride: int,
 ) -> None:
     taken: list[Terms] = []
     real = winograd_layers.WinogradF32
@@ -176,7 +183,7 @@ def test_transforms_of_windows_are_rounded(
     x, weights = _numbers(*size, channels), _numbers(n, 3, 3, channels, seed=1) / np.float32(3 * channels**0.5)
     x[0, 2, 3, 5] += np.float32(value)
     weights[3] = 0
-    subgraph = _layer(Conv2D(Padding.SAME), x, weights)
+    subgraph = _layer(Conv2D(Padding.SAME, stride, stride), x, weights)
     found = [natively(subgraph, [x], isa, threads, precision="bf16") for threads in (1, 2)]
     assert set(taken) == {Terms.PAIRED}
     with np.errstate(all="ignore"):

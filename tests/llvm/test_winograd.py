@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -36,8 +38,15 @@ SHAPES = [
 
 
 @pytest.fixture(params=[2, 4], ids=["F2", "F4"])
-def always(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[WinogradF32]:
+def always(wherever: list[WinogradF32], monkeypatch: pytest.MonkeyPatch, request: Any) -> list[WinogradF32]:
     """Winograd's kernel of one form is taken wherever it can be; the kernels that were."""
+    monkeypatch.setitem(layers.FORMS, "exact", (Form(request.param),))
+    return wherever
+
+
+@pytest.fixture
+def wherever(monkeypatch: pytest.MonkeyPatch) -> list[WinogradF32]:
+    """Winograd's kernel is taken wherever it can be; the kernels that were."""
     taken: list[WinogradF32] = []
 
     def kernel(*args: object) -> WinogradF32:
@@ -45,7 +54,6 @@ def always(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> l
         return taken[-1]
 
     monkeypatch.setattr(winograd, "_WORTH", 1e9)
-    monkeypatch.setitem(layers.FORMS, "exact", (Form(request.param),))
     monkeypatch.setattr(layers, "WinogradF32", kernel)
     return taken
 
@@ -54,11 +62,13 @@ def _numbers(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def _layer(x: Array, weights: Array, padding: Padding | Margins, bias: Array | None = None) -> Subgraph:
+def _layer(
+    x: Array, weights: Array, padding: Padding | Margins, bias: Array | None = None, stride: int = 1
+) -> Subgraph:
     b = Builder()
     operands = [b.input(TensorType(DType.FLOAT32, x.shape)), b.constant(weights)]
     operands += [] if bias is None else [b.constant(bias)]
-    return b.subgraph([b.add(Conv2D(padding, activation=Activation.RELU6), *operands)])
+    return b.subgraph([b.add(Conv2D(padding, stride, stride, activation=Activation.RELU6), *operands)])
 
 
 @ISAS
@@ -74,6 +84,36 @@ def test_any_size_agrees_with_the_meaning(
     for answer in found:
         same(answer, expected, TOLERANCES[always[0].form.outputs])
         np.testing.assert_array_equal(answer[0], found[0][0])
+
+
+@ISAS
+@pytest.mark.parametrize(
+    ("size", "channels", "n", "padding"),
+    [
+        ((1, 8, 9), 17, 16, Padding.SAME),
+        ((2, 9, 6), 33, 65, Padding.VALID),
+        ((1, 13, 12), 20, 130, Margins(((2, 1), (0, 3)))),
+    ],
+)
+@pytest.mark.parametrize("value", [0.0, np.inf])
+def test_windows_of_stride_2_agree_with_the_meaning(
+    isa: Isa,
+    wherever: list[WinogradF32],
+    size: tuple[int, int, int],
+    channels: int,
+    n: int,
+    padding: Padding | Margins,
+    value: float,
+) -> None:
+    x, weights = _numbers(*size, channels), _numbers(n, 3, 3, channels, seed=1) / np.float32(3 * channels**0.5)
+    x[0, 2, 3, 5] += np.float32(value)
+    weights[3, 1, 2, 5] = 0
+    subgraph = _layer(x, weights, padding, _numbers(n, seed=2), stride=2)
+    found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
+    assert {kernel.form.stride for kernel in wherever} == {2}
+    with np.errstate(all="ignore"):
+        same(found[0], by_meaning(subgraph, [x]), TOLERANCES[2])
+    np.testing.assert_array_equal(found[1][0], found[0][0])
 
 
 @ISAS

@@ -45,8 +45,8 @@ class PackBfloatWinograd(Value):
 
     def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
         n, _, _, channels = filters.shape
-        points, pack = self.form.points, PackWinograd(self.form)
-        packed, parts = panels_f32(self.form.places * channels // 2, n, columns, isa)
+        points, pack = self.form.across, PackWinograd(self.form)
+        packed, parts = panels_f32(points**2 * channels // 2, n, columns, isa)
         for first, part in parts:
             width = part.shape[1]
             found = np.empty((points, points, channels, width), np.float32)

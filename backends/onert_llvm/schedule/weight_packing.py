@@ -58,8 +58,8 @@ class PackWinograd(Value):
 
     def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
         n, _, _, channels = filters.shape
-        points = self.form.points
-        packed, parts = panels_f32(self.form.places * channels, n, columns, isa)
+        points = self.form.across
+        packed, parts = panels_f32(points**2 * channels, n, columns, isa)
         for first, part in parts:
             self.transform(filters, first, part.reshape(points, points, channels, part.shape[1]))
         return packed
@@ -75,8 +75,13 @@ class PackWinograd(Value):
 
     def _along(self, window: Array, out: Array) -> None:
         """The transform along the first axis. Points of both signs share what is even in them."""
-        one, _, three = window
         weights = self.form.weights
+        if self.form.stride == 2:
+            for own, factors in zip(out, weights, strict=True):
+                some = [part for part, factor in zip(window, factors, strict=True) if factor]
+                np.add(some[0], some[1], out=own) if len(some) > 1 else np.copyto(own, some[0])
+            return
+        one, _, three = window
         np.multiply(one, np.float32(weights[0][0]), out=out[0])
         out[-1] = three
         odd = np.empty(one.shape, np.float32)

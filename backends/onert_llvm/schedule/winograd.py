@@ -20,8 +20,8 @@ _BLOCK, _OF_WEIGHTS = 448 * 1024, 8
 may be an eighth of the weights if these are so many that it takes longer to read them again for each block.
 """
 
-_FORWARD, _BACK = {2: 26.0, 4: 100.0}, {2: 34.0, 4: 120.0}
-"""Cycles to transform a register of channels of a tile, and to transform back one of columns."""
+_FORWARD, _BACK = {(2, 1): 26.0, (4, 1): 100.0, (2, 2): 65.0}, {(2, 1): 34.0, (4, 1): 120.0, (2, 2): 70.0}
+"""Cycles to transform a register of channels of a tile, and to transform back one of columns, by the form."""
 
 _FAR_BYTES, _NEAR = 32.0, 512 * 1024
 """How many bytes of weights a cycle is lost for, beside what hides behind products, where more than so many are read
@@ -109,9 +109,10 @@ class _Choice(Value):
 def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
     """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
     form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
-    weights = 4 * form.places * layer.steps * n
+    weights = 4 * form.across**2 * layer.steps * n
     room = max(_BLOCK, weights // _OF_WEIGHTS)
-    each = _FORWARD[form.outputs] * -(-channels // isa.f32) + _BACK[form.outputs] * -(-n // isa.f32)
+    kind = form.outputs, form.stride
+    each = _FORWARD[kind] * -(-channels // isa.f32) + _BACK[kind] * -(-n // isa.f32)
     for mr, wide in register_tiles(isa, False):
         if mr > total or mr * wide < _LEAST_SUMS:
             continue

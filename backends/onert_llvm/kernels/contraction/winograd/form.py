@@ -3,6 +3,9 @@
 A tile of `outputs` results along an axis is `A (G w * B x)`: `x` are the `points` pixels that it sees, `w` the window,
 `*` the product element by element, and all three matrices belong to polynomials through the same points (Lavin and
 Gray, "Fast Algorithms for Convolutional Neural Networks"). Over two axes each is applied to rows and to columns.
+
+A window of stride 2 is two: its outer weights slide over the even pixels, its middle one over the odd ones. For two
+results the first take three products and the second two, which have their weight in common.
 """
 
 from __future__ import annotations
@@ -27,14 +30,27 @@ those around 1: results with 3/4 and 3/2 are three times as near to the true one
 
 @frozen
 class Form(Value):
-    """F(outputs x outputs, 3 x 3)."""
+    """F(outputs x outputs, 3 x 3), or the same for a stride of 2."""
 
     outputs: int
+    stride: int = 1
 
     @property
     def points(self) -> int:
         """Pixels that a tile sees along an axis, and products that it takes."""
-        return self.outputs + WINDOW - 1
+        return (self.outputs - 1) * self.stride + WINDOW
+
+    @property
+    def across(self) -> int:
+        """Transformed weights along an axis: the last is that of the products that follow, too."""
+        return self.points + 1 - self.stride
+
+    def weight(self, k: Kernel, place: Val) -> Val:
+        """Which of the transformed weights a product has."""
+        if self.across == self.points:
+            return place
+        last = self.across - 1
+        return (place // self.points).min(last) * self.across + (place % self.points).min(last)
 
     @property
     def places(self) -> int:
@@ -44,28 +60,40 @@ class Form(Value):
     @property
     def picture(self) -> Matrix:
         """What pixels are multiplied by: `[points, points]`."""
-        return _matrices(self.outputs)[0]
+        return _matrices(self.outputs, self.stride)[0]
 
     @property
     def weights(self) -> Matrix:
-        """What a window is multiplied by: `[points, 3]`."""
-        return _matrices(self.outputs)[1]
+        """What a window is multiplied by: `[across, 3]`."""
+        return _matrices(self.outputs, self.stride)[1]
 
     @property
     def results(self) -> Matrix:
         """What products are multiplied by: `[outputs, points]`."""
-        return _matrices(self.outputs)[2]
+        return _matrices(self.outputs, self.stride)[2]
 
     @property
     def window(self) -> Matrix:
-        """What gives a window back from its transform: `[3, points]`. A row of equal weights or zeros stays one."""
+        """What gives a window back from its transform: `[3, across]`. A row of equal weights or zeros stays one."""
+        if self.stride == 2:
+            return (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.0)
         rest = (0.0,) * (self.points - WINDOW)
         half = 0.5 / self.weights[1][1]
         return (1 / self.weights[0][0], 0.0, 0.0, *rest), (0.0, half, -half, *rest), (0.0, 0.0, *rest, 1.0)
 
 
+_BY_TWOS: tuple[Matrix, Matrix, Matrix] = (
+    ((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, -1, 0, 1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
+    ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0)),
+    ((1, 1, 0, 1, 0), (0, 1, 1, 0, 1)),
+)
+"""Two outputs of a stride of 2, from five pixels."""
+
+
 @cache
-def _matrices(outputs: int) -> tuple[Matrix, Matrix, Matrix]:
+def _matrices(outputs: int, stride: int) -> tuple[Matrix, Matrix, Matrix]:
+    if stride == 2:
+        return _BY_TWOS
     points = _POINTS[outputs]
     picture, weights = [], []
     for point in points:

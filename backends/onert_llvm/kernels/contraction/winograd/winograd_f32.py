@@ -55,7 +55,7 @@ class _Place:
 
 @frozen
 class WinogradF32(Value):
-    """A convolution of stride 1, whose channels and columns each fill a register at least.
+    """A convolution of the form's stride, whose channels and columns each fill a register at least.
 
     Weights are packed by `pack_winograd`. Work tile t is block t // groups of the tiles by group t % groups of panels;
     the last block takes tiles of the one before once more where it had fewer than the register tile has rows. What is
@@ -119,10 +119,10 @@ class WinogradF32(Value):
         source, zero = task.view("input", F32, 1), task.ptr("zero")
         start = at.image * task.i64("image")
         found = []
-        left = at.x - task.i64("pad_w")
+        left = at.x * self.form.stride - task.i64("pad_w")
         across = [(left + j).ult(task.i64("in_w")) for j in range(self.form.points)]
         for i in range(self.form.points):
-            y = at.y - task.i64("pad_h") + i
+            y = at.y * self.form.stride - task.i64("pad_h") + i
             seen = y.ult(task.i64("in_h"))
             pixel = source[start + y * task.i64("row") + left * task.i64("pixel")]
             row = []
@@ -155,8 +155,8 @@ class WinogradF32(Value):
         width = self.tile.columns.widest * lanes
         weights = k.view(panel.address, F32, depth * panel.width, panel.width, 1)
         with k.loop(self.form.places) as place:
-            own = weights[place]
-            following = k.view(weights[place + 1].address, I8, LINE)
+            own = weights[self.form.weight(k, place)]
+            following = k.view(weights[self.form.weight(k, place + 1)].address, I8, LINE)
             left = k.view(terms[0, place * depth].address, F32, *terms.strides)
             right = k.view(sums[0, place * width].address, F32, *sums.strides)
             with k.loop(count, step=mr, nonempty=True) as step:
@@ -227,8 +227,8 @@ class WinogradF32(Value):
                 apart = self._steps(task) * panel.width
                 self._window(k, k.view(own.address, F32, 1)[j * lanes], apart, channel, windows)
                 with k.loop(outputs) as oy, k.loop(outputs) as ox, k.loop(WINDOW) as ky, k.loop(WINDOW) as kx:
-                    y = at.y - task.i64("pad_h") + oy + ky
-                    x = at.x - task.i64("pad_w") + ox + kx
+                    y = (at.y + oy) * self.form.stride - task.i64("pad_h") + ky
+                    x = (at.x + ox) * self.form.stride - task.i64("pad_w") + kx
                     with k.when(y.ult(task.i64("in_h")) & x.ult(task.i64("in_w"))):
                         pixel = source[at.image, y, x, channel].load().splat(lanes)
                         weight = windows[ky, kx].load(lanes)
@@ -238,13 +238,13 @@ class WinogradF32(Value):
 
     def _window(self, k: Kernel, weights: View, apart: Val, channel: Val, windows: View) -> None:
         """The windows of a register of columns, from what they were transformed to."""
-        lanes, size = k.isa.f32, range(self.form.points)
+        lanes, size = k.isa.f32, range(self.form.across)
         place, loaded = weights, []
-        for _ in range(self.form.places):
+        for _ in range(self.form.across**2):
             found = place.load(lanes)
             loaded.append(found if self.terms is Terms.FLOAT else one_of(found, channel))
             place = place.after(apart)
-        columns = [transform(k, self.form.window, [loaded[i * self.form.points + j] for i in size]) for j in size]
+        columns = [transform(k, self.form.window, [loaded[i * self.form.across + j] for i in size]) for j in size]
         for i in range(WINDOW):
             for j, value in enumerate(transform(k, self.form.window, [c[i] for c in columns])):
                 windows[i, j].store(value)
