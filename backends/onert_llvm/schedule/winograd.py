@@ -28,6 +28,11 @@ _FAR_BYTES, _NEAR = 32.0, 512 * 1024
 for each block: they do not stay in a second-level cache.
 """
 
+_WAITED_BYTES = 16.0
+"""The same for those that are not fetched ahead: one line of the next weights is with each row of these, so that a block
+needs as many rows of register tiles as these have registers of columns.
+"""
+
 _LEAST_SUMS = 8
 """Accumulators of a tile at least, so that each sum is added up in one: results do not depend on the tile."""
 
@@ -123,7 +128,8 @@ def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
         across = full * block_cycles(mr, wide, layer.steps) + (block_cycles(mr, last, layer.steps) if last else 0.0)
         most = max(1, room // (4 * form.places * (layer.steps + width)) // mr)
         count = -(-steps // most)
-        far = count * weights / _FAR_BYTES if weights > _NEAR else 0.0
+        waited = max(0.0, 1 - -(-steps // count) / wide)
+        far = count * weights * (1 / _FAR_BYTES + waited / _WAITED_BYTES) if weights > _NEAR else 0.0
         yield form.places * steps * across + total * each + far, Tile(mr, cut), -(-steps // count) * mr
 
 
