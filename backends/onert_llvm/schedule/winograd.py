@@ -29,7 +29,7 @@ for each block: they do not stay in a second-level cache.
 """
 
 _WAITED_BYTES = 16.0
-"""The same for those that are not fetched ahead: one line of the next weights is with each row of these, so that a block
+"""The same for those that are not fetched ahead. One line of the next weights is with each row of these, so a block
 needs as many rows of register tiles as these have registers of columns.
 """
 
