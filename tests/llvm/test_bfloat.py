@@ -19,12 +19,14 @@ from onert_llvm.kernels.contraction.bfloat.round_rows import RoundRows
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.lower.contraction import float_conv_fc
 from onert_llvm.lower.contraction.winograd import layers as winograd_layers
+from onert_llvm.lower.recurrent.lstm_float import STATES
 from onert_llvm.schedule import winograd
 from onert_llvm.schedule.bfloat_packing import pairs, roundable
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run
-from .natively import by_meaning, natively, same
+from .natively import by_meaning, natively, same, subgraph_of
+from .test_recurrent import _floats as random_layer
 
 ISAS = pytest.mark.parametrize("isa", runnable("bf16"), ids=lambda isa: isa.name)
 ABLE = pytest.mark.parametrize("isa", [i for i in runnable("bf16") if i.bfloat], ids=lambda isa: isa.name)
@@ -137,6 +139,23 @@ def test_a_constant_matrix_on_the_right_is_rounded(isa: Isa) -> None:
     found = natively(subgraph, [x], isa, precision="bf16")
     same(found, by_meaning(subgraph, [x]), WINOGRAD)
     assert not np.array_equal(found[0], natively(subgraph, [x], isa)[0])
+
+
+@ISAS
+@pytest.mark.parametrize(("sizes", "parts"), [((1, 2, 5, 6, 7), ("projection",)), ((3, 2, 33, 20, 20), ())])
+def test_layers_with_a_state_have_rounded_weights(
+    isa: Isa, sizes: tuple[int, int, int, int, int], parts: tuple[str, ...]
+) -> None:
+    case = random_layer(sizes, *parts)
+    constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in STATES]
+    subgraph, inputs = subgraph_of(case, constant), [a for i in STATES if (a := case.inputs[i]) is not None]
+    exact, found, again = (
+        natively(subgraph, inputs, isa, threads, precision=precision)
+        for threads, precision in ((1, "exact"), (1, "bf16"), (3, "bf16"))
+    )
+    same(found, by_meaning(subgraph, inputs), 2e-2)
+    assert not np.array_equal(exact[0], found[0])
+    np.testing.assert_array_equal(found[0], again[0])
 
 
 @ISAS

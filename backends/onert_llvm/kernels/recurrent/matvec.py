@@ -9,8 +9,9 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, View
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.dynamic_quantization import as_bytes, halves, moved_by, over_lanes, parameters
-from onert_llvm.kernels.contraction.float_microkernel import Accumulators, accumulators, multiply_add
+from onert_llvm.kernels.contraction.float_microkernel import Accumulators, accumulators, add_odd, multiply_add
 from onert_llvm.kernels.contraction.int8_microkernel import multiply_add_int8
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
 from onert_llvm.kernels.reduction.softmax_norm import each_register
@@ -34,10 +35,14 @@ def cut(n: int, isa: Isa) -> Columns:
 
 @frozen
 class Matrix(Value):
-    """Packed weights: slot `name` points to them, `{name}_full` counts the panels before the tail."""
+    """Packed weights: slot `name` points to them, `{name}_full` counts the panels before the tail.
+
+    Those of float32 may be pairs of `bfloat` for two terms at least.
+    """
 
     name: str
     columns: Columns
+    bfloat: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -70,10 +75,15 @@ def times_f32(
 
     def panel(vectors: int, column: Val, place: Val) -> None:
         acc = accumulators(k, [start(column + j * lanes) for j in range(vectors)], 1)
-        multiply_add(k, acc, [x], k.view(place, F32, vectors * lanes, 1), depth)
+        weights = k.view(place, F32, vectors * lanes, 1)
+        if matrix.bfloat:
+            multiply_add(k, acc, [x], weights, depth // 2, terms=Terms.WIDENED)
+            add_odd(k, acc, [x], weights, depth)
+        else:
+            multiply_add(k, acc, [x], weights, depth)
         _stored(acc, column, lanes, store)
 
-    each_panel(k, task, matrix, depth * (lanes * 4), panel)
+    each_panel(k, task, matrix, ((depth + 1) // 2 if matrix.bfloat else depth) * (lanes * 4), panel)
 
 
 def times_int8(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.recurrent.lstm_f32 import CELL, FORGET, INPUT, OUTPUT, LstmF32
 from onert_llvm.kernels.recurrent.matvec import Bytes, Matrix
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.bfloat.layers import rounded_bytes
 from onert_llvm.lower.elementwise.op_to_expression import activated
 
 from .recurrent_common import matrix_f32, own_slots, rows_times, side_by_side, whole
@@ -83,8 +85,9 @@ class Floats:
         self, at: int, x: int, found: Parts[Array], gates: Sequence[int], sizes: tuple[int, int]
     ) -> tuple[Access, ...]:
         """The command for what depends on the inputs, in scratch memory; and memory of another size beside it."""
-        given, room = self.lowering.scratch(*sizes)
-        rows_times(self.lowering, at, x, *self._inputs(found, gates), given)
+        *outer, depth = self.lowering.shape(x)
+        given, room, pairs = self.lowering.scratch(*sizes, rounded_bytes(self.lowering, math.prod(outer), depth))
+        rows_times(self.lowering, at, x, *self._inputs(found, gates), given, pairs)
         return given, room
 
     def inputs(self, x: int, found: Parts[Array], gates: Sequence[int]) -> tuple[Matrix, dict[str, Slot]]:

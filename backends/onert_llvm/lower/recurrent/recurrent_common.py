@@ -10,14 +10,17 @@ import numpy as np
 from onert.ir import Array
 from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.epilogue import Epilogue
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.contraction.register_tile import Columns
 from onert_llvm.kernels.recurrent.matvec import Matrix, cut
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.bfloat.layers import rounded_rows, terms
 from onert_llvm.lower.contraction.conv_geometry import rows_of
 from onert_llvm.lower.contraction.float_conv_fc import product
+from onert_llvm.schedule.bfloat_packing import pack_bfloat
 from onert_llvm.schedule.weight_packing import pack_f32, pack_int8
 from onert_llvm.target.isa import Isa
 
@@ -39,8 +42,12 @@ def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
 def matrix_f32(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
     """Weights `[depth, n]`, n whole registers, packed for products with one vector; and the matrix's slots."""
     columns = cut(weights.shape[1], lowering.isa)
-    packed = pack_f32(weights, columns, lowering.isa)
-    return Matrix(name, columns), {name: lowering.constant(packed), f"{name}_full": _full(weights, columns, lowering)}
+    bfloat = terms(lowering, 1, len(weights), weights) is Terms.WIDENED
+    packed = (pack_bfloat if bfloat else pack_f32)(weights, columns, lowering.isa)
+    return Matrix(name, columns, bfloat), {
+        name: lowering.constant(packed),
+        f"{name}_full": _full(weights, columns, lowering),
+    }
 
 
 def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
@@ -55,17 +62,26 @@ def _full(weights: Array, columns: Columns, lowering: Lowering) -> int:
     return weights.shape[1] // (columns.vectors * lowering.isa.f32) if columns.vectors else 0
 
 
-def rows_times(lowering: Lowering, at: int, x: int, weights: Array, bias: Array | None, target: Access) -> None:
-    """The command that puts every row of `x` times `weights[k, n]` plus the bias into scratch memory."""
+def rows_times(
+    lowering: Lowering, at: int, x: int, weights: Array, bias: Array | None, target: Access, pairs: Access
+) -> None:
+    """The command that puts every row of `x` times `weights[k, n]` plus the bias into scratch memory.
+
+    `pairs` is scratch memory for the rows as bfloat16.
+    """
     depth, n = weights.shape
     m = math.prod(lowering.shape(x)) // depth
-    found = product(lowering, m, weights[None])
-    rows, slots = rows_of(lowering.operand(x), depth)
+    found = product(lowering, m, weights[None], kind=terms(lowering, m, depth, weights))
+    flops, source, reads, touched = 2 * m * n * depth, lowering.operand(x), [x], [target]
+    if found.terms is Terms.PAIRED:
+        pairs = rounded_rows(lowering, at, source, (m, depth, depth), reads, pairs)
+        depth, source, reads, touched = (depth + 1) // 2, pairs.pointer, [], [target, pairs]
+    rows, slots = rows_of(source, depth)
     slots |= {**found.slots, "c": target.pointer}
     if bias is not None:
         slots["bias"] = lowering.constant(bias)
-    algorithm = Contraction(found.tile, rows, FloatTerms(), Epilogue(bias=bias is not None))
-    lowering.emit(at, algorithm, slots, found.work.tiles, (x,), (), 2 * m * n * depth, (target,))
+    algorithm = Contraction(found.tile, rows, FloatTerms(kind=found.terms), Epilogue(bias=bias is not None))
+    lowering.emit(at, algorithm, slots, found.work.tiles, reads, (), flops, touched)
 
 
 def own_slots(algorithm: Algorithm, slots: dict[str, Slot]) -> dict[str, Slot]:

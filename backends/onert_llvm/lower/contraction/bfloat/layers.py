@@ -43,12 +43,25 @@ def rounded_windows(lowering: Lowering, windows: Windows, channels: int) -> tupl
     return evolve(windows, geometry=paired, source=made.pointer, reads=()), made
 
 
+def rounded_bytes(lowering: Lowering, rows: int, size: int) -> int:
+    """Bytes of so many rows of pairs; none where the precision does not ask for them."""
+    return rows * ((size + 1) // 2) * 4 if lowering.settings.precision == "bf16" else 0
+
+
 def rounded_rows(
-    lowering: Lowering, at: int, source: Pointer, shape: tuple[int, int, int], reads: Sequence[int]
+    lowering: Lowering,
+    at: int,
+    source: Pointer,
+    shape: tuple[int, int, int],
+    reads: Sequence[int],
+    made: Access | None = None,
 ) -> Access:
-    """Rows of floats as rows of pairs, in scratch memory: how many, their elements, and how far they are apart."""
+    """Rows of floats as rows of pairs in scratch memory, which may be given: how many, their elements, and how far they
+    are apart.
+    """
     rows, size, pitch = shape
-    (made,) = lowering.scratch(rows * ((size + 1) // 2) * 4)
+    if made is None:
+        (made,) = lowering.scratch(rounded_bytes(lowering, rows, size))
     total, group = (rows - 1) * pitch + size, max(1, _TOGETHER // size)
     if size == pitch and (size % 2 == 0 or rows == 1):
         rows, size, pitch, group = -(-total // _TOGETHER), _TOGETHER, _TOGETHER, 1
