@@ -84,6 +84,7 @@ LENGTHS: list[tuple[str, str, Callable[[int], tuple[int, ...]]]] = [
     ("openwakeword-0.4.0__melspectrogram", "input", lambda n: (1, 16000 + 160 * n)),
     ("rapidocr-3.10.0__ch_ppocr_mobile_v2.0_cls_mobile", "x", lambda n: (1, 3, 48, 96 + 32 * n)),
     ("nudenet-3.4.2__320n", "images", lambda n: (1, 3, 160, 128 + 32 * n)),
+    ("rapidocr-3.10.0__PP-OCRv6_det_small", "x", lambda n: (1, 3, 160, 128 + 32 * n)),
     ("silero_vad-6.2.3__silero_vad_16k_sequence", "input", lambda n: (n, 576)),
 ]
 """Models, the input with an open dimension, and its shape for a length."""
