@@ -1,0 +1,155 @@
+"""How near whole models come to what one core can do: `python tests/bench/roofline.py [--rounds N] MODEL...`
+
+The bound of a model is the sum, over its fused groups, of the larger of two times: that of the group's multiplications
+and additions at the peak, and that of the bytes that it reads and writes at the bandwidth. The peak, of floats or of
+bytes, is measured by a loop in registers alone (`kernels.py`), the bandwidth by copying as many bytes as the model's
+constants and arena take together: what the caches hold moves at their speed. All of it is measured in each round beside
+the model, so that a clock that changes from second to second does not matter; the share is the median over the rounds.
+A group's operations count as its operations say (`Op.flops`), so a convolution by Winograd's minimal filtering can be
+over 100 %.
+
+Source of the roofline: S. Williams, A. Waterman, D. Patterson, Roofline: An Insightful Visual Performance Model for
+Multicore Architectures, CACM 52(4), 2009.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from attrs import frozen
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.kernels import CHAINS, Peak, Runner, seconds
+
+import onert
+from onert.backend import Group, Routine
+from onert.compiler.side_by_side.durations import traffic
+from onert.tools.model_report.times.estimate import arithmetic, is_stored
+from onert_llvm.target.isa import target
+
+TRIPS = 20_000
+ROUND = 0.02
+"""Seconds of each in a round."""
+LINE = 1 << 12
+"""Bytes at least that are copied to measure a bandwidth."""
+
+
+@frozen
+class Need:
+    """What a group of operations asks of a machine: operations, whether on bytes, and bytes to read and write."""
+
+    operations: int
+    stored: bool
+    nbytes: int
+
+
+@frozen
+class Found:
+    """A model's row: milliseconds, the share of its bound, and the part of the bound that is arithmetic."""
+
+    name: str
+    milliseconds: float
+    share: float
+    arithmetic: float
+
+
+def needs(routine: Routine) -> list[Need]:
+    """What each fused group takes; nothing for those that only look at memory in another shape."""
+    graph = routine.subgraph
+
+    def alive(group: Group) -> bool:
+        return not all(graph.operations[at].op.shares for at in group.operations)
+
+    groups = [group for step in routine.steps for group in step.sequence.groups if alive(group)]
+    return [Need(arithmetic(graph, group), is_stored(graph, group), traffic(graph, group)) for group in groups]
+
+
+def working_set(routine: Routine) -> int:
+    """Bytes of constants and arena."""
+    constants = sum(o.data.array.nbytes for o in routine.subgraph.operands if o.data is not None)
+    return constants + sum(plan.size for plan in routine.arenas.values())
+
+
+class Machine:
+    """One core's rates, each measured anew when it is asked for."""
+
+    def __init__(self) -> None:
+        isa = target("native")
+        self._runner = Runner(isa, False)
+        self._peaks: dict[bool, tuple[Callable[[], None], int]] = {}
+        for integer in (False, True):
+            start = np.full(CHAINS * isa.f32 + 16, 0.5, np.float32)
+            start = start[-start.ctypes.data % 64 // 4 :][: CHAINS * isa.f32]
+            peak = Peak(integer)
+            self._peaks[integer] = (
+                self._runner.bind(peak, TRIPS, {"out": start}),
+                peak.operations(isa) * TRIPS,
+            )
+
+    def operations_per_second(self, integer: bool) -> float:
+        call, work = self._peaks[integer]
+        return work / seconds(call, 5)
+
+    @staticmethod
+    def bytes_per_second(nbytes: int) -> float:
+        """Read and written by copying, of arrays of so many bytes together."""
+        source, copy = (np.ones(max(nbytes, LINE) // 2, np.uint8) for _ in range(2))
+        again = max(1, (1 << 22) // len(source))
+
+        def copies() -> None:
+            for _ in range(again):
+                np.copyto(copy, source)
+
+        copies()
+        return 2 * len(source) * again / seconds(copies, 4)
+
+
+def row(path: Path, machine: Machine, rounds: int) -> Found:
+    """Measure a model and the machine in turn."""
+    program = onert.compile(onert.load(path), num_threads=1)
+    execution = onert.Execution(program)
+    rng = np.random.default_rng(0)
+    for number, given in enumerate(program.inputs):
+        shape = [d or 1 for d in given.shape]
+        execution.set_input(number, rng.integers(0, 2, shape).astype(given.dtype.numpy))
+    execution.execute()
+    wanted, size = needs(program.main), working_set(program.main)
+    repeat = max(3, int(ROUND / max(seconds(execution.execute, 3), 1e-7)))
+    taken, shares, parts = [], [], []
+    for _ in range(rounds):
+        own = seconds(execution.execute, repeat)
+        rates = {integer: machine.operations_per_second(integer) for integer in (False, True)}
+        moving = machine.bytes_per_second(size)
+        computing = [each.operations / rates[each.stored] for each in wanted]
+        bounds = [max(time, each.nbytes / moving) for time, each in zip(computing, wanted, strict=True)]
+        taken.append(own)
+        shares.append(sum(bounds) / own)
+        parts.append(sum(t for t, b in zip(computing, bounds, strict=True) if t == b) / sum(bounds))
+    return Found(path.stem, median(taken) * 1e3, median(shares), median(parts))
+
+
+def table(found: list[Found]) -> Iterator[str]:
+    yield "| model | ms | of the roofline | of which arithmetic |"
+    yield "|---|---:|---:|---:|"
+    for each in found:
+        yield f"| {each.name} | {each.milliseconds:.3f} | {each.share:.0%} | {each.arithmetic:.0%} |"
+    yield f"\nmedian {median(each.share for each in found):.0%}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--rounds", type=int, default=15)
+    chosen = parser.parse_args()
+    machine = Machine()
+    print(*table([row(path, machine, chosen.rounds) for path in chosen.models]), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
