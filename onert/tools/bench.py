@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from .arguments import backend_names, shapes, wants_h5
 from .contest import Contestant, contest
 from .exits import UsageError, ended
 from .inputs import random
+from .model_report.times.machine import machine
 from .open_shapes import Given, compiled_with
 from .peers import PEERS, PeerError, Prepared
 
@@ -48,7 +49,10 @@ def parser() -> argparse.ArgumentParser:
         prog="onert_bench", description="Measure onert and other runtimes side by side in one run, as ratios."
     )
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
-    out.add_argument("models", nargs="+", type=Path, metavar="MODEL")
+    out.add_argument("models", nargs="*", type=Path, metavar="MODEL")
+    out.add_argument(
+        "--machine", action="store_true", help="measure what this machine can do at best, in the place of models"
+    )
     out.add_argument("--peers", default="litert,openvino", help="comma-separated: litert, openvino, onnxruntime")
     out.add_argument("--threads", default="1", help="comma-separated numbers of threads (default 1)")
     out.add_argument("--rounds", type=int, default=60, help="rounds of about 20 ms of each in turn (default 60)")
@@ -153,6 +157,24 @@ def show(rows: Sequence[Row], console: Console) -> None:
         console.print(f"geometric mean against the faster peer of each row: {mean:.2f} x")
 
 
+def show_machine(measured: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """What is measured of this machine: a row for each fact, a column for each number of threads."""
+    first = measured[0]
+    levels = ", ".join(f"level {level}: {size >> 10} KiB" for level, size in first["caches"].items())
+    console.print(
+        Text(f"{first['processor']}, {first['processors']} processors; caches: {levels or 'the system does not say'}")
+    )
+    table = Table("at best")
+    for each in measured:
+        table.add_column("1 thread" if each["threads"] == 1 else f"{each['threads']} threads", justify="right")
+    for kind in sorted({kind for each in measured for kind in each["flops_per_second"]}):
+        found = [each["flops_per_second"].get(kind) for each in measured]
+        table.add_row(f"products of {kind}, G/s", *("-" if rate is None else f"{rate / 1e9:.0f}" for rate in found))
+    for name, key in (("memory", "bytes_per_second"), ("caches of a core", "cached_bytes_per_second")):
+        table.add_row(f"copies in {name}, GB/s", *(f"{each[key] / 1e9:.1f}" for each in measured))
+    console.print(table)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when a model failed, 2 for wrong usage."""
     called = {"num_threads": "--threads", "input_shapes": "--shape_prepare"}
@@ -161,6 +183,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> None:
     threads = _checked(options)
+    if options.machine:
+        measured = [machine(count) for count in threads]
+        if options.json:
+            print(json.dumps({"machines": measured}))
+        else:
+            show_machine(measured, Console(width=None if sys.stdout.isatty() else 160))
+        return
     rows: list[Row] = []
     for path in options.models:
         for count in threads:
@@ -177,6 +206,8 @@ def _checked(options: argparse.Namespace) -> list[int]:
     unknown = [p for p in options.peers.split(",") if p and p not in PEERS]
     if unknown:
         raise UsageError(f"--peers has {', '.join(map(repr, unknown))}, expected some of {', '.join(PEERS)}")
+    if bool(options.models) is options.machine:
+        raise UsageError("models are expected, or --machine without models")
     for name, low in (("rounds", 1), ("seed", 0)):
         if getattr(options, name) < low:
             raise UsageError(f"--{name} is {getattr(options, name)}, expected at least {low}")

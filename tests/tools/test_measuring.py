@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,8 @@ from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.tools import bench
+from onert.tools.model_report.times import machine
 from onert.tools.model_report.times.estimate import expected
 
 BENCH = REPOSITORY / "tests" / "bench"
@@ -40,6 +44,32 @@ def test_kernels_of_every_kind_are_measured(kind: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", sorted(path.name for path in BENCH.glob("*.py")))
 def test_each_program_says_how_it_is_used(name: str) -> None:
     assert said(name, "--help").startswith(f"usage: {name}")
+
+
+def test_a_machine_is_measured_without_a_model(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "SECONDS", 0.0)
+    monkeypatch.setattr(machine, "LEAST", 1)
+    assert bench.main(["--machine", "--threads", "1,2", "--json"]) == 0
+    one, two = json.loads(capsys.readouterr().out)["machines"]
+    assert (one["threads"], two["threads"]) == (1, 2)
+    assert one["flops_per_second"].keys() == {"float32", "int8"}
+    assert bench.main(["--machine"]) == 0
+    assert "products of float32" in capsys.readouterr().out
+    assert bench.main([]) == bench.main(["--machine", "model.tflite"]) == 2
+    assert "models are expected, or --machine without models" in capsys.readouterr().err
+
+
+def test_caches_are_those_of_data_that_the_system_lists(tmp_path: Path) -> None:
+    listed = {"index0": "1 Data 48K", "index1": "1 Instruction 32K", "index2": "2 Unified 2M", "index3": "x Unified ?"}
+    for name, facts in listed.items():
+        (tmp_path / name).mkdir()
+        for file, fact in zip(("level", "type", "size"), facts.split(), strict=True):
+            (tmp_path / name / file).write_text(f"{fact}\n")
+    (tmp_path / "index4").mkdir()
+    assert machine.caches(tmp_path) == {"1": 48 << 10, "2": 2 << 20}
+    assert machine.caches(tmp_path / "none") == {}
 
 
 # ---- what is expected before anything is measured

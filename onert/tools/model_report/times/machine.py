@@ -20,6 +20,7 @@ import onert
 from onert.ir import Array, DType, OnertError, Package, Quantization, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.process.cpus import available_cpus
 
 COPIED, HELD = 1 << 26, 1 << 17
 """Bytes of the arrays that are copied: more than caches hold in all, and what a core's own cache holds."""
@@ -29,6 +30,29 @@ ROUNDS = 256
 """Copies between which threads need not meet."""
 SECONDS, LEAST = 0.08, 30
 """How long each is measured, and how often at least: a machine that is busy gives some rounds no rest."""
+
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def caches(folder: Path = _CACHES) -> dict[str, int]:
+    """Bytes of the caches of data that a processor reaches, by level ("1", "2", ...), as Linux lists them; none where
+    the system does not say."""
+    found = {}
+    for index in sorted(folder.glob("index*")):
+        level, kind, size = (_said(index / name) for name in ("level", "type", "size"))
+        number, unit = size[:-1], _UNITS.get(size[-1:], 0)
+        if kind in ("Data", "Unified") and level.isdecimal() and number.isdecimal() and unit:
+            found[level] = int(number) * unit
+    return found
+
+
+def _said(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 @cache
@@ -45,6 +69,8 @@ def machine(threads: int) -> dict[str, Any]:
     return {
         "processor": _processor(),
         "threads": threads,
+        "processors": available_cpus(),
+        "caches": caches(),
         "bytes_per_second": _bandwidth(threads, COPIED // threads, 1),
         "cached_bytes_per_second": _bandwidth(threads, HELD, ROUNDS),
         "flops_per_second": peaks,
