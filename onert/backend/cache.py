@@ -286,6 +286,11 @@ class Cache(Value):
         """What is there, the longest unused first."""
         return sorted(self._scan(), key=lambda e: (e.used, e.key))
 
+    @property
+    def has_entries(self) -> bool:
+        """Whether anything is there."""
+        return next(self._scan(), None) is not None
+
     def remove(self, keys: list[str] | None = None) -> int:
         """Remove entries by key, all without; how many were removed."""
         chosen = [e.key for e in self.entries()] if keys is None else keys

@@ -139,7 +139,7 @@ def test_a_program_is_not_kept_where_its_kernels_are_no_data(directory: Path, mo
 
 def test_an_entry_that_cannot_be_used_is_removed(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    entry = kept.ProgramEntry(cache, "outline", lambda: "key", kept.Parts(()), {}, Records())
+    entry = kept.ProgramEntry(cache, lambda: "outline", lambda: "key", kept.Parts(()), {}, Records())
     for key in ("outline", "key"):
         assert cache.store(key, b"no program")
     assert entry.load(lambda shapes: pytest.fail("nothing is compiled")) is None

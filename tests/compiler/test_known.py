@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +178,17 @@ def test_a_file_that_is_replaced_or_removed_stays_what_was_loaded(tmp_path: Path
     assert package.models == expected
     path.unlink()
     assert outputs(onert.compile(package, num_threads=1, planner="Bump"))
+
+
+def test_where_nothing_is_kept_no_keys_are_made_before_there_is_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key, "process", cache(key.process.__wrapped__))
+    package = onert.load(FILE)
+    assert not key.is_process_known()
+    compiled(package)
+    assert key.is_process_known()
+    again = onert.load(FILE).content
+    assert again is not None
+    assert again.known
 
 
 def test_a_file_that_was_not_changed_is_not_read_for_its_digest(

@@ -52,6 +52,11 @@ def process() -> Mapping[str, str]:
     return found
 
 
+def is_process_known() -> bool:
+    """Whether `process` was asked for: that takes time for the first, who may have to read all sources."""
+    return process.cache_info().currsize > 0
+
+
 def _version(name: str) -> str:
     """The installed version of a package, which need not be imported for that."""
     found = find_spec(name)

@@ -44,24 +44,30 @@ class ProgramEntry:
     """Where the program of one package for one set of options is cached; `parts` are what it takes from the package.
 
     `key` reads all of the package. `outline` is a key of some of it: an empty entry of that key says that a program for
-    such a package was stored, so that nobody reads all of a package that is new. `also` are the keys of other empty
+    such a package was stored, so that nobody reads all of a package that is new; None where the program is not cached.
+    A package that `is_new` was not known when it was read, and is not looked for before the keys of this process are
+    known: to make them takes tens of milliseconds where nothing is kept. `also` are the keys of other empty
     entries that go with the program. `label` says what the program is for people who look at the cache.
     """
 
     cache: Cache
-    outline: str
+    outline: Callable[[], str | None]
     key: Callable[[], str]
     parts: Parts
     backends: Mapping[str, Backend]
     records: Records
     also: Callable[[], Iterable[str]] = tuple
     label: Callable[[], str] = str
+    is_new: bool = False
 
     def load(self, specialize: Specialize) -> Program | None:
         """The program, where it is there; `specialize` becomes what it has of that name. An entry that is not usable is
         removed."""
+        if self.is_new and not keys.is_process_known():
+            return None
         WRITERS.finish()
-        payload = None if self.cache.load(self.outline) is None else self.cache.load(self.key())
+        outline = self.outline()
+        payload = None if outline is None or self.cache.load(outline) is None else self.cache.load(self.key())
         if payload is None:
             return None
         try:
@@ -82,6 +88,9 @@ class ProgramEntry:
         WRITERS.begin(partial(self._store, program))
 
     def _store(self, program: Program) -> None:
+        outline = self.outline()
+        if outline is None:
+            return
         kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
         if any(kernel is None for each in kernels for kernel in each):
             return
@@ -91,7 +100,7 @@ class ProgramEntry:
         except EncodeError:
             return
         if self.cache.store(self.key(), *pieces, label=self.label()):
-            for key in (self.outline, *self.also()):
+            for key in (outline, *self.also()):
                 self.cache.store(key)
 
     def _kept(self, step: Step) -> Any:
@@ -121,20 +130,22 @@ def program_entry(package: Package, options: Options, backends: Sequence[Backend
     if options.use_scheduler or options.graph_dot_dump:
         return None
     content = package.content
-    constants = () if content is not None else keys.constants_of(package.models)
+    label = partial(keys.label, package, options, backends)
+    place, by_name, records = Cache(default_directory(os.environ)), {b.name: b for b in backends}, Records(backends)
+    if content is not None:
+        found = cache(lambda: keys.components(package, options, backends, ()))
+        outline = cache(lambda: None if (parts := found()) is None else keys.joined(parts))
+        key = cache(lambda: keys.joined({**(found() or {}), "digest": keys.content_digest(content)}))
+        also, is_new = partial(keys.well_formed, content), content.known is False
+        return ProgramEntry(place, outline, key, LaterParts(content), by_name, records, also, label, is_new)
+    constants = keys.constants_of(package.models)
     try:
         components = keys.components(package, options, backends, constants)
     except EncodeError:
         return None
     if components is None:
         return None
-    outline, label = keys.joined(components), partial(keys.label, package, options, backends)
-    place, by_name, records = Cache(default_directory(os.environ)), {b.name: b for b in backends}, Records(backends)
-    if content is not None:
-        key = cache(lambda: keys.joined({**components, "digest": keys.content_digest(content)}))
-        return ProgramEntry(
-            place, outline, key, LaterParts(content), by_name, records, lambda: keys.well_formed(content), label
-        )
+    outline = cache(lambda: keys.joined(components))
     key = cache(lambda: keys.joined({**components, "elements": keys.elements(constants)}))
     operands = (part for operand in keys.operands_of(package.models) for part in (operand.type, operand))
     return ProgramEntry(place, outline, key, Parts((*constants, *operands)), by_name, records, label=label)
@@ -147,7 +158,7 @@ def known(package: Package) -> bool:
         return False
     if content.known is None:
         place = Cache(default_directory(os.environ))
-        content.known = all(place.load(key) is not None for key in keys.well_formed(content))
+        content.known = place.has_entries and all(place.load(key) is not None for key in keys.well_formed(content))
     return content.known
 
 
