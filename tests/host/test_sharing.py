@@ -79,6 +79,19 @@ def test_what_is_taken_from_a_device_is_run_once() -> None:
         assert sum(each.requests_succeeded for each in host.statistics().networks.values()) == 600
 
 
+def test_a_device_that_is_stopped_forgets_what_others_have_taken_from_it() -> None:
+    """Those calls lie before it still when it is stopped: it has come across none of them."""
+    with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)]) as host:
+        host.add_network("n", squares(), copies=2)
+        with held_up(host) as (first, second):
+            futures = [host.run_network("n", [X]) for _ in range(6)]
+            second.go()
+            for future in futures:
+                future.result(PATIENCE)
+            first.device._thread.end(RequestRefusedError("stopped"))
+    assert first.device.load == 0
+
+
 def test_a_device_that_is_stopped_takes_nothing_and_refuses_its_own() -> None:
     with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)], HostConfig(retries=0)) as host:
         host.add_network("n", squares(), copies=2)

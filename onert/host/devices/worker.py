@@ -206,8 +206,9 @@ class Worker:
             if isinstance(done, int):
                 assert isinstance(call, Offer)
                 found = call.take(done)
-                if found is None:
-                    continue  # another worker makes it
+                if found is None:  # another worker makes it
+                    self._taken.pop()
+                    continue
                 done = found[1]
             self._tell(done, self._end[0])
 
