@@ -21,6 +21,7 @@ from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicUpdateSlice
 
 TABLE, ROW, AT = (
     TensorType(kind, shape) for kind, shape in ((DType.FLOAT32, (4, 2)), (DType.FLOAT32, (1, 2)), (DType.INT32, ()))
@@ -268,3 +269,11 @@ def test_a_bundle_takes_back_rows_added_before_an_index_that_is_outside(tmp_path
             loaded.run({"rows": rows, "places": np.int64(places).reshape(2, 1)})
     found = next(iter(loaded.run({"rows": rows, "places": np.int64([[0], [3]])}).values()))
     assert found.tolist() == [[1, 2], [0, 0], [0, 0], [7, 10]]
+
+
+def test_a_number_alone_is_updated_without_saying_where() -> None:
+    b = Builder()
+    x, update = (b.input(TensorType(DType.FLOAT32, ()), name) for name in ("x", "update"))
+    package = Package((Subgraphs((b.subgraph([b.add(HloDynamicUpdateSlice(), x, update)]),)),), "m")
+    execution = onert.Execution(onert.compile(package, num_threads=1))
+    assert execution.run([np.float32(1), np.float32(2)]).popitem()[1] == 2

@@ -183,9 +183,9 @@ def records(subgraph: Subgraph) -> Mapping[int, int]:
     found = {}
     for at, operation in enumerate(subgraph.operations):
         if isinstance(operation.op, Update):
-            last = operation.op.places(operation.used)[-1]
-            if last in keeping:
-                found[at] = keeping[last]
+            places = operation.op.places(operation.used)  # none in a tensor of no dimensions
+            if places and places[-1] in keeping:
+                found[at] = keeping[places[-1]]
     return found
 
 
