@@ -167,8 +167,8 @@ class Execution:
             return self._made(program, changed, outdated)
 
     def set_input(self, name: str | int, array: Array) -> None:
-        """Give an input its elements. The array is used in place, and read again at every run: change its elements
-        between runs and the next run sees them. One that is not contiguous is copied at each run.
+        """Give an input its elements. The array is read again at every run, in place, or copied where it is small and
+        not the first, or not contiguous: change its elements between runs and the next run sees them.
 
         ExecutionError if the element type or the shape is not the input's, or where it lies in memory given to an
         output. An input of which the model leaves dimensions open takes the array's.
@@ -186,7 +186,7 @@ class Execution:
         setup.given.discard(position)  # until it is given as a whole
         setup.copied.pop(position, None)
         operand = setup.input(position)
-        if is_in_place(array):
+        if is_in_place(array) and not setup.copies(operand, array):
             setup.frame.place(operand, array)
         else:
             mine = setup.own_input(position)

@@ -19,6 +19,9 @@ from .exclusive import Body
 from .memory_overlap import is_same
 from .stop import Stop
 
+_COPIED = 1 << 16
+"""Bytes of an input up to which it is copied before each run rather than bound to: a few microseconds."""
+
 if TYPE_CHECKING:
     from .asynchronous import RunFuture
 
@@ -48,6 +51,11 @@ class Setup:
     own_outputs: set[int] = Factory(set)
     ran: bool = False
     usual: tuple[Usual, ...] = ()
+
+    def copies(self, operand: int, array: Array) -> bool:
+        """Whether an input is to be copied from `array` rather than moved there once kernels are bound."""
+        small = array.nbytes <= _COPIED and array.dtype != object
+        return self.ran and small and self.frame.tensors[operand].buffer is not array
 
     def own_input(self, position: int) -> Array:
         """A buffer of the execution's own for an input that is copied."""

@@ -39,6 +39,8 @@ from onert.ir.process.budget import MAX_CALL_DEPTH
 from .slow import chain, compiled
 
 ONES = np.ones(4, np.float32)
+LARGE = 1 << 15
+"""Elements of an input that is not copied."""
 
 
 @pytest.mark.parametrize("background", [False, True])
@@ -73,11 +75,11 @@ def test_state_whose_next_value_has_an_open_shape_follows_every_run() -> None:
 @pytest.mark.parametrize("backends", [("llvm",), ("reference",)])
 def test_kernels_follow_inputs_and_outputs_that_lie_elsewhere(backends: tuple[str, ...]) -> None:
     b = Builder()
-    x, y = (b.input(TensorType(DType.FLOAT32, (64,)), name) for name in "xy")
+    x, y = (b.input(TensorType(DType.FLOAT32, (LARGE,)), name) for name in "xy")
     package = Package((b.model([b.add(Binary(BinaryKind.SUB), x, y)]),))
     execution = onert.Execution(onert.compile(package, backends=backends, num_threads=1))
-    arrays = [np.full(64, value, np.float32) for value in (1, 2, 4, 8)]
-    outputs = [np.zeros(64, np.float32) for _ in range(2)]
+    arrays = [np.full(LARGE, value, np.float32) for value in (1, 2, 4, 8)]
+    outputs = [np.zeros(LARGE, np.float32) for _ in range(2)]
     execution.set_input(0, arrays[0])
     execution.set_input(1, arrays[1])
     execution.set_output(0, outputs[0])
@@ -190,6 +192,25 @@ def test_an_input_that_lies_scattered_is_read_anew_in_every_run() -> None:
         whole[:] = value
         execution.execute()
         assert execution.get_output(0).tolist() == [2 * value] * 4
+
+
+@pytest.mark.parametrize(("count", "bound_once"), [(4, True), (LARGE, False)], ids=["small", "large"])
+def test_other_arrays_for_a_small_input_need_no_other_binding_and_are_read_anew(count: int, bound_once: bool) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (count,)), "x")
+    execution = onert.Execution(
+        onert.compile(Package((b.model([b.add(Binary(BinaryKind.ADD), x, x)]),)), num_threads=1)
+    )
+    calls = []
+    for value in range(1, 6):
+        array = np.full(count, value, np.float32)
+        execution.set_input(0, array)
+        for factor in (1, 3):
+            array[:] = factor * value
+            execution.execute()
+            assert (execution.get_output(0) == 2 * factor * value).all()
+        calls.append(execution._frame.bound)
+    assert (calls[2] is calls[3] is calls[4]) is bound_once
 
 
 def test_an_output_that_was_got_stays_as_it_was() -> None:
