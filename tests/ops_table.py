@@ -164,8 +164,6 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     ),
     "written in native operations for the elements of one row, with the number of different ones; slices of several "
     "elements stay on the reference backend": ("Unique", "UniqueSlices"),
-    "native where the limit is a number of entries that was counted; of other limits nothing says before the run how "
-    "much there may be at the most": ("Range",),
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
     "belong to the compiler": ("Permute", "Refuse"),
 }

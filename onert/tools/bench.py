@@ -206,8 +206,10 @@ def _checked(options: argparse.Namespace) -> list[int]:
     unknown = [p for p in options.peers.split(",") if p and p not in PEERS]
     if unknown:
         raise UsageError(f"--peers has {', '.join(map(repr, unknown))}, expected some of {', '.join(PEERS)}")
-    if bool(options.models) is options.machine:
-        raise UsageError("models are expected, or --machine without models")
+    if options.machine and options.models:
+        raise UsageError("--machine measures no models")
+    if not (options.machine or options.models):
+        raise UsageError("the following arguments are required: MODEL, or --machine")
     for name, low in (("rounds", 1), ("seed", 0)):
         if getattr(options, name) < low:
             raise UsageError(f"--{name} is {getattr(options, name)}, expected at least {low}")

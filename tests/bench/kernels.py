@@ -10,12 +10,17 @@ from __future__ import annotations
 import argparse
 import ctypes
 import statistics
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from llvm.contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_conv_int8
 
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec, Task, build

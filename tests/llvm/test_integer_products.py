@@ -11,7 +11,6 @@ from attrs import evolve, frozen
 from onert.ir.ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multipliers
 from onert.ir.quant import round_half_away
 from onert_llvm.codegen.kernel_abi import KernelSpec, Task
-from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I32, Kernel, Val
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, fixed, load_lanes, stored
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
@@ -215,17 +214,13 @@ def _across(picture: Picture) -> dict[str, int]:
     return together(window, stride, dilation, pad, picture.size[1], picture.out[1])
 
 
-SCALING = TaskLayout(("columns", "x", "y", "low", "high", "zero_point"))
-
-
 @frozen
 class Scaled:
     """A kernel of nothing but the arithmetic from sums to bytes, one sum for each column."""
 
     how: Requantize
     signed: bool = True
-    name: str = "scaled"
-    layout: TaskLayout = SCALING
+    slots: tuple[str, ...] = ("columns", "x", "y", "low", "high", "zero_point")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as i:
