@@ -53,7 +53,7 @@ ALONE = Limits(120.0, 30)
 ENDED_BY_PYTEST = (3, 4, 5)
 """Statuses of an error of pytest's own, wrong usage (a test that is not there among it), and no tests at all."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
-_BEGUN = re.compile(r"^(tests/[^ :]+\.py::\S+)", re.MULTILINE)
+_BEGUN = re.compile(r"^(tests/[^ :]+\.py::[\w:]+(?:\[.*?\](?= |$))?)", re.MULTILINE)
 
 
 @frozen

@@ -100,6 +100,10 @@ REPORTS = {
     ),
     "not imported": ("ERROR tests/a.py\n", "tests/a.py"),
     "killed": ("tests/a.py::test_b PASSED\ntests/a.py::test_c[x] Fatal Python error", "tests/a.py::test_c[x]"),
+    "killed with spaces": (
+        "tests/a.py::test_b PASSED\ntests/a.py::test_c[1 x-y] Fatal Python error",
+        "tests/a.py::test_c[1 x-y]",
+    ),
     "silent": ("out of memory\n", ""),
 }
 
