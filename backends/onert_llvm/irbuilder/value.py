@@ -205,6 +205,14 @@ class Val:
         place = integer(I32, at) if isinstance(at, int) else at.v
         return Val(self.b, self.b.value(self.type.element, f"extractelement {self.v}, {place}"))
 
+    def over_lanes(self, join: Callable[[Val, Val], Val]) -> Val:
+        """One element made of all lanes, a power of two and at least 2: halves are joined until two are left."""
+        x = self
+        while x.lanes > 2:
+            half = x.lanes // 2
+            x = join(x.shuffle(list(range(half))), x.shuffle(list(range(half, x.lanes))))
+        return join(x.lane(0), x.lane(1))
+
     def bits(self, t: Type) -> Val:
         """The same bits as another type of the same size."""
         return self if t is self.type else Val(self.b, self.b.convert("bitcast", self.v, t))
@@ -274,3 +282,18 @@ def intrinsic(b: Builder, full: str, result: Type, *args: Val) -> Val:
 def number(b: Builder, x: Val | int) -> Val:
     """An index or size: a value, or a number as 64 bits."""
     return x if isinstance(x, Val) else Val(b, index(x))
+
+
+def transposed(rows: Sequence[Val]) -> list[Val]:
+    """As many vectors as they have lanes, a power of two: lane j of vector i becomes lane i of vector j."""
+    found, lanes = list(rows), rows[0].lanes
+    step = 1
+    while step < lanes:
+        low = [at if not at & step else lanes + at - step for at in range(lanes)]
+        high = [at + step if not at & step else lanes + at for at in range(lanes)]
+        for i in range(lanes):
+            if not i & step:
+                a, b = found[i], found[i + step]
+                found[i], found[i + step] = a.shuffle(low, b), a.shuffle(high, b)
+        step *= 2
+    return found

@@ -43,7 +43,7 @@ class ByteTerms(Terms):
         with reading.each() as run:
             add_row_sums(k, sums, run.rows, run.depth, self.signed)
         zero = task.i64("weight_zero").cast(I32)
-        return [[sum_of_lanes(total.get()) * zero] for total in sums]
+        return [[total.get().over_lanes(Val.__add__) * zero] for total in sums]
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
@@ -135,11 +135,3 @@ def _added(k: Kernel, total: Val, values: Val, ones: Val, signed: bool) -> Val:
     if k.isa.dot.value.wide:
         return dot(k, total, values.cast(I16, signed=signed), ones.cast(I16))
     return dot(k, total, values ^ -128 if offset(k.isa, signed) else values, ones)
-
-
-def sum_of_lanes(x: Val) -> Val:
-    """One sum from all lanes, halves onto halves."""
-    while x.lanes > 2:
-        half = x.lanes // 2
-        x = x.shuffle(list(range(half))) + x.shuffle(list(range(half, x.lanes)))
-    return x.lane(0) + x.lane(1)

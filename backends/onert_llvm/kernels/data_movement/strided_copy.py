@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 
 from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, transposed
 
 ELEMENTS = {1: (I8, 1), 2: (I16, 1), 4: (I32, 1), 8: (I64, 1), 16: (I64, 2)}
 """How an element of so many bytes is held: an integer, or neighbours of one."""
@@ -142,18 +141,3 @@ def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, lanes:
         taken = [k.view(source[r, w + i].address, I32, 1)[0].load(lanes) for i in range(lanes)]
         for i, column in enumerate(transposed(taken)):
             k.view(target[r + i, w].address, I32, 1)[0].store(column)
-
-
-def transposed(rows: Sequence[Val]) -> list[Val]:
-    """As many vectors as they have lanes, a power of two: lane j of vector i becomes lane i of vector j."""
-    found, lanes = list(rows), rows[0].lanes
-    step = 1
-    while step < lanes:
-        low = [at if not at & step else lanes + at - step for at in range(lanes)]
-        high = [at + step if not at & step else lanes + at for at in range(lanes)]
-        for i in range(lanes):
-            if not i & step:
-                a, b = found[i], found[i + step]
-                found[i], found[i + step] = a.shuffle(low, b), a.shuffle(high, b)
-        step *= 2
-    return found

@@ -12,7 +12,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bounded, load_lanes, stored
-from onert_llvm.kernels.contraction.byte_terms import add_row_sums, sum_of_lanes
+from onert_llvm.kernels.contraction.byte_terms import add_row_sums
 from onert_llvm.kernels.contraction.int8_microkernel import offset
 
 NARROW = Requantize()
@@ -138,7 +138,7 @@ class ReduceRowsInt8(Value):
                 total = k.var(k.zeros(I32, lanes))
                 add_row_sums(k, [total], [row], width, ending.signed)
                 moved = width.cast(I32) * offset(k.isa, ending.signed)
-                result = (sum_of_lanes(total.get()) - moved).splat(lanes)
+                result = (total.get().over_lanes(Val.__add__) - moved).splat(lanes)
             task.view("out", I8, 1)[r].store(ending.finish(k, task, result).lane(0))
 
     def _extreme(self, k: Kernel, row: View, width: Val) -> Val:

@@ -8,13 +8,13 @@ powers and of values weighted with these; where a greater score comes they are m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
+from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View, transposed
 from onert_llvm.irbuilder.math import exp
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 from onert_llvm.target.isa import Isa
@@ -180,7 +180,7 @@ class _Tile:
         for x in scores[1:]:
             greatest = x.max(greatest)
         before = rooms.tops[row].load()
-        top = _over_lanes(greatest, Val.max).max(before)
+        top = greatest.over_lanes(Val.max).max(before)
         rooms.tops[row].store(top)
         top = top.max(_LOWEST)  # so that differences from it are numbers where nothing was seen yet
         correction = exp(k, (before - top).splat(lanes))
@@ -214,32 +214,9 @@ class _Tile:
         """Divide by the sums; where all keys were infinitely far below there is no softmax."""
         k, lanes = self.k, self.k.isa.f32
         with k.loop(self.count, nonempty=True) as row:
-            inverse = k.f32(1.0) / _over_lanes(self.rooms.sums[row].load(lanes), Val.__add__)
+            inverse = k.f32(1.0) / self.rooms.sums[row].load(lanes).over_lanes(Val.__add__)
             none = self.rooms.tops[row].load().eq(float("-inf"))
             inverse = none.select(float("nan"), inverse).splat(lanes)
             with k.loop(self.how.value, step=lanes) as column:
                 place = self.out[row, column]
                 place.store(place.load(lanes) * inverse)
-
-
-def _over_lanes(x: Val, join: Callable[[Val, Val], Val]) -> Val:
-    """One number from all lanes, halves onto halves."""
-    while x.lanes > 2:
-        half = x.lanes // 2
-        x = join(x.shuffle(list(range(half))), x.shuffle(list(range(half, x.lanes))))
-    return join(x.lane(0), x.lane(1))
-
-
-def transposed(rows: Sequence[Val]) -> list[Val]:
-    """Registers whose lane j is the lane i of the j-th: as many as there are lanes, a power of two."""
-    found, count = list(rows), len(rows)
-    step = 1
-    while step < count:
-        left = [lane if not lane & step else lane - step + count for lane in range(count)]
-        right = [lane + step if not lane & step else lane + count for lane in range(count)]
-        for i in range(count):
-            if not i & step:
-                one, other = found[i], found[i + step]
-                found[i], found[i + step] = one.shuffle(left, other), one.shuffle(right, other)
-        step *= 2
-    return found
