@@ -36,7 +36,8 @@ class Lengths:
         """The dimensions of which this knows that they change, as positions of inputs and axes, if the entry differs in
         no others from the first; None where it does, or where it is the first."""
         given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
-        if self._first is None or not _changed(self._first, given):
+        first = self._first
+        if first is None or any(None in shape for shape in first) or not _changed(first, given):
             return None
         self.simplified(entry)
         return None if self._simplified is None else tuple(sorted(self._open))
@@ -49,8 +50,8 @@ class Lengths:
     def simplified(self, entry: Entry) -> Entry:
         """The entry, reshaped from this one's, or one with the same results and less to be done."""
         given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
-        if self._first is None:
-            self._first = given
+        if self._first is None or any(None in shape for shape in self._first):
+            self._first = given  # dimensions that are not known yet have not changed
             return entry
         changed = _changed(self._first, given)
         if not changed:  # or the rank, so that there is no dimension to leave open

@@ -100,6 +100,10 @@ def test_native_numbers_are_those_of_the_trace(seed: int) -> None:
         (lambda n: bool(n > 3) and n + 1, [3], None),
         (lambda n: bool(n > 3) and n + 1, [4], [5]),
         (lambda n: bool(n / 2 > 1.5) and n, [3], None),
+        (lambda n: maximum(0.0, n / 4 - 1.5), [3], [0.0]),
+        (lambda n: maximum(0.0, n / 4 - 1.5), [8], [0.5]),
+        (lambda n: where_greater(n * 0.5, 2, n, -n), [4], [-4]),
+        (lambda n: where_greater(7, n, 0.25 * n, math.inf), [7], [math.inf]),
     ],
 )
 def test_what_has_no_exact_result_has_none(
@@ -144,7 +148,7 @@ def test_a_function_of_two_numbers_has_results_for_the_larger() -> None:
     assert _followed(trace, [n.index], (6,)) == [6]
 
 
-@pytest.mark.parametrize("use", [lambda n: n**2, lambda n: n << 1, abs])
+@pytest.mark.parametrize("use", [lambda n: n**2, lambda n: n << 1, abs, lambda n: maximum(n, 0.5)])
 def test_functions_without_an_instruction_are_told(use: Callable[[Any], Any]) -> None:
     trace = Trace([6], [24])
     made = use(trace.lengths[0])

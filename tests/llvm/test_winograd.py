@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.symbolic.instructions import instructions
+from onert.ir.symbolic.trace import Trace
 from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32
 from onert_llvm.lower.contraction.winograd import layers
@@ -168,3 +171,22 @@ def test_the_cost_decides_by_precision_and_size(
 ) -> None:
     found = winograd.chosen(layers.FORMS[precision], channels, n, runnable()[-1], 1, (size, size))
     assert (None if found is None else found.form.outputs) == outputs
+
+
+@pytest.mark.parametrize("forms", [(Form(2),), (Form(2), Form(4)), (Form(2, stride=2),)], ids=["F2", "F4", "by twos"])
+@ISAS
+def test_a_choice_for_many_sizes_is_that_of_each(isa: Isa, forms: tuple[Form, ...]) -> None:
+    r = Random(len(forms))
+    held = 0
+    for _ in range(40):
+        channels, n = r.choice([16, 24, 64, 300]), r.choice([16, 32, 130, 256])
+        first = r.randint(1, 60), r.randint(1, 60)
+        trace = Trace(first, [4 * size for size in first])
+        choice = winograd.chosen(forms, channels, n, isa, 1, trace.lengths)
+        assert choice == winograd.chosen(forms, channels, n, isa, 1, first)
+        assert not instructions(trace, []).asked
+        for other in ((first[0], r.randint(1, 4 * first[1])), (2 * first[0], first[1] + 1)):
+            if trace.at(other) is not None:
+                held += 1
+                assert choice == winograd.chosen(forms, channels, n, isa, 1, other)
+    assert held > 40

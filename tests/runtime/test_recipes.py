@@ -14,11 +14,15 @@ from length_models import LENGTHS, MODELS, opened, pooled, weights
 
 import onert
 from onert.compiler.compiler import Compilation
+from onert.compiler.legalize.interpolation import SamePlaces
 from onert.compiler.recipes.recipe import MOST, MOST_IN_VAIN, Recipes
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.reshape import ShapeOf
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
+from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
+from onert.ir.symbolic.instructions import instructions
 from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum, settled
 
 
@@ -294,3 +298,30 @@ def test_a_number_that_is_relied_on_is_a_plain_one() -> None:
     assert type(found[1][1]) is int
     assert made(9) == (9, ((0,), 1))
     assert made.compiled == 1
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("rounding", Rounding)
+@pytest.mark.parametrize("coordinates", Coordinates)
+def test_which_pixels_are_the_nearest_is_known_for_all_sizes(
+    coordinates: Coordinates, rounding: Rounding, centred: bool, times: int
+) -> None:
+    resized = ResizeNearestNeighbor(half_pixel_centers=centred)
+    for scales in (None, (float(times),)):
+        op = Interpolate(Interpolation.NEAREST, (1,), coordinates, rounding, scales, starts=(0.0,), ends=(1.0,))
+        same = SamePlaces(op, 0, resized)
+        trace = Trace([6], [24])
+        (n,) = trace.lengths
+        if not same(6, 6 * times):
+            continue
+        same.hold(n, n * times)
+        assert not instructions(trace, []).asked
+        for length in range(1, 25):
+            assert trace.at([length]) is None or same(length, times * length)
+    repeated = resized.repeats(6 * times, 6)
+    trace = Trace([6], [24])
+    (n,) = trace.lengths
+    assert resized.repeats(n * times, n) == repeated
+    for length in range(1, 25):
+        assert trace.at([length]) is None or resized.repeats(times * length, length) == repeated

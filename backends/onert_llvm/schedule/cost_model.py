@@ -202,9 +202,10 @@ class _SplitOfRows(Value):
         return splits
 
 
-def packed_cycles(shape: Shape, isa: Isa) -> float:
-    """The estimated cycles of a product whose right side is packed, with its best tile."""
-    return min(_choices(shape, isa, isa.free_masks), key=_cycles)[0]
+def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int], ...]:
+    """The estimated cycles of a row of tiles of a product whose right side is packed, and their rows, for each tile."""
+    tiles = register_tiles(isa, shape.integer, _WIDEST_PADDED if isa.free_masks else 4)
+    return tuple((_across(shape, isa, isa.free_masks, mr, wide), mr) for mr, wide in tiles)
 
 
 def _cycles(choice: tuple[float, int, int]) -> float:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache, reduce
 from math import inf
 
 from attrs import frozen
 
-from onert.ir.symbolic.trace import decided, hint
+from onert.ir.symbolic.trace import hint, is_symbolic, maximum, minimum
 from onert.ir.value import Value
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile, columns
 from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.target.isa import Isa
 
-from .cost_model import WORTH_NO_CODE, Shape, block_cycles, packed_cycles, register_tiles
+from .cost_model import WORTH_NO_CODE, Shape, block_cycles, packed_rows, register_tiles
 
 _BLOCK, _OF_WEIGHTS = 448 * 1024, 8
 """Bytes of what is transformed for a block of tiles: with the weights that go by it stays in a second-level cache. It
@@ -38,6 +39,9 @@ _LEAST_SUMS = 8
 
 _WORTH = 0.9
 """What part of the time of the windows' terms it may take to be chosen: estimates are no closer."""
+
+_CLOSE = 1 + 1e-9
+"""By how much more one number of cycles must be than another, so that it is not by rounding."""
 
 MOST_PIECES = 4
 """Pieces of a command for each thread, each of which has memory of its own."""
@@ -90,47 +94,136 @@ def chosen(
     if isa.small or channels < isa.f32 or n < isa.f32 or (paired and channels % 2):
         return None
     layers = tuple(Layer(form, channels, n, isa, paired) for form in forms)
-    number: int = decided(_Choice(layers), images, *out)
+    counts = (*(tiles(layer.form, images, out)[0] for layer in layers), images * out[0] * out[1])
+    costs = _costs(layers, tuple(map(hint, counts)))
+    number = costs.index(min(costs))
+    if any(map(is_symbolic, counts)) and not _is_sure(layers, number, counts):
+        costs = _costs(layers, counts)
+        first, later = costs[:number], costs[number + 1 :]
+        if not all(costs[number] < other for other in first) or any(costs[number] > other for other in later):
+            raise ValueError("a choice does not suit the shape that it was made for")
     return layers[number] if number < len(layers) else None
 
 
+def _costs(layers: Sequence[Layer], counts: Sequence[int]) -> list[float]:
+    """The fewest cycles that each layer takes for so many tiles of outputs, and the windows term by term for so many
+    outputs. Of symbolic counts they are symbolic, whichever tiles are the best for other lengths.
+    """
+    costs = [
+        reduce(minimum, (cycles for cycles, *_ in _candidates(layer, total)), inf)
+        for layer, total in zip(layers, counts, strict=False)
+    ]
+    one = layers[0]
+    rows = packed_rows(Shape(1, one.n, WINDOW**2 * one.steps), one.isa)
+    terms = (-(-counts[-1] // mr) * each for each, mr in rows if mr <= counts[-1])
+    return [*costs, _WORTH * reduce(minimum, terms, inf)]
+
+
 @frozen
-class _Choice(Value):
-    """Which of some layers takes the fewest cycles, the number of all if the windows term by term do."""
+class _Bound(Value):
+    """Cycles that something takes at most: `start + each * count` if there are at `least` so many of what it counts."""
 
-    layers: tuple[Layer, ...]
-
-    def __call__(self, images: int, height: int, width: int) -> int:
-        costs = []
-        for layer in self.layers:
-            total, _, _ = tiles(layer.form, images, (height, width))
-            costs.append(min((cycles for cycles, *_ in _candidates(layer, total)), default=inf))
-        one = self.layers[0]
-        terms = Shape(images * height * width, one.n, WINDOW**2 * one.steps)
-        costs.append(_WORTH * packed_cycles(terms, one.isa))
-        return costs.index(min(costs))
+    start: float
+    each: float
+    least: int
 
 
-def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
-    """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
+def _is_sure(layers: Sequence[Layer], number: int, counts: Sequence[int]) -> bool:
+    """Whether a choice is right by far: what it takes at most is less than what all others take at least.
+
+    Both are straight lines, so that it is known by a few multiplications for other sizes too.
+    """
+    found = [*map(_bounds, layers), _bounds_of_terms(layers[0])]
+    seen = hint(counts[number])
+    suiting = [bound for bound in found[number][1] if bound.least <= seen]
+    if not suiting:
+        return False
+    most = min(suiting, key=lambda bound: bound.start + bound.each * seen)
+    others = [(each, count) for at, ((each, _), count) in enumerate(zip(found, counts, strict=True)) if at != number]
+
+    def holds(count: int, others: Sequence[tuple[float, int]]) -> bool:
+        takes = (most.start + most.each * count) * _CLOSE
+        return count >= most.least and all(takes < each * other for each, other in others)
+
+    # Of the numbers at hand first: what does not hold would be a condition too.
+    return holds(seen, [(each, hint(other)) for each, other in others]) and holds(counts[number], others)
+
+
+@cache
+def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
+    """Of a layer's cycles: what each tile of outputs takes at least, and what all take at most, by each tile."""
+    least, most = inf, []
+    for cut in _cuts(layer):
+        least = min(least, cut.products / cut.rows + cut.each)
+        start, each = cut.products * (cut.rows - 1) / cut.rows, cut.products / cut.rows + cut.each
+        if cut.weights:
+            # Blocks have at least half of the rows that they may have, if there are several.
+            waited = max(0.0, 1 - min(cut.wide, cut.most / 2) / cut.wide)
+            again = cut.weights * (1 / _FAR_BYTES + waited / _WAITED_BYTES)
+            start += again * ((cut.rows - 1) / cut.rows + cut.most - 1) / cut.most
+            each += again / cut.rows / cut.most
+        most.append(_Bound(start, each, cut.rows * cut.wide))
+    return least, tuple(most)
+
+
+@cache
+def _bounds_of_terms(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
+    """The same of the sums of all terms, for each output."""
+    rows = packed_rows(Shape(1, layer.n, WINDOW**2 * layer.steps), layer.isa)
+    bounds = tuple(_Bound(_WORTH * each * (mr - 1) / mr, _WORTH * each / mr, mr) for each, mr in rows)
+    return min(bound.each for bound in bounds), bounds
+
+
+@frozen
+class _Cut(Value):
+    """What a layer takes by a register tile of so many `rows` by `wide` registers of `columns`.
+
+    Cycles of the `products` for a row of tiles, and of `each` tile of outputs beside them; rows of tiles of a block at
+    `most`; bytes of the `weights` if they are read again for each block from far.
+    """
+
+    rows: int
+    wide: int
+    columns: Columns
+    products: float
+    each: float
+    most: int
+    weights: int
+
+
+@cache
+def _cuts(layer: Layer) -> tuple[_Cut, ...]:
+    """What a layer takes by each register tile."""
     form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
     weights = 4 * form.across**2 * layer.steps * n
     room = max(_BLOCK, weights // _OF_WEIGHTS)
     kind = form.outputs, form.stride
     each = _FORWARD[kind] * -(-channels // isa.f32) + _BACK[kind] * -(-n // isa.f32)
+    found = []
     for mr, wide in register_tiles(isa, False):
-        if mr > total or mr * wide < _LEAST_SUMS:
+        if mr * wide < _LEAST_SUMS:
             continue
-        width, steps = wide * isa.f32, -(-total // mr)
+        width = wide * isa.f32
         cut = Columns(wide, padded=True) if isa.free_masks else columns(n, wide, isa)
         full, rest = divmod(n, width)
         last = 0 if not rest else wide if cut.padded else cut.tail
         across = full * block_cycles(mr, wide, layer.steps) + (block_cycles(mr, last, layer.steps) if last else 0.0)
         most = max(1, room // (4 * form.places * (layer.steps + width)) // mr)
-        count = -(-steps // most)
-        waited = max(0.0, 1 - -(-steps // count) / wide)
-        far = count * weights * (1 / _FAR_BYTES + waited / _WAITED_BYTES) if weights > _NEAR else 0.0
-        yield form.places * steps * across + total * each + far, Tile(mr, cut), -(-steps // count) * mr
+        found.append(_Cut(mr, wide, cut, form.places * across, each, most, weights if weights > _NEAR else 0))
+    return tuple(found)
+
+
+def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
+    """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
+    for cut in _cuts(layer):
+        if cut.rows > total:
+            continue
+        steps = -(-total // cut.rows)
+        count = -(-steps // cut.most)
+        waited = maximum(0.0, 1 - -(-steps // count) / cut.wide) if cut.weights else 0.0
+        far = count * cut.weights * (1 / _FAR_BYTES + waited / _WAITED_BYTES)
+        cycles = steps * cut.products + total * cut.each + far
+        yield cycles, Tile(cut.rows, cut.columns), -(-steps // count) * cut.rows
 
 
 def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ()) -> Blocks:

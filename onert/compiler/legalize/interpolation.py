@@ -20,7 +20,7 @@ from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Inte
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.ops.vision_audio.sampling import GridSample, Outside, Sampling
 from onert.ir.shape import static
-from onert.ir.symbolic.trace import decided, hint
+from onert.ir.symbolic.trace import decided, hint, is_symbolic
 from onert.ir.value import Value
 
 from .decomposition import Decomposition, moves
@@ -33,6 +33,8 @@ _CLOSE = 1e-6
 _IN_DOUBLE = frozenset((DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, DType.FLOAT64))
 """What is computed in float64, which holds every element."""
 _MODES = tuple(product((False, True), (False, True)))
+_STEADY = (Coordinates.ASYMMETRIC, Coordinates.HALF_PIXEL)
+"""Rules that do not depend on the number of elements but by the scale."""
 
 
 def _why_not(op: Interpolate, types: CallTypes) -> str | None:
@@ -115,7 +117,7 @@ def _size(d: Draft, types: CallTypes) -> int:
 
 
 @frozen
-class _SamePlaces(Value):
+class SamePlaces(Value):
     """Whether two operations take the same elements along an axis, for lengths before and after."""
 
     op: Interpolate
@@ -124,6 +126,37 @@ class _SamePlaces(Value):
 
     def __call__(self, before: int, after: int) -> bool:
         return bool(np.array_equal(self.op.nearest(self.at, before, after), self.other.nearest(after, before)))
+
+    def hold(self, before: int, after: int) -> None:
+        """Rely on it for lengths that may be symbolic."""
+        if not (is_symbolic(before) or is_symbolic(after)):
+            return
+        times = hint(after) // hint(before) if hint(before) else 0
+        rest = after - times * before
+        if not times or is_symbolic(rest) or rest:
+            decided(self, before, after)
+        elif not (self._is_steady(times) and self.other.is_steady(times, before)):
+            decided(_SameTimes(self, times), before)
+
+    def _is_steady(self, times: int) -> bool:
+        """Whether what is one element further lies one further, however many there are."""
+        scales = self.op.scales
+        return self.op.coordinates in _STEADY and (scales is None or scales[self.at] == times)
+
+
+@frozen
+class _SameTimes(Value):
+    """The same for results that are so many times longer."""
+
+    same: SamePlaces
+    times: int
+
+    def __call__(self, before: int) -> bool:
+        return self.same(before, self.times * before)
+
+    def results(self, count: int) -> Array:
+        """The results for all lengths below `count`."""
+        return np.array([length > 0 and self(length) for length in range(count)])
 
 
 def _nearest_image(
@@ -134,10 +167,10 @@ def _nearest_image(
         return None
     for mode in _MODES:
         resized = ResizeNearestNeighbor(*mode)
-        same = [(_SamePlaces(op, at, resized), before, after) for at, _, before, after in axes]
+        same = [(SamePlaces(op, at, resized), before, after) for at, _, before, after in axes]
         if all(is_same(hint(before), hint(after)) for is_same, before, after in same):
             for is_same, before, after in same:
-                decided(is_same, before, after)
+                is_same.hold(before, after)
             return d.moved(resized, x, _size(d, types))
     return None
 

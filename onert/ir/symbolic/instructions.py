@@ -221,8 +221,8 @@ class _Writer:
                 return self._emit(opcode, *map(self._float if floats else self._register, arguments))
         elif function in _ROUNDED and floats:
             return self._emit(_ROUNDED[function], *map(self._register, arguments))
-        elif function is where_greater_of and not floats:
-            return self._emit(Opcode.GREATER, *map(self._register, arguments))
+        elif function is where_greater_of and self._is_float(arguments[2]) is self._is_float(arguments[3]):
+            return self._chosen(*arguments)
         elif not floats and len(arguments) == 1:
             (only,) = map(self._register, arguments)
             if function is bool:
@@ -236,6 +236,15 @@ class _Writer:
                 start, count = self._placed.get(function) or self._place(function, results)
                 return self._emit(Opcode.TABLE, only, start, count)
         raise NoInstructionError(f"there is no instruction for {function} of {len(arguments)} numbers")
+
+    def _chosen(self, a: int, b: int, then: int, otherwise: int) -> int:
+        """The register of one of two numbers of one kind."""
+        chosen = (self._register(then), self._register(otherwise))
+        if not (self._is_float(a) or self._is_float(b)):
+            return self._emit(Opcode.GREATER, self._register(a), self._register(b), *chosen)
+        return self._emit(
+            Opcode.GREATER, self._emit(Opcode.LT_FLOAT, self._float(b), self._float(a)), self._constant(0), *chosen
+        )
 
     def _count(self, argument: int) -> int:
         """How many results a table of a function must have for a number."""

@@ -10,7 +10,7 @@ from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.quant import round_half_away
 from onert.ir.shape import Dim, Shape
-from onert.ir.symbolic.trace import decided, hint
+from onert.ir.symbolic.trace import decided, hint, largest
 from onert.ir.types import CallTypes, TensorType
 from onert.ir.value import Value
 
@@ -90,6 +90,10 @@ class ResizeBilinear(Op):
         return low, high, at - 1024 * low
 
 
+_INSIDE, _EXACT = 4, 1 << 22
+"""Inputs of which some have neighbours on both sides; and outputs up to which places are exact in float32."""
+
+
 @frozen
 class ResizeNearestNeighbor(Op):
     """Each output element: the input nearest to it.
@@ -132,8 +136,18 @@ class ResizeNearestNeighbor(Op):
         same = _Repeats(self, times)
         if not same(hint(inputs)):
             return None
-        decided(same, inputs)
+        if not self.is_steady(times, inputs):
+            decided(same, inputs)
         return times
+
+    def is_steady(self, times: int, inputs: int) -> bool:
+        """Whether the inputs that are taken follow one rule for any number of them, `times` as many outputs as inputs.
+
+        Then places are exact, because the scale is a power of two, and those of the next input are one further. The
+        number of inputs may be symbolic.
+        """
+        exact = times & (times - 1) == 0 and largest(times * inputs) <= _EXACT
+        return exact and not self.align_corners and hint(inputs) >= _INSIDE
 
 
 @frozen
@@ -146,6 +160,10 @@ class _Repeats(Value):
     def __call__(self, inputs: int) -> bool:
         count = inputs * self.times
         return bool(np.array_equal(self.op.nearest(count, inputs), np.arange(count) // self.times))
+
+    def results(self, count: int) -> Array:
+        """The results for all lengths below `count`."""
+        return np.array([inputs > 0 and self(inputs) for inputs in range(count)])
 
 
 def resized(x: TensorType, size: TensorType) -> Shape:
