@@ -4,7 +4,8 @@
 
 Without a name: every shared model of `test_onnx_models`, at the shapes given there, and `MORE`. A name chooses the
 models whose file name contains it. Ratios are the median over the rounds, as `onert_bench` gives them; the last column
-is that of the faster peer. A peer that does not read a model has no figure.
+is that of the faster peer. A peer that does not read a model has no figure. The table comes when all is measured, ready
+for docs/performance.md; until then each row is written to standard error.
 
 With `--lengths`: the first result after a new length, and a repeated one, of models with an open dimension.
 """
@@ -45,6 +46,12 @@ def rows(names: list[str]) -> Iterator[tuple[str, Shapes]]:
     for name, shapes in (*((n, s) for n, s, _ in ROWS), *MORE):
         if not names or any(wanted in name for wanted in names):
             yield name, {key: LARGER.get(key, shape) for key, shape in shapes.items()}
+
+
+def label(name: str) -> str:
+    """The package and the model, without the package's version: `nudenet-3.4.2__320n` is `nudenet 320n`."""
+    package, _, model = name.partition("__")
+    return f"{package.rpartition('-')[0]} {model}"
 
 
 def compared(path: Path, shapes: Shapes, threads: int, rounds: int, seconds: float) -> list[tuple[float, float]]:
@@ -123,18 +130,22 @@ def main() -> None:
         lengths(chosen.names)
         return
     columns = "onert ms | ONNX Runtime ms | faster by | OpenVINO ms | faster by | than the faster"
-    print(f"| model | threads | {columns} |\n|---|{'---:|' * 7}")
-    ratios: dict[int, list[float]] = {}
-    for name, shapes in rows(chosen.names):
-        path = MODELS / f"{name}.onnx"
-        if not path.is_file():
-            continue
-        for threads in map(int, chosen.threads.split(",")):
+    ratios: dict[int, list[float]] = {int(threads): [] for threads in chosen.threads.split(",")}
+    table: dict[tuple[str, int], str] = {}
+    for threads in ratios:
+        for name, shapes in rows(chosen.names):
+            path = MODELS / f"{name}.onnx"
+            if not path.is_file():
+                continue
             (mine, _), *peers = compared(path, shapes, threads, chosen.rounds, chosen.seconds)
             lowest = min(ratio for _, ratio in peers if ratio)
-            ratios.setdefault(threads, []).append(lowest)
+            ratios[threads].append(lowest)
             cells = " | ".join(f"{ms:.3f} | {ratio:.2f}" if ratio else "- | -" for ms, ratio in peers)
-            print(f"| {name.partition('__')[2]} | {threads} | {mine:.3f} | {cells} | {lowest:.2f} |", flush=True)
+            table[name, threads] = f"| {label(name)} | {threads} | {mine:.3f} | {cells} | {lowest:.2f} |"
+            print(table[name, threads], file=sys.stderr, flush=True)
+    print(f"| model | threads | {columns} |\n|---|{'---:|' * 7}")
+    for key in sorted(table, key=lambda key: (key[0].casefold(), key[1])):
+        print(table[key])
     for threads, found in ratios.items():
         mean = exp(float(np.mean([log(r) for r in found])))
         print(f"\n{threads} threads: geometric mean {mean:.2f}, lowest {min(found):.2f}")
