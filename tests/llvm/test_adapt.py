@@ -9,7 +9,6 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,8 +28,8 @@ from onert_llvm.target.isa import runnable
 from .test_pool import chain
 
 PHASE, LEVEL, OTHER, LEFT, LAST = 0, 1, 2, 3, 11
-CALM, BETWEEN = 0, 1
-MILLISECOND = 1_000_000
+CALM, KEEPING, TRYING = 0, 1, 2
+US, MILLISECOND = 1_000, 1_000_000
 ISA = runnable()[0]
 Functions = dict[str, int]
 
@@ -52,139 +51,194 @@ def functions() -> Functions:
 
 
 class Program:
-    """What is known of a program's runs on so many threads, of which each takes `takes[level]` nanoseconds."""
+    """What is known of a program's runs on so many threads.
 
-    def __init__(self, functions: Functions, threads: int, takes: dict[int, int]) -> None:
+    Those of a level take `takes(level, now)` nanoseconds, and its caller sleeps for so many of these, where `now` is a
+    clock that only these runs move.
+    """
+
+    def __init__(self, functions: Functions, threads: int, takes: Callable[[int, int], tuple[int, int]]) -> None:
         shape = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-        self.held_up_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
-            functions["held_up"]
-        )
+        self.held_up_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(functions["held_up"])
         self.timed_call = shape(functions["timed"])
         self.words, self.threads, self.takes = np.zeros(16, np.int64), threads, takes
+        self.now, self.place = 0, self.words.ctypes.data
 
     def held_up(self, nanoseconds: int) -> None:
         """A run at a calm time, in which the caller slept for so long."""
-        self.held_up_call(self.words.ctypes.data, self.threads, nanoseconds)
+        self.held_up_call(self.place, nanoseconds)
 
     @property
     def level(self) -> int:
         """By which power of two fewer threads the next run takes."""
-        phase = int(self.words[PHASE])
-        return int(self.words[OTHER if phase > 1 and phase & 1 else LEVEL])
+        phase, *ways = self.words[[PHASE, LEVEL, OTHER]].tolist()
+        return int(ways[phase == TRYING])
 
-    def run(self, slept: int = 0) -> int:
-        """A timed run; its level."""
+    def run(self) -> int:
+        """A run; its level."""
         level = self.level
-        self.timed_call(self.words.ctypes.data, self.threads, self.takes[level], slept)
+        time, slept = self.takes(level, self.now)
+        self.now += time
+        if self.words[PHASE] != CALM:
+            self.timed_call(self.place, self.threads, time, slept)
+        elif slept:
+            self.held_up(slept)
         return level
 
-    def trial(self) -> list[int]:
-        """Runs until a trial is over: the levels of its windows."""
-        windows: list[int] = []
-        while self.words[PHASE] > BETWEEN:
-            phase = self.words[PHASE]
+    def runs(self, nanoseconds: int) -> tuple[float, float]:
+        """Run for so long: the mean time of a run, and the part of the time with all threads."""
+        start, count, together = self.now, 0, 0
+        while self.now < start + nanoseconds:
+            before = self.now
             level = self.run()
-            if self.words[PHASE] != phase:
-                windows.append(level)
-        return windows
+            together += 0 if level else self.now - before
+            count += 1
+        return (self.now - start) / count, together / (self.now - start)
+
+    def until(self, phase: int, level: int) -> int:
+        """Run until a way is kept, or all are; the nanoseconds that this took."""
+        start = self.now
+        while (self.words[PHASE], self.words[LEVEL]) != (phase, level) and self.now < start + 10_000 * MILLISECOND:
+            self.run()
+        return self.now - start
 
 
-def test_a_caller_that_was_held_up_for_long_begins_a_trial(functions: Functions) -> None:
-    program = Program(functions, 2, {})
+def steady(times: dict[int, int], slept: int = 0) -> Callable[[int, int], tuple[int, int]]:
+    """Runs that always take as long, with so much of it asleep where all threads take part."""
+    return lambda level, now: (times[level], 0 if level else slept)
+
+
+TURN = 4 * MILLISECOND
+
+
+def contested(alone: int, together: int, turns: bool = True) -> Callable[[int, int], tuple[int, int]]:
+    """Runs on two processors of which another program has one for every second turn of 4 milliseconds.
+
+    Who waits for the thread there waits for the rest of such a turn.
+    """
+
+    def takes(level: int, now: int) -> tuple[int, int]:
+        if level or not turns:
+            return (alone if level else together), 0
+        over = (now + together) % (2 * TURN)
+        held = 2 * TURN - over if over >= TURN else 0
+        return together + held, held
+
+    return takes
+
+
+LENGTHS = {"20 us": 20 * US, "200 us": 200 * US, "1 ms": MILLISECOND, "3.5 ms": 3500 * US}
+
+
+@pytest.mark.parametrize("alone", LENGTHS.values(), ids=LENGTHS)
+def test_a_program_that_stays_on_a_processor_of_the_pool_costs_a_twentieth_at_most(
+    functions: Functions, alone: int
+) -> None:
+    """Where sharing would take a fifth longer than one thread alone."""
+    program = Program(functions, 2, contested(alone, alone * 6 // 10))
+    program.runs(200 * MILLISECOND)
+    mean, together = program.runs(1000 * MILLISECOND)
+    assert mean < 1.05 * alone
+    assert together < 0.5
+
+
+@pytest.mark.parametrize("alone", LENGTHS.values(), ids=LENGTHS)
+def test_all_threads_share_again_soon_after_it_has_gone(functions: Functions, alone: int) -> None:
+    """Whatever the moment: at most 24 times what the last try had lost, one turn of the other program."""
+    for moment in range(8):
+        program = Program(functions, 2, contested(alone, alone * 6 // 10))
+        program.runs((300 + 37 * moment) * MILLISECOND)
+        program.takes = contested(alone, alone * 6 // 10, turns=False)
+        assert program.until(CALM, 0) < 24 * 2 * TURN + 100 * MILLISECOND
+        assert program.runs(500 * MILLISECOND)[0] == alone * 6 // 10
+
+
+@pytest.mark.parametrize("alone", LENGTHS.values(), ids=LENGTHS)
+def test_a_program_that_costs_less_than_sharing_gains_changes_little(functions: Functions, alone: int) -> None:
+    """Sharing takes four tenths of the time of one thread, and eight tenths while another program has its turns."""
+    program = Program(functions, 2, contested(alone, alone * 4 // 10))
+    program.runs(200 * MILLISECOND)
+    assert program.runs(1000 * MILLISECOND)[0] < 0.9 * alone
+
+
+def test_a_caller_that_was_held_up_for_long_has_its_runs_timed(functions: Functions) -> None:
+    program = Program(functions, 2, steady({}))
     program.held_up(4 * MILLISECOND)
     assert program.words[PHASE] == CALM
     program.held_up(3 * MILLISECOND)
-    assert program.words[PHASE] > BETWEEN
-    assert [program.words[LEVEL], program.words[OTHER]] == [0, 1]
+    assert [program.words[PHASE], program.words[LEVEL]] == [KEEPING, 0]
 
 
 def test_what_held_up_a_caller_some_time_ago_does_not_count(functions: Functions) -> None:
-    program = Program(functions, 2, {})
+    program = Program(functions, 2, steady({}))
     for _ in range(5):
         program.held_up(4 * MILLISECOND)
         assert program.words[PHASE] == CALM
         program.words[LAST] -= 200 * MILLISECOND
 
 
-US = 1000
-TRIALS = {
-    # nanoseconds by level: windows, and the level that is kept
-    "twice as fast together": ({0: 100 * US, 1: 200 * US}, 2, 0),
-    "a little faster together": ({0: 100 * US, 1: 105 * US}, 6, 0),
-    "alike": ({0: 100 * US, 1: 100 * US}, 6, 0),
-    "a little faster alone": ({0: 105 * US, 1: 100 * US}, 6, 0),
-    "a tenth faster alone": ({0: 110 * US, 1: 100 * US}, 6, 0),
-    "a fifth faster alone": ({0: 120 * US, 1: 100 * US}, 6, 1),
-    "twice as fast alone": ({0: 200 * US, 1: 100 * US}, 3, 1),
-    "long runs": ({0: 90 * MILLISECOND, 1: 30 * MILLISECOND}, 3, 1),
+OUTCOMES = {
+    # nanoseconds by level, and the level that is kept
+    "twice as fast together": ({0: 100 * US, 1: 200 * US}, 0),
+    "a little faster together": ({0: 100 * US, 1: 105 * US}, 0),
+    "alike": ({0: 100 * US, 1: 100 * US}, 0),
+    "a little faster alone": ({0: 105 * US, 1: 100 * US}, 0),
+    "a tenth faster alone": ({0: 110 * US, 1: 100 * US}, 1),
+    "twice as fast alone": ({0: 200 * US, 1: 100 * US}, 1),
+    "long runs": ({0: 90 * MILLISECOND, 1: 30 * MILLISECOND}, 1),
 }
 
 
-@pytest.mark.parametrize("name", TRIALS)
-def test_a_trial_takes_the_ways_in_turn_until_one_has_won(functions: Functions, name: str) -> None:
-    takes, pairs, kept = TRIALS[name]
-    program = Program(functions, 2, takes)
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_fewer_threads_are_tried_and_kept_where_runs_take_a_sixteenth_less(functions: Functions, name: str) -> None:
+    times, kept = OUTCOMES[name]
+    program = Program(functions, 2, steady(times, slept=times[0] // 10))
     program.held_up(7 * MILLISECOND)
-    assert program.trial() == [0, 1] * pairs
-    assert (program.words[PHASE], program.words[LEVEL]) == (BETWEEN, kept)
+    program.runs(400 * MILLISECOND)
+    assert program.words[LEVEL] == kept
 
 
-def test_trials_are_rarer_while_their_outcome_stays(functions: Functions) -> None:
-    program = Program(functions, 2, {0: 200 * US, 1: 100 * US})
+def test_a_try_ends_when_it_has_lost_some_milliseconds(functions: Functions) -> None:
+    program = Program(functions, 2, steady({0: 200 * US, 1: 100 * US}))
     program.held_up(7 * MILLISECOND)
-    pauses = []
-    for _ in range(7):
-        program.trial()
-        pauses.append(int(program.words[LEFT]))
-        while program.words[PHASE] == BETWEEN:
-            assert program.run() == 1
-    assert all(first < second for first, second in pairwise(pauses[:4]))
-    assert max(pauses) < 60_000 * MILLISECOND
+    program.until(KEEPING, 1)
+    program.until(TRYING, 1)
+    assert program.until(KEEPING, 1) <= 9 * MILLISECOND
+    assert 24 * 4 * MILLISECOND <= program.words[LEFT] <= 24 * 5 * MILLISECOND
 
 
-def test_runs_alone_that_become_quick_are_tried_with_all_threads_at_once(functions: Functions) -> None:
-    takes = {0: 200 * US, 1: 100 * US}
-    program = Program(functions, 2, takes)
+def test_a_way_that_becomes_slower_than_the_other_was_makes_way_at_once(functions: Functions) -> None:
+    program = Program(functions, 2, steady({0: 200 * US, 1: 100 * US}))
     program.held_up(7 * MILLISECOND)
-    program.trial()
-    takes |= {0: 30 * US, 1: 50 * US}  # the others are gone
-    left = int(program.words[LEFT])
-    while program.words[PHASE] == BETWEEN:
-        program.run()
-    assert program.words[LEFT] > 0
-    assert left > 100 * MILLISECOND
-    program.trial()
-    assert program.words[LEVEL] == 0
+    program.until(KEEPING, 1)
+    program.until(TRYING, 1)
+    program.until(KEEPING, 1)
+    program.takes = steady({0: 200 * US, 1: 5 * MILLISECOND})
+    assert program.until(TRYING, 1) < 20 * MILLISECOND
 
 
 def test_nothing_is_timed_once_nobody_is_held_up_any_more(functions: Functions) -> None:
-    program = Program(functions, 2, {0: 100 * US, 1: 200 * US})
+    program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}))
     program.held_up(7 * MILLISECOND)
-    program.trial()
-    while program.words[PHASE] == BETWEEN:
-        program.run()
-    assert program.words[PHASE] == CALM
+    program.until(TRYING, 0)
+    assert program.until(CALM, 0) < 300 * MILLISECOND
 
 
-def test_while_callers_are_held_up_trials_go_on(functions: Functions) -> None:
-    program = Program(functions, 2, {0: 100 * US, 1: 200 * US})
+def test_while_callers_are_held_up_fewer_threads_are_tried_again(functions: Functions) -> None:
+    program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}, slept=10 * US))
     program.held_up(7 * MILLISECOND)
-    program.trial()
-    while program.words[PHASE] == BETWEEN:
-        program.run(slept=10 * US)
-    assert program.words[PHASE] > BETWEEN
+    for _ in range(4):
+        assert program.until(TRYING, 0) < 600 * MILLISECOND
+        program.until(KEEPING, 0)
 
 
 def test_the_best_of_several_numbers_of_threads_is_found(functions: Functions) -> None:
-    takes = {0: 400 * US, 1: 200 * US, 2: 100 * US, 3: 300 * US}
-    program = Program(functions, 8, takes)
+    times = {0: 400 * US, 1: 200 * US, 2: 100 * US, 3: 300 * US}
+    program = Program(functions, 8, steady(times, slept=50 * US))
     program.held_up(7 * MILLISECOND)
     seen = set()
-    for _ in range(12):
-        seen.update(program.trial())
-        while program.words[PHASE] == BETWEEN:
-            program.run(slept=50 * US)
-    program.trial()
+    while program.now < 3000 * MILLISECOND:
+        seen.add(program.run())
     assert program.words[LEVEL] == 2
     assert seen == {0, 1, 2, 3}
 
@@ -203,7 +257,7 @@ def test_any_number_of_threads_gives_the_same_bits(
         def __init__(self, *given: object) -> None:
             super().__init__(*given)  # type: ignore[arg-type]
             if self._state is not None:
-                self._state[[PHASE, LEVEL, LEFT]] = BETWEEN, level, 1 << 60
+                self._state[[PHASE, LEVEL, LEFT]] = KEEPING, level, 1 << 60
                 states.append(self._state)
 
     monkeypatch.setattr(native_kernel, "_Together", Kept)

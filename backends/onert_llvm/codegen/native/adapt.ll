@@ -2,16 +2,17 @@
 ;
 ; Where other programs use the processors, a thread may lose its own in the middle of a piece, for some milliseconds, and
 ; all others wait for it. How much that costs depends on how long runs are and on how the system gives turns. So when a
-; caller was held up for long enough, runs of its program are timed with half the threads, or twice as many, and the way
-; that took less time is kept for a while. Nothing is timed before somebody was held up, and nothing after a while in which
-; all threads were at work and nobody was.
+; caller was held up for long enough, runs of its program are timed, and now and then half the threads, or twice as many,
+; are tried. What trying may lose is bounded: a try ends where it took some milliseconds longer than runs as they were, and
+; the next one comes after 24 times what was lost. So others that stay cost a twenty-fourth, and soon after they have gone
+; all threads are at work again. Nothing is timed before somebody was held up, and nothing after a while in which all
+; threads were at work and nobody was.
 
 ; What is known of a program's runs: 0 phase, 1 threads by which power of two fewer than there are, 2 the same for the
-; other way that is tried, 3 nanoseconds left until the next trial or window, 4 trials in a row that changed nothing, 5 and 6
-; nanoseconds and runs of the way that is kept in this trial, 7 and 8 those of the other, 9 runs in this window, 10
-; nanoseconds for which callers were held up, 11 when that was last, 12 how long it is from one trial to the next, 13 and 14
-; nanoseconds and runs of late. Phases: 0 nothing is timed, 1 between trials, 2 to 13 the windows of a trial, the ways in
-; turn.
+; other way that is tried, 3 nanoseconds left until the next try, 4 how many that were at first, 5 and 6 nanoseconds and
+; 64ths of runs of the way that is kept, of late, 7 and 8 those of the try, 9 by how many nanoseconds runs of late took less
+; than those of the other way would, 10 nanoseconds for which callers were held up, 11 when that was last, 12 how long 64
+; runs of the other way took, or 0. Phases: 0 nothing is timed, 1 one way is kept, 2 the other is tried.
 %State = type [16 x i64]
 
 ; Run the commands on the calling thread alone.
@@ -99,14 +100,11 @@ all:
   %held = icmp ne i64 %slept, 0
   br i1 %held, label %note, label %done
 note:
-  call void @held_up(ptr %state, i64 %threads, i64 %slept)
+  call void @held_up(ptr %state, i64 %slept)
   ret void
 timed:
-  %odd = and i64 %phase, 1
-  %window = icmp ugt i64 %phase, 1
-  %second = icmp ne i64 %odd, 0
-  %other = and i1 %window, %second
-  %which = select i1 %other, i64 2, i64 1
+  %trying = icmp eq i64 %phase, 2
+  %which = select i1 %trying, i64 2, i64 1
   %level = call i64 @word(ptr %state, i64 %which)
   %some = call i64 @fewer(i64 %threads, i64 %level)
   %single = icmp eq i64 %some, 1
@@ -129,9 +127,10 @@ done:
   ret void
 }
 
-; A caller was held up for so long while nothing is timed. A trial begins where that came to 6 milliseconds, without a
-; break of 100.
-define internal void @held_up(ptr %state, i64 %threads, i64 %slept) noinline {
+; A caller was held up for so long while nothing is timed. Where that came to 6 milliseconds, without a break of 100, runs
+; are timed from now on: for 16 milliseconds with all threads, which is long against the turns in which Linux gives
+; processors away.
+define internal void @held_up(ptr %state, i64 %slept) noinline {
 entry:
   %now = call i64 @now()
   %last = call i64 @word(ptr %state, i64 11)
@@ -143,18 +142,29 @@ entry:
   %sum = add i64 %kept, %slept
   call void @set(ptr %state, i64 10, i64 %sum)
   %enough = icmp sgt i64 %sum, 6000000
-  br i1 %enough, label %try, label %done
-try:
-  call void @set(ptr %state, i64 4, i64 0)
-  call void @trial(ptr %state, i64 %threads)
+  br i1 %enough, label %time, label %done
+time:
+  call void @set(ptr %state, i64 5, i64 0)
+  call void @set(ptr %state, i64 6, i64 0)
+  call void @set(ptr %state, i64 12, i64 0)
+  call void @keep(ptr %state, i64 16000000)
   br label %done
 done:
   ret void
 }
 
-; Begin a trial of half the threads or twice as many: where both are possible in turn. A window takes 16 milliseconds of
-; runs, which is long against the turns in which Linux gives processors away, and at least two runs.
-define internal void @trial(ptr %state, i64 %threads) {
+; Keep the way of the moment until the next try, so many nanoseconds of runs from now.
+define internal void @keep(ptr %state, i64 %pause) {
+  call void @set(ptr %state, i64 0, i64 1)
+  call void @set(ptr %state, i64 3, i64 %pause)
+  call void @set(ptr %state, i64 4, i64 %pause)
+  call void @set(ptr %state, i64 9, i64 0)
+  call void @set(ptr %state, i64 10, i64 0)
+  ret void
+}
+
+; Begin to try half the threads or twice as many: where both are possible in turn, or, if `again`, those tried last.
+define internal void @try(ptr %state, i64 %threads, i1 %again) {
 entry:
   %level = call i64 @word(ptr %state, i64 1)
   %now = call i64 @fewer(i64 %threads, i64 %level)
@@ -162,181 +172,164 @@ entry:
   %most = icmp eq i64 %level, 0
   %before = call i64 @word(ptr %state, i64 2)
   %were_fewer = icmp ugt i64 %before, %level
-  %up = or i1 %least, %were_fewer
+  %turned = xor i1 %were_fewer, %again
+  %up = or i1 %least, %turned
   %not_most = xor i1 %most, true
   %more = and i1 %up, %not_most
   %by = select i1 %more, i64 -1, i64 1
   %other = add i64 %level, %by
-  ; What an earlier trial of the same ways found counts half, so that a few of them tell what chance hides from one.
-  %again = icmp eq i64 %before, %other
-  %half = zext i1 %again to i64
-  call void @lessen(ptr %state, i64 5, i64 %half)
-  call void @lessen(ptr %state, i64 6, i64 %half)
-  call void @lessen(ptr %state, i64 7, i64 %half)
-  call void @lessen(ptr %state, i64 8, i64 %half)
   call void @set(ptr %state, i64 2, i64 %other)
   call void @set(ptr %state, i64 0, i64 2)
-  call void @set(ptr %state, i64 3, i64 16000000)
-  call void @set(ptr %state, i64 9, i64 0)
-  call void @set(ptr %state, i64 10, i64 0)
-  call void @set(ptr %state, i64 13, i64 0)
-  call void @set(ptr %state, i64 14, i64 0)
-  ret void
-}
-
-; Half of a word where `kept` is 1, and 0 where it is 0.
-define internal void @lessen(ptr %state, i64 %number, i64 %kept) alwaysinline {
-  %value = call i64 @word(ptr %state, i64 %number)
-  %half = lshr i64 %value, 1
-  %part = mul i64 %half, %kept
-  call void @set(ptr %state, i64 %number, i64 %part)
+  call void @set(ptr %state, i64 7, i64 0)
+  call void @set(ptr %state, i64 8, i64 0)
   ret void
 }
 
 ; How long 64 runs take.
 define internal i64 @mean(i64 %time, i64 %runs) alwaysinline {
-  %fine = shl i64 %time, 6
+  %fine = shl i64 %time, 12
   %none = icmp eq i64 %runs, 0
-  %some = select i1 %none, i64 1, i64 %runs
+  %some = select i1 %none, i64 64, i64 %runs
   %mean = udiv i64 %fine, %some
   ret i64 %mean
+}
+
+; The nanoseconds that a way may lose to another: 4 milliseconds, but two runs at least.
+define internal i64 @bound(i64 %mean) alwaysinline {
+  %two = lshr i64 %mean, 5
+  %long = icmp ugt i64 %two, 4000000
+  %bound = select i1 %long, i64 %two, i64 4000000
+  ret i64 %bound
 }
 
 ; A run took so long, of which its caller was held up for so long.
 define internal void @timed(ptr %state, i64 %threads, i64 %time, i64 %slept) noinline {
 entry:
+  %phase = call i64 @word(ptr %state, i64 0)
+  %trying = icmp eq i64 %phase, 2
+  br i1 %trying, label %try, label %kept
+kept:
+  call void @kept(ptr %state, i64 %threads, i64 %time, i64 %slept)
+  ret void
+try:
+  call void @tried(ptr %state, i64 %time)
+  ret void
+}
+
+; The same for a run of the way that is kept. What is known of it is mostly of its last 64 milliseconds.
+define internal void @kept(ptr %state, i64 %threads, i64 %time, i64 %slept) alwaysinline {
+entry:
   %negative = sub i64 0, %time
   call void @increase(ptr %state, i64 3, i64 %negative)
+  call void @increase(ptr %state, i64 5, i64 %time)
+  call void @increase(ptr %state, i64 6, i64 64)
   call void @increase(ptr %state, i64 10, i64 %slept)
+  %sum = call i64 @word(ptr %state, i64 5)
+  %much = icmp sgt i64 %sum, 64000000
+  br i1 %much, label %halve, label %compare
+halve:
+  %runs = call i64 @word(ptr %state, i64 6)
+  %half = lshr i64 %sum, 1
+  %half_runs = lshr i64 %runs, 1
+  call void @set(ptr %state, i64 5, i64 %half)
+  call void @set(ptr %state, i64 6, i64 %half_runs)
+  br label %compare
+compare:
+  ; What was gained on the other way counts up to 8 milliseconds, so that what is lost afterwards is soon seen.
+  %other = call i64 @word(ptr %state, i64 12)
+  %known = icmp ne i64 %other, 0
+  br i1 %known, label %weigh, label %look
+weigh:
+  %one = lshr i64 %other, 6
+  %gained = sub i64 %one, %time
+  %before = call i64 @word(ptr %state, i64 9)
+  %credit = add i64 %before, %gained
+  %more = icmp sgt i64 %credit, 8000000
+  %most = select i1 %more, i64 8000000, i64 %credit
+  call void @set(ptr %state, i64 9, i64 %most)
+  %bound = call i64 @bound(i64 %other)
+  %least = sub i64 0, %bound
+  %worse = icmp slt i64 %most, %least
+  br i1 %worse, label %again, label %look
+again:
+  call void @try(ptr %state, i64 %threads, i1 true)
+  br label %done
+look:
   %left = call i64 @word(ptr %state, i64 3)
   %over = icmp sle i64 %left, 0
-  %phase = call i64 @word(ptr %state, i64 0)
-  %between = icmp eq i64 %phase, 1
-  br i1 %between, label %settled, label %window
-settled:
-  br i1 %over, label %look, label %on
-on:
-  ; Where the runs of 50 milliseconds took three quarters or less of what they took in the trial, the others may be gone.
-  call void @increase(ptr %state, i64 13, i64 %time)
-  call void @increase(ptr %state, i64 14, i64 1)
-  %recent = call i64 @word(ptr %state, i64 13)
-  %enough = icmp sgt i64 %recent, 50000000
-  br i1 %enough, label %compare, label %done
-compare:
-  %count = call i64 @word(ptr %state, i64 14)
-  call void @set(ptr %state, i64 13, i64 0)
-  call void @set(ptr %state, i64 14, i64 0)
-  %now = call i64 @mean(i64 %recent, i64 %count)
-  %usual_time = call i64 @word(ptr %state, i64 5)
-  %usual_runs = call i64 @word(ptr %state, i64 6)
-  %usual = call i64 @mean(i64 %usual_time, i64 %usual_runs)
-  %part_of_usual = lshr i64 %usual, 2
-  %threshold = sub i64 %usual, %part_of_usual
-  %quick = icmp slt i64 %now, %threshold
-  %deprived = call i64 @word(ptr %state, i64 1)
-  %some = icmp ne i64 %deprived, 0
-  %gone = and i1 %quick, %some
-  br i1 %gone, label %restart, label %done
-restart:
-  ; What was found before is no longer so.
-  call void @set(ptr %state, i64 2, i64 %deprived)
-  call void @set(ptr %state, i64 4, i64 0)
-  br label %try
-look:
+  br i1 %over, label %ask, label %done
+ask:
   ; Held up for less than a 64th of the time with all threads at work: the others are gone.
   %level = call i64 @word(ptr %state, i64 1)
   %all = icmp eq i64 %level, 0
   %held = call i64 @word(ptr %state, i64 10)
-  %period = call i64 @word(ptr %state, i64 12)
-  %part = lshr i64 %period, 6
+  %pause = call i64 @word(ptr %state, i64 4)
+  %part = lshr i64 %pause, 6
   %rarely = icmp slt i64 %held, %part
-  %calm = and i1 %all, %rarely
-  br i1 %calm, label %end, label %try
+  %quiet = and i1 %all, %rarely
+  %calm = and i1 %quiet, %known
+  br i1 %calm, label %end, label %begin
 end:
   call void @set(ptr %state, i64 0, i64 0)
   call void @set(ptr %state, i64 10, i64 0)
+  br label %done
+begin:
+  call void @try(ptr %state, i64 %threads, i1 false)
+  br label %done
+done:
   ret void
-try:
-  call void @trial(ptr %state, i64 %threads)
-  ret void
-window:
-  %odd = and i64 %phase, 1
-  %double = shl i64 %odd, 1
-  %times = add i64 %double, 5
-  %runs = add i64 %double, 6
-  call void @increase(ptr %state, i64 %times, i64 %time)
-  call void @increase(ptr %state, i64 %runs, i64 1)
-  call void @increase(ptr %state, i64 9, i64 1)
-  %here = call i64 @word(ptr %state, i64 9)
-  %several = icmp ugt i64 %here, 1
-  %full = and i1 %over, %several
-  br i1 %full, label %next, label %done
-next:
-  call void @increase(ptr %state, i64 0, i64 1)
-  call void @set(ptr %state, i64 3, i64 16000000)
-  call void @set(ptr %state, i64 9, i64 0)
-  %pair = icmp ne i64 %odd, 0
-  br i1 %pair, label %weigh, label %done
-weigh:
-  ; More threads win by a sixteenth after two windows of each, fewer by a third after three; after six, fewer have to be
-  ; faster by an eighth: where others come and go, chance speaks for fewer more often than it should.
-  %time0 = call i64 @word(ptr %state, i64 5)
-  %runs0 = call i64 @word(ptr %state, i64 6)
-  %time1 = call i64 @word(ptr %state, i64 7)
-  %runs1 = call i64 @word(ptr %state, i64 8)
+}
+
+; The same for a run of a try: over after 16 milliseconds and two runs at least, or where it has lost too much. The other
+; way is kept from then on if its runs took a sixteenth less.
+define internal void @tried(ptr %state, i64 %time) alwaysinline {
+entry:
+  call void @increase(ptr %state, i64 7, i64 %time)
+  call void @increase(ptr %state, i64 8, i64 64)
+  %kept_time = call i64 @word(ptr %state, i64 5)
+  %kept_runs = call i64 @word(ptr %state, i64 6)
+  %kept = call i64 @mean(i64 %kept_time, i64 %kept_runs)
+  %tried = call i64 @word(ptr %state, i64 7)
+  %runs = call i64 @word(ptr %state, i64 8)
+  %product = mul i64 %kept, %runs
+  %usual = lshr i64 %product, 12
+  %lost = sub i64 %tried, %usual
+  %bound = call i64 @bound(i64 %kept)
+  %much = icmp sgt i64 %lost, %bound
+  %full = icmp sgt i64 %tried, 16000000
+  %several = icmp ugt i64 %runs, 64
+  %long = and i1 %full, %several
+  %over = or i1 %much, %long
+  br i1 %over, label %decide, label %done
+decide:
+  %mean = call i64 @mean(i64 %tried, i64 %runs)
+  %sixteenth = lshr i64 %mean, 4
+  %little_more = add i64 %mean, %sixteenth
+  %faster = icmp slt i64 %little_more, %kept
+  br i1 %faster, label %change, label %stay
+change:
   %mine = call i64 @word(ptr %state, i64 1)
   %other = call i64 @word(ptr %state, i64 2)
-  %mean0 = call i64 @mean(i64 %time0, i64 %runs0)
-  %mean1 = call i64 @mean(i64 %time1, i64 %runs1)
-  %fewer_now = icmp ugt i64 %mine, %other
-  %many = select i1 %fewer_now, i64 %mean1, i64 %mean0
-  %few = select i1 %fewer_now, i64 %mean0, i64 %mean1
-  %sixteenth = lshr i64 %many, 4
-  %many_more = add i64 %many, %sixteenth
-  %many_won = icmp slt i64 %many_more, %few
-  %twice = icmp ugt i64 %phase, 4
-  %many_early = and i1 %many_won, %twice
-  %third = udiv i64 %few, 3
-  %few_more = add i64 %few, %third
-  %few_won = icmp slt i64 %few_more, %many
-  %thrice = icmp ugt i64 %phase, 6
-  %few_early = and i1 %few_won, %thrice
-  %early = or i1 %many_early, %few_early
-  %last = icmp eq i64 %phase, 13
-  %decided = or i1 %early, %last
-  br i1 %decided, label %decide, label %done
-decide:
-  %eighth = lshr i64 %few, 3
-  %few_little = add i64 %few, %eighth
-  %best_few = icmp slt i64 %few_little, %many
-  %otherwise = xor i1 %best_few, %fewer_now
-  br i1 %otherwise, label %change, label %stay
-change:
   call void @set(ptr %state, i64 1, i64 %other)
   call void @set(ptr %state, i64 2, i64 %mine)
-  call void @set(ptr %state, i64 4, i64 0)
-  call void @set(ptr %state, i64 5, i64 %time1)
-  call void @set(ptr %state, i64 6, i64 %runs1)
-  call void @set(ptr %state, i64 7, i64 %time0)
-  call void @set(ptr %state, i64 8, i64 %runs0)
-  br label %wait
+  call void @set(ptr %state, i64 5, i64 %tried)
+  call void @set(ptr %state, i64 6, i64 %runs)
+  call void @set(ptr %state, i64 12, i64 %kept)
+  call void @keep(ptr %state, i64 32000000)
+  br label %done
 stay:
-  %same = call i64 @word(ptr %state, i64 4)
-  %more = add i64 %same, 1
-  %often = icmp ugt i64 %more, 4
-  %kept = select i1 %often, i64 4, i64 %more
-  call void @set(ptr %state, i64 4, i64 %kept)
-  br label %wait
-wait:
-  ; The next one comes after four times the time that this took, or after twice as many times while nothing changes.
-  %outcomes = call i64 @word(ptr %state, i64 4)
-  %shift = add i64 %outcomes, 2
-  %took = add i64 %time0, %time1
-  %pause = shl i64 %took, %shift
-  call void @set(ptr %state, i64 3, i64 %pause)
-  call void @set(ptr %state, i64 12, i64 %pause)
-  call void @set(ptr %state, i64 0, i64 1)
-  call void @set(ptr %state, i64 10, i64 0)
+  %earlier = call i64 @word(ptr %state, i64 12)
+  %first = icmp eq i64 %earlier, 0
+  %telling = or i1 %long, %first
+  %found = select i1 %telling, i64 %mean, i64 %earlier
+  call void @set(ptr %state, i64 12, i64 %found)
+  ; The next try comes after 24 times what this one lost, within 32 and 512 milliseconds.
+  %long_after = mul i64 %lost, 24
+  %early = icmp slt i64 %long_after, 32000000
+  %least = select i1 %early, i64 32000000, i64 %long_after
+  %late = icmp sgt i64 %least, 512000000
+  %pause = select i1 %late, i64 512000000, i64 %least
+  call void @keep(ptr %state, i64 %pause)
   br label %done
 done:
   ret void
