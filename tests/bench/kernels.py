@@ -204,7 +204,7 @@ class Runner:
         depth = w * w * k
         tile = product_tile(oh * ow, n, depth, self.isa, self.integer)
         whole = ProductShape(oh * ow, n, depth, self.integer)
-        work = row_work(whole, tile, panels(n, tile.columns, self.isa), depth * (1 if self.integer else 4))
+        work = row_work(whole, tile, panels(n, tile.columns, self.isa), depth * (1 if self.integer else 4), self.isa)
         taps = w if patch and self.integer else 1 if patch else w * w
         weights = self.numbers(taps, depth // taps, n)
         b = (pack_int8 if self.integer else pack_f32)(weights, tile.columns, self.isa)

@@ -115,7 +115,7 @@ def test_work_covers_all_rows_and_gives_threads_alike() -> None:
     for m in (1, 5, 49, 200, 12544):
         for threads in (1, 2, 8):
             tile = product_tile(m, 64, 32, isa)
-            work = row_work(Shape(m, 64, 32), tile, 1, 128, threads)
+            work = row_work(Shape(m, 64, 32), tile, 1, 128, isa, threads)
             assert work.mc * work.tiles >= m > work.mc * (work.tiles - 1)
             blocks = -(-m // tile.mr)
             assert -(-work.tiles // threads) * work.mc // tile.mr <= 1.1 * -(-blocks // threads)

@@ -80,7 +80,7 @@ def test_a_new_element_type_is_multiplied_in_layers_and_convolutions(isa: Isa, o
     w = rng.integers(-(1 << 20), 1 << 20, (taps, 3, n), np.int32)
     tile = evolve(product_tile(picture.rows, n, taps * 3, isa), ahead=0, stream=False)
     across, c = panels(n, tile.columns, isa), guarded(np.zeros((picture.rows, n), np.int32))
-    work = row_work(Shape(picture.rows, n, taps * 3), tile, across, taps * 12)
+    work = row_work(Shape(picture.rows, n, taps * 3), tile, across, taps * 12, isa)
     packed = guarded(pack_f32(w.view(np.float32), tile.columns, isa))
     slots = {"b": packed, "c": c, "m": picture.rows, "n": n, "mc": work.mc, "panels": across, "ldc": n, "k": 3}
     slots["panel_bytes"] = panel_bytes_f32(taps, 3, tile.columns, isa)
@@ -108,7 +108,7 @@ def test_a_new_instruction_multiplies_bytes() -> None:
     if target("x86-64-v4-vnni") not in runnable():
         return
     across, c = panels(n, tile.columns, isa), guarded(np.zeros((m, n), np.int32))
-    work = row_work(Shape(m, n, k, True), tile, across, k)
+    work = row_work(Shape(m, n, k, True), tile, across, k, isa)
     start = np.zeros(-(-n // isa.f32) * isa.f32, np.int32)
     start[:n] = -128 * w.sum(0, dtype=np.int32)
     slots = {"a": guarded(x), "b": guarded(pack_int8(w, tile.columns, isa)), "c": c, "start": guarded(start)}

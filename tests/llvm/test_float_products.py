@@ -58,7 +58,7 @@ def test_products_agree_with_float64(isa: Isa, m: int, k: int, n: int, at_end: b
     spec = KernelSpec(gemm_f32(tile, Epilogue(clamp(ACC, -1.0, 6.0), bias=True)), isa)
     a, b, bias = _numbers((m, k)), _numbers((k, n), 1), _numbers((n,), 2)
     c = guarded(np.zeros((m, n), np.float32), at_end)
-    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k * 4)
+    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k * 4, isa)
     slots = _product_slots(c, m, n, b, tile, isa, work.mc)
     slots |= {"a": guarded(a, at_end), "k": k, "lda": k, "ldc": n, "bias": guarded(bias, at_end)}
     run(spec, work.tiles, slots, pieces=3)
@@ -98,7 +98,7 @@ def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int) -> 
     w, bias = _numbers((taps, picture.channels, n), 1), _numbers((n,), 2)
     tile = product_tile(picture.rows, n, taps * picture.channels, isa)
     c = guarded(np.zeros((picture.rows, n), np.float32))
-    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * picture.channels * 4)
+    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * picture.channels * 4, isa)
     slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc)
     slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32)))
     slots |= {"k": picture.channels, "ldc": n, "bias": guarded(bias)}

@@ -104,7 +104,7 @@ def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, larg
     x, w, layer = bytes_of((m, k), signed), bytes_of((k, n), True, 1), layer_of(n, k, signed, large)
     tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
-    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
+    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
     how, scale = layer.scaled(w, isa, signed)
     assert (how.scaling is Scaling.WIDE) == large
     slots = product_slots(c, m, n, w, tile, isa, work.mc) | scale
@@ -121,7 +121,7 @@ def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
     x, w, layer = bytes_of((m, k), signed), bytes_of((k, n), True, 1), layer_of(n, k, signed, False)
     tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
-    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
+    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
     how, scale = layer.scaled(w, isa, signed, zero)
     slots = product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
@@ -141,7 +141,7 @@ def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: b
     layer = layer_of(n, taps * channels, signed, False)
     tile = fetching(product_tile(picture.rows, n, taps * channels, isa, integer=True), isa)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
-    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * channels)
+    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * channels, isa)
     how, scale = layer.scaled(w, isa, signed, zero)
     slots = product_slots(c, picture.rows, n, w, tile, isa, work.mc) | scale
     slots |= picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype))) | {
@@ -177,7 +177,7 @@ def test_windows_of_few_channels_are_exact(isa: Isa, picture: Picture, zero: int
     )
     tile = product_tile(picture.rows, n, patch.depth, isa, integer=True)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
-    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), patch.depth)
+    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), patch.depth, isa)
     how, scale = layer.scaled(w, isa, signed, zero)
     rows = w.reshape(patch.height, patch.segment, n)
     slots = product_slots(c, picture.rows, n, rows, tile, isa, work.mc) | scale | {"ldc": n}

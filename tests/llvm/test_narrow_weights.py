@@ -30,7 +30,7 @@ def test_products_with_weights_of_few_bits_are_exact(isa: Isa, m: int, k: int, n
     w = np.random.default_rng(1).integers(-(1 << bits - 1), 1 << bits - 1, (1, k, n)).astype(np.int8)
     tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
-    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
+    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
     how, scale = layer.scaled(w[0], isa, signed)
     slots = product_slots(c, m, n, w, tile, isa, work.mc, bits) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
@@ -67,7 +67,7 @@ def test_weights_may_have_a_scale_for_each_run_of_terms(
         scaled[:n] += w[part].sum(0, dtype=np.int64).astype(np.float32) * scales[:, number]
     expected = (expected - offsets.astype(np.float32)[:, None] * scaled[:n]) * row_scales[:, None]
     tile = run_tile(m, n, isa)
-    c, cut = guarded(np.zeros((m, n), np.float32)), row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
+    c, cut = guarded(np.zeros((m, n), np.float32)), row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
     stored = (w if bits == 8 else w + np.int8(lift(isa, bits)))[None]
     slots = product_slots(c, m, n, stored, tile, isa, cut.mc, bits)
     slots |= {"a": values, "runs": runs, "ldc": n, "run_sums": sums, "sums": scaled}

@@ -36,7 +36,7 @@ def test_a_tile_fits_the_registers_and_the_rows(isa: Isa, shape: Shape) -> None:
 def test_work_tiles_hold_every_row_and_column(isa: Isa, shape: Shape, threads: int) -> None:
     tile = packed_tile(shape, isa)
     count = panels(shape.n, tile.columns, isa)
-    work = row_work(shape, tile, count, shape.k, threads)
+    work = row_work(shape, tile, count, shape.k, isa, threads)
     assert work.mc % tile.mr == 0
     groups, rest = divmod(work.tiles, count)
     assert rest == 0

@@ -19,15 +19,15 @@ from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
 from onert_llvm.kernels.contraction.float_microkernel import MOST_UNROLLED
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
 from onert_llvm.target.isa import Dot, Isa
-
-_LATENCY = 4.0
-"""Cycles from one addition to an accumulator to the next."""
+from onert_llvm.target.machines import Machine, machine
 
 _MOST_IN_LINE = 8
 """Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
 
-_FIRST_CACHE, _LEAST_CHUNK = 26 * 1024, 4
-"""Bytes of a picture that a depthwise convolution reads again and again, and registers of channels to be worth it."""
+_OF_FIRST_CACHE, _LEAST_CHUNK = 13 / 16, 4
+"""The part of the first cache for bytes of a picture that a depthwise convolution reads again and again, and registers
+of channels to be worth it.
+"""
 
 WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
 """By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
@@ -41,26 +41,17 @@ _WIDEST_PADDED = 5
 _LEAST_AHEAD = 8192
 """Bytes of a panel for which it is worth asking before they are read."""
 
-_PER_ROW = 0.6
-"""What a row of bytes takes at every step to be spread over the lanes, in products."""
-
 _MANY_REGISTERS = 32
 """So many registers, and a processor has room for four rows by three registers of columns twice."""
 
-_PER_BLOCK = 12.0
-"""Cycles to begin and end a tile, beside its inner loop."""
-
-_CACHE = 256 * 1024
-"""Bytes of the left operand that a work tile goes over again and again: well inside a second-level cache."""
-
+_OF_SECOND_CACHE = 4
+"""By what the second cache is divided for the bytes of the left operand that a work tile goes over again and again."""
 
 _AGAIN = 0.25
 """What reading a panel again takes for each work tile, in row blocks."""
 
-_FAR, _UNLIKE = 2, 0.05
-"""How many times longer it takes to read what another processor wrote than what lies in its cache; and by what part a
-cut in the wrong direction is slower.
-"""
+_UNLIKE = 0.05
+"""By what part a cut in the wrong direction is slower."""
 
 
 @frozen
@@ -223,10 +214,12 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
 
 def _across(shape: Shape, isa: Isa, padded: bool, mr: int, wide: int) -> float:
     """The estimated cycles of a row of tiles over all columns."""
-    steps, more = (shape.k / isa.group, _PER_ROW) if shape.integer else (shape.k, 0)
+    cpu = machine(isa)
+    steps = shape.k / isa.group if shape.integer else shape.k
     full, rest = divmod(shape.n, wide * isa.f32)
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)
-    return full * block_cycles(mr, wide, steps, more) + (block_cycles(mr, last, steps, more) if last else 0.0)
+    tail = block_cycles(mr, last, steps, cpu, shape.integer) if last else 0.0
+    return full * block_cycles(mr, wide, steps, cpu, shape.integer) + tail
 
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
@@ -270,7 +263,7 @@ def line_tile(
     `alone`: each output is a row of the product.
     """
 
-    across = hint(out_w)
+    across, cpu = hint(out_w), machine(isa)
 
     def cycles(candidate: tuple[int, int, int]) -> float:
         mr, wide, together = candidate
@@ -280,7 +273,9 @@ def line_tile(
         k = window[0] * segment
         full = width // (wide * isa.f32) if cut.vectors else 0
         blocks = -(-across // (mr * together))
-        return blocks * sum(count * block_cycles(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
+        return blocks * sum(
+            count * block_cycles(mr, v, k, cpu) for count, v in ((full, cut.vectors), (1, cut.tail)) if v
+        )
 
     most = 1 if alone else max(1, isa.f32 // n)
     together = range(1, most + 1)
@@ -294,14 +289,15 @@ def line_tile(
     return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
 
 
-def block_cycles(mr: int, vectors: int, k: float, more: float = 0) -> float:
-    """Cycles of one tile: two products a cycle, but never faster than additions to one accumulator follow each other.
+def block_cycles(mr: int, vectors: int, k: float, cpu: Machine, integer: bool = False) -> float:
+    """Cycles of one tile of `k` steps: the processor's products a cycle, but no faster than additions to an accumulator
+    follow each other.
 
-    `more` is what each row takes beside its products at every step. The rest was fitted to measurements: what the loop
-    itself costs, what rows cost in addresses, and what columns cost in reading a panel again for each block.
+    What a step takes beside was fitted to measurements: the loop, rows and columns. Rows of bytes are spread first.
     """
-    products = max(mr * (vectors + more) / 2, (mr + vectors) / 2, _LATENCY / 2)
-    return _PER_BLOCK + k * (products + 0.3 + 0.03 * mr + 0.25 * vectors)
+    rate, more = (cpu.dots, cpu.spread) if integer else (cpu.products, 0.0)
+    products = max(mr * (vectors + more) / rate, (mr + vectors) / 2, cpu.latency / 2)
+    return cpu.block + k * (products + cpu.step + cpu.row * mr + cpu.column * vectors)
 
 
 @cache
@@ -325,18 +321,21 @@ def fetching(tile: Tile, isa: Isa) -> Tile:
     return evolve(tile, ahead=1) if alike else tile
 
 
-def row_work(shape: Shape, tile: Tile, panels: int, row_bytes: int, threads: int = 1, batches: int = 1) -> Work:
+def row_work(
+    shape: Shape, tile: Tile, panels: int, row_bytes: int, isa: Isa, threads: int = 1, batches: int = 1
+) -> Work:
     """The cut of a product's rows of `row_bytes` each into work tiles whose rows stay in a cache.
 
     Where threads share such products, one for each of `batches`, rows are cut further if all are done sooner so.
     Threads that cut rows each read all columns, those that cut columns all rows, which another thread has just written;
     and they write what the next layer reads row by row.
     """
-    blocks = -(-shape.m // tile.mr)
-    most = max(1, _CACHE // max(1, row_bytes) // tile.mr)
+    cpu, blocks = machine(isa), -(-shape.m // tile.mr)
+    room = cpu.second_cache // _OF_SECOND_CACHE
+    most = max(1, room // max(1, row_bytes) // tile.mr)
     fewest = -(-blocks // most)
     right, rest = shape.n * row_bytes, shape.m * (row_bytes + shape.n * (1 if shape.integer else 4))
-    by_columns = hint(_FAR * rest) < hint(right * threads)
+    by_columns = cpu.foreign * hint(rest) < hint(right * threads)
 
     def cycles(each: int) -> float:
         each = hint(each)
@@ -365,7 +364,7 @@ def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
     All of them where that leaves too few registers at a time to be worth beginning strips for.
     """
     row = window[0] * hint(in_w) * isa.vector_bytes
-    registers = max(1, _FIRST_CACHE // row)
+    registers = max(1, int(_OF_FIRST_CACHE * machine(isa).first_cache) // row)
     most = 1 << registers.bit_length() - 1
     return most * isa.f32 if most >= _LEAST_CHUNK and channels > most * isa.f32 else channels
 

@@ -13,26 +13,23 @@ from onert.ir.value import Value
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile, columns
 from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.target.isa import Isa
+from onert_llvm.target.machines import machine
 
 from .cost_model import WORTH_NO_CODE, Shape, block_cycles, packed_rows, register_tiles
 
-_BLOCK, _OF_WEIGHTS = 448 * 1024, 8
-"""Bytes of what is transformed for a block of tiles: with the weights that go by it stays in a second-level cache. It
-may be an eighth of the weights if these are so many that it takes longer to read them again for each block.
+_OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
+"""The part of the second-level cache for what is transformed for a block of tiles: with the weights that go by it stays
+there. It may be an eighth of the weights if these are so many that it takes longer to read them again for each block.
 """
 
-_FORWARD, _BACK = {(2, 1): 26.0, (4, 1): 100.0, (2, 2): 65.0}, {(2, 1): 34.0, (4, 1): 120.0, (2, 2): 70.0}
-"""Cycles to transform a register of channels of a tile, and to transform back one of columns, by the form."""
-
-_FAR_BYTES, _NEAR = 32.0, 512 * 1024
-"""How many bytes of weights a cycle is lost for, beside what hides behind products, where more than so many are read
-for each block: they do not stay in a second-level cache.
+_NEAR = 1 / 2
+"""The part of the second-level cache that weights stay in. Where more are read for each block, cycles are lost for them
+beside what hides behind products; more for those that are not fetched ahead. One line of the next weights is with each
+row of these, so a block needs as many rows of register tiles as these have registers of columns.
 """
 
-_WAITED_BYTES = 16.0
-"""The same for those that are not fetched ahead. One line of the next weights is with each row of these, so a block
-needs as many rows of register tiles as these have registers of columns.
-"""
+_FORMS = ((2, 1), (4, 1), (2, 2))
+"""Outputs and strides of the forms, in the order in which the machine's figures are listed."""
 
 _LEAST_SUMS = 8
 """Accumulators of a tile at least, so that each sum is added up in one: results do not depend on the tile."""
@@ -152,14 +149,14 @@ def _is_sure(layers: Sequence[Layer], number: int, counts: Sequence[int]) -> boo
 @cache
 def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
     """Of a layer's cycles: what each tile of outputs takes at least, and what all take at most, by each tile."""
-    least, most = inf, []
+    cpu, least, most = machine(layer.isa), inf, []
     for cut in _cuts(layer):
         least = min(least, cut.products / cut.rows + cut.each)
         start, each = cut.products * (cut.rows - 1) / cut.rows, cut.products / cut.rows + cut.each
         if cut.weights:
             # Blocks have at least half of the rows that they may have, if there are several.
             waited = max(0.0, 1 - min(cut.wide, cut.most / 2) / cut.wide)
-            again = cut.weights * (1 / _FAR_BYTES + waited / _WAITED_BYTES)
+            again = cut.weights * (1 + waited / cpu.unfetched) / cpu.far_bytes
             start += again * ((cut.rows - 1) / cut.rows + cut.most - 1) / cut.most
             each += again / cut.rows / cut.most
         most.append(_Bound(start, each, cut.rows * cut.wide))
@@ -196,9 +193,10 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
     """What a layer takes by each register tile."""
     form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
     weights = 4 * form.across**2 * layer.steps * n
-    room = max(_BLOCK, weights // _OF_WEIGHTS)
-    kind = form.outputs, form.stride
-    each = _FORWARD[kind] * -(-channels // isa.f32) + _BACK[kind] * -(-n // isa.f32)
+    cpu, number = machine(isa), _FORMS.index((form.outputs, form.stride))
+    room = max(int(_OF_CACHE * cpu.second_cache), weights // _OF_WEIGHTS)
+    each = cpu.forward[number] * -(-channels // isa.f32) + cpu.back[number] * -(-n // isa.f32)
+    far = weights if weights > _NEAR * cpu.second_cache else 0
     found = []
     for mr, wide in register_tiles(isa, False):
         if mr * wide < _LEAST_SUMS:
@@ -207,21 +205,23 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
         cut = Columns(wide, padded=True) if isa.free_masks else columns(n, wide, isa)
         full, rest = divmod(n, width)
         last = 0 if not rest else wide if cut.padded else cut.tail
-        across = full * block_cycles(mr, wide, layer.steps) + (block_cycles(mr, last, layer.steps) if last else 0.0)
+        tail = block_cycles(mr, last, layer.steps, cpu) if last else 0.0
+        across = full * block_cycles(mr, wide, layer.steps, cpu) + tail
         most = max(1, room // (4 * form.places * (layer.steps + width)) // mr)
-        found.append(_Cut(mr, wide, cut, form.places * across, each, most, weights if weights > _NEAR else 0))
+        found.append(_Cut(mr, wide, cut, form.places * across, each, most, far))
     return tuple(found)
 
 
 def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
     """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
+    cpu = machine(layer.isa)
     for cut in _cuts(layer):
         if cut.rows > total:
             continue
         steps = -(-total // cut.rows)
         count = -(-steps // cut.most)
         waited = maximum(0.0, 1 - -(-steps // count) / cut.wide) if cut.weights else 0.0
-        far = count * cut.weights * (1 / _FAR_BYTES + waited / _WAITED_BYTES)
+        far = count * cut.weights * (1 + waited / cpu.unfetched) / cpu.far_bytes
         cycles = steps * cut.products + total * cut.each + far
         yield cycles, Tile(cut.rows, cut.columns), -(-steps // count) * cut.rows
 

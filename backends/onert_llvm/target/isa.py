@@ -6,10 +6,12 @@ import platform
 from enum import Enum, IntEnum
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import BackendError
 from onert.ir.value import Value
+
+from .processor import processor
 
 
 @frozen
@@ -86,7 +88,7 @@ class Isa(Value):
     registers of floats of 64 bits are computed by instructions, `small` whether memory is counted in kilobytes, so that
     what need not be kept for all steps at once is not, `products` how such processors multiply bytes, `lookup` what
     tables of bytes are read by, `bfloat` whether one instruction adds products of pairs of bfloat16 to
-    a float32.
+    a float32, `processor` the machine that code is made for, where it is this one (`processor.py`).
     """
 
     name: str
@@ -104,6 +106,7 @@ class Isa(Value):
     products: Products | None = None
     lookup: Lookup = Lookup.NONE
     bfloat: bool = False
+    processor: str = ""
 
     @property
     def free_masks(self) -> bool:
@@ -241,7 +244,7 @@ _OLDER_NAMES = {"X86_V3": ("AVX2", "FMA3", "F16C"), "X86_V4": ("AVX512_SKX",)}
 def target(name: str, precision: str = "exact") -> Isa:
     """The target of a name; `native` is the most able one that runs on this machine. BackendError for another name."""
     if name == "native":
-        return runnable(precision)[-1]
+        return evolve(runnable(precision)[-1], processor=processor())
     found = next((isa for isa in ISAS if isa.name == name), None)
     if found is None:
         known = ", ".join(isa.name for isa in ISAS)

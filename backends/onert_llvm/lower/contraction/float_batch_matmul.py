@@ -75,7 +75,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     count = math.prod(batches)
     tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
     parts = panels(n, tile.columns, lowering.isa)
-    work = row_work(Shape(m, n, depth), tile, parts, depth * 4, lowering.threads, count)
+    work = row_work(Shape(m, n, depth), tile, parts, depth * 4, lowering.isa, lowering.threads, count)
     after = tail(lowering, operations, Activation.NONE, None, n)
     slots: dict[str, Slot] = {
         **after.slots,

@@ -84,7 +84,7 @@ def product(
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
     tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth))
     count = panels(n, tile.columns, lowering.isa)
-    work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.threads)
+    work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.isa, lowering.threads)
     slots: dict[str, Slot] = {
         "b": lowering.packed(weights, tile.columns, pack),
         "m": m,
@@ -108,7 +108,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
     (room,) = lowering.scratch((depth * n + lowering.isa.f32) * 4)
     move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
     count = panels(n, tile.columns, lowering.isa)
-    work = row_work(Shape(m, n, depth), tile, count, depth * 4, lowering.threads)
+    work = row_work(Shape(m, n, depth), tile, count, depth * 4, lowering.isa, lowering.threads)
     slots: dict[str, Slot] = {
         "b": room.pointer,
         "m": m,

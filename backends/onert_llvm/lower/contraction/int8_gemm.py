@@ -43,7 +43,7 @@ def byte_product(
     isa = packed_for or lowering.isa
     taps, depth, n = weights.shape
     across = panels(n, tile.columns, isa)
-    work = row_work(Shape(m, n, row_bytes, True), tile, across, row_bytes, lowering.threads)
+    work = row_work(Shape(m, n, row_bytes, True), tile, across, row_bytes, lowering.isa, lowering.threads)
     slots: dict[str, Slot] = {
         "b": lowering.packed(weights, tile.columns, PACKS[bits], isa),
         "m": m,

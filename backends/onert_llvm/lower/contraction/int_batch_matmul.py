@@ -80,7 +80,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     tile = evolve(product_tile(sides.m, sides.n, sides.k, lowering.isa, integer=True), ahead=0, stream=False)
     across = panels(sides.n, tile.columns, lowering.isa)
     shape = Shape(sides.m, sides.n, sides.k, integer=True)
-    work = row_work(shape, tile, across, sides.k * 2, lowering.threads, sides.count)
+    work = row_work(shape, tile, across, sides.k * 2, lowering.isa, lowering.threads, sides.count)
     left, right = _rooms(lowering, op, sides, (x, y), whole)
     a = _left(lowering, at, op, x, left, whole)
     b = _right(lowering, at, op, y, sides, right)

@@ -56,7 +56,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     shape = Shape(m, n, depth, integer=True)
     tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=False)
     across, wide = panels(n, tile.columns, isa), -(-n // isa.f32) * isa.f32
-    work = row_work(shape, tile, across, depth, lowering.threads, products)
+    work = row_work(shape, tile, across, depth, lowering.isa, lowering.threads, products)
     panel_bytes = panel_bytes_int8(1, depth, tile.columns, isa)
     packed, start = lowering.scratch(count * across * panel_bytes, count * wide * 4)
     moved = source.zero_point + offset(isa, signed)

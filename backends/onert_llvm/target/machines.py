@@ -1,0 +1,100 @@
+"""What the cost models know of a processor: `machines.toml`, over which goes what this machine says of itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from attrs import fields, frozen
+
+from onert.ir.value import Value
+
+from .isa import Isa
+
+Figures = Mapping[str, float | tuple[float, ...]]
+
+
+@frozen
+class Machine(Value):
+    """Figures of a processor; `machines.toml` says what each is, and in what units."""
+
+    first_cache: int
+    second_cache: int
+    clock: float
+    outer_bytes: float
+    products: float
+    dots: float
+    latency: float
+    block: float
+    step: float
+    row: float
+    column: float
+    spread: float
+    unfetched: float
+    foreign: float
+    forward: tuple[float, ...]
+    back: tuple[float, ...]
+
+    @property
+    def far_bytes(self) -> float:
+        """Bytes a cycle that come from beyond a core's own caches."""
+        return self.outer_bytes / self.clock
+
+
+@cache
+def machine(isa: Isa) -> Machine:
+    """The processor that code of an instruction set is made for: this machine's where the set is "native"."""
+    return of(isa.processor)
+
+
+def of(processor: str) -> Machine:
+    """The processor of a description (`processor.processor`); "" is any."""
+    rows = known()
+    name, _, rest = processor.partition(" : ")
+    sizes, _, measured = rest.partition("+")
+    found: dict[str, Any] = dict(rows["usual"])
+    for beginning, row in rows.items():
+        if f"{name} ".startswith(f"{beginning} "):
+            found |= row
+    found |= _pairs(sizes) | _pairs(measured)
+    for whole in ("first_cache", "second_cache"):
+        found[whole] = int(found[whole])
+    return Machine(**found)
+
+
+def _pairs(text: str) -> dict[str, float]:
+    """Figures that a description gives as `name=value`; what is none is left out."""
+    names = {each.name for each in fields(Machine)}
+    pairs = (word.partition("=") for word in text.split())
+    found = {name: _number(value) for name, _, value in pairs if name in names}
+    return {name: value for name, value in found.items() if 0 < value < math.inf}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+@cache
+def known() -> Mapping[str, Figures]:
+    """The rows of `machines.toml` by the beginning of the processors' names.
+
+    Of TOML only tables, numbers and lists of numbers: importing the library's reader takes longer than choosing all
+    tiles of a model.
+    """
+    rows: dict[str, dict[str, float | tuple[float, ...]]] = {}
+    row: dict[str, float | tuple[float, ...]] = {}
+    for line in resources.files(__package__).joinpath("machines.toml").read_text(encoding="utf-8").splitlines():
+        text = line.partition("#")[0].strip()
+        if text.startswith("["):
+            row = rows.setdefault(text.strip('[]"'), {})
+        elif text:
+            name, _, value = (part.strip() for part in text.partition("="))
+            several = tuple(float(each) for each in value.strip("[]").split(","))
+            row[name] = several if value.startswith("[") else several[0]
+    return rows

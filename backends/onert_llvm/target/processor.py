@@ -1,0 +1,77 @@
+"""What is known of this machine's processor before anything is compiled: its name among others, and its figures.
+
+That decides what code is made for it, so it is part of the key of every program, and looked at by every process. What
+follows from it is worked out when something is compiled (`machines.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from onert.backend.cache import Cache, default_directory
+
+CPUINFO, CACHES = Path("/proc/cpuinfo"), Path("/sys/devices/system/cpu/cpu0/cache")
+_NAMED = (("vendor_id", "cpu family", "model"), ("CPU implementer", "CPU part"))
+"""What tells processors apart, on x86-64 and on Arm."""
+_BEGINNING = 2048
+"""Bytes of `cpuinfo` that hold what it says of the first processor."""
+_LEVELS = {"1": "first_cache", "2": "second_cache"}
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
+
+
+@cache
+def processor() -> str:
+    """This machine's processor as `told` says it, and then, after a "+", the figures that are kept of it."""
+    found = told()
+    measured = _kept().load(_key(found))
+    return found if measured is None else f"{found} + {bytes(measured).decode('ascii', 'replace')}"
+
+
+def told(cpuinfo: Path = CPUINFO, caches: Path = CACHES) -> str:
+    """What the system says of its first processor: maker, family and model, and then, after a ":", the bytes of its own
+    caches of data; where it says nothing, nothing."""
+    lines = (line.partition(":") for line in _read(cpuinfo).splitlines())
+    values: dict[str, str] = {}
+    for name, _, value in lines:
+        values.setdefault(name.strip(), value.strip())
+    words = next(([values[key] for key in keys] for keys in _NAMED if all(key in values for key in keys)), [])
+    sizes = " ".join(f"{name}={size}" for name, size in _sizes(caches).items())
+    return f"{' '.join(words)} : {sizes}"
+
+
+def keep(figures: Mapping[str, float]) -> None:
+    """Let the cost models read these figures of this machine's processor from now on, in the place of others that are
+    kept or known. OSError if the cache cannot be written to."""
+    text = " ".join(f"{name}={value:.3g}" for name, value in figures.items())
+    _kept().store(_key(told()), text.encode("ascii"), label="machine\tfigures of this processor")
+    processor.cache_clear()
+
+
+def _kept() -> Cache:
+    return Cache(default_directory(os.environ))
+
+
+def _key(found: str) -> str:
+    return Cache.key("machine 1", found)
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of the first caches of data, as Linux lists them."""
+    found: dict[str, int] = {}
+    for index in range(4):
+        level, kind, size = (_read(folder / f"index{index}" / name).strip() for name in ("level", "type", "size"))
+        unit = _UNITS.get(size[-1:], 0)
+        if kind in ("Data", "Unified") and level in _LEVELS and size[:-1].isdecimal() and unit:
+            found[_LEVELS[level]] = int(size[:-1]) * unit
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb", buffering=0) as file:
+            return file.read(_BEGINNING).decode("ascii", "replace")
+    except OSError:
+        return ""  # another system, which has no such files
