@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,10 @@ class Llvm(Backend):
 
     def fingerprint(self, settings: Settings) -> str:
         return f"{version()} {target(settings.target, settings.precision)}"
+
+    def calibrate(self, figures: Mapping[str, float]) -> bool:
+        imports.module("onert_llvm.target.machines").calibrate(figures)
+        return True
 
     def keep(self, kernel: Kernel) -> KeptKernel | None:
         kept: KeptKernel | None = _compile().keep(kernel, _store())

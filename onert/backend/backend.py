@@ -116,6 +116,15 @@ class Backend:
         """
         return None
 
+    def calibrate(self, figures: Mapping[str, float]) -> bool:
+        """What one thread of this machine was measured to do: multiplications and additions a second of products of
+        "float32" and "int8" numbers, and "outer" bytes a second that are copied within the cache around a core's own.
+
+        Whether that is kept for what is chosen when programs are compiled; then the fingerprint depends on it. OSError
+        if it cannot be written.
+        """
+        return False
+
     def keep(self, kernel: Kernel) -> Any:
         """What `revive` makes the kernel of again in another process; None if it cannot be kept.
 

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 import onert
+from onert.backend.registry import load_backends
 from onert.compiler.settings.config_keys import PRECISIONS
 from onert.ir.value import Value
 
@@ -53,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument(
         "--machine", action="store_true", help="measure what this machine can do at best, in the place of models"
     )
+    out.add_argument("--keep", action="store_true", help="with --machine: let compilers choose by that from now on")
     out.add_argument("--peers", default="litert,openvino", help="comma-separated: litert, openvino, onnxruntime")
     out.add_argument("--threads", default="1", help="comma-separated numbers of threads (default 1)")
     out.add_argument("--rounds", type=int, default=60, help="rounds of about 20 ms of each in turn (default 60)")
@@ -170,7 +172,8 @@ def show_machine(measured: Sequence[Mapping[str, Any]], console: Console) -> Non
     for kind in sorted({kind for each in measured for kind in each["flops_per_second"]}):
         found = [each["flops_per_second"].get(kind) for each in measured]
         table.add_row(f"products of {kind}, G/s", *("-" if rate is None else f"{rate / 1e9:.0f}" for rate in found))
-    for name, key in (("memory", "bytes_per_second"), ("caches of a core", "cached_bytes_per_second")):
+    copies = {"memory": "", "the cache around cores": "outer_", "caches of a core": "cached_"}
+    for name, key in ((name, f"{beginning}bytes_per_second") for name, beginning in copies.items()):
         table.add_row(f"copies in {name}, GB/s", *(f"{each[key] / 1e9:.1f}" for each in measured))
     console.print(table)
 
@@ -185,6 +188,8 @@ def _run(options: argparse.Namespace) -> None:
     threads = _checked(options)
     if options.machine:
         measured = [machine(count) for count in threads]
+        if options.keep:
+            _keep(machine(1))
         if options.json:
             print(json.dumps({"machines": measured}))
         else:
@@ -201,6 +206,18 @@ def _run(options: argparse.Namespace) -> None:
         show(rows, Console(width=None if sys.stdout.isatty() else 160))
 
 
+def _keep(measured: Mapping[str, Any]) -> None:
+    """Give the backends what was measured of one thread; UsageError where something could not be measured or kept."""
+    figures = {**measured["flops_per_second"], "outer": measured["outer_bytes_per_second"]}
+    if not {"float32", "int8"} <= figures.keys():
+        raise UsageError("--keep needs the peaks of float32 and int8, which could not be measured here")
+    try:
+        found = [backend.name for backend in load_backends() if backend.calibrate(figures)]
+    except OSError as error:
+        raise UsageError(f"--keep cannot write to the cache: {error}") from error
+    print(f"kept for {', '.join(found) or 'no backend'}", file=sys.stderr)
+
+
 def _checked(options: argparse.Namespace) -> list[int]:
     """The numbers of threads; UsageError for arguments out of range."""
     unknown = [p for p in options.peers.split(",") if p and p not in PEERS]
@@ -208,6 +225,8 @@ def _checked(options: argparse.Namespace) -> list[int]:
         raise UsageError(f"--peers has {', '.join(map(repr, unknown))}, expected some of {', '.join(PEERS)}")
     if options.machine and options.models:
         raise UsageError("--machine measures no models")
+    if options.keep and not options.machine:
+        raise UsageError("--keep needs --machine")
     if not (options.machine or options.models):
         raise UsageError("the following arguments are required: MODEL, or --machine")
     for name, low in (("rounds", 1), ("seed", 0)):

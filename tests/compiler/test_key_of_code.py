@@ -56,6 +56,7 @@ FINGERPRINTS: Mapping[str, tuple[object, str, Any]] = {
     "llvmlite": (onert_llvm.codegen.fingerprint, "installed", lambda folder, name: "other"),
     "library of llvmlite": (onert_llvm.codegen.fingerprint, "_sizes", lambda folder: "other"),
     "processor for llvm": (isa, "_host_features", least),
+    "figures of the processor": (isa, "processor", lambda: "another : first_cache=65536"),
     "sources of reference": (onert_reference.backend, "sources", lambda folder: "other"),
     "sources of builtin": (onert_builtin.backend, "sources", lambda folder: "other"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from report_models import MACHINE
 from shared_material import REPOSITORY
 
 import onert
+from onert.backend import Backend
 from onert.backend.registry import load_backends
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
@@ -22,6 +23,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.tools import bench
 from onert.tools.model_report.times import machine
 from onert.tools.model_report.times.estimate import expected
+from onert_llvm import Llvm
 
 BENCH = REPOSITORY / "tests" / "bench"
 
@@ -57,6 +59,14 @@ def test_a_machine_is_measured_without_a_model(
     assert one["flops_per_second"].keys() == {"float32", "int8"}
     assert bench.main(["--machine"]) == 0
     assert "products of float32" in capsys.readouterr().out
+    assert bench.main(["--keep", "model.tflite"]) == 2
+    assert "--keep needs --machine" in capsys.readouterr().err
+    given: list[Mapping[str, float]] = []
+    monkeypatch.setattr(Backend, "calibrate", lambda backend, figures: bool(given.append(figures)))
+    monkeypatch.setattr(Llvm, "calibrate", lambda backend, figures: given.append(figures) is None)
+    assert bench.main(["--machine", "--keep"]) == 0
+    assert "kept for llvm" in capsys.readouterr().err
+    assert all(figures.keys() == {"float32", "int8", "outer"} for figures in given)
     assert bench.main(["--machine", "model.tflite"]) == 2
     assert "--machine measures no models" in capsys.readouterr().err
 

@@ -12,7 +12,8 @@ from attrs import fields, frozen
 
 from onert.ir.value import Value
 
-from .isa import Isa
+from .isa import Isa, target
+from .processor import keep
 
 Figures = Mapping[str, float | tuple[float, ...]]
 
@@ -63,6 +64,17 @@ def of(processor: str) -> Machine:
     for whole in ("first_cache", "second_cache"):
         found[whole] = int(found[whole])
     return Machine(**found)
+
+
+def calibrate(figures: Mapping[str, float]) -> None:
+    """Keep what was measured of this machine (`Backend.calibrate`). Cycles are those in which registers of floats are
+    multiplied as often as is usual, and products of bytes in a cycle are told by halves: measurements are no closer.
+    """
+    isa = target("native")
+    products = machine(isa).products
+    clock = figures["float32"] / (2 * products * isa.f32)
+    dots = round(2 * figures["int8"] / (2 * isa.group * isa.f32 * clock)) / 2
+    keep({"clock": clock, "outer_bytes": figures["outer"], "dots": max(dots, 0.5)})
 
 
 def _pairs(text: str) -> dict[str, float]:

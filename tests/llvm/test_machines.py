@@ -1,0 +1,136 @@
+"""Claims about what cost models know of processors: one file, what the system says, and what was measured."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve, fields
+
+import onert
+from onert.ir import Array, DType, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.contraction.conv import Conv2D
+from onert_llvm.schedule.cost_model import Shape, packed_cycles, packed_tile, row_work
+from onert_llvm.target import isa, machines, processor
+from onert_llvm.target.machines import Machine, known, machine, of
+
+FILE = Path(machines.__file__).with_name("machines.toml")
+X86 = "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 26\nmodel : 2\n\nprocessor : 1\nmodel : 3\n"
+ARM = "processor\t: 0\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
+
+
+def test_the_file_is_toml_and_is_read_as_such() -> None:
+    written: dict[str, dict[str, object]] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    read = {name: {k: list(v) if isinstance(v, tuple) else v for k, v in row.items()} for name, row in known().items()}
+    assert read == written
+    assert written["usual"].keys() == {each.name for each in fields(Machine)}
+    assert all(row.keys() <= written["usual"].keys() for row in written.values())
+
+
+def _listed(folder: Path, cpuinfo: str, *caches: str) -> str:
+    (folder / "cpuinfo").write_text(cpuinfo)
+    for number, facts in enumerate(caches):
+        index = folder / f"index{number}"
+        index.mkdir()
+        for name, fact in zip(("level", "type", "size"), facts.split(), strict=True):
+            (index / name).write_text(f"{fact}\n")
+    return processor.told(folder / "cpuinfo", folder)
+
+
+TOLD: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "x86-64": (X86, ("1 Data 48K", "1 Instruction 32K", "2 Unified 1M", "3 Unified 32M"),
+               "AuthenticAMD 26 2 : first_cache=49152 second_cache=1048576"),
+    "Arm": (ARM, ("1 Data 64K",), "0x41 0xd0c : first_cache=65536"),
+    "nothing": ("", (), " : "),
+    "nonsense": ("vendor_id\n:::\n", ("1 Data K", "x Unified 3M", "2 Unified 3Q"), " : "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_processor_is_known_by_what_the_system_says(name: str, tmp_path: Path) -> None:
+    cpuinfo, caches, expected = TOLD[name]
+    assert _listed(tmp_path, cpuinfo, *caches) == expected
+
+
+USUAL = of("")
+FOUND: dict[str, tuple[str, dict[str, float]]] = {
+    "another machine": ("", {}),
+    "a processor that is not listed": ("Somebody 1 2 : ", {}),
+    "one that is listed": ("AuthenticAMD 26 2 : ", {"first_cache": 49152, "clock": 4.06e9}),
+    "a longer number": ("AuthenticAMD 261 2 : ", {}),
+    "its own caches": ("AuthenticAMD 26 2 : second_cache=2097152", {"first_cache": 49152, "second_cache": 2097152}),
+    "what is kept": (" : first_cache=65536 + clock=3e9 outer_bytes=6e10", {"first_cache": 65536, "far_bytes": 20.0}),
+    "damaged": (" : first_cache=many + clock=-1 outer_bytes= dots=nan latency=inf speed=3 =", {}),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_a_machine_says_of_itself_goes_before_what_is_listed(name: str) -> None:
+    said, expected = FOUND[name]
+    found = of(said)
+    assert {key: getattr(found, key) for key in expected} == expected
+    assert expected or found == USUAL
+
+
+def test_only_code_for_this_machine_depends_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isa, "processor", lambda: "Somebody 1 : second_cache=4194304")
+    native = isa.target("native")
+    assert machine(native).second_cache == 4194304
+    assert machine(isa.target(native.name)) == USUAL
+    assert "second_cache=4194304" in str(native)
+
+
+def test_choices_follow_the_figures() -> None:
+    shape = Shape(4096, 256, 512)
+    small, large = (
+        evolve(isa.runnable()[-1], processor=f" : second_cache={size} + latency={latency}")
+        for size, latency in ((1 << 18, 4), (1 << 22, 16))
+    )
+    tile = packed_tile(shape, small)
+    cuts = [row_work(shape, tile, 4, 2048, each).mc for each in (small, large)]
+    assert cuts[0] < cuts[1]
+    one = Shape(1, 16, 512)
+    assert packed_cycles(one, small) < packed_cycles(one, large)
+
+
+def test_measured_figures_are_kept_for_this_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
+    processor.processor.cache_clear()
+    try:
+        before = isa.target("native")
+        lanes = before.f32
+        machines.calibrate({"float32": 4e9 * 3 * lanes, "int8": 4e9 * 3 * lanes * before.group / 2, "outer": 6e10})
+        found = machine(isa.target("native"))
+        assert (found.clock, found.far_bytes, found.dots) == (3e9, 20.0, 1.0)
+        assert machine(before) != found
+    finally:
+        processor.processor.cache_clear()
+
+
+def _network() -> Package:
+    rng = np.random.default_rng(0)
+    b = Builder("network")
+    x = b.input(TensorType(DType.FLOAT32, (1, 14, 14, 32)), "x")
+    for outputs, size in ((64, 3), (48, 1)):
+        depth = 32 if size == 3 else 64
+        weights = b.constant(rng.uniform(-1, 1, (outputs, size, size, depth)).astype(np.float32))
+        x = b.add(Conv2D(), x, weights, None)
+    return Package((b.model([x]),), "network")
+
+
+@pytest.mark.parametrize("figures", ["first_cache=4096 second_cache=65536", "latency=40 products=1 outer_bytes=1e9"])
+def test_results_agree_whatever_the_figures_say(figures: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.random.default_rng(1).uniform(-1, 1, (1, 14, 14, 32)).astype(np.float32)
+
+    def results(threads: int) -> Array:
+        (found,) = onert.Execution(onert.compile(_network(), num_threads=threads)).run([array]).values()
+        return found
+
+    usual = results(1)
+    monkeypatch.setattr(isa, "processor", lambda: f" : {figures}")
+    found = [results(threads) for threads in (1, 2, 3)]
+    assert len({array.tobytes() for array in found}) == 1
+    np.testing.assert_allclose(found[0], usual, rtol=0, atol=3e-6 * float(np.ptp(usual)))
