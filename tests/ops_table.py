@@ -158,8 +158,11 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
         "BoxesPerClass",
         "FirstEntries",
     ),
-    "run as `Loop` and `Branch`, or in the place of the call, where every shape inside is known and all that they run "
-    "is native; else the executor calls subgraphs, whose own operations are native, and no bundle has them": (
+    "run as `Loop` and `Branch`, or in the place of the call, where all that they run is native and every shape inside "
+    "is known or has a bound: first entries, the larger of what two branches give, and what each of at most so many "
+    "rounds adds to a tensor; else the executor calls subgraphs, whose own operations are native, and no bundle has "
+    "them. There is no bound where an input gives the number of rounds that add to a tensor, where rounds add ever "
+    "more to it, where results of branches differ along several axes, and for tensors of more than 4 MiB": (
         *("Call", "Case", "If", "While", "Loop", "Branch"),
     ),
     "written in native operations for the elements of one row, with the number of different ones; slices of several "

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import onert
-from onert.compiler.passes.inline_control_flow import MOST_REPEATED, _size
+from onert.compiler.passes.called_graphs import size
+from onert.compiler.passes.inline_control_flow import MOST_REPEATED
 from onert.ir import CompileError, DType, ExecutionError, Operation, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call as CallOp
@@ -152,7 +153,7 @@ def test_calls_in_calls_are_not_followed_for_ever(calls: int, depth: int) -> Non
     program = _program(graphs)
     execution = onert.Execution(program)
     # Each graph would be there twice as often, for each call, as the one before it.
-    assert sum(_size(graph) for graph in (r.subgraph for r in program.routines)) <= calls * depth + 2 * MOST_REPEATED
+    assert sum(size(graph) for graph in (r.subgraph for r in program.routines)) <= calls * depth + 2 * MOST_REPEATED
     assert [int(r) for r in execution.run([np.bool_(True), np.int32(7)]).values()] == [7]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,11 +10,12 @@ from attrs import evolve
 
 from onert.compiler.rewrite.counted import COUNTING, written
 from onert.compiler.rewrite.counting import Counted, Writer
-from onert.compiler.rewrite.edit import Edit
+from onert.compiler.rewrite.edit import Edit, definer
+from onert.compiler.rewrite.ends import COUNT, MOST_BYTES
 from onert.compiler.rewrite.first_entries import moved
 from onert.ir import CallTypes, DType, Op, Operation, RuleError, Subgraph
 from onert.ir.analysis.inference import infer
-from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, TopK, Unique, Where
+from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, TopK, Unique, Where, Within
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import StridedSlice
@@ -21,11 +23,9 @@ from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
+from onert.ir.shape import normalize_axis
 
 from .legalize import Support, Supports
-
-MOST_BYTES = 1 << 22
-"""Of a whole tensor that is computed for its first entries; where it has more it is less work to know their number."""
 
 MOST_PAIRS = 1 << 31
 """Of boxes that may have to be compared: with more of them a run may take as long as a run may, at most."""
@@ -44,7 +44,7 @@ def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
     return _Bounding(graph, supports).run()
 
 
-_FIRST = (Where, BoxesPerClass, TopK, Unique, UniqueSlices, StridedSlice)
+_FIRST = (Where, BoxesPerClass, TopK, Unique, UniqueSlices, StridedSlice, FirstEntries)
 """Kinds of which only a run may know how much they give, whatever the others are."""
 
 
@@ -69,7 +69,7 @@ class _Bounding:
         for at, operations in replaced.items():
             for out in self.graph.operations[at].outputs:
                 counted = self.known.get(out)
-                if counted is not None and out in needed:
+                if counted is not None and out in needed and not isinstance(self.graph.operations[at].op, FirstEntries):
                     taken = FirstEntries(counted.axis), (counted.operand, counted.count), (out,)
                     operations.append(Operation(*taken, self.graph.operations[at].location))
             self.edit.replace(at, *operations)
@@ -77,36 +77,92 @@ class _Bounding:
 
     def instead(self, operation: Operation) -> list[Operation]:
         """The operations on whole tensors in the place of one; none where it stays."""
-        for each in (self.found, self.followed, self.together):
+        for each in (self.taken, self.found, self.followed, self.together):
             self.writer.begin(operation.location)
             if each(operation):
                 return self.writer.made
         return []
 
+    def taken(self, operation: Operation) -> bool:
+        """First entries that the graph has, of which no more count than there are; the number is looked at where
+        nothing says so."""
+        op, w = operation.op, self.writer
+        if not isinstance(op, FirstEntries):
+            return False
+        whole, count = operation.used
+        type_ = self.types[whole]
+        if not type_.is_static or self.types[count].with_data(None) != COUNT:
+            return False
+        axis = normalize_axis(op.axis, type_.rank)
+        high = w.extents.one(count)
+        trusted = high is not None and high.low >= 0 and high.high <= (type_.shape[axis] or 0)
+        if not trusted:
+            count = w.add(Within(inclusive=True), count, w.number(type_.shape[axis] or 0))
+            if not self.is_native(w.made[-1]):
+                return False
+        made = definer(self.graph, whole)
+        zeros = made is not None and isinstance(made.op, CountedWhere | CountedBoxes)
+        self.know(operation.outputs[0], Counted(whole, count, axis, zeros))
+        if not trusted:
+            w.made.append(evolve(operation, inputs=(whole, count)))
+        return not trusted
+
+    def know(self, operand: int, counted: Counted) -> None:
+        """An operand is first entries of a tensor."""
+        self.known[operand] = counted
+        most = self.writer.most
+        most[counted.count] = min(self.writer.bound(counted), most.get(counted.count, 1 << 62))
+
     def found(self, operation: Operation) -> bool:
         """What finds places or boxes, and counts them, if that is native."""
-        op, types, w = operation.op, self.graph.types(operation), self.writer
-        if not isinstance(op, Where | BoxesPerClass) or any(t is not None and not t.is_static for t in types.inputs):
+        op, w = operation.op, self.writer
+        if not isinstance(op, Where | BoxesPerClass):
             return False
-        inputs: tuple[int | None, ...] = operation.inputs
-        counting: Op = CountedWhere()
-        if isinstance(op, BoxesPerClass):
-            bound = bound_of(types.input(0), types.input(1), types.input(2)) or 0
-            if bound * (types.input(0).shape[1] or 0) > MOST_PAIRS:
-                return False
-            counting = CountedBoxes(bound, op.centred)
-        elif types.input(0).quantization is not None or types.input(0).rank == 0 or 0 in types.input(0).shape:
+        found = self.places(operation) if isinstance(op, Where) else self.boxes(op, operation)
+        if found is None:
             return False
-        elif types.input(0).dtype is not DType.BOOL:
-            inputs = (w.add(Comparison(ComparisonKind.NOT_EQUAL), operation.used[0], w.like(types.input(0), 0)),)
+        counting, inputs = found
         counted, count = w.add_many(counting, *inputs)
         whole = CallTypes(
             tuple(None if i is None else self.types[i] for i in inputs), (self.types[counted], self.types[count])
         )
         if self.types[counted].nbytes > MOST_BYTES or self.supports(w.made[-1], whole) is not Support.NATIVE:
             return False
-        self.known[operation.outputs[0]] = Counted(counted, count, 0, True)
+        self.know(operation.outputs[0], Counted(counted, count, 0, True))
         return True
+
+    def places(self, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
+        """Of what does not count nothing is found."""
+        w, x = self.writer, operation.used[0]
+        counted = self.known.get(x)
+        x = x if counted is None else counted.operand
+        type_ = self.types[x]
+        if not type_.is_static or type_.quantization is not None or type_.rank == 0 or 0 in type_.shape:
+            return None
+        if type_.dtype is not DType.BOOL:
+            x = w.add(Comparison(ComparisonKind.NOT_EQUAL), x, w.like(type_, 0))
+        if counted is not None:
+            x = w.filled(evolve(counted, operand=x), 0)
+        return CountedWhere(), (x,)
+
+    def boxes(self, op: BoxesPerClass, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
+        """Boxes that do not count have scores that are above nothing."""
+        w, inputs = self.writer, list(operation.inputs)
+        boxes, scores = (self.known.get(i) for i in operation.used[:2])
+        if boxes is not None and scores is not None:
+            alike = boxes.count == scores.count and (boxes.axis, scores.axis) == (1, 2)
+            if not alike or len(inputs) < 5 or inputs[4] is None:
+                return None
+            inputs[:2] = boxes.operand, w.filled(scores, -math.inf)
+        types = [None if i is None else self.types[i] for i in inputs]
+        if any(t is not None and not t.is_static for t in types):
+            return None
+        x, y, most = (types[i] for i in range(3))
+        assert x is not None
+        assert y is not None
+        assert most is not None
+        bound = bound_of(x, y, most) or 0
+        return None if bound * (x.shape[1] or 0) > MOST_PAIRS else (CountedBoxes(bound, op.centred), tuple(inputs))
 
     def together(self, operation: Operation) -> bool:
         """Operations that take first entries together, as native ones on whole tensors."""
@@ -128,7 +184,7 @@ class _Bounding:
         number: dict[int, int] = {}
         for out, result in zip(operation.outputs, results, strict=True):
             if isinstance(result, Counted):
-                self.known[out] = result
+                self.know(out, result)
             else:
                 number[result] = out
         made[:] = (
@@ -181,7 +237,7 @@ class _Bounding:
         out = self.writer.new(evolve(result, dtype=declared.dtype, quantization=declared.quantization))
         self.writer.made.append(evolve(operation, inputs=tuple(inputs), outputs=(out,)))
         zeros = how.keeps_zeros and all(counted.zeros for counted in known)
-        self.known[operation.outputs[0]] = Counted(out, count, how.axis, zeros)
+        self.know(operation.outputs[0], Counted(out, count, how.axis, zeros))
         return True
 
     def _shape(self, operation: Operation, counted: Counted) -> None:

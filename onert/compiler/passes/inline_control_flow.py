@@ -12,31 +12,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import evolve
-
-from onert.compiler.limits import WORK_OF_A_COMMAND, work_of_a_command
-from onert.compiler.rewrite.edit import Edit, compact
 from onert.compiler.rewrite.effects import is_function
+from onert.compiler.rewrite.ends import End, Given, entered, given, is_known, leaving, left, unified
+from onert.compiler.rewrite.extents import Extents
 from onert.compiler.rewrite.trip_counts import ends, trips
-from onert.ir import (
-    CallTypes,
-    Constant,
-    ModelError,
-    Op,
-    Operand,
-    Operation,
-    RuleError,
-    Shape,
-    Subgraph,
-    Subgraphs,
-    TensorType,
-)
+from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If, While
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
-from onert.ir.ops.control_flow.refuse import Refuse
-from onert.ir.ops.custom import declared
-from onert.ir.ops.data_movement.copy import Copy
+
+from .called_graphs import (
+    Enclosed,
+    informed,
+    inlined,
+    own_outputs,
+    refusal,
+    refusing_like,
+    replaced,
+    settled_call,
+    size,
+    work_of_a_run,
+)
 
 EVEN_ROUNDS = 1000
 """With fewer rounds allowed, a loop in a loop is left to the executor: its rounds take long, and it counts them all."""
@@ -51,6 +47,9 @@ more stays as it is: a subgraph is settled for each combination of shapes, and n
 
 AT_ONCE = 16
 """Operations of which types are inferred for what passes cost on one: no passes follow a call that takes its place."""
+
+MOST_WIDENED = 4
+"""How often the shapes of a loop's state may be found to need more room."""
 
 MOST_REPEATED = 256
 """Operations of subgraphs that are held more than once: calls in calls may be many more than there are subgraphs."""
@@ -73,6 +72,10 @@ def enclose(
     return _Enclosing(model, settle, runs, most, work).graph(graph)
 
 
+_Key = tuple[int, tuple[tuple[Shape, int | None], ...], tuple[tuple[int, Constant], ...]]
+"""A subgraph, of which shapes it is given what, and which inputs are known."""
+
+
 class _Enclosing:
     def __init__(self, model: Subgraphs, settle: Settle, runs: Runs, most: int | None, work: int | None) -> None:
         self.model = model
@@ -85,7 +88,7 @@ class _Enclosing:
         self.runs = runs
         self.most = most
         self.room = MOST_REPEATED
-        self.found: dict[tuple[int, tuple[Shape, ...], tuple[tuple[int, Constant], ...]], Subgraph | None] = {}
+        self.found: dict[_Key, Subgraph | None] = {}
 
     def settle(self, graph: Subgraph) -> Subgraph:
         """The graph after the passes."""
@@ -125,244 +128,186 @@ class _Enclosing:
         if self.left < 0 or self.depth == MOST_NESTED:
             return None
         operation = graph.operations[at]
-        types = graph.types(operation).inputs
-        given = [t for t in types if t is not None and t.is_static and not t.dtype.is_handle]
-        if len(given) != len(operation.inputs):
+        found = [None if i is None else given(graph, i) for i in operation.inputs]
+        givens = [each for each in found if each is not None]
+        if len(givens) != len(found):
             return None
-        settled = _settled_call(operation.op, given)
+        ends = [each.end for each in givens]
+        settled = settled_call(operation.op, ends)
         if settled is not None:
+            taken = givens[len(givens) - len(self.model[settled].inputs) :]
             try:
-                called = self.specialized(settled, given[len(given) - len(self.model[settled].inputs) :])
+                called = self.specialized(settled, [each.end for each in taken])
             except (ModelError, RuleError):
                 return None
             if called is None or not (_closed(called) or refusal(called)):
                 return None
-            return infer_alone(_inlined(graph, at, called))
-        found = self.enclosed(operation, given)
-        if found is None:
+            return infer_alone(inlined(graph, at, called, taken))
+        enclosed = self.enclosed(graph, operation, givens)
+        if enclosed is None:
             return None
-        changed = _replaced(graph, at, found)
-        return changed if self.runs(found, changed.types(found)) else None
+        changed, at = replaced(graph, at, givens, enclosed)
+        return changed if self.runs(changed.operations[at], changed.types(changed.operations[at])) else None
 
-    def enclosed(self, operation: Operation, given: Sequence[TensorType]) -> Operation | None:
+    def enclosed(self, graph: Subgraph, operation: Operation, givens: Sequence[Given]) -> Enclosed | None:
         """The operation with its graphs in it; None if it stays."""
         try:
             if isinstance(operation.op, While):
-                return self.loop(operation, given)
+                return self.loop(graph, operation.op, givens)
             assert isinstance(operation.op, If)
-            sides = self.sides(operation.op, given[1:])
-            ends = [[s.type(o) for o in s.outputs] for s in sides if s is not None]
-            if len(ends) != 2 or _plain(ends[0]) != _plain(ends[1]):
-                return None
-            return evolve(operation, op=Branch(*(own_outputs(s) for s in sides if s is not None)))
+            condition, *xs = givens
+            return None if condition.count is not None else self.branch(operation.op, [x.end for x in xs], condition)
         except (ModelError, RuleError):
             return None  # whoever runs the operation says so, with its place
 
-    def sides(self, op: If, given: Sequence[TensorType]) -> list[Subgraph | None]:
-        """Both branches; one that is sure to refuse has results of the types of the other's."""
-        found = [self.specialized(index, given) for index in op.subgraphs]
+    def branch(self, op: If, ends: Sequence[End], condition: Given) -> Enclosed | None:
+        """Both branches, with room for the larger of results of two sizes; one that is sure to refuse has results of
+        the types of the other's."""
+        found = [self.specialized(index, ends) for index in op.subgraphs]
         refusals = [None if side is None else refusal(side) for side in found]
         sides = [
             None if side is None or refused is not None or not _closed(side) else side
             for side, refused in zip(found, refusals, strict=True)
         ]
+        results = [[each.end for each in left(side) or ()] for side in sides if side is not None]
+        wanted = [unified(*pair) for pair in zip(results[0], results[-1], strict=True)] if results else []
+        gives = [each for each in wanted if each is not None]
+        if not results or len(gives) != len(wanted):
+            return None
+        sides = [None if side is None else self.giving(side, gives) for side in sides]
         for at, refused in enumerate(refusals):
             other = sides[1 - at]
             if refused is not None and other is not None:
-                sides[at] = _refusing_like(other, refused)
-        return sides
+                sides[at] = refusing_like(other, refused)
+        both = [own_outputs(side) for side in sides if side is not None]
+        return Enclosed(Branch(*both), [condition.end, *ends], gives) if len(both) == 2 else None
 
-    def loop(self, operation: Operation, given: Sequence[TensorType]) -> Operation | None:
-        op = operation.op
-        assert isinstance(op, While)
+    def giving(self, graph: Subgraph, ends: Sequence[End]) -> Subgraph:
+        """A graph that gives its results so, after the passes where that is something new."""
+        found = leaving(graph, ends)
+        return graph if found is graph else self.settle(found)
+
+    def loop(self, graph: Subgraph, op: While, givens: Sequence[Given]) -> Enclosed | None:
         fixed = {
-            at: t.data
-            for at, (t, i, o) in enumerate(
-                zip(given, self.model[op.body].inputs, self.model[op.body].outputs, strict=True)
+            at: each.end.type.data
+            for at, (each, i, o) in enumerate(
+                zip(givens, self.model[op.body].inputs, self.model[op.body].outputs, strict=True)
             )
-            if i == o and t.data is not None
+            if i == o and each.end.type.data is not None
         }
-        self.loops += 1
-        try:
-            condition, body = (self.called(index, given, fixed) for index in op.subgraphs)
-        finally:
-            self.loops -= 1
-        if condition is None or body is None or not ends(condition, body):
+        starts = state = [each.end for each in givens]
+        for _ in range(MOST_WIDENED):
+            self.loops += 1
+            try:
+                condition, body = (self.called(index, state, fixed) for index in op.subgraphs)
+            finally:
+                self.loops -= 1
+            if condition is None or body is None or not all(o.type.is_static for o in condition.operands):
+                return None
+            if not ends(condition, body):
+                return None
+            after = left(body)
+            if after is None:
+                return None
+            rounds = trips(condition, body, [each.type for each in starts], _largest(graph, givens))
+            most = rounds if self.most is None or rounds is None else min(rounds, self.most)
+            now = [_widened(first, old, each.end, most) for first, old, each in zip(starts, state, after, strict=True)]
+            wider = [each for each in now if each is not None]
+            if len(wider) != len(now):
+                return None
+            if all(_alike(a, b) for a, b in zip(wider, state, strict=True)):
+                break
+            state = wider
+        else:
             return None
-        if _plain([body.type(o) for o in body.outputs]) != _plain([body.type(i) for i in body.inputs]):
+        body = self.giving(body, wider)
+        allowed = self.bound(condition, body, rounds)
+        if allowed == 0:
             return None
-        most = self.bound(condition, body, given)
-        if most == 0:
-            return None
-        return evolve(operation, op=Loop(own_outputs(condition), own_outputs(body, keep=True), most))
+        return Enclosed(Loop(own_outputs(condition), own_outputs(body, keep=True), allowed), wider, wider)
 
-    def bound(self, condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
+    def bound(self, condition: Subgraph, body: Subgraph, known: int | None) -> int | None:
         """The rounds that a loop may make, None for any number; 0 where the executor is to count them.
 
         Nothing counts the rounds of loops in loops together once they are enclosed, so their bounds multiplied are what
-        a run may take: a loop that makes a known number has that, the others share the rest evenly.
+        a run may take: a loop that makes a `known` number has that, the others share the rest evenly.
         """
         if self.most is None or self.share is None:
             return self.most
         allowed = max(1, self.share // (work_of_a_run(condition) + work_of_a_run(body)))
         if not self.loops:
             return min(self.most, allowed)
-        known = trips(condition, body, given)
         if known is not None and 0 < known <= min(self.most, allowed):
             return known
         even = int(allowed ** (1 / (1 + self.loops)))
         return min(self.most, even) if even >= EVEN_ROUNDS else 0
 
-    def called(
-        self, index: int, given: Sequence[TensorType], fixed: Mapping[int, Constant] | None = None
-    ) -> Subgraph | None:
-        """A subgraph for operands of these types, all in it known; None if something stays unknown."""
-        found = self.specialized(index, given, fixed)
+    def called(self, index: int, ends: Sequence[End], fixed: Mapping[int, Constant] | None = None) -> Subgraph | None:
+        """A subgraph for such operands, all in it known; None if something stays unknown."""
+        found = self.specialized(index, ends, fixed)
         return found if found is not None and _closed(found) else None
 
     def specialized(
-        self, index: int, given: Sequence[TensorType], fixed: Mapping[int, Constant] | None = None
+        self, index: int, ends: Sequence[End], fixed: Mapping[int, Constant] | None = None
     ) -> Subgraph | None:
-        """A subgraph for operands of these types; None if it takes others, or was asked for too often.
+        """A subgraph for such operands; None if it takes others, or was asked for too often.
 
         `fixed` are the elements of some inputs, by position; they stay inputs that nothing reads.
         """
-        key = (index, tuple(t.shape for t in given), tuple(sorted((fixed or {}).items(), key=lambda each: each[0])))
+        taken = tuple((e.type.shape, e.axis) for e in ends)
+        key = (index, taken, tuple(sorted((fixed or {}).items(), key=lambda each: each[0])))
         if key not in self.found:
-            self.found[key] = self._specialized(self.model[index], given, fixed or {})
+            self.found[key] = self._specialized(self.model[index], ends, fixed or {})
             return self.found[key]
         again = self.found[key]
-        self.room -= 0 if again is None else _size(again)
+        self.room -= 0 if again is None else size(again)
         return again if self.room >= 0 else None
 
-    def _specialized(
-        self, graph: Subgraph, given: Sequence[TensorType], fixed: Mapping[int, Constant]
-    ) -> Subgraph | None:
-        if len(graph.inputs) != len(given):
+    def _specialized(self, graph: Subgraph, ends: Sequence[End], fixed: Mapping[int, Constant]) -> Subgraph | None:
+        if len(graph.inputs) != len(ends):
             return None
-        types = {i: graph.type(i).with_shape(t.shape) for i, t in zip(graph.inputs, given, strict=True)}
         self.depth += 1
         try:
-            graph = self.graph(self.settle(_informed(graph.with_types(types), fixed)))
+            graph = self.graph(self.settle(informed(entered(graph, ends), fixed)))
         finally:
             self.depth -= 1
         return graph
 
 
-def _size(graph: Subgraph) -> int:
-    """The operations of a graph and of those in it."""
-    return sum(1 + sum(map(_size, _held(operation.op))) for operation in graph.operations)
+def _largest(graph: Subgraph, givens: Sequence[Given]) -> dict[int, int]:
+    """How large integers that a loop is given can be, by position, where something tells."""
+    extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {}, lambda _: None)
+    found = {}
+    for at, each in enumerate(givens):
+        one = extents.one(each.operand) if each.count is None else None
+        if one is not None:
+            found[at] = one.high
+    return found
 
 
-def _held(op: Op) -> tuple[Subgraph, ...]:
-    if isinstance(op, Loop):
-        return op.condition, op.body
-    return (op.then, op.otherwise) if isinstance(op, Branch) else ()
+def _widened(first: End, now: End, after: End, rounds: int | None) -> End | None:
+    """Room for the state of a loop whose round makes `after` of what lies in the room of `now`; None if rounds that
+    nobody knows add to it, or too many.
+
+    The room is the one of `first` and of what one round adds as often as there are rounds.
+    """
+    found = unified(now, after)
+    if found is None or found.axis is None:
+        return found
+    had, gets = now.type.shape[found.axis] or 0, after.type.shape[found.axis] or 0
+    if gets <= had:
+        return found
+    most = None if rounds is None else (first.type.shape[found.axis] or 0) + rounds * (gets - had)
+    return None if most is None else found.sized(max(had, most))
 
 
-def _informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
-    """The graph whose operations read constants instead of the inputs at some positions."""
-    if not fixed:
-        return graph
-    edit = Edit(graph)
-    twins = {}
-    for at, data in fixed.items():
-        operand = graph.inputs[at]
-        twins[operand] = edit.operand(Operand(graph.type(operand), data=data))
-    for at, operation in enumerate(graph.operations):
-        if not twins.keys().isdisjoint(operation.used):
-            inputs = tuple(None if i is None else twins.get(i, i) for i in operation.inputs)
-            edit.replace(at, evolve(operation, inputs=inputs))
-    return edit.done()
-
-
-def _settled_call(op: Op, given: Sequence[TensorType]) -> int | None:
-    """The subgraph that an operation is sure to run once, on its last operands; None where that is not known."""
-    if isinstance(op, Call):
-        return op.subgraph
-    chosen = given[0].value if isinstance(op, If) and given else None
-    return None if chosen is None else op.subgraphs[0 if bool(chosen.reshape(-1)[0]) else 1]
-
-
-def refusal(graph: Subgraph) -> Operation | None:
-    """The operation that a run of a graph is sure to end with, if it does nothing but give results or refuse."""
-    if graph.state or not all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations):
-        return None
-    return next((operation for operation in graph.operations if isinstance(operation.op, Refuse)), None)
-
-
-def _refusing_like(other: Subgraph, refused: Operation) -> Subgraph:
-    """A graph with the ends of another that does nothing but refuse."""
-    assert isinstance(refused.op, Refuse)
-    types = declared(tuple(other.type(o) for o in other.outputs))
-    inputs = tuple(Operand(t) for t in _plain([other.type(i) for i in other.inputs]))
-    outputs = tuple(range(len(inputs), len(inputs) + len(types)))
-    operation = Operation(evolve(refused.op, results=types), (), outputs, refused.location)
-    return Subgraph((*inputs, *map(Operand, types)), (operation,), tuple(range(len(inputs))), outputs)
-
-
-def _inlined(graph: Subgraph, at: int, called: Subgraph) -> Subgraph:
-    """The graph with a call's operations in its stead."""
-    operation, edit = graph.operations[at], Edit(graph)
-    number = dict(zip(called.inputs, operation.used[len(operation.used) - len(called.inputs) :], strict=True))
-    number |= {i: edit.operand(o) for i, o in enumerate(called.operands) if i not in number}
-    edit.replace(
-        at,
-        *(
-            evolve(
-                o,
-                inputs=tuple(None if i is None else number[i] for i in o.inputs),
-                outputs=tuple(number[i] for i in o.outputs),
-                location=f"{operation}, in it {o}",
-            )
-            for o in called.operations
-        ),
-    )
-    for mine, theirs in zip(operation.outputs, called.outputs, strict=True):
-        edit.redirect(mine, number[theirs])
-    return edit.done()
-
-
-def _replaced(graph: Subgraph, at: int, operation: Operation) -> Subgraph:
-    operations = (*graph.operations[:at], operation, *graph.operations[at + 1 :])
-    return infer_alone(evolve(graph, operations=operations))
-
-
-def _plain(types: Sequence[TensorType]) -> list[TensorType]:
-    return [evolve(t, data=None) for t in types]
+def _alike(a: End, b: End) -> bool:
+    return a.axis == b.axis and a.type.shape == b.type.shape
 
 
 def _closed(graph: Subgraph) -> bool:
-    """Whether a run of the graph gives results and does nothing else, and all types are known."""
-    if graph.state or any(o.variable or not o.type.is_static or o.type.dtype.is_handle for o in graph.operands):
+    """Whether a run of the graph gives results and does nothing else, and all types are known, but for first entries
+    that it gives."""
+    if graph.state or not is_known(graph):
         return False
     return all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations)
-
-
-def own_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
-    """The graph, every output defined by an operation of its own; with `keep` but for inputs that are their own next
-    values.
-    """
-    operands, operations, outputs = list(graph.operands), list(graph.operations), list(graph.outputs)
-    for at, output in enumerate(graph.outputs):
-        own = output in graph.definitions and output not in outputs[:at]
-        if own or (keep and at < len(graph.inputs) and output == graph.inputs[at]):
-            continue
-        operands.append(Operand(graph.type(output), graph.operands[output].name))
-        outputs[at] = len(operands) - 1
-        operations.append(Operation(Copy(), (output,), (outputs[at],), f"copy of {graph.label(output)}"))
-    return compact(evolve(graph, operands=tuple(operands), operations=tuple(operations), outputs=tuple(outputs)))
-
-
-def work_of_a_run(graph: Subgraph) -> int:
-    """The additions, and what takes as long, of one run of a graph in which all is known, loops at their longest."""
-    total = WORK_OF_A_COMMAND
-    for operation in graph.operations:
-        op = operation.op
-        if isinstance(op, Loop):
-            total += (op.most or 1) * (work_of_a_run(op.condition) + work_of_a_run(op.body))
-        elif isinstance(op, Branch):
-            total += max(work_of_a_run(op.then), work_of_a_run(op.otherwise))
-        else:
-            total += work_of_a_command(op, graph.types(operation))
-    return total

@@ -18,6 +18,7 @@ from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.value import Value
 
 from .edit import Edit
+from .extents import Extents
 
 
 @frozen
@@ -40,8 +41,14 @@ class Writer:
         self.edit = edit
         self.types: dict[int, TensorType] = {i: o.known for i, o in enumerate(edit.subgraph.operands)}
         self.known: dict[int, Counted] = {}
+        self.most: dict[int, int] = {}  # of each number of entries that count, how large it can be
+        self.extents = Extents(edit.subgraph, self.types, self.most, self._length)
         self.made: list[Operation] = []
         self.location = ""
+
+    def _length(self, operand: int) -> tuple[int, int] | None:
+        counted = self.known.get(operand)
+        return None if counted is None else (counted.axis, counted.count)
 
     def begin(self, location: str) -> None:
         """In the place of another operation."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 
 from .edit import definer
+from .extents import Extents
 
 
 def ends(condition: Subgraph, body: Subgraph) -> bool:
@@ -21,17 +22,24 @@ def ends(condition: Subgraph, body: Subgraph) -> bool:
     return next(_counters(condition, body), None) is not None
 
 
-def trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
-    """The most rounds of a loop whose counter starts at a number that is known; None if it is not."""
+def trips(
+    condition: Subgraph, body: Subgraph, given: Sequence[TensorType], largest: Mapping[int, int] | None = None
+) -> int | None:
+    """The most rounds of a loop whose counter starts at a number that is known; None if it is not.
+
+    `largest` says how large some of what the loop is given can be, by position.
+    """
     found = []
-    for at, limit, step in _counters(condition, body):
+    for at, limit, step in _counters(condition, body, largest or {}):
         start = given[at].value
         if start is not None:
             found.append(max(0, -((int(start.min(initial=limit)) - limit) // step)))
     return min(found, default=None)
 
 
-def _counters(condition: Subgraph, body: Subgraph) -> Iterator[tuple[int, int, int]]:
+def _counters(
+    condition: Subgraph, body: Subgraph, largest: Mapping[int, int] | None = None
+) -> Iterator[tuple[int, int, int]]:
     """The counters of a loop: the position of each, the bound below which the loop goes on, and the step."""
     waiting = [condition.outputs[0]]
     seen: set[int] = set()
@@ -42,12 +50,14 @@ def _counters(condition: Subgraph, body: Subgraph) -> Iterator[tuple[int, int, i
         if made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.LOGICAL_AND:
             waiting += made.used
         elif made is not None and isinstance(made.op, Comparison):
-            found = _counter(condition, body, made)
+            found = _counter(condition, body, made, largest or {})
             if found is not None:
                 yield found
 
 
-def _counter(condition: Subgraph, body: Subgraph, compared: Operation) -> tuple[int, int, int] | None:
+def _counter(
+    condition: Subgraph, body: Subgraph, compared: Operation, largest: Mapping[int, int]
+) -> tuple[int, int, int] | None:
     op: Op = compared.op
     assert isinstance(op, Comparison)
     counter, bound = compared.used
@@ -58,7 +68,7 @@ def _counter(condition: Subgraph, body: Subgraph, compared: Operation) -> tuple[
     if counter not in condition.inputs:
         return None
     at = condition.inputs.index(counter)
-    limit = _limit(condition, body, bound)
+    limit = _limit(condition, body, bound, largest)
     step = _step(body, at)
     if limit is None or step is None or step < 1:
         return None
@@ -67,16 +77,18 @@ def _counter(condition: Subgraph, body: Subgraph, compared: Operation) -> tuple[
     return (at, limit, step) if sure else None
 
 
-def _limit(condition: Subgraph, body: Subgraph, bound: int) -> int | None:
-    """The largest that a bound can be; None if it may change."""
+def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int, int]) -> int | None:
+    """The largest that a bound can be; None if it may be any number, and change."""
     data = condition.operands[bound].data
     if data is not None:
         return int(data.array.max())
-    if bound not in condition.inputs:
-        return None
-    at = condition.inputs.index(bound)
-    same = body.outputs[at] == body.inputs[at]
-    return int(np.iinfo(condition.type(bound).dtype.numpy).max) if same else None
+    most = int(np.iinfo(condition.type(bound).dtype.numpy).max)
+    if bound in condition.inputs:
+        at = condition.inputs.index(bound)
+        same = body.outputs[at] == body.inputs[at]
+        return min(most, largest.get(at, most)) if same else None
+    found = Extents(condition, {i: o.known for i, o in enumerate(condition.operands)}, {}, lambda _: None).one(bound)
+    return None if found is None or found.high >= most else found.high
 
 
 def _step(body: Subgraph, at: int) -> int | None:

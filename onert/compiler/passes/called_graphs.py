@@ -1,0 +1,165 @@
+"""Graphs that take the place of the operations that call them, or that operations hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from onert.compiler.limits import WORK_OF_A_COMMAND, work_of_a_command
+from onert.compiler.rewrite.counting import Writer
+from onert.compiler.rewrite.edit import Edit, compact
+from onert.compiler.rewrite.effects import is_function
+from onert.compiler.rewrite.ends import COUNT, End, Given, fitted
+from onert.ir import Constant, Op, Operand, Operation, Subgraph, TensorType
+from onert.ir.analysis.model_inference import infer_alone
+from onert.ir.ops.control_flow.control import Call, If
+from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.ops.control_flow.refuse import Refuse
+from onert.ir.ops.custom import declared
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.fill import FirstEntries
+from onert.ir.value import Value
+
+
+@frozen
+class Enclosed(Value):
+    """An operation that holds its graphs, what it has room for and what it gives: first entries are whole tensors, and
+    behind all of them is how many of each count."""
+
+    op: Op
+    takes: Sequence[End]
+    gives: Sequence[End]
+
+
+def size(graph: Subgraph) -> int:
+    """The operations of a graph and of those in it."""
+    return sum(1 + sum(map(size, held(operation.op))) for operation in graph.operations)
+
+
+def held(op: Op) -> tuple[Subgraph, ...]:
+    if isinstance(op, Loop):
+        return op.condition, op.body
+    return (op.then, op.otherwise) if isinstance(op, Branch) else ()
+
+
+def informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
+    """The graph whose operations read constants instead of the inputs at some positions."""
+    if not fixed:
+        return graph
+    edit = Edit(graph)
+    twins = {}
+    for at, data in fixed.items():
+        operand = graph.inputs[at]
+        twins[operand] = edit.operand(Operand(graph.type(operand), data=data))
+    for at, operation in enumerate(graph.operations):
+        if not twins.keys().isdisjoint(operation.used):
+            inputs = tuple(None if i is None else twins.get(i, i) for i in operation.inputs)
+            edit.replace(at, evolve(operation, inputs=inputs))
+    return edit.done()
+
+
+def settled_call(op: Op, ends: Sequence[End]) -> int | None:
+    """The subgraph that an operation is sure to run once, on its last operands; None where that is not known."""
+    if isinstance(op, Call):
+        return op.subgraph
+    chosen = ends[0].type.value if isinstance(op, If) and ends else None
+    return None if chosen is None else op.subgraphs[0 if bool(chosen.reshape(-1)[0]) else 1]
+
+
+def refusal(graph: Subgraph) -> Operation | None:
+    """The operation that a run of a graph is sure to end with, if it does nothing but give results or refuse."""
+    if graph.state or not all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations):
+        return None
+    return next((operation for operation in graph.operations if isinstance(operation.op, Refuse)), None)
+
+
+def refusing_like(other: Subgraph, refused: Operation) -> Subgraph:
+    """A graph with the ends of another that does nothing but refuse."""
+    assert isinstance(refused.op, Refuse)
+    types = declared(tuple(other.type(o) for o in other.outputs))
+    inputs = tuple(Operand(t) for t in plain([other.type(i) for i in other.inputs]))
+    outputs = tuple(range(len(inputs), len(inputs) + len(types)))
+    operation = Operation(evolve(refused.op, results=types), (), outputs, refused.location)
+    return Subgraph((*inputs, *map(Operand, types)), (operation,), tuple(range(len(inputs))), outputs)
+
+
+def inlined(graph: Subgraph, at: int, called: Subgraph, givens: Sequence[Given]) -> Subgraph:
+    """The graph with a call's operations in its stead."""
+    operation, edit = graph.operations[at], Edit(graph)
+    number = dict(zip(called.inputs, _handed(givens), strict=True))
+    number |= {i: edit.operand(o) for i, o in enumerate(called.operands) if i not in number}
+    edit.replace(
+        at,
+        *(
+            evolve(
+                o,
+                inputs=tuple(None if i is None else number[i] for i in o.inputs),
+                outputs=tuple(number[i] for i in o.outputs),
+                location=f"{operation}, in it {o}",
+            )
+            for o in called.operations
+        ),
+    )
+    for mine, theirs in zip(operation.outputs, called.outputs, strict=True):
+        edit.redirect(mine, number[theirs])
+    return edit.done()
+
+
+def _handed(givens: Sequence[Given]) -> list[int]:
+    """The operands of a graph that is given such tensors."""
+    return [each.operand for each in givens] + [each.count for each in givens if each.count is not None]
+
+
+def replaced(graph: Subgraph, at: int, givens: Sequence[Given], made: Enclosed) -> tuple[Subgraph, int]:
+    """The graph with an operation that has room for what it is given, and gives whole tensors, and where it stands."""
+    old = graph.operations[at]
+    w = Writer(Edit(graph))
+    w.begin(old.location)
+    pairs = [fitted(w, each, end) for each, end in zip(givens, made.takes, strict=True)]
+    before = tuple(w.made)
+    inputs = [whole for whole, _ in pairs] + [count for _, count in pairs if count is not None]
+    outputs, counts, first = list(old.outputs), list[int](), []
+    for number, end in enumerate(made.gives):
+        if end.axis is not None:
+            outputs[number], count = w.new(end.type), w.new(COUNT)
+            counts.append(count)
+            taken = (outputs[number], count), (old.outputs[number],)
+            first.append(Operation(FirstEntries(end.axis), *taken, old.location))
+    new = evolve(old, op=made.op, inputs=tuple(inputs), outputs=(*outputs, *counts))
+    w.edit.replace(at, *before, new, *first)
+    return infer_alone(w.edit.done()), at + len(before)
+
+
+def plain(types: Sequence[TensorType]) -> list[TensorType]:
+    """Types without what is known of elements."""
+    return [evolve(t, data=None) for t in types]
+
+
+def own_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
+    """The graph, every output defined by an operation of its own; with `keep` but for inputs that are their own next
+    values.
+    """
+    operands, operations, outputs = list(graph.operands), list(graph.operations), list(graph.outputs)
+    for at, output in enumerate(graph.outputs):
+        own = output in graph.definitions and output not in outputs[:at]
+        if own or (keep and at < len(graph.inputs) and output == graph.inputs[at]):
+            continue
+        operands.append(Operand(graph.type(output), graph.operands[output].name))
+        outputs[at] = len(operands) - 1
+        operations.append(Operation(Copy(), (output,), (outputs[at],), f"copy of {graph.label(output)}"))
+    return compact(evolve(graph, operands=tuple(operands), operations=tuple(operations), outputs=tuple(outputs)))
+
+
+def work_of_a_run(graph: Subgraph) -> int:
+    """The additions, and what takes as long, of one run of a graph in which all is known, loops at their longest."""
+    total = WORK_OF_A_COMMAND
+    for operation in graph.operations:
+        op = operation.op
+        if isinstance(op, Loop):
+            total += (op.most or 1) * (work_of_a_run(op.condition) + work_of_a_run(op.body))
+        elif isinstance(op, Branch):
+            total += max(work_of_a_run(op.then), work_of_a_run(op.otherwise))
+        else:
+            total += work_of_a_command(op, graph.types(operation))
+    return total

@@ -1,0 +1,299 @@
+"""What integers of a graph can be at most and at least, and which are sums of how many entries count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from onert.ir import Array, DType, Operation, Subgraph, TensorType
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.fill import CountedWhere, Within
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
+from onert.ir.ops.data_movement.slicing import Slice, StridedSlice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.reduction.reduce import ArgReduce, Reduce, Reduction
+from onert.ir.ops.vision_audio.boxes import CountedBoxes
+from onert.ir.shape import num_elements, static
+from onert.ir.value import Value
+
+from .edit import definer
+
+MOST_CELLS = 64
+"""Integers that are told from one another; of more of them one extent says what all can be."""
+
+MOST_DEPTH = 64
+"""Operations behind one another that are looked at."""
+
+Cells = Any
+"""An array of extents in the shape of the integers, or one extent for all of them."""
+
+
+@frozen
+class Extent(Value):
+    """An integer from `low` to `high`: `constant` and each count of `terms` so many times, if terms are known."""
+
+    low: int
+    high: int
+    terms: tuple[tuple[int, int], ...] | None = None
+    constant: int = 0
+
+    @property
+    def exact(self) -> int | None:
+        """The integer, where there is only one that it can be."""
+        return self.low if self.low == self.high else None
+
+
+def sure(number: int) -> Extent:
+    return Extent(number, number, (), number)
+
+
+def _joined(a: Extent, b: Extent, sign: int) -> Extent:
+    """The sum or the difference of two."""
+    low, high = (a.low + b.low, a.high + b.high) if sign > 0 else (a.low - b.high, a.high - b.low)
+    if a.terms is None or b.terms is None:
+        return Extent(low, high)
+    found = dict(a.terms)
+    for count, times in b.terms:
+        found[count] = found.get(count, 0) + sign * times
+    return Extent(low, high, tuple(sorted((c, t) for c, t in found.items() if t)), a.constant + sign * b.constant)
+
+
+def _product(a: Extent, b: Extent) -> Extent:
+    corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    low, high = min(corners), max(corners)
+    for one, other in ((a, b), (b, a)):
+        if one.exact is not None and other.terms is not None:
+            terms = tuple((c, t * one.exact) for c, t in other.terms if one.exact)
+            return Extent(low, high, terms, other.constant * one.exact)
+    return Extent(low, high)
+
+
+def _least(a: Extent, b: Extent) -> Extent:
+    if a.high <= b.low or b.high <= a.low:
+        return a if a.high <= b.low else b
+    return Extent(min(a.low, b.low), min(a.high, b.high))
+
+
+def _largest(a: Extent, b: Extent) -> Extent:
+    if a.low >= b.high or b.low >= a.high:
+        return a if a.low >= b.high else b
+    return Extent(max(a.low, b.low), max(a.high, b.high))
+
+
+def _either(a: Extent, b: Extent) -> Extent:
+    return Extent(min(a.low, b.low), max(a.high, b.high))
+
+
+def _quotient(a: Extent, b: Extent) -> Extent | None:
+    """Rounded down or towards 0, of what is not negative."""
+    return Extent(a.low // b.high, a.high // b.low) if a.low >= 0 and b.low > 0 else None
+
+
+_BINARY: dict[BinaryKind, Callable[[Extent, Extent], Extent | None]] = {
+    BinaryKind.ADD: lambda a, b: _joined(a, b, 1),
+    BinaryKind.SUB: lambda a, b: _joined(a, b, -1),
+    BinaryKind.MUL: _product,
+    BinaryKind.MINIMUM: _least,
+    BinaryKind.MAXIMUM: _largest,
+    BinaryKind.DIV: _quotient,
+    BinaryKind.FLOOR_DIV: _quotient,
+}
+
+_MOVING = (Copy, Reshape, Squeeze, ExpandDims, Gather, Slice, StridedSlice, Transpose)
+"""Kinds that move the elements of their first operand."""
+
+
+@frozen
+class Extents:
+    """The integers of a graph, of operands of the given `types`. `most` says of each operand that is a number of
+    entries how many there can be, and `lengths` which tensors have such a number, along which axis."""
+
+    graph: Subgraph
+    types: Mapping[int, TensorType]
+    most: Mapping[int, int]
+    lengths: Callable[[int], tuple[int, int] | None]
+    _found: dict[int, Cells] = field(factory=dict, init=False, eq=False)
+
+    def of(self, operand: int, depth: int = 0) -> Cells | None:
+        """What the elements of an operand can be; None where they are no integers or booleans, or of unknown shape."""
+        if operand not in self._found:
+            type_ = self.types[operand]
+            if not type_.ranked or not type_.is_static or not (type_.dtype is DType.BOOL or type_.dtype.is_integer):
+                return None
+            everything = _everything(type_.dtype)
+            found = self._cells(operand, type_, depth) if depth < MOST_DEPTH else None
+            small = (num_elements(type_.shape) or 0) <= MOST_CELLS
+            cells = np.array(everything, object) if found is None else np.array(found, object)
+            if small:
+                cells = np.array(np.broadcast_to(cells, type_.shape))  # type: ignore[arg-type]
+            elif cells.shape:
+                cells = np.array(_hull(cells), object)
+            flat = cells.reshape(-1)
+            for at, each in enumerate(flat):
+                flat[at] = self._within(each, everything)
+            self._found[operand] = flat.reshape(cells.shape)
+        return self._found[operand]
+
+    def one(self, operand: int) -> Extent | None:
+        """What the only element of an operand can be."""
+        cells = self.of(operand)
+        return cells.reshape(-1)[0] if cells is not None and cells.size == 1 else None
+
+    def _within(self, each: Extent, everything: Extent) -> Extent:
+        """An integer as it is stored: one that its type cannot hold is any other. Counts tell how large it can be."""
+        if each.terms is not None:
+            ends = [(times * self.most[count]) for count, times in each.terms]
+            low = max(each.low, each.constant + sum(e for e in ends if e < 0))
+            high = min(each.high, each.constant + sum(e for e in ends if e > 0))
+            each = evolve(each, low=low, high=high)
+        return each if everything.low <= each.low and each.high <= everything.high else everything
+
+    def _cells(self, operand: int, type_: TensorType, depth: int) -> Cells | None:
+        if operand in self.most:
+            return Extent(0, self.most[operand], ((operand, 1),))
+        if type_.value is not None:
+            return _of_array(type_.value)
+        operation = definer(self.graph, operand)
+        if operation is None:
+            return None
+        if isinstance(operation.op, CountedWhere | CountedBoxes) and operand == operation.outputs[1]:
+            return Extent(0, self.types[operation.outputs[0]].shape[0] or 0)
+        if isinstance(operation.op, ShapeOf):
+            return self._shape(operation.used[0])
+        if isinstance(operation.op, ArgReduce):
+            axis, size = self.types[operation.used[1]].value, self.types[operation.used[0]].shape
+            return None if axis is None else Extent(0, max(0, (size[int(axis.reshape(-1)[0])] or 1) - 1))
+        if None in operation.inputs:
+            return None
+        return self._computed(operation, depth + 1)
+
+    def _shape(self, x: int) -> Cells | None:
+        counted = self.lengths(x)
+        shape = self.types[x].shape
+        found: list[Extent] = []
+        for axis, size in enumerate(shape):
+            if counted is not None and counted[0] == axis:
+                found.append(Extent(0, self.most[counted[1]], ((counted[1], 1),)))
+            else:
+                found.append(sure(size) if size is not None else _everything(DType.INT32))
+        return _row(found) if self.types[x].ranked and found else None
+
+    def _computed(self, operation: Operation, depth: int) -> Cells | None:
+        op, used = operation.op, operation.used
+        if isinstance(op, Within):
+            limit, x = self.one(used[1]), self.of(used[0], depth)
+            if limit is None or x is None:
+                return None
+            top = max(0, limit.high - (not op.inclusive))
+            return _each(lambda e: _least(_largest(e, sure(0)), sure(top)), x)
+        if isinstance(op, Cast):
+            return self.of(used[0], depth)
+        if isinstance(op, _MOVING):
+            return self._moved(operation, used[:1], depth)
+        if isinstance(op, Concat | Pack):
+            return self._moved(operation, used, depth)
+        if isinstance(op, Binary) and op.kind in _BINARY and op.activation is Activation.NONE:
+            a, b = (self.of(i, depth) for i in used)
+            return None if a is None or b is None else _each(_BINARY[op.kind], a, b)
+        if isinstance(op, Select) and not op.rows:
+            a, b = (self.of(i, depth) for i in used[1:])
+            return (
+                None
+                if a is None or b is None
+                else _each(lambda x, y: Extent(min(x.low, y.low), max(x.high, y.high)), a, b)
+            )
+        return self._reduced(operation, op, depth) if isinstance(op, Reduce) else None
+
+    def _moved(self, operation: Operation, moving: tuple[int, ...], depth: int) -> Cells | None:
+        """The extents where the operation puts the integers: it is asked where it puts their numbers."""
+        cells = [self.of(i, depth) for i in moving]
+        others = [self.types[i].value for i in operation.used[len(moving) :]]
+        if any(c is None or c.shape != self.types[i].shape for c, i in zip(cells, moving, strict=True)):
+            return None  # one extent says what all of many can be
+        if any(o is None for o in others):
+            return None
+        flat = np.concatenate([c.reshape(-1) for c in cells if c is not None])
+        numbers: list[Array] = []
+        at = 0
+        for i in moving:
+            shape = static(self.types[i].shape)
+            numbers.append(np.arange(at, at + math.prod(shape)).reshape(shape))
+            at += numbers[-1].size
+        evaluate = operation.op.evaluate
+        assert evaluate is not None
+        found = np.asarray(evaluate(*numbers, *others))
+        return flat[found] if found.size <= MOST_CELLS else None
+
+    def _reduced(self, operation: Operation, op: Reduce, depth: int) -> Cells | None:
+        x, axes = self.of(operation.used[0], depth), self.types[operation.used[1]].value
+        function = _REDUCING.get(op.kind)
+        if x is None or axes is None or function is None:
+            return None
+        size, left = (num_elements(self.types[i].shape) for i in (operation.used[0], operation.outputs[0]))
+        if not size or left != 1:
+            return None
+        if x.shape == self.types[operation.used[0]].shape:
+            found = x.reshape(-1)[0]
+            for each in x.reshape(-1)[1:]:
+                found = function(found, each)
+            return found
+        one = x.reshape(())[()]
+        if op.kind is Reduction.SUM:
+            return Extent(one.low * size, one.high * size)
+        return Extent(one.low, one.high) if op.kind in (Reduction.MIN, Reduction.MAX) else None
+
+
+_REDUCING: dict[Reduction, Callable[[Extent, Extent], Extent]] = {
+    Reduction.SUM: lambda a, b: _joined(a, b, 1),
+    Reduction.PROD: _product,
+    Reduction.MIN: _least,
+    Reduction.MAX: _largest,
+}
+
+
+def _everything(dtype: DType) -> Extent:
+    """All that a type can hold."""
+    if dtype is DType.BOOL:
+        return Extent(0, 1)
+    limits = np.iinfo(dtype.numpy)
+    return Extent(int(limits.min), int(limits.max))
+
+
+def _of_array(array: Array) -> Cells | None:
+    """Integers that are known."""
+    if array.dtype.kind not in "iub" or not array.size:
+        return None
+    if array.size > MOST_CELLS:
+        return Extent(int(array.min()), int(array.max()))
+    return _row([sure(int(i)) for i in array.reshape(-1)]).reshape(array.shape)
+
+
+def _row(extents: list[Extent]) -> Cells:
+    found = np.empty(len(extents), object)
+    found[:] = extents
+    return found
+
+
+def _hull(cells: Cells) -> Extent:
+    """What any of several can be."""
+    flat = cells.reshape(-1)
+    return Extent(min(e.low for e in flat), max(e.high for e in flat))
+
+
+def _each(function: Callable[..., Extent | None], *cells: Cells) -> Cells | None:
+    """A function of extents, element by element."""
+    arrays = np.broadcast_arrays(*(np.array(c, object) for c in cells))
+    found = [function(*each) for each in zip(*(a.reshape(-1) for a in arrays), strict=True)]
+    if any(f is None for f in found) or not found:
+        return None
+    return _row(found).reshape(arrays[0].shape)  # type: ignore[arg-type]

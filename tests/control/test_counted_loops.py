@@ -1,0 +1,260 @@
+"""Loops, branches and calls on tensors of which only a run knows how long they are: native where a bound is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+from onert.ir import DType, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.control_flow.control import Call, If, While
+from onert.ir.ops.data_movement.fill import FirstEntries, Where
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf
+from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+
+from .loops import ADD, LESS, MUL, ONE, floats, one_more
+
+Array = np.ndarray[Any, Any]
+ROWS = floats(None, 5)
+
+
+def _int(b: Builder, *values: int) -> int:
+    return b.constant(np.int32(values))
+
+
+def _scalar(b: Builder, value: int) -> int:
+    return b.constant(np.int32(value))
+
+
+def _found(b: Builder, limit: float = 0) -> tuple[int, int]:
+    """Rows of an input f32[7, 5], one for each element above a limit, and how many there are."""
+    x = b.input(floats(7, 5), "x")
+    places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), x, b.constant(np.float32(limit))))
+    first = b.add(Reshape(), b.add(Slice(), places, _int(b, 0, 0), _int(b, -1, 1)), _int(b, -1))
+    rows = b.add(Gather(0), x, first)
+    return rows, b.add(Gather(0), b.add(ShapeOf(), rows), _scalar(b, 0))
+
+
+def _appended(b: Builder, rows: int, row: int) -> int:
+    return b.add(Concat(0), rows, b.add(ExpandDims(), row, _scalar(b, 0)))
+
+
+def _loop(
+    top: Builder,
+    starts: Sequence[int],
+    types: Sequence[TensorType],
+    body: Callable[[Builder, list[int]], list[int]],
+    limit: int | None = None,
+) -> tuple[Subgraph, Subgraph, Subgraph]:
+    """A model of one loop: while its first operand is below the second, or a limit."""
+    results = top.add_many(While(1, 2, tuple(types)), *starts)
+    asks, inner = Builder("condition"), Builder("body")
+    given = [asks.input(t) for t in types]
+    goes_on = asks.add(LESS, given[0], given[1] if limit is None else _scalar(asks, limit))
+    following = body(inner, [inner.input(t) for t in types])
+    return top.subgraph(results), asks.subgraph([goes_on]), inner.subgraph(following)
+
+
+def _of_rows() -> tuple[Subgraph, ...]:
+    """A round for each row that was found: the sums so far, one behind the other."""
+    top = Builder()
+    rows, number = _found(top)
+    none, nothing = top.constant(np.zeros((0, 5), np.float32)), top.constant(np.zeros(5, np.float32))
+
+    def body(b: Builder, g: list[int]) -> list[int]:
+        total = b.add(ADD, g[4], b.add(Gather(0), g[2], g[0]))
+        return [one_more(b, g[0]), g[1], g[2], _appended(b, g[3], total), total]
+
+    types = [ONE, ONE, ROWS, ROWS, floats(5)]
+    return _loop(top, [_scalar(top, 0), number, rows, none, nothing], types, body)
+
+
+def _known_rounds() -> tuple[Subgraph, ...]:
+    """Five rounds that each add a row to those found."""
+    top = Builder()
+    rows, _ = _found(top)
+
+    def body(b: Builder, g: list[int]) -> list[int]:
+        return [one_more(b, g[0]), _appended(b, g[1], b.add(Reduce(Reduction.SUM), g[1], _int(b, 0)))]
+
+    return _loop(top, [_scalar(top, 0), rows], [ONE, ROWS], body, 5)
+
+
+def _filtered() -> tuple[Subgraph, ...]:
+    """Three rounds that each keep the rows that begin with a larger number than before."""
+    top = Builder()
+    rows, _ = _found(top, -0.5)
+
+    def body(b: Builder, g: list[int]) -> list[int]:
+        begins = b.add(Reshape(), b.add(Slice(), g[1], _int(b, 0, 0), _int(b, -1, 1)), _int(b, -1))
+        limit = b.add(MUL, b.constant(np.float32(-0.3)), b.constant(np.float32(1)))
+        places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), begins, limit))
+        kept = b.add(Gather(0), g[1], b.add(Reshape(), places, _int(b, -1)))
+        return [one_more(b, g[0]), b.add(MUL, kept, b.constant(np.float32(2)))]
+
+    return _loop(top, [_scalar(top, 0), rows], [ONE, ROWS], body, 3)
+
+
+def _counted_in_the_condition() -> tuple[Subgraph, ...]:
+    """A round for each row that was found, which the condition counts."""
+    top = Builder()
+    rows, _ = _found(top)
+    types = [ONE, ROWS, floats(5)]
+    start = top.constant(np.zeros(5, np.float32))
+    results = top.add_many(While(1, 2, tuple(types)), _scalar(top, 0), rows, start)
+    asks, inner = Builder("condition"), Builder("body")
+    given = [asks.input(t) for t in types]
+    goes_on = asks.add(LESS, given[0], asks.add(Gather(0), asks.add(ShapeOf(), given[1]), _scalar(asks, 0)))
+    g = [inner.input(t) for t in types]
+    following = [one_more(inner, g[0]), g[1], inner.add(ADD, g[2], inner.add(Gather(0), g[1], g[0]))]
+    return top.subgraph(results), asks.subgraph([goes_on]), inner.subgraph(following)
+
+
+def _branches(then: Callable[[Builder, int], int], otherwise: Callable[[Builder, int], int]) -> tuple[Subgraph, ...]:
+    """One of two branches by whether more than four rows were found; a row, then what it gives, then sums of it."""
+    top = Builder()
+    rows, number = _found(top)
+    many = top.add(Comparison(ComparisonKind.GREATER), number, _scalar(top, 4))
+    out = top.add(If(1, 2, (ROWS,)), many, rows)
+    behind = top.add(Concat(0), top.constant(np.ones((1, 5), np.float32)), out)
+    sides = []
+    for write in (then, otherwise):
+        b = Builder()
+        sides.append(b.subgraph([write(b, b.input(ROWS))]))
+    return top.subgraph([behind, top.add(Reduce(Reduction.MAX), behind, _int(top, 0))]), *sides
+
+
+def _same(b: Builder, rows: int) -> int:
+    return b.add(MUL, rows, rows)
+
+
+def _called() -> tuple[Subgraph, ...]:
+    top = Builder()
+    rows, _ = _found(top)
+    out = top.add(Call(1, (ROWS,)), rows)
+    b = Builder()
+    return top.subgraph([top.add(Reduce(Reduction.SUM), out, _int(top, 0))]), b.subgraph([_same(b, b.input(ROWS))])
+
+
+MODELS: dict[str, Callable[[], tuple[Subgraph, ...]]] = {
+    "a round for each row": _of_rows,
+    "rows added in rounds that are known": _known_rounds,
+    "rows left out in each round": _filtered,
+    "rows counted in the condition": _counted_in_the_condition,
+    "no rows or their squares": lambda: _branches(_same, lambda b, _: b.constant(np.zeros((0, 5), np.float32))),
+    "two rows or their squares": lambda: _branches(_same, lambda b, _: b.constant(np.ones((2, 5), np.float32))),
+    "twice the rows or the rows": lambda: _branches(lambda b, x: b.add(Concat(0), x, x), lambda b, x: x),
+    "three rows or one": lambda: _branches(
+        lambda b, _: b.constant(np.full((3, 5), 4, np.float32)), lambda b, _: b.constant(np.ones((1, 5), np.float32))
+    ),
+    "what is called": _called,
+}
+
+
+def _package(name: str) -> Package:
+    return Package((Subgraphs(MODELS[name]()),), "counted")
+
+
+def _given(share: float) -> Array:
+    x = np.random.default_rng(5).uniform(0.1, 1, (7, 5)).astype(np.float32)
+    x.reshape(-1)[round(share * x.size) :] *= -1
+    return x
+
+
+def _evaluated(program: onert.Program) -> set[type]:
+    """The kinds of operations that do not run natively."""
+    return {
+        type(routine.subgraph.operations[at].op)
+        for routine in program.routines
+        for step in routine.steps
+        if step.backend != "llvm"
+        for at in step.sequence.operations
+    }
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_they_run_natively(name: str, tmp_path: Path) -> None:
+    package = _package(name)
+    program = onert.compile(package, num_threads=1)
+    assert _evaluated(program) <= {FirstEntries}
+    execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
+    onert.bundle(package, tmp_path, cpu="native")
+    loaded = onert.load_bundle(tmp_path)
+    for share in (0.5, 0, 1, 0.1):
+        theirs = list(expected.run([_given(share)]).values())
+        for one, other in zip(execution.run([_given(share)]).values(), theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, strict=True)
+        found = list(loaded.run([_given(share)]).values())
+        for one, other in zip(found, theirs, strict=False):
+            np.testing.assert_allclose(one[: len(other)] if other.ndim > 1 else one, other, rtol=1e-5)
+
+
+@pytest.mark.parametrize("executor", ["Dataflow", "Parallel"])
+@pytest.mark.parametrize("name", ["a round for each row", "two rows or their squares"])
+def test_every_executor_runs_them(name: str, executor: str) -> None:
+    package = _package(name)
+    execution = onert.Execution(onert.compile(package, executor=executor, num_threads=2))
+    expected = onert.Execution(onert.compile(package, backends=("reference",)))
+    for share in (0.5, 0, 1):
+        theirs = expected.run([_given(share)]).values()
+        for one, other in zip(execution.run([_given(share)]).values(), theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, strict=True)
+
+
+def _doubled(b: Builder, g: list[int]) -> list[int]:
+    return [one_more(b, g[0]), b.add(Concat(0), g[1], g[1])]
+
+
+def _longer(b: Builder, g: list[int]) -> list[int]:
+    return [one_more(b, g[0]), b.add(Concat(0), g[1], b.constant(np.ones((1, 5), np.float32)))]
+
+
+def test_what_has_no_bound_is_run_step_by_step() -> None:
+    """Rows that double, a number of rounds that an input gives, and rounds that add more than is worth computing."""
+    top = Builder()
+    asked, x = top.input(ONE, "rounds"), top.input(floats(2, 5), "x")
+
+    def body(b: Builder, g: list[int]) -> list[int]:
+        following, longer = _longer(b, [g[0], g[2]])
+        return [following, g[1], longer]
+
+    rounds = _loop(top, [_scalar(top, 0), asked, x], [ONE, ONE, ROWS], body)
+    for graphs, inputs in (
+        (rounds, [np.int32(3), _given(1)[:2]]),
+        (_start(_doubled, 5), [_given(1)[:2]]),
+        (_start(_longer, 1 << 20), None),
+    ):
+        package = Package((Subgraphs(graphs),), "open")
+        program = onert.compile(package, num_threads=1)
+        assert While in _evaluated(program)
+        if inputs is not None:
+            expected = onert.Execution(onert.compile(package, backends=("reference",))).run(inputs).values()
+            for one, other in zip(onert.Execution(program).run(inputs).values(), expected, strict=True):
+                np.testing.assert_array_equal(one, other, strict=True)
+
+
+def _start(body: Callable[[Builder, list[int]], list[int]], limit: int) -> tuple[Subgraph, ...]:
+    top = Builder()
+    return _loop(top, [_scalar(top, 0), top.input(floats(2, 5), "x")], [ONE, ROWS], body, limit)
+
+
+def test_branches_that_differ_along_two_axes_stay() -> None:
+    top = Builder()
+    condition = top.input(TensorType(DType.BOOL, ()), "c")
+    out = top.add(If(1, 2, (floats(None, None),)), condition)
+    sides = []
+    for shape in ((1, 2), (2, 3)):
+        b = Builder()
+        sides.append(b.subgraph([b.constant(np.ones(shape, np.float32))]))
+    program = onert.compile(Package((Subgraphs((top.subgraph([out]), *sides)),), "open"), num_threads=1)
+    assert If in _evaluated(program)
+    assert [onert.Execution(program).run([np.bool_(c)])["output_0"].shape for c in (True, False)] == [(1, 2), (2, 3)]
