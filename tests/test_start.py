@@ -40,7 +40,7 @@ UNUSUAL = (
 
 
 LISTED = Path(__file__).with_name("start_modules.txt")
-"""The modules of this project that a process may read whose program is kept, one a line, beside operation kinds. Each
+"""The modules of this project that a process may read whose program is kept, one a line; no operation kinds. Each
 takes a fifth of a millisecond and more: what joins them must be needed by every such process."""
 
 LOAD_THEN_COMPILE = """
@@ -94,4 +94,7 @@ def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_p
     assert set(UNUSUAL).isdisjoint(running.split())
     assert "onert.frontend.tflite_schema.model" not in running.split()  # the reader of what is in a file
     own = {module for module in running.split() if module.startswith("onert") and ".ops." not in module}
+    assert not {
+        module for module in running.split() if module.startswith("onert.ir.ops.")
+    }  # nobody asked for operations
     assert own <= set(LISTED.read_text(encoding="utf-8").split())

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from onert.backend import HOST, Program, Tensor, Tensors
 from onert.ir import Array, Effect, Subgraph
-from onert.ir.ops.data_movement.part_update import Record
+from onert.ir.process.imports import module
+
+if TYPE_CHECKING:
+    from onert.ir.ops.data_movement.part_update import Record
 
 
 def is_kept_by(program: Program) -> bool:
     """Whether runs of a program change state other than its entry's variables."""
     return any(
         (index != program.entry and routine.subgraph.state)
-        or any(operation.op.effect is Effect.WRITE for operation in routine.subgraph.operations)
+        or any(operation.op.effect is Effect.WRITE for operation in routine.subgraph.notable)
         for index, routine in enumerate(program.routines)
     )
 
@@ -101,8 +104,8 @@ class Undo:
 def undo(subgraph: Subgraph, tensors: Tensors) -> Undo:
     """What undoes the updates in place of a subgraph's runs."""
     found = []
-    for operation in subgraph.operations:
-        if isinstance(operation.op, Record):
+    for operation in subgraph.notable:
+        if isinstance(operation.op, module("onert.ir.ops.data_movement.part_update").Record):
             part, *starts, taken = operation.outputs
             if starts[0] not in subgraph.uses:  # nothing is updated from this record
                 continue

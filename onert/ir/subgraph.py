@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 from attrs import define, evolve, field, frozen
 
 from onert.ir.process.cached import cached
 
+from .op import Effect
 from .operand import Operand
 from .operation import Operation
 from .types import CallTypes, TensorType
@@ -33,6 +35,30 @@ class Subgraph:
     name: str = ""
     state: tuple[StateUpdate, ...] = field(default=())
 
+    @classmethod
+    def later(cls, read: Callable[[], tuple[Operation, ...]], **others: Any) -> Self:
+        """A graph of these other fields whose operations are `read` when somebody asks for them.
+
+        None of them is `lasting` or changes state, so that it can be run without them.
+        """
+        made = cls(operations=(), **others)
+        del made.__dict__["operations"]
+        made.__dict__.update(_read=read, notable=())
+        return made
+
+    if not TYPE_CHECKING:  # or every name would be an attribute to a type checker
+
+        def __getattr__(self, name):
+            read = self.__dict__.get("_read") if name == "operations" else None
+            if read is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return self.__dict__.setdefault("operations", read())
+
+    @cached
+    def notable(self) -> tuple[Operation, ...]:
+        """The operations that do more than give results to others: they change state, or their results outlast them."""
+        return tuple(each for each in self.operations if each.op.outlasts or each.op.effect is Effect.WRITE)
+
     @cached
     def definitions(self) -> Mapping[int, int]:
         """The operation that defines each defined operand."""
@@ -55,7 +81,7 @@ class Subgraph:
     @cached
     def lasting(self) -> tuple[int, ...]:
         """The results of operations that say so (`Op.outlasts`): each has memory of its own."""
-        return tuple(o for operation in self.operations if operation.op.outlasts for o in operation.outputs)
+        return tuple(o for operation in self.notable if operation.op.outlasts for o in operation.outputs)
 
     def types(self, operation: Operation) -> CallTypes:
         """The types of an operation's operands and results, constants' elements known."""

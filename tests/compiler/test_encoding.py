@@ -22,7 +22,7 @@ from onert.compiler.program_cache import serialize as kept
 from onert.compiler.program_cache.decoding import DecodeError, decode
 from onert.compiler.program_cache.encoding import HEAD, EncodeError, encode
 from onert.compiler.program_cache.records import CORE, Records
-from onert.ir import OPS, Array, Constant, DType, Operand, Quantization, TensorType
+from onert.ir import OPS, Array, CompileError, Constant, DType, Operand, Quantization, TensorType
 from onert.ir.ops.custom import Python
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
@@ -327,8 +327,6 @@ SPOILT = {
     "fewer than none": numbers(-1, -1, -1, -1, -1),
     "another class": renamed(b"Placement", b"ArenaPlan"),
     "a class that is not there": renamed(b"Placement", b"os.system"),
-    "a module that is not ours": renamed(b"pool.Pool2D", b"ctypes.CDLL"),
-    "a class of a module that is no value": renamed(b"pool.Pooling", b"pool.require"),
     "a member that is not there": renamed(b"INT8", b"INT9"),
 }
 
@@ -338,6 +336,33 @@ def test_a_spoilt_document_is_refused(name: str, document: Document) -> None:
     content = SPOILT[name](document.content)
     assert content != document.content
     assert isinstance(outcome(document, content), DecodeError)
+
+
+SPOILT_OPERATIONS = {
+    "a module that is not ours": renamed(b"pool.Pool2D", b"ctypes.CDLL"),
+    "a class of a module that is no value": renamed(b"pool.Pooling", b"pool.require"),
+    "a value that is no operation": lambda content: encode((1, 2), OWN)[0],
+    "another value": lambda content: encode("operations", OWN)[0],
+}
+"""What may be wrong with the document of a subgraph's operations, which is read when somebody asks for them."""
+
+
+@pytest.mark.parametrize("name", SPOILT_OPERATIONS)
+def test_spoilt_operations_of_a_program_are_refused_when_they_are_read(name: str, document: Document) -> None:
+    program, _ = outcome(document, document.content)
+    buffers = [
+        memoryview(SPOILT_OPERATIONS[name](bytes(each)) if _is_operations(each) else each) for each in document.buffers
+    ]
+    spoilt, _ = decode(memoryview(document.content), buffers, document.records, [Constant(np.zeros(1))] * 100)
+    assert spoilt.main.subgraph.operands == program.main.subgraph.operands
+    assert not spoilt.main.subgraph.notable
+    with pytest.raises(CompileError, match="in the cache cannot be read"):
+        _ = spoilt.main.subgraph.operations
+    assert program.main.subgraph.operations
+
+
+def _is_operations(buffer: memoryview) -> bool:
+    return b"pool.Pool2D" in bytes(buffer)
 
 
 def test_a_document_takes_no_more_memory_than_it_has_bytes() -> None:

@@ -15,9 +15,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from onert.ir import Array, Constant, DType, OnertError
+from onert.ir import Array, CompileError, Constant, DType, OnertError, Operation, Subgraph
 
-from .encoding import FIXED, GROUP, HEAD
+from .encoding import FIXED, GROUP, HEAD, LATER
 from .records import Records, construction
 
 _Number = TypeVar("_Number", int, float)
@@ -114,10 +114,25 @@ class _Decoder:
     def _instances(self, kind: Any, columns: Sequence[Sequence[Any]]) -> list[Any]:
         if issubclass(kind, Enum):
             return [kind[name] for name in columns[0]]
+        if kind is Subgraph:
+            return [self._subgraph(row) for row in zip(*columns, strict=True)]
         for each, column in zip(construction(kind), columns, strict=True):
             if not self._records.accepts(each, column):
                 raise TypeError(f"{kind.__qualname__}.{each.name} is of another type than {each.type}")
         return list(map(kind, *columns)) if columns else [kind()]
+
+    def _subgraph(self, row: Sequence[Any]) -> Subgraph:
+        """A subgraph, maybe with operations that are read later."""
+        members = {each.name: value for each, value in zip(construction(Subgraph), row, strict=True)}
+        read = members.pop(LATER) if isinstance(members[LATER], _Later) else None
+        for each in construction(Subgraph):
+            if each.name in members and not self._records.accepts(each, (members[each.name],)):
+                raise TypeError(f"Subgraph.{each.name} is of another type than {each.type}")
+        return Subgraph(**members) if read is None else Subgraph.later(read, **members)
+
+    def later(self, count: int) -> list[_Later]:
+        """Documents among the buffers."""
+        return [_Later(each, self._buffers, self._records, self._parts) for each in self.elements(count)]
 
     def integers(self, count: int) -> list[int]:
         return _exactly(self._integers, count)
@@ -154,6 +169,23 @@ class _Decoder:
         return [self._parts[at] for at in map(_natural, self.integers(count))]
 
 
+class _Later:
+    """The operations of a subgraph, in a document of their own."""
+
+    def __init__(self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered) -> None:
+        self._given = document, buffers, records, parts
+
+    def __call__(self) -> tuple[Operation, ...]:
+        """CompileError if the document holds something else; a program that was kept so still runs."""
+        try:
+            found = decode(*self._given)
+        except DecodeError as error:
+            raise CompileError(f"the operations of a program in the cache cannot be read: {error}") from error
+        if not isinstance(found, tuple) or not all(isinstance(each, Operation) for each in found):
+            raise CompileError("the operations of a program in the cache cannot be read: they are something else")
+        return found
+
+
 def _exactly(source: Iterator[_Number], count: int) -> list[_Number]:
     """So many of what is left; ValueError if there are not so many."""
     found = list(islice(source, count))
@@ -181,6 +213,7 @@ _LEAVES: Mapping[str, Callable[[_Decoder, int], Sequence[Any]]] = {
     "bytes": _Decoder.contents,
     "elements": _Decoder.elements,
     "part": _Decoder.parts,
+    "later": _Decoder.later,
 }
 """How groups of nodes are read that refer to no others."""
 

@@ -11,7 +11,8 @@ made by one pass over each field. A document is
 - references to nodes as 4-byte numbers, field by field; 8-byte integers; 8-byte floats
 
 each on an 8-byte boundary. Nodes 0 to 2 are None, False and True; the last node stands for the value. The elements of
-arrays and the content of bytes lie beside the document in buffers, which nodes name by number.
+arrays and the content of bytes lie beside the document in buffers, which nodes name by number. So do the operations of
+a subgraph that can be run without them: they are a document of their own, read when somebody asks for them.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from typing import Any
 import numpy as np
 from attrs import has
 
-from onert.ir import Array, Constant, DType
+from onert.ir import Array, Constant, DType, Subgraph
 
 from .records import Records, construction
 
 FIXED = (None, False, True)
 """The first nodes of every document."""
+LATER = "operations"
+"""The field of a subgraph that is read when somebody asks for it."""
 HEAD = struct.Struct("<5q")
 GROUP = struct.Struct("<3q")
 
@@ -48,21 +51,26 @@ def encode(
 
     Objects whose identity is in `parts` are named by their number there. EncodeError if that is not possible.
     """
-    encoder = _Encoder(records, {} if parts is None else parts)
+    buffers: list[bytes | memoryview] = []
     try:
-        root = encoder.node(value)
+        return _document(value, records, {} if parts is None else parts, buffers), buffers
     except RecursionError as error:
         raise EncodeError("the value is nested too deep") from error
     except TypeError as error:  # a set whose members have no order, a class whose constructor hides a field
         raise EncodeError(str(error)) from error
-    return encoder.document(root), encoder.buffers
+
+
+def _document(value: object, records: Records, parts: Mapping[int, int], buffers: list[bytes | memoryview]) -> bytes:
+    """The document of a value, whose buffers join others."""
+    encoder = _Encoder(records, parts, buffers)
+    return encoder.document(encoder.node(value))
 
 
 class _Encoder:
     """Nodes by what they are, in the order in which they were met, each with its level: above those it refers to."""
 
-    def __init__(self, records: Records, parts: Mapping[int, int]) -> None:
-        self.buffers: list[bytes | memoryview] = []
+    def __init__(self, records: Records, parts: Mapping[int, int], buffers: list[bytes | memoryview]) -> None:
+        self._buffers = buffers
         self._records = records
         self._parts = parts
         self._nodes: dict[_Key, int] = {("fixed", value): at for at, value in enumerate(FIXED)}
@@ -126,8 +134,13 @@ class _Encoder:
             member = getattr(value, each.name)
             if id(member) not in self._parts and not self._records.accepts(each, (member,)):
                 raise EncodeError(f"{kind.__qualname__}.{each.name} is a {type(member).__qualname__}")
-            members.append(self.node(member))
+            later = kind is Subgraph and each.name == LATER and not value.notable
+            members.append(self._later(member) if later else self.node(member))
         return self._over(name, members)
+
+    def _later(self, value: Any) -> int:
+        """A value in a document of its own."""
+        return self._buffer("later", _document(value, self._records, self._parts, self._buffers))
 
     def _int(self, value: int) -> int:
         if -(1 << 63) <= value < 1 << 63:
@@ -147,8 +160,8 @@ class _Encoder:
         return self._over("tuple", [self.node(each) for each in value])
 
     def _buffer(self, kind: str, value: bytes | memoryview) -> int:
-        self.buffers.append(value)
-        return self._leaf(kind, len(self.buffers) - 1)
+        self._buffers.append(value)
+        return self._leaf(kind, len(self._buffers) - 1)
 
     def _array(self, value: Array) -> int:
         shape = self.node(value.shape)
