@@ -25,9 +25,11 @@ from onert_llvm.kernels.data_movement.gather import Gather
 from onert_llvm.kernels.data_movement.strided_copy import Core, Move
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
 from onert_llvm.kernels.elementwise.elementwise_int8 import AffineInt8, MapBytes, PairTable
+from onert_llvm.kernels.reduction.elements import Elements, Plain, Quantized
+from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
-from onert_llvm.kernels.reduction.pool import Gathering, PoolF32, PoolInt8, WindowPoolF32
-from onert_llvm.kernels.reduction.reduce import ArgColumns, Fold, ReduceColumns, ReduceRows
+from onert_llvm.kernels.reduction.pool import Pool, WindowPool
+from onert_llvm.kernels.reduction.reduce import ArgColumns, ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize, Softmax
 from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear
 from onert_llvm.runtime.elf import parse
@@ -37,6 +39,11 @@ from onert_llvm.target.isa import ISAS, Isa, target
 from .contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_conv_int8
 
 PATCH = Patch(3, 9)
+POOLED: tuple[Elements, ...] = (
+    Plain(Fold.SUM, mean=True), Plain(Fold.MAX), Plain(Fold.SUM, mean=True, squared=True),
+    Quantized(Fold.SUM, Kind.I8, True, clamped=True), Quantized(Fold.MAX, Kind.U8),
+    Quantized(Fold.SUM, Kind.I16, True), Quantized(Fold.MAX, Kind.I16, clamped=True),
+)  # fmt: skip
 
 
 def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
@@ -47,19 +54,20 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         gemm_f32(real, swish), conv_f32(real), conv_f32(real, packed=False),
         BatchedContraction(real, FloatTerms(masked=True), PLAIN, True),
         BatchedContraction(real, FloatTerms(), swish, True), LineConvF32(line, Lines(3, 9, 6)),
-        DepthwiseF32(cut, swish), PoolF32(cut, True),
+        DepthwiseF32(cut, swish), Pool(Plain(Fold.SUM, mean=True), cut),
         gemm_int8(whole, 33 % isa.group), conv_int8(whole, 1, False, Requantize(Scaling.WIDE, True)),
         patch_conv_int8(whole, PATCH),
         DepthwiseInt8(slide((3, 3), 1, 1, 20, isa), registers_together(isa), True, Requantize(weight_zero_point=True)),
-        PoolInt8(cut, True), PoolInt8(cut, False, False),
-        Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AffineInt8(), PairTable(), MapBytes(), ReduceRows(Fold.SUM),
-        ReduceColumns(Fold.MAX),
+        *(Pool(elements, cut) for elements in POOLED[3:]),
+        Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AffineInt8(), PairTable(), MapBytes(),
+        ReduceRows(Plain(Fold.SUM)), ReduceColumns(Plain(Fold.MAX)),
         *(Move(core, 4, 2, 4 * (core is Core.ACROSS)) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1),
         Gather(1, 2, True),
         RowChain((Total(Fold.SUM, ACC, True), Number(Apply(Fn.NEG, (Leaf("s0"),)))), Leaf("s1"), (ACC.name,)),
         Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(), Blend(),
-        *(WindowPoolF32(gathering) for gathering in Gathering), ArgColumns(True, Kind.I8, True),
-        *(ReduceColumns(Fold.MIN, 1, kind) for kind in Kind), *(ReduceRows(Fold.MAX, kind) for kind in Kind),
+        *(WindowPool(elements) for elements in POOLED), ArgColumns(True, Kind.I8, True),
+        *(ReduceColumns(Plain(Fold.MIN, kind), 1) for kind in Kind),
+        *(ReduceRows(Plain(Fold.MAX, kind)) for kind in Kind),
         *(Elementwise(Apply(fn, (ACC,)), (True,), 2, True) for fn in (Fn.FLOOR, Fn.ROUND, Fn.SIN, Fn.ELU, Fn.LOG)),
         *(Elementwise(Apply(Fn.CAST, (ACC,), kind), (True,)) for kind in Kind),
         *(Elementwise(Apply(Fn.CAST, (Leaf("x", kind),), Kind.F32), (True,)) for kind in Kind),

@@ -9,7 +9,7 @@ import pytest
 from onert.ir import BackendError
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.llvm_codegen import compile_text
-from onert_llvm.kernels.reduction.softmax_int8 import SoftmaxInt8
+from onert_llvm.kernels.reduction.integer_softmax import SoftmaxInt8
 from onert_llvm.schedule.cost_model import product_tile
 from onert_llvm.target.isa import target
 

@@ -9,8 +9,11 @@ import pytest
 from attrs import evolve
 
 from onert_llvm.codegen.kernel_abi import KernelSpec
-from onert_llvm.kernels.reduction.pool import PoolF32, PoolInt8
-from onert_llvm.kernels.reduction.reduce import Fold, ReduceColumns, ReduceRows
+from onert_llvm.kernels.arithmetic.expression import Kind
+from onert_llvm.kernels.reduction.elements import Plain, Quantized
+from onert_llvm.kernels.reduction.fold import Fold
+from onert_llvm.kernels.reduction.pool import Pool
+from onert_llvm.kernels.reduction.reduce import ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Softmax
 from onert_llvm.schedule.cost_model import strip
 from onert_llvm.target.isa import Isa, runnable
@@ -54,8 +57,9 @@ def test_pooling_in_float32(isa: Isa, picture: Picture, mean: bool) -> None:
     zero = guarded(np.full(channels, 0.0 if mean else -np.inf, np.float32))
     slots = picture.slots(guarded(x), zero) | {"c": c, "channels": channels, "ldc": channels}
     if mean:
-        slots["scale"] = guarded((1 / counts).astype(np.float32))
-    run(KernelSpec(PoolF32(_cut(picture, isa), mean), isa), picture.images * picture.out[0], slots)
+        slots["divisors"] = guarded((1 / counts).astype(np.float32))
+    elements = Plain(Fold.SUM if mean else Fold.MAX, mean=mean)
+    run(KernelSpec(Pool(elements, _cut(picture, isa)), isa), picture.images * picture.out[0], slots)
     if mean:
         expected = picture.windows(x, 0).sum(1) / np.tile(counts, picture.images)[:, None]
     else:
@@ -82,8 +86,10 @@ def test_pooling_of_bytes(isa: Isa, picture: Picture, mean: bool, signed: bool) 
     low, high = limits.min + 5, limits.max - 5
     slots = picture.slots(guarded(x), zero) | {"c": c, "channels": channels, "ldc": channels, "low": low, "high": high}
     if mean:
-        slots["count"] = guarded(counts)
-    run(KernelSpec(PoolInt8(_cut(picture, isa), mean, signed), isa), picture.images * picture.out[0], slots)
+        slots["divisors"] = guarded(counts)
+    fold, kind = Fold.SUM if mean else Fold.MAX, Kind.I8 if signed else Kind.U8
+    elements = Quantized(fold, kind, mean, clamped=True)
+    run(KernelSpec(Pool(elements, _cut(picture, isa)), isa), picture.images * picture.out[0], slots)
     if mean:
         total, count = picture.windows(x, 0).sum(1), np.tile(counts, picture.images)[:, None]
         expected = np.trunc((total + np.where(total > 0, 1, -1) * (count // 2)) / count)
@@ -98,13 +104,13 @@ def test_pooling_of_bytes(isa: Isa, picture: Picture, mean: bool, signed: bool) 
 def test_reductions(isa: Isa, width: int, fold: Fold) -> None:
     x = np.random.default_rng(0).standard_normal((3, 5, width)).astype(np.float32)
     rows, columns = guarded(np.zeros(15, np.float32)), guarded(np.zeros((3, width), np.float32))
-    slots: dict[str, Any] = {"in": guarded(x), "width": width, "scale": 0.5}
-    run(KernelSpec(ReduceRows(fold), isa), 15, slots | {"step": width, "out": rows}, pieces=2)
-    np.testing.assert_allclose(rows.reshape(3, 5), NUMPY[fold](x.astype(np.float64), 2) / 2, atol=1e-5)
+    slots: dict[str, Any] = {"in": guarded(x), "width": width}
+    run(KernelSpec(ReduceRows(Plain(fold)), isa), 15, slots | {"out": rows}, pieces=2)
+    np.testing.assert_allclose(rows.reshape(3, 5), NUMPY[fold](x.astype(np.float64), 2), atol=1e-5)
     chunks = -(-width // (isa.f32 * 4))
     down = slots | {"rows": 5, "chunks": chunks, "out": columns}
-    run(KernelSpec(ReduceColumns(fold), isa), 3 * chunks, down, pieces=2)
-    np.testing.assert_allclose(columns, NUMPY[fold](x.astype(np.float64), 1) / 2, atol=1e-5)
+    run(KernelSpec(ReduceColumns(Plain(fold)), isa), 3 * chunks, down, pieces=2)
+    np.testing.assert_allclose(columns, NUMPY[fold](x.astype(np.float64), 1), atol=1e-5)
 
 
 @ISAS

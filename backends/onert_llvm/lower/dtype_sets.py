@@ -10,6 +10,9 @@ from onert_llvm.kernels.arithmetic.expression import Kind
 BYTES = (DType.INT8, DType.UINT8)
 """The types of one byte that quantised activations have."""
 
+QUANTIZED = (*BYTES, DType.INT16)
+"""The types of quantised activations."""
+
 KINDS: Mapping[DType, Kind] = {
     DType.FLOAT32: Kind.F32,
     DType.FLOAT64: Kind.F64,

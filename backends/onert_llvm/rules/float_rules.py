@@ -43,7 +43,7 @@ FLOATS: dict[type[Op], Rule] = {
     FullyConnected: rule("contraction.float_conv_fc", "lower_fully_connected", anchor=True),
     BatchMatMul: rule("contraction.float_batch_matmul", anchor=True),
     **dict.fromkeys((TransposeConv2D, TransposeConvBias2D), rule("contraction.spatial.float_transpose_conv")),
-    Pool2D: rule("reduction.float_pool"),
+    Pool2D: rule("reduction.pool"),
     ResizeBilinear: rule("vision_audio.float_resize"),
     Reduce: Rule(
         Named("reduction.float_reduce_softmax_norm", "why_not"), Named("reduction.fused_row_reductions", "lower")

@@ -13,7 +13,6 @@ from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
-from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.reduction.softmax import Softmax
 from onert_llvm.lower.rule import Rule, rule
@@ -30,9 +29,8 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
     Binary: (rule("elementwise.int16_elementwise", "lower_binary", "why_not_binary"),),
     Quantize: (_CONVERSION, _RESCALING),
     Dequantize: (_CONVERSION,),
-    Pool2D: (rule("reduction.int16_pool_reduce", "lower_pool", "why_no_pool"),),
-    Reduce: (rule("reduction.int16_pool_reduce", "lower_reduction", "why_no_reduction"),),
-    Softmax: (rule("reduction.int16_pool_reduce", "lower_softmax", "why_no_softmax"),),
+    Reduce: (rule("reduction.integer_reduce"),),
+    Softmax: (rule("reduction.integer_softmax"),),
     Unary: (_RESCALING, _MAPPING),
     LeakyRelu: (_MAPPING,),
 }

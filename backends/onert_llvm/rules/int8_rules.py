@@ -15,8 +15,7 @@ from onert.ir.ops.elementwise.binary import Binary, PRelu
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
-from onert.ir.ops.reduction.pool import Pool2D
-from onert.ir.ops.reduction.reduce import ArgReduce, Reduce
+from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
 from onert_llvm.lower.rule import Rule, rule
@@ -30,10 +29,8 @@ BYTES: dict[type[Op], Rule] = {
     FullyConnected: rule("contraction.int8_conv_fc", "lower_fully_connected", tabled=True),
     TransposeConv2D: rule("contraction.spatial.int_transpose_conv"),
     Binary: rule("elementwise.int8_binary"),
-    Pool2D: rule("reduction.int8_pool_reduce", "lower_pool", "why_no_pool"),
-    Reduce: rule("reduction.int8_pool_reduce", "lower_reduction", "why_no_reduction"),
-    ArgReduce: rule("reduction.int8_argminmax"),
-    Softmax: rule("reduction.int8_softmax"),
+    Reduce: rule("reduction.integer_reduce"),
+    Softmax: rule("reduction.integer_softmax"),
     ResizeBilinear: rule("vision_audio.int8_resize"),
     Concat: rule("elementwise.int8_concat"),
     **dict.fromkeys((Quantize, Dequantize, Cast), rule("elementwise.quantize_dequantize")),

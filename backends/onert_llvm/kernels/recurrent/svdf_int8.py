@@ -9,7 +9,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, fixed
-from onert_llvm.kernels.reduction.reduce import Fold, fold_lanes
+from onert_llvm.kernels.reduction.fold import Fold, fold_lanes
 from onert_llvm.kernels.reduction.softmax_norm import each_register
 
 

@@ -12,7 +12,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Expr, evaluate
 
-from .reduce import Fold
+from .fold import Fold
 from .softmax_norm import Terms, each_register, each_rows, folded
 
 

@@ -14,7 +14,8 @@ from onert_llvm.irbuilder import F32, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp, log
 from onert_llvm.kernels.arithmetic.expression import Kind
 
-from .reduce import Fold, fold_lanes, fold_row
+from .elements import Plain
+from .fold import Fold, fold_lanes
 
 
 def each_rows(k: Kernel, begin: Val, end: Val, body: Callable[[Sequence[Val]], None]) -> None:
@@ -159,7 +160,7 @@ class Normalize(Value):
         lanes = k.isa.f32
         mean = k.zeros(F32, lanes)
         if self.norm is Norm.LAYER:
-            mean = (fold_row(k, Fold.SUM, row, width) * task.f32("share")).splat(lanes)
+            mean = (Plain(Fold.SUM).along(k, row, width) * task.f32("share")).splat(lanes)
 
         def centred(at: Val, mask: Val | None) -> Val:
             found = row[at].load(lanes, mask)

@@ -14,15 +14,18 @@ from onert.ir.ops.reduction.norm import L2Normalization, RmsNorm
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction, axes_of
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.shape import normalize_axis
-from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.reduction import softmax_norm
-from onert_llvm.kernels.reduction.reduce import ArgColumns, Fold, ReduceColumns, ReduceRows
+from onert_llvm.kernels.reduction.elements import Plain
+from onert_llvm.kernels.reduction.fold import Fold
+from onert_llvm.kernels.reduction.reduce import ArgColumns
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 from onert_llvm.lower.strided_copy import move, operand, side
+
+from .block import Block, reduction
 
 _FOLDS: Mapping[Reduction, Fold] = {
     Reduction.MEAN: Fold.SUM,
@@ -35,8 +38,6 @@ _FOLDS: Mapping[Reduction, Fold] = {
 }
 _TRUTHS: Mapping[Reduction, Fold] = {**_FOLDS, Reduction.SUM: Fold.MAX, Reduction.PROD: Fold.MIN}
 """Of booleans, 0 and 1: a sum says whether any holds, a product whether all do."""
-
-_MOST_VECTORS = 4
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
@@ -79,8 +80,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     kind = _stored(dtype)
     fold = (_TRUTHS if dtype is DType.BOOL else _FOLDS)[op.kind]
     runs = _runs(shape, axes)
-    count = math.prod([shape[i] for i in axes])
-    scale = 1.0 / count if op.kind is Reduction.MEAN else 1.0
+    divisor: dict[str, Slot] = (
+        {"divisor": 1.0 / math.prod([shape[i] for i in axes])} if op.kind is Reduction.MEAN else {}
+    )
     if not any(reduced for reduced, _ in runs):
         seen = side(lowering.operand(result), shape, lowering.type(result).dtype.itemsize)
         move(lowering, at, operand(lowering, source), seen, (source,))
@@ -88,17 +90,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     steps = sum(reduced for reduced, _ in runs)
     sizes = [math.prod([n for _, n in _without_last(runs, i + 1)]) for i in range(steps - 1)]
     between = lowering.scratch(*(n * dtype.itemsize for n in sizes))
-    here = lowering.operand(source)
     for step in range(steps):
         last = step == steps - 1
-        there = lowering.operand(result) if last else between[step].pointer
-        accesses = [between[step]] if not last else []
-        accesses += [evolve(between[step - 1], write=False)] if step else []
-        algorithm, slots, tiles = _step(lowering, _without_last(runs, step), fold, kind, scale if last else 1.0)
-        slots |= {"in": here, "out": there}
-        read, written = () if step else (source,), (result,) if last else ()
-        lowering.emit(at, algorithm, slots, tiles, read, written, accesses=accesses)
-        here = there
+        read, written = between[step - 1 : step] if step else (), () if last else between[step : step + 1]
+        own = divisor if last else {}
+        elements = Plain(fold, kind, mean=bool(own))
+        here, there = (access[0].pointer if access else None for access in (read, written))
+        accesses = (*written, *(evolve(access, write=False) for access in read))
+        reduction(lowering, at, _block(_without_last(runs, step)), elements, own, here, there, accesses)
 
 
 def _stored(dtype: DType) -> Kind:
@@ -117,19 +116,11 @@ def _without_last(runs: Runs, count: int) -> Runs:
     return kept
 
 
-def _step(
-    lowering: Lowering, runs: Runs, fold: Fold, kind: Kind, scale: float
-) -> tuple[Algorithm, dict[str, Slot], int]:
-    """The reduction of the last run that is reduced: how, its slots but for the tensors, and its work tiles."""
+def _block(runs: Runs) -> Block:
+    """The last run that is reduced, and what lies around it."""
     at = max(i for i, (reduced, _) in enumerate(runs) if reduced)
-    size = runs[at][1]
     before, after = (math.prod([n for _, n in part]) for part in (runs[:at], runs[at + 1 :]))
-    if after == 1:
-        return ReduceRows(fold, kind), {"step": size, "width": size, "scale": scale}, before
-    vectors = min(_MOST_VECTORS, -(-after // lowering.isa.f32))
-    chunks = -(-after // (vectors * lowering.isa.f32))
-    slots: dict[str, Slot] = {"rows": size, "width": after, "chunks": chunks, "scale": scale}
-    return ReduceColumns(fold, vectors, kind), slots, before * chunks
+    return Block(before, runs[at][1], after)
 
 
 def _runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:
@@ -155,7 +146,8 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     kind = _stored(lowering.type(source).dtype)
     algorithm = ArgColumns(op.kind is Extreme.MAX, kind, op.output is DType.INT64)
-    lowering.emit(at, algorithm, slots, before * chunks, (source,), (result,))
+    flops = before * after * shape[axis]
+    lowering.emit(at, algorithm, slots, before * chunks, (source,), (result,), flops)
 
 
 def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:

@@ -14,8 +14,8 @@ from onert.ir.value import Value
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Const, Expr, Leaf
 from onert_llvm.kernels.elementwise.elementwise import Reach
+from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
-from onert_llvm.kernels.reduction.reduce import Fold
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import expression, real, spread
 

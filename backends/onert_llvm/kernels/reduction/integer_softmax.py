@@ -1,6 +1,6 @@
-"""Softmax of bytes in TFLite's fixed-point arithmetic (`onert.ir.ops.reduction.softmax`).
+"""Softmax of integers in TFLite's fixed-point arithmetic (`onert.ir.ops.reduction.softmax`).
 
-An element's exponential depends only on its distance from the greatest, which is a byte: tables hold all 256 of them.
+An element's exponential depends only on its distance from the greatest: tables hold all of them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,11 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.expression import Kind
+from onert_llvm.kernels.elementwise.quantize_dequantize import each_register
+
+from .elements import Elements
+from .fold import Fold
 
 _LARGEST = (1 << 31) - 1
 
@@ -36,7 +41,7 @@ class SoftmaxInt8(Value):
         low, high = -least, (1 << self.bits) - 1 - least
         with k.loop(end, begin) as r:
             row, out = task.view("x", I8, width, 1)[r], task.view("out", element, width, 1)[r]
-            top = self._greatest(k, row, width, -128 if self.signed else 0)
+            top = _greatest(k, Kind.I8 if self.signed else Kind.U8, row, width).cast(I64, self.signed)
             total = k.var(k.const(I64, 0))
             with k.loop(width, nonempty=True) as i:
                 total.set(total.get() + shares[self._below(row, i, top)].load().cast(I64))
@@ -55,18 +60,9 @@ class SoftmaxInt8(Value):
         """How far an element is below the greatest: inside of the tables even if it was changed since."""
         return (top - self._element(row, i)) & 255
 
-    def _greatest(self, k: Kernel, row: View, width: Val, low: int) -> Val:
-        lanes = k.isa.f32
-        whole = width - width % lanes
-        best = k.var(k.const(I32, low).splat(lanes))
-        with k.loop(whole, step=lanes) as at:
-            best.set(best.get().max(row[at].load(lanes).cast(I32, self.signed)))
-        top = k.var(k.const(I64, low))
-        for lane in range(lanes):
-            top.set(top.get().max(best.get().lane(lane).cast(I64)))
-        with k.loop(width, whole) as at:
-            top.set(top.get().max(self._element(row, at)))
-        return top.get()
+
+def _greatest(k: Kernel, kind: Kind, row: View, width: Val) -> Val:
+    return Elements(Fold.MAX, kind).along(k, row, width)
 
 
 def _multiply(a: Val, b: Val) -> Val:
@@ -87,3 +83,48 @@ def _reciprocal(k: Kernel, x: Val) -> tuple[Val, Val]:
     for _ in range(3):
         y = y + _shifted(_multiply(y, k.const(I64, 1 << 29) - _multiply(half, y)), 2)
     return _shifted(y, 1), k.const(I64, 12) - zeros
+
+
+@frozen
+class SoftmaxInt16(Value):
+    """TFLite's softmax of 16-bit numbers, row by row; work tiles are rows of `width`.
+
+    `exps` holds the exponential of every distance from the greatest, `inverses` 513 samples of the reciprocal.
+    """
+
+    slots = ("x", "out", "width", "exps", "inverses")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width = task.i64("width")
+        x, out = (task.view(name, I16, width, 1) for name in ("x", "out"))
+        exps = task.view("exps", I16, 1)
+        with k.loop(end, begin) as row:
+            total = k.var(k.index(0))
+            greatest = _greatest(k, Kind.I16, x[row], width).cast(I32)
+            with k.loop(width) as at:
+                below = greatest - x[row, at].load().cast(I32)
+                found = exps[_index(below & 0xFFFF)].load()  # in the table even if the element was changed since
+                out[row, at].store(found)
+                total.set(total.get() + _index(found.cast(I32)))
+            inverse, right = self._inverse(k, task, total.get().min((1 << 31) - 1).cast(I32))
+            half = k.const(I32, 1) << (right - 1)
+
+            def share(r: Val, at: Val, mask: Val | None) -> None:
+                value = out[r, at].load(k.isa.f32, mask).cast(I32) * inverse.splat(k.isa.f32)
+                shifted = (value + half.splat(k.isa.f32)) >> right.splat(k.isa.f32)
+                out[r, at].store(shifted.clamp(0, 32767).cast(I16), mask)
+
+            each_register(k, row, row + 1, width, share)
+
+    def _inverse(self, k: Kernel, task: Task, total: Val) -> tuple[Val, Val]:
+        """One over the sum as a number of 15 bits, and by how many bits products with it are shifted."""
+        headroom = total.leading_zeros()
+        shifted = ((total << (headroom - 1)) + (1 << 13)) >> 14
+        at = (shifted - ((1 << 15) + (1 << 16))).clamp(-32768, 32767)
+        samples = k.view(task.view("inverses", I16, 1)[_index((at >> 7) + 256)].address, I16, 1)
+        base, following = (samples[i].load().cast(I32) for i in range(2))
+        return base + (((following - base) * (at & 127) + 64) >> 7), k.const(I32, 31) - headroom
+
+
+def _index(value: Val) -> Val:
+    return value.cast(I64)

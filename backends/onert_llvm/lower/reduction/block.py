@@ -1,0 +1,62 @@
+"""Reductions of one run of axes, as commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.reduction.elements import Elements
+from onert_llvm.kernels.reduction.reduce import ReduceColumns, ReduceRows
+from onert_llvm.lower.command_builder import Lowering
+
+_MOST_VECTORS = 4
+"""Registers of columns that a work tile reduces."""
+
+
+@frozen
+class Block(Value):
+    """Elements as `[outer, count, inner]`, of which the middle goes."""
+
+    outer: int
+    count: int
+    inner: int
+
+
+def reduction(
+    lowering: Lowering,
+    at: int,
+    block: Block,
+    elements: Elements,
+    own: Mapping[str, Slot],
+    source: Slot | None = None,
+    target: Slot | None = None,
+    accesses: Sequence[Access] = (),
+) -> None:
+    """The command that reduces the first operand of an operation to its result, or memory that stands for either.
+
+    `own` are the slots that results are stored with, `divisor` among them for a mean; `accesses` touch what is not an
+    operand.
+    """
+    operation = lowering.operation(at)
+    x, result = operation.used[0], operation.outputs[0]
+    slots: dict[str, Slot] = {
+        "in": lowering.operand(x) if source is None else source,
+        "out": lowering.operand(result) if target is None else target,
+        "width": block.inner,
+        **own,
+    }
+    algorithm: ReduceRows | ReduceColumns = ReduceRows(elements)
+    tiles = block.outer
+    if block.inner == 1:
+        slots["width"] = block.count
+    else:
+        vectors = min(_MOST_VECTORS, -(-block.inner // lowering.isa.f32))
+        chunks = -(-block.inner // (vectors * lowering.isa.f32))
+        algorithm, tiles = ReduceColumns(elements, vectors), block.outer * chunks
+        slots |= {"rows": block.count, "chunks": chunks}
+    reads, writes = () if source is not None else (x,), () if target is not None else (result,)
+    flops = block.outer * block.count * block.inner
+    lowering.emit(at, algorithm, slots, tiles, reads, writes, flops, accesses)

@@ -1,0 +1,117 @@
+"""Reductions of bytes and 16-bit numbers that are quantised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, DType, TensorType
+from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of, mean_multiplier
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
+from onert_llvm.kernels.arithmetic.requantize_int16 import Rounding, ShortScaling
+from onert_llvm.kernels.reduction.elements import Quantized
+from onert_llvm.kernels.reduction.fold import Fold
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
+from onert_llvm.lower.strided_copy import move, operand, side
+from onert_llvm.schedule.weight_packing import pack_columns, pack_reals, real_scaling, scaling
+
+from .block import Block, reduction
+
+_FOLDS = {
+    Reduction.MEAN: Fold.SUM,
+    Reduction.SUM: Fold.SUM,
+    Reduction.MAX: Fold.MAX,
+    Reduction.MIN: Fold.MIN,
+}
+
+_MOST = {1: (1 << 22) - 1, 2: 1 << 15}
+"""Numbers of so many bytes whose sum, with what is subtracted from each, fits 32 bits."""
+
+
+def why_not(op: Reduce, types: CallTypes) -> str | None:
+    """Why this backend does not reduce the elements; None if it does."""
+    x, axes, out = types.input(0), types.input(1), types.output
+    if x.dtype not in QUANTIZED or op.kind not in _FOLDS:
+        return "this reduction of these elements has no native form"
+    if axes.value is None or 0 in x.shape:
+        return "the axes are not constant or there are no elements"
+    if _FOLDS[op.kind] is not Fold.SUM:
+        return None if x.quantization == out.quantization else "its results are brought to another scale"
+    if any(t.quantization is None or not t.quantization.per_tensor for t in (x, out)):
+        return "its quantisation has no native form"
+    if x.dtype is DType.INT16 and out.zero_point:
+        return "its quantisation has no native form"
+    (block, _), most = _block(x, axes), _MOST[x.dtype.itemsize]
+    return None if block.count <= most else f"{block.count} numbers are added up, expected at most {most}"
+
+
+def _block(x: TensorType, axes: TensorType) -> tuple[Block, tuple[int, ...] | None]:
+    """The elements of a tensor whose axes go; and, where these do not lie side by side, the order in which they do."""
+    assert axes.value is not None
+    at = axes_of(axes.value, x.rank)
+    shape = [d or 0 for d in x.shape]
+    real = [i for i in at if shape[i] != 1]
+    if not real:
+        return Block(math.prod(shape), 1, 1), None
+    first, last = real[0], real[-1]
+    if any(shape[i] != 1 and i not in at for i in range(first, last)):
+        kept = [i for i in range(x.rank) if i not in real]
+        outer, count = (math.prod([shape[i] for i in part]) for part in (kept, real))
+        return Block(outer, count, 1), (*kept, *real)
+    sizes = (shape[:first], shape[first : last + 1], shape[last + 1 :])
+    return Block(*(math.prod(s) for s in sizes)), None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A reduction along neighbouring axes; others are brought side by side first."""
+    at, operation, op = lowering.single(operations, Reduce)
+    types = lowering.subgraph.types(operation)
+    x, out, fold = types.input(0), types.output, _FOLDS[op.kind]
+    block, order = _block(x, types.input(1))
+    elements, slots = Quantized(fold, KINDS[out.dtype]), {}
+    if fold is Fold.SUM:
+        how, slots = (_shorts if out.dtype is DType.INT16 else _bytes)(lowering, op, types, block)
+        elements = evolve(elements, scaling=how)
+    if order is None:
+        reduction(lowering, at, block, elements, slots)
+        return
+    whole = operand(lowering, operation.used[0])
+    shape = tuple(lowering.shape(operation.used[0])[i] for i in order)
+    (copy,) = lowering.scratch(whole.nbytes)
+    there = side(copy.pointer, shape, whole.view.itemsize)
+    move(lowering, at, whole.at(whole.view.transpose(order)), there, operation.used[:1])
+    reduction(lowering, at, block, elements, slots, copy.pointer, accesses=(evolve(copy, write=False),))
+
+
+def _bytes(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> tuple[Requantize, dict[str, Slot]]:
+    """How sums of bytes are scaled, and the slots for one register of them."""
+    before, after, isa = types.input(0), types.output, lowering.isa
+    bias = np.full(isa.f32, -before.zero_point * block.count, np.int64)
+    if op.kind is Reduction.SUM:
+        how, columns = real_scaling(isa), pack_reals(bias, np.array([before.scale / after.scale]), isa)
+    else:
+        multiplier = mean_multiplier(before, after, block.count)
+        pair = np.array([multiplier.mantissa]), np.array([multiplier.shift])
+        how = scaling(np.array([block.count * 255]), pair, after.zero_point)
+        columns = pack_columns(how, bias, pair, after.zero_point, isa)
+    return Requantize(how), {"columns": lowering.constant(columns), "zero_point": after.zero_point}
+
+
+def _shorts(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> tuple[ShortScaling, dict[str, Slot]]:
+    """The same for 16-bit numbers."""
+    before, after, lanes = types.input(0), types.output, lowering.isa.f32
+    low, high = after.dtype.limits
+    bias = np.full(lanes, -before.zero_point * block.count, np.int32)
+    if op.kind is Reduction.SUM:
+        rounding, factors = Rounding.AWAY, np.full(lanes, before.scale / after.scale)
+    else:
+        multiplier = mean_multiplier(before, after, block.count)
+        fields = (multiplier.mantissa, max(-multiplier.shift, 0), max(multiplier.shift, 0))
+        rounding, factors = Rounding.FIXED, np.repeat(np.array(fields, np.int32), lanes)
+    slots: dict[str, Slot] = {"bias": lowering.constant(bias), "factors": lowering.constant(factors)}
+    return ShortScaling(rounding), slots | {"low": low, "high": high}

@@ -1,0 +1,42 @@
+"""Softmax of bytes and 16-bit numbers in fixed point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.reduction.softmax import RECIPROCALS, Softmax, exponentials, exponentials_of_16_bits
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.reduction.integer_softmax import SoftmaxInt8, SoftmaxInt16
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import QUANTIZED
+
+
+def why_not(op: Softmax, types: CallTypes) -> str | None:
+    """Why this backend does not run the softmax; None if it does."""
+    x, out = types.input(0), types.output
+    wider = x.dtype is DType.INT8 and out.dtype is DType.INT16
+    if x.dtype not in QUANTIZED or not (wider or out.dtype is x.dtype) or 0 in x.shape:
+        return "only bytes to bytes, or to 16-bit numbers, and 16-bit to 16-bit numbers are native"
+    return None if op.in_fixed_point(out) else "its result is not quantised as fixed point wants it"
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Row by row, with tables."""
+    at, operation, op = lowering.single(operations, Softmax)
+    (source,), (target,) = operation.used, operation.outputs
+    x, shape = lowering.type(source), lowering.shape(source)
+    if x.dtype is DType.INT16:
+        exps = exponentials_of_16_bits(x.scale, op.beta)
+        algorithm: SoftmaxInt8 | SoftmaxInt16 = SoftmaxInt16()
+        tables = {"exps": exps.astype(np.int16), "inverses": RECIPROCALS.astype(np.int16)}
+    else:
+        kept, powers, shares = exponentials(op.beta * x.scale)
+        algorithm = SoftmaxInt8(x.dtype is DType.INT8, lowering.type(target).dtype.bits)
+        tables = {"powers": np.where(kept, powers, 0).astype(np.int32), "shares": shares.astype(np.int32)}
+    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": shape[-1]}
+    slots |= {name: lowering.constant(table) for name, table in tables.items()}
+    lowering.emit(at, algorithm, slots, math.prod(shape[:-1]), (source,), (target,), 4 * math.prod(shape))

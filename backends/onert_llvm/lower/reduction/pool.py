@@ -1,0 +1,96 @@
+"""Pooling in float32, and of bytes and 16-bit numbers that keep their quantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.shape import static
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn
+from onert_llvm.kernels.contraction.epilogue import ACC
+from onert_llvm.kernels.reduction.elements import Elements, Plain, Quantized
+from onert_llvm.kernels.reduction.fold import Fold
+from onert_llvm.kernels.reduction.pool import Pool, WindowPool
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import counts, pooled_plane
+from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
+from onert_llvm.lower.elementwise.op_to_expression import activated
+from onert_llvm.schedule.cost_model import strip
+
+from .block import Block, reduction
+
+MOST_TAPS = 16
+"""Elements of a window whose taps are written out."""
+
+_MOST_COUNTED = 1 << 15
+"""Elements of an average: the sum of bytes, and half of the count, stay below 2**24; those of 16-bit numbers 2**31."""
+
+
+def why_not(op: Pool2D, types: CallTypes) -> str | None:
+    """Why this backend does not pool so; None if it does."""
+    x, out = types.input(0), types.output
+    if 0 in (*x.shape, *out.shape):
+        return "a tensor has no elements"
+    if x.dtype is DType.FLOAT32:
+        if activated(ACC, op.activation) is None:
+            return f"activation {op.activation.name} has no native form"
+    elif x.dtype not in QUANTIZED or op.kind is Pooling.L2:
+        return "only float32, and the average and the greatest of bytes and 16-bit numbers, are native"
+    elif out.quantization is None or not out.quantization.per_tensor or op.activation.value.function is not None:
+        return "its quantisation or activation has no integer form"
+    elif (area := op.filter_height * op.filter_width) > _MOST_COUNTED:
+        return f"its window has {area} elements, expected at most {_MOST_COUNTED}"
+    _, height, width, _ = static(x.shape)
+    return "a window lies outside of the picture" if op.least_counted(height, width) < 1 else None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Pooling: of the whole picture a reduction, with a small window taps written out, else loops over taps."""
+    at, operation, op = lowering.single(operations, Pool2D)
+    (source,), (result,) = operation.used, operation.outputs
+    plane = pooled_plane(op, lowering.shape(source), lowering.shape(result))
+    (h, w), c = plane.size, plane.channels
+    elements = _elements(op, lowering.type(result))
+    low, high = op.activation.bounds(lowering.type(result)) if isinstance(elements, Quantized) else (0, 0)
+    slots: dict[str, Slot] = {"low": low, "high": high} if elements.slots else {}
+    whole = plane.out == (1, 1) and op.counted_first(h, w) == (h, w) and not (op.counts_margins and plane.padded)
+    if whole:
+        if elements.mean:
+            slots["divisor"] = 1.0 / (h * w) if isinstance(elements, Plain) else h * w
+        reduction(lowering, at, Block(plane.images, h * w, c), elements, slots)
+        return
+    slots |= {**plane.slots, "input": lowering.operand(source), "c": lowering.operand(result), "channels": c, "zero": 0}
+    algorithm: Pool | WindowPool = WindowPool(elements, op.counts_margins)
+    if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
+        cut = strip(plane.window, plane.stride[1], 1, plane.out[1], c, lowering.isa)
+        algorithm = Pool(elements, evolve(cut, near=plane.near))
+        around = 0 if elements.mean else elements.fold.start(elements.kind)
+        slots |= {"zero": lowering.constant(np.full(c, around, lowering.type(source).dtype.numpy)), "ldc": c}
+        if elements.mean:
+            slots["divisors"] = lowering.computed(partial(_divisors, op, isinstance(elements, Plain)), h, w)
+    flops = plane.rows * c * plane.taps
+    lowering.emit(at, algorithm, slots, plane.images * plane.out[0], (source,), (result,), flops)
+
+
+def _elements(op: Pool2D, out: TensorType) -> Elements:
+    """How the pixels of a window are put together."""
+    fold, kind, mean = Fold.MAX if op.kind is Pooling.MAX else Fold.SUM, KINDS[out.dtype], op.kind is not Pooling.MAX
+    if out.dtype is not DType.FLOAT32:
+        return Quantized(fold, kind, mean, clamped=op.activation.bounds(out) != out.dtype.limits)
+    squared = op.kind is Pooling.L2
+    root: Expr = Apply(Fn.SQRT, (ACC,)) if squared else ACC
+    tree = activated(root, op.activation)
+    assert tree is not None
+    return Plain(fold, kind, mean, squared, tree)
+
+
+def _divisors(op: Pool2D, reciprocal: bool, height: int, width: int) -> Array:
+    """What the sum of each window is divided by, for floats one over it."""
+    found = counts(op, (1, height, width, 1)).reshape(-1)
+    return (1.0 / found).astype(np.float32) if reciprocal else found.astype(np.int32)
