@@ -46,7 +46,7 @@ def test_products_with_weights_of_few_bits_are_exact(isa: Isa, m: int, k: int, n
 def test_weights_may_have_a_scale_for_each_run_of_terms(
     isa: Isa, m: int, length: int, runs: int, n: int, bits: int, short: bool
 ) -> None:
-    rng, k = np.random.default_rng(2), length * runs
+    rng, k, moved = np.random.default_rng(2), length * runs, lift(isa, bits)
     x = bytes_of((m, k), True)
     w = rng.integers(-(1 << bits - 1), 1 << bits - 1, (k, n)).astype(np.int8)
     scales = rng.uniform(0.5, 1.5, (n, runs)).astype(np.float32)
@@ -58,8 +58,8 @@ def test_weights_may_have_a_scale_for_each_run_of_terms(
     row_scales, offsets = rng.uniform(0.5, 1.5, m).astype(np.float32), rng.integers(-128, 128, m).astype(np.int32)
     sums, scaled = guarded(np.zeros((m, runs), np.int32)), guarded(np.zeros(-(-n // isa.f32) * isa.f32, np.float32))
     values = guarded(x)
-    run(KernelSpec(RunSums(), isa), m * runs, {"x": values, "out": sums, "run": length}, pieces=2)
-    np.testing.assert_array_equal(sums, x.reshape(m, runs, length).sum(-1, dtype=np.int32))
+    run(KernelSpec(RunSums(), isa), m * runs, {"x": values, "out": sums, "run": length, "times": -moved}, pieces=2)
+    np.testing.assert_array_equal(sums, -moved * x.reshape(m, runs, length).sum(-1, dtype=np.int32))
     expected = np.zeros((m, n), np.float32)
     for number in range(runs):
         part = slice(number * length, (number + 1) * length)
@@ -68,9 +68,9 @@ def test_weights_may_have_a_scale_for_each_run_of_terms(
     expected = (expected - offsets.astype(np.float32)[:, None] * scaled[:n]) * row_scales[:, None]
     tile = run_tile(m, n, isa)
     c, cut = guarded(np.zeros((m, n), np.float32)), row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
-    stored = (w if bits == 8 else w + np.int8(lift(isa, bits)))[None]
+    stored = (w.view(np.uint8) + np.uint8(moved)).view(np.int8)[None]
     slots = product_slots(c, m, n, stored, tile, isa, cut.mc, bits)
-    slots |= {"a": values, "runs": runs, "ldc": n, "run_sums": sums, "sums": scaled}
+    slots |= {"a": values, "runs": runs, "ldc": n, "starts": sums, "sums": scaled}
     slots |= {"scales": guarded(pack_run_scales(stored_scales, tile.columns, isa))}
     slots |= {"row_scales": guarded(row_scales), "row_offsets": guarded(offsets)}
     run(KernelSpec(GemmBlocks(tile, length, bits, BlockScaled(), short), isa), cut.tiles, slots, pieces=2)

@@ -5,6 +5,8 @@ The arithmetic is that of `onert.ir.ops.arithmetic.dynamic_range`, operation by 
 
 from __future__ import annotations
 
+from functools import reduce
+
 from attrs import frozen
 
 from onert.ir.ops.arithmetic.dynamic_range import TOGETHER
@@ -20,6 +22,9 @@ from .scaled_results import Real
 
 _CHUNKED = ("x", "size", "chunk", "chunks")
 """Items of `size` elements, in `chunks` pieces of `chunk` each but the last."""
+
+_CHAINS = 4
+"""Registers that are compared with one after the other: each waits for its last comparison."""
 
 
 def _piece(task: Task, tile: Val) -> tuple[Val, Val, Val]:
@@ -43,19 +48,26 @@ class Extent(Value):
         with k.loop(end, begin) as tile:
             item, first, last = _piece(task, tile)
             row = task.view("x", F32, task.i64("size"), 1)[item]
-            low, high = k.var(k.zeros(F32, lanes)), k.var(k.zeros(F32, lanes))
+            lows, highs = ([k.var(k.zeros(F32, lanes)) for _ in range(_CHAINS)] for _ in range(2))
+
+            def look(x: Val, chain: int) -> None:
+                lows[chain].set(x.min(lows[chain].get()))
+                highs[chain].set(highs[chain].get().maximum(x))
+
             whole = last - (last - first) % lanes
-            with k.loop(whole, first, step=lanes) as at:
-                x = row[at].load(lanes)
-                low.set(x.min(low.get()))
-                high.set(high.get().maximum(x))
+            several = last - (last - first) % (lanes * _CHAINS)
+            with k.loop(several, first, step=lanes * _CHAINS) as at:
+                for chain in range(_CHAINS):
+                    look(row[at + chain * lanes].load(lanes), chain)
+            with k.loop(whole, several, step=lanes) as at:
+                look(row[at].load(lanes), 0)
             with k.when(whole < last):
-                x = row[whole].load(lanes, k.mask(lanes, last - whole))
-                low.set(x.min(low.get()))
-                high.set(high.get().maximum(x))
+                look(row[whole].load(lanes, k.mask(lanes, last - whole)), 0)
             out = task.view("out", F32, 2, 1)[tile]
-            out[0].store(over_lanes(low.get(), least=True))
-            out[1].store(over_lanes(high.get(), least=False))
+            low = reduce(Val.min, (x.get() for x in lows))
+            high = reduce(Val.maximum, (x.get() for x in highs))
+            out[0].store(over_lanes(low, least=True))
+            out[1].store(over_lanes(high, least=False))
 
 
 def over_lanes(x: Val, least: bool) -> Val:

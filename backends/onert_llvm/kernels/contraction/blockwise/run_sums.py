@@ -11,9 +11,9 @@ from onert_llvm.irbuilder import I8, I32, Kernel, Val
 
 @frozen
 class RunSums(Value):
-    """The sum of each run of `run` signed bytes, in 32 bits. Tiles are runs."""
+    """The sum of each run of `run` signed bytes, `times` as much, in 32 bits. Tiles are runs."""
 
-    slots = ("x", "out", "run")
+    slots = ("x", "out", "run", "times")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, run = k.isa.f32, task.i64("run")
@@ -25,7 +25,5 @@ class RunSums(Value):
                 total.set(total.get() + x[tile, at].load(lanes).cast(I32))
             with k.loop(run, whole) as at:
                 single.set(single.get() + x[tile, at].load().cast(I32))
-            found = total.get()
-            for lane in range(lanes):
-                single.set(single.get() + found.lane(lane))
-            out[tile].store(single.get())
+            found = single.get() + total.get().over_lanes(Val.__add__)
+            out[tile].store(found * task.i64("times").cast(I32))

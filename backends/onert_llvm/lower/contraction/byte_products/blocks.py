@@ -57,11 +57,12 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     run, bits, (n, depth) = weight.quantization.block_size, weight.dtype.bits, stored.shape
     m, runs = math.prod(lowering.shape(x)) // depth, depth // run
     after = tail(lowering, operations, op.activation, bias, n)
-    what = (x, depth, run)
-    source = lowering.left(what) or lowering.leave(what, _rows(lowering, at, x, (m, runs, run)))
+    moved = lift(lowering.isa, bits)
+    what = (x, depth, run, moved)
+    source = lowering.left(what) or lowering.leave(what, _rows(lowering, at, x, (m, runs, run), -moved))
     (sums,) = source.more
     tile = run_tile(m, n, lowering.isa)
-    lifted = stored if bits == 8 else stored + np.int8(lift(lowering.isa, bits))
+    lifted = (stored.view(np.uint8) + np.uint8(moved)).view(np.int8)
     product = byte_product(lowering, m, lifted.T[None], tile, depth, bits=bits)
     scales = np.asarray(weight.quantization.scales, np.float32).reshape(n, runs)
     stored_scales = shortest(scales)
@@ -72,7 +73,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "a": source.values,
         "c": after.place,
         "runs": runs,
-        "run_sums": sums.pointer,
+        "starts": sums.pointer,
         "scales": lowering.later(lambda: pack_run_scales(stored_scales, tile.columns, lowering.isa)),
         "sums": lowering.constant(_scaled_sums(stored, scales, run, lowering.isa.f32)),
     }
@@ -82,15 +83,16 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     lowering.emit(at, algorithm, own, product.tiles, after.reads, after.writes, 2 * m * depth * n, touched)
 
 
-def _rows(lowering: Lowering, at: int, x: int, sizes: tuple[int, int, int]) -> Quantized:
-    """The commands for so many rows of so many runs of a length: their bytes, and beside them the sums of runs."""
+def _rows(lowering: Lowering, at: int, x: int, sizes: tuple[int, int, int], times: int) -> Quantized:
+    """The commands for so many rows of so many runs of a length: their bytes, and beside them the sums of runs, so many
+    times as much.
+    """
     m, runs, run = sizes
     source = quantized(lowering, at, x, m, 0, True, 4 * m * runs)
     (sums,) = source.more
-    summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run}
-    lowering.emit(
-        at, RunSums(), summed, m * runs, (), (), m * runs * run, (source.accesses[0], evolve(sums, write=True))
-    )
+    summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run, "times": times}
+    touched = source.accesses[0], evolve(sums, write=True)
+    lowering.emit(at, RunSums(), summed, m * runs, (), (), m * runs * run, touched)
     return source
 
 
