@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -94,19 +95,9 @@ def _number(text: str) -> float:
 
 @cache
 def known() -> Mapping[str, Figures]:
-    """The rows of `machines.toml` by the beginning of the processors' names.
-
-    Of TOML only tables, numbers and lists of numbers: importing the library's reader takes longer than choosing all
-    tiles of a model.
-    """
-    rows: dict[str, dict[str, float | tuple[float, ...]]] = {}
-    row: dict[str, float | tuple[float, ...]] = {}
-    for line in resources.files(__package__).joinpath("machines.toml").read_text(encoding="utf-8").splitlines():
-        text = line.partition("#")[0].strip()
-        if text.startswith("["):
-            row = rows.setdefault(text.strip('[]"'), {})
-        elif text:
-            name, _, value = (part.strip() for part in text.partition("="))
-            several = tuple(float(each) for each in value.strip("[]").split(","))
-            row[name] = several if value.startswith("[") else several[0]
-    return rows
+    """The rows of `machines.toml` by the beginning of the processors' names."""
+    read = tomllib.loads(resources.files(__package__).joinpath("machines.toml").read_text(encoding="utf-8"))
+    return {
+        name: {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        for name, row in read.items()
+    }
