@@ -103,7 +103,7 @@ class Compilation:
         self.choices = choices(entry.subgraph, options, entry.model.subgraphs)
         self.measured = _measured(options) if options.use_scheduler else None
         self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
-        self.lengths = Lengths(entry, options)
+        self.lengths = Lengths(entry, options, partial(support, backends=backends, chosen=self.choices))
         self.alone = 0
         self.recipes: dict[tuple[tuple[int, int], ...], Recipes] = {}
         constants = sum(o.type.nbytes for graph in entry.model.subgraphs for o in graph.operands if o.is_constant)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from onert.compiler.legalize.legalize import Supports
 from onert.ir import OnertError, Operand, Shape, Subgraph, TensorType
 from onert.ir.analysis.model_inference import infer_model
 
 from .entry_signature import Entry
 from .extension import load_extensions
 from .options import Options
-from .pipeline import simplify
+from .pipeline import simplified
 
 MOST_KINDS = 8
 """How many sets of dimensions a model is simplified for, as it is found out which of them change."""
@@ -24,8 +25,9 @@ class Lengths:
     unknown dimensions, so their result has the meaning of the model for every length.
     """
 
-    def __init__(self, entry: Entry, options: Options) -> None:
+    def __init__(self, entry: Entry, options: Options, supports: Supports) -> None:
         self._entry = entry
+        self._supports = supports
         self._options = options
         self._first: tuple[Shape, ...] | None = None
         self._open: frozenset[tuple[int, int]] = frozenset()
@@ -81,7 +83,8 @@ class Lengths:
         graphs[entry.index] = entry.subgraph.with_types(types)
         try:
             model = infer_model(evolve(entry.model, subgraphs=tuple(graphs)), entry.index)
-            return simplify(model[entry.index], self._options, load_extensions(self._options.extensions))
+            extensions = load_extensions(self._options.extensions)
+            return simplified(model[entry.index], self._options, extensions, None, self._supports)
         except OnertError:
             return None  # some shapes are refused: each set of shapes is compiled by itself, and says which
 

@@ -27,6 +27,7 @@ from onert.compiler.passes.quantized.skip_bytes import skip_bytes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.passes.update_in_place import update_in_place
+from onert.compiler.passes.widen import widened
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
 from onert.ir import Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
@@ -87,7 +88,7 @@ def optimize(
     """
 
     def prepared(graph: Subgraph, watch: Watch | None = None) -> Subgraph:
-        graph = simplify(graph, options, extensions, watch)
+        graph = simplified(graph, options, extensions, watch, supports)
         if supports is None:
             return graph
         find = decompositions_with(extensions)
@@ -136,8 +137,23 @@ def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:
 
 def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
     """What `Options.disabled_passes` may name."""
-    own = (*(p.name for p in OPTIONAL), bounded.__name__, legalize.__name__, enclose.__name__)
+    own = (*(p.name for p in OPTIONAL), widened.__name__, bounded.__name__, legalize.__name__, enclose.__name__)
     return (*own, *(p.name for extension in extensions for p in extension.passes))
+
+
+def simplified(
+    subgraph: Subgraph,
+    options: Options,
+    extensions: tuple[Extension, ...],
+    watch: Watch | None,
+    supports: Supports | None,
+) -> Subgraph:
+    """The subgraph after the optional passes, and after these again where it is widened: this holds for all lengths."""
+    subgraph = simplify(subgraph, options, extensions, watch)
+    if supports is None:
+        return subgraph
+    found = _prepared(widened.__name__, partial(widened, supports=supports), subgraph, options, watch)
+    return subgraph if found is subgraph else simplify(found, options, extensions, watch)
 
 
 def simplify(

@@ -187,6 +187,25 @@ _CONVERSIONS = [
     Case("integers wrap", Cast(DType.UINT8), (_i(-1, 256, 7),), (_i(255, 0, 7, dtype=np.uint8),)),
     Case("not 0 is true", Cast(DType.BOOL), (_f(0, 0.5),), (np.array([False, True]),)),
     Case(
+        "to even, below the normal range, beyond the range",
+        Cast(DType.FLOAT16),
+        (_f(1 + 2**-11, 1 + 3 * 2**-11, 2**-25, 3 * 2**-25, 65519, 65520, -math.inf),),
+        (np.float16([1, 1 + 2**-9, 0, 2**-23, 65504, math.inf, -math.inf]),),
+    ),
+    Case(
+        "to even",
+        Cast(DType.BFLOAT16),
+        (_f(1 + 2**-8, 1 + 3 * 2**-8, -3.4e38, 3.4e38),),
+        (np.array([1, 1 + 2**-6, -math.inf, math.inf]).astype(DType.BFLOAT16.numpy),),
+    ),
+    Case(
+        "integers as halves",
+        Cast(DType.FLOAT16),
+        (np.array([2049, 2051, 65519, 65520, -(2**62)]),),
+        (np.float16([2048, 2052, 65504, math.inf, -math.inf]),),
+    ),
+    Case("halves as integers", Cast(DType.INT64), (np.float16([-1.7, 65504]),), (np.array([-1, 65504]),)),
+    Case(
         "halves away from zero, saturated",  # 0.25 / 0.5 = 0.5 -> 1
         Quantize(DType.INT8),
         (_f(0.25, -0.25, 100),),

@@ -181,3 +181,14 @@ def test_an_average_is_over_the_margins_that_count_and_no_further(
     starts = starts[: (-(-(len(whole) - 3) // 2) if ceil else (len(whole) - 3) // 2) + 1]
     wanted = [[whole[a : a + 3, b : b + 3].sum() / there[a : a + 3, b : b + 3].sum() for b in starts] for a in starts]
     np.testing.assert_allclose(y[0, 0], wanted, rtol=1e-5)
+
+
+def test_as_many_axes_are_sliced_as_there_are_bounds() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[3, 4] x, int64[n] at, int64[n] to) => (float[a, b] y) {
+      y = Slice (x, at, to)
+    }"""
+    session = onert.InferenceSession(onnx.parser.parse_model(text).SerializeToString())
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for at, to in (([1], [3]), ([0, 1], [2, -1])):
+        (found,) = session.run(None, {"x": x, "at": np.array(at), "to": np.array(to)})
+        np.testing.assert_array_equal(found, x[tuple(slice(*pair) for pair in zip(at, to, strict=True))])

@@ -42,6 +42,20 @@ def test_casts_cut_beside_integers(isa: Isa, target: DType) -> None:
 
 
 @ISAS
+@pytest.mark.parametrize("target", [DType.FLOAT16, DType.BFLOAT16], ids=lambda d: d.text)
+def test_floats_of_16_bits_are_the_nearest(isa: Isa, target: DType) -> None:
+    sizes = np.arange(0x7C00 if target is DType.FLOAT16 else 0x7F80, dtype=np.uint16).view(target.numpy)
+    exact = sizes.astype(np.float32)
+    between = (exact[:-1] * np.float32(0.5) + exact[1:] * np.float32(0.5)).astype(np.float32)
+    near = [np.nextafter(between, np.float32(to)) for to in (0, np.inf)]
+    x = np.concatenate([exact, between, *near, np.float32([65519, 65520, np.inf, np.nan])])
+    x = np.concatenate([x, -x])
+    (found,) = natively(subgraph_of(Case("", Cast(target), (x,), None)), [x], isa)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found.astype(np.float32), x.astype(target.numpy).astype(np.float32))
+
+
+@ISAS
 @pytest.mark.parametrize("kind", [UnaryKind.ROUND, UnaryKind.FLOOR, UnaryKind.CEIL], ids=lambda k: k.name)
 def test_functions_that_round(isa: Isa, kind: UnaryKind) -> None:
     check(*single(Unary(kind), NEAR), isa, tolerance=0)

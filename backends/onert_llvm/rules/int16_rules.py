@@ -56,7 +56,8 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
         yield _PART
     if isinstance(op, Cast) and DType.COMPLEX64 in (types.input(0).dtype, types.output.dtype):
         yield _COMPLEX
-    if isinstance(op, Cast | Dequantize) and types.input(0).dtype in (DType.FLOAT16, DType.BFLOAT16):
+    ends = (types.input(0).dtype, types.output.dtype) if isinstance(op, Cast | Dequantize) else ()
+    if DType.FLOAT16 in ends or DType.BFLOAT16 in ends:
         yield _HALVES
     if isinstance(op, Dequantize) and _by_channel(types):
         yield _CHANNELS

@@ -149,6 +149,27 @@ def _boolean(d: Draft, op: Cast, types: CallTypes, operands: Sequence[int]) -> S
     return [d.chosen(x, one, zero)]
 
 
+_HALVES = (DType.FLOAT16, DType.BFLOAT16)
+_EXACT_IN_FLOAT32 = (*_HALVES, DType.FLOAT32, DType.BOOL, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+
+
+def _why_not_through_float32(op: Cast, types: CallTypes) -> str | None:
+    source = types.input(0)
+    if source.quantization is not None or DType.FLOAT32 in (source.dtype, op.to):
+        return "no conversion to or from float32 is left out"
+    if source.dtype in _HALVES:
+        return None
+    if op.to not in _HALVES:
+        return "neither side has floats of 16 bits"
+    exact = source.dtype in _EXACT_IN_FLOAT32 or (op.to is DType.FLOAT16 and source.dtype.is_integer)
+    return None if exact else "it would be rounded twice"
+
+
+def _through_float32(d: Draft, op: Cast, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Cast(Cast(x)): an integer that float32 does not hold is more than float16 does, and infinite either way."""
+    return [d.cast(d.cast(operands[0], DType.FLOAT32), op.to)]
+
+
 def _why_no_rows(op: Select, types: CallTypes) -> str | None:
     if not op.rows:
         return "its condition chooses elements as it is"
@@ -170,6 +191,6 @@ DECOMPOSITIONS = {
     Pool2D: (Decomposition(_why_not_apart, _apart),),
     Binary: (Decomposition(_why_not_apart, _apart), Decomposition(_why_no_pair, _pair)),
     Unary: (Decomposition(_why_no_function, _function),),
-    Cast: (Decomposition(_why_not_boolean, _boolean),),
+    Cast: (Decomposition(_why_not_boolean, _boolean), Decomposition(_why_not_through_float32, _through_float32)),
     Select: (Decomposition(_why_no_rows, _rows),),
 }

@@ -1,4 +1,4 @@
-"""From float32 to quantised integers of 8 or 16 bits and back."""
+"""From float32 to quantised integers of 8 or 16 bits and back, and to floats of 16 bits and back."""
 
 from __future__ import annotations
 
@@ -91,6 +91,45 @@ def _widened(bits: Val) -> Val:
     found = ((size << 13).bits(real) * 2.0**112).bits(bits.type)
     found = (size >= 0x7C00).select(found | 0x7F800000, found)
     return (found | ((bits & 0x8000) << 16)).bits(real)
+
+
+@frozen
+class NarrowFloats(Value):
+    """float32 as floats of 16 bits, halves to even: IEEE's, or with `brain` those that are the upper half of a float32.
+
+    What is too large becomes infinite. Work tiles are rows of `width` elements, all of them neighbours in memory.
+    """
+
+    brain: bool
+
+    slots = ("x", "out", "width")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width = k.isa.f32, task.i64("width")
+        x, out = task.view("x", F32, width, 1), task.view("out", I16, width, 1)
+
+        def vector(row: Val, at: Val, mask: Val | None) -> None:
+            bits = x[row, at].load(lanes, mask).bits(vec(I32, lanes))
+            size = bits & 0x7FFFFFFF
+            found = (_brain if self.brain else _half)(size)
+            out[row, at].store((found | ((bits >> 16) & 0x8000)).cast(I16), mask)
+
+        each_register(k, begin, end, width, vector)
+
+
+def _brain(size: Val) -> Val:
+    """The upper half of a float32 without sign, rounded; not-a-number stays one."""
+    rounded = (size + ((size >> 16) & 1) + 0x7FFF) >> 16
+    return (size > 0x7F800000).select((size >> 16) | 0x40, rounded)
+
+
+def _half(size: Val) -> Val:
+    """A float32 without sign in IEEE's 16 bits: below the normal range the unit is 2**-24, that of 0.5 in float32."""
+    least = ((size.bits(vec(F32, size.lanes)) + 0.5).bits(size.type)) - 0x3F000000
+    rounded = ((size - 0x38000000) + ((size >> 13) & 1) + 0xFFF) >> 13
+    finite = (size < 0x38800000).select(least, rounded)
+    large = (size > 0x7F800000).select(((size >> 13) & 0x3FF) | 0x7E00, size.like(0x7C00))
+    return (size >= 0x477FF000).select(large, finite)
 
 
 def each_register(k: Kernel, begin: Val, end: Val, width: Val, body: Callable[[Val, Val, Val | None], None]) -> None:

@@ -13,7 +13,7 @@ from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Kind, Leaf
 from onert_llvm.kernels.elementwise.complex_parts import ComplexParts, Part
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
-from onert_llvm.kernels.elementwise.quantize_dequantize import WidenHalves
+from onert_llvm.kernels.elementwise.quantize_dequantize import NarrowFloats, WidenHalves
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 
@@ -30,8 +30,9 @@ _STORED = {
 
 
 def why_not_halves(op: Op, types: CallTypes) -> str | None:
-    """Why halves are not widened; None if they are."""
-    if types.input(0).dtype not in _HALVES or types.output.dtype is not DType.FLOAT32:
+    """Why halves are not widened, or made of float32; None if they are."""
+    ends = (types.input(0).dtype, types.output.dtype)
+    if DType.FLOAT32 not in ends or not any(dtype in _HALVES for dtype in ends):
         return "this conversion has no native form"
     return "a tensor has no elements" if 0 in types.output.shape else None
 
@@ -43,8 +44,10 @@ def lower_halves(lowering: Lowering, operations: Sequence[int]) -> None:
     source, target = operation.used[0], operation.outputs[0]
     rows, width = matrix(lowering.shape(target), flat=True)
     slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": width}
-    brain = lowering.type(source).dtype is DType.BFLOAT16
-    lowering.emit(at, WidenHalves(brain), slots, rows, (source,), (target,), rows * width)
+    ends = (lowering.type(source).dtype, lowering.type(target).dtype)
+    brain = DType.BFLOAT16 in ends
+    algorithm = WidenHalves(brain) if ends[0] in _HALVES else NarrowFloats(brain)
+    lowering.emit(at, algorithm, slots, rows, (source,), (target,), rows * width)
 
 
 def why_not_channels(op: Dequantize, types: CallTypes) -> str | None:

@@ -88,7 +88,10 @@ class StridedSlice(Op):
             require(0 not in steps, "a stride is 0")
         if any(g is None for g in given):
             count = next(iter(counts), None)
-            return unranked(x.dtype) if count is None else x.result(self._unknown(x, count))
+            if count is not None:
+                return x.result(self._unknown(x, count))
+            same = not (self.new_axis_mask or self.shrink_axis_mask)
+            return x.result((None,) * x.rank) if same else unranked(x.dtype)
         b, e, s = (g or () for g in given)
         shape: list[Dim] = []
         for axis, part in self._parts(x.rank, b, e, s):

@@ -49,7 +49,8 @@ class Cast(Op):
             return np.where(
                 inside >= float(high), np.array(high, target), np.where(inside < float(high), inside, 0).astype(target)
             )
-        return x.astype(target)
+        with np.errstate(over="ignore"):  # what is too large for a narrow float is infinite
+            return x.astype(target)
 
 
 def _require_real(x: TensorType, kind: str) -> None:

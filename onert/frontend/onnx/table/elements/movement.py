@@ -99,6 +99,9 @@ def _slice(node: Node) -> int:
             return _sliced_somewhere(d, x, cast(d, node.input(3), DType.INT64), (starts, ends, steps))
         axes = tuple(int(a) for a in node.constant(3, "axes").reshape(-1)) if node.has(3) else None
     count = next((s for s in (d.type(i).shape[0] for i in (starts, ends)) if s is not None), None)
+    if axes is None and count is None:  # the first axes, as many as the run tells
+        ones = binary(d, BinaryKind.ADD, binary(d, BinaryKind.MUL, starts, ints(d, [0])), ints(d, [1]))
+        return d.add(StridedSlice(), x, starts, ends, ones if steps is None else steps)
     if axes is None:
         axes = tuple(range(rank if count is None else count))
     return sliced(d, x, axes_of(axes, rank), starts, ends, steps)
