@@ -24,7 +24,8 @@ from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.data_movement.gather import Gather
 from onert_llvm.kernels.data_movement.strided_copy import Core, Move
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
-from onert_llvm.kernels.elementwise.elementwise_int8 import AffineInt8, MapBytes, PairTable
+from onert_llvm.kernels.elementwise.pairwise import Affine, PairTable, Pairwise
+from onert_llvm.kernels.elementwise.tables import MapBytes
 from onert_llvm.kernels.reduction.elements import Elements, Plain, Quantized
 from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
@@ -59,7 +60,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         patch_conv_int8(whole, PATCH),
         DepthwiseInt8(slide((3, 3), 1, 1, 20, isa), registers_together(isa), True, Requantize(weight_zero_point=True)),
         *(Pool(elements, cut) for elements in POOLED[3:]),
-        Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AffineInt8(), PairTable(), MapBytes(),
+        Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), Pairwise(Affine()), PairTable(), MapBytes(),
         ReduceRows(Plain(Fold.SUM)), ReduceColumns(Plain(Fold.MAX)),
         *(Move(core, 4, 2, 4 * (core is Core.ACROSS)) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1),
         Gather(1, 2, True),

@@ -19,7 +19,7 @@ from onert_llvm.kernels.contraction.bfloat.round_rows import RoundRows
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.lower.contraction import float_conv_fc
 from onert_llvm.lower.contraction.winograd import layers as winograd_layers
-from onert_llvm.lower.recurrent.lstm_float import STATES
+from onert_llvm.lower.recurrent.lstm import STATES
 from onert_llvm.schedule import winograd
 from onert_llvm.schedule.bfloat_packing import pairs, roundable
 from onert_llvm.target.isa import Isa, runnable

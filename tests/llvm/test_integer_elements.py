@@ -15,7 +15,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind, PRelu
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
-from onert_llvm.lower.elementwise.int8_binary import affine_factors
+from onert_llvm.lower.elementwise.integer_binary import affine_factors
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array

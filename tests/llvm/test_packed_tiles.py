@@ -18,7 +18,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
-from onert_llvm.lower.elementwise import int8_binary
+from onert_llvm.lower.elementwise import integer_binary
 from onert_llvm.schedule.cost_model import Shape, packed_tile
 from onert_llvm.schedule.weight_packing import panels
 from onert_llvm.target.isa import Isa, runnable
@@ -122,7 +122,7 @@ def test_sums_of_every_pair_of_bytes_are_exact(
     isa: Isa, kind: BinaryKind, affine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not affine:
-        monkeypatch.setattr(int8_binary, "affine_factors", lambda *given: None)
+        monkeypatch.setattr(integer_binary, "affine_factors", lambda *given: None)
     every = np.arange(-128, 128).astype(np.int8)
     x, y = (np.ascontiguousarray(a) for a in np.broadcast_arrays(every[:, None], every[None, :]))
     rng = np.random.default_rng(round(isa.vector_bytes))

@@ -17,16 +17,16 @@ from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.reduction.softmax import Softmax
 from onert_llvm.lower.rule import Rule, rule
 
-_CONVERSION = rule("elementwise.quantize_dequantize")
-_RESCALING = rule("elementwise.int16_elementwise", "lower_rescaled", "why_not_rescaled")
-_MAPPING = rule("elementwise.int16_elementwise", "lower_mapped", "why_not_mapped")
+_CONVERSION = rule("elementwise.conversions", "lower_scaled", "why_not_scaled")
+_RESCALING = rule("elementwise.conversions", "lower_rescaled", "why_not_rescaled")
+_MAPPING = rule("elementwise.conversions", "lower_mapped", "why_not_mapped")
 
 SHORTS: dict[type[Op], tuple[Rule, ...]] = {
     Conv2D: (rule("contraction.int16_conv_fc", "lower_convolution"),),
     DepthwiseConv2D: (rule("contraction.int16_conv_fc", "lower_depthwise"),),
     FullyConnected: (rule("contraction.int16_conv_fc", "lower_fully_connected"),),
     TransposeConv2D: (rule("contraction.spatial.int_transpose_conv", "lower_shorts", "why_not_shorts"),),
-    Binary: (rule("elementwise.int16_elementwise", "lower_binary", "why_not_binary"),),
+    Binary: (rule("elementwise.integer_binary"),),
     Quantize: (_CONVERSION, _RESCALING),
     Dequantize: (_CONVERSION,),
     Reduce: (rule("reduction.integer_reduce"),),

@@ -28,12 +28,12 @@ BYTES: dict[type[Op], Rule] = {
     DepthwiseConv2D: rule("contraction.int8_conv_fc", "lower_depthwise", tabled=True),
     FullyConnected: rule("contraction.int8_conv_fc", "lower_fully_connected", tabled=True),
     TransposeConv2D: rule("contraction.spatial.int_transpose_conv"),
-    Binary: rule("elementwise.int8_binary"),
+    Binary: rule("elementwise.integer_binary"),
     Reduce: rule("reduction.integer_reduce"),
     Softmax: rule("reduction.integer_softmax"),
     ResizeBilinear: rule("vision_audio.int8_resize"),
     Concat: rule("elementwise.int8_concat"),
-    **dict.fromkeys((Quantize, Dequantize, Cast), rule("elementwise.quantize_dequantize")),
+    **dict.fromkeys((Quantize, Dequantize, Cast), rule("elementwise.conversions", "lower_scaled", "why_not_scaled")),
 }
 
 _TRANSPOSED = rule("contraction.spatial.hybrid_transpose_conv")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, Kernel, Val, View
 from onert_llvm.irbuilder.math import logistic
@@ -15,10 +14,8 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.reduction.softmax_norm import each_register, sum_of
 
 from . import tflite_activations as approximate
-from .matvec import Bytes, Matrix, after, times_dynamic, times_f32
-
-INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
-"""The gates by name."""
+from .lstm import CELL, FORGET, INPUT, OUTPUT, Item, Lstm, Store
+from .matvec import Bytes, Matrix, times_dynamic, times_f32
 
 TANH = Apply(Fn.TANH, (ACC,))
 """The activation that layers mostly have."""
@@ -27,127 +24,52 @@ _EPSILON = 1e-8
 
 
 @frozen
-class LstmF32(Value):
-    """A layer that runs over `steps`; work tiles are the items of the batch.
+class LstmF32(Lstm):
+    """A layer of floats; with `normalized` gates slots `norm_GATE` and `bias_GATE` point to `padded` floats.
 
-    `given` has for each item and step the gates' sums but for what depends on the state: for each gate `padded` floats,
-    those beyond the `cells` 0. The gates are in the order input (not where `coupled`: it is one minus forget), forget,
-    cell, output; `recurrent` are their weights side by side. Steps and items are `*_step` and `*_item` floats apart, so
-    that a sequence may run backward.
-
-    Slots `peephole_GATE` and, with `normalized`, `norm_GATE` and `bias_GATE` point to `padded` floats. With a
-    `projection` outputs are the product of its weights with the cells, else there are as many. `y` and the states hold
-    `outputs` and `cells` floats; each item has `room` floats of memory of its own at `scratch`.
-
-    With `quantized` the weights are bytes, and all functions and sums are computed as TFLite does then; `rests` are the
-    number of outputs and of cells modulo the target's group.
-
-    With `inputs` there is no `given`: the inputs `x`, rows of `depth` floats, are multiplied step by step, and
-    `input_bias` points to what their sums begin with, where there is such.
+    With `quantized` the weights are bytes, and all functions and sums are computed as TFLite does then. With `inputs`
+    `input_bias` points to what their sums begin with, but where they are normalised.
     """
 
-    recurrent: Matrix
-    activation: Expr
-    coupled: bool = False
-    peephole: bool = False
+    activation: Expr = TANH
     normalized: bool = False
-    projection: Matrix | None = None
     projection_bias: bool = False
-    cell_clip: bool = False
-    output_clip: bool = False
     quantized: Bytes | None = None
-    rests: tuple[int, int] = (0, 0)
-    inputs: Matrix | None = None
+
+    number = element = state = F32
 
     @property
-    def gates(self) -> tuple[str, ...]:
-        return (FORGET, CELL, OUTPUT) if self.coupled else (INPUT, FORGET, CELL, OUTPUT)
+    def own(self) -> tuple[str, ...]:
+        bias = ("input_bias",) if self.inputs is not None and not self.normalized else ()
+        extra = (f"{kind}_{g}" for g in self.gates for kind in ("norm", "bias") if self.normalized)
+        return (*bias, *extra, *(("projection_bias",) if self.projection_bias else ()))
 
-    @property
-    def slots(self) -> tuple[str, ...]:
-        ends = ("y", "y_item", "y_step", "h", "h_out", "c", "c_out")
-        given: tuple[str, ...] = ("given", "given_item", "given_step")
-        if self.inputs is not None:
-            bias = () if self.normalized else ("input_bias",)
-            given = ("x", "x_item", "x_step", "depth", *bias, *self.inputs.slots)
-        sizes = ("steps", "cells", "padded", "outputs", "scratch", "room")
-        extra = [f"peephole_{g}" for g in self.gates if self.peephole and g != CELL]
-        extra += [f"{kind}_{g}" for g in self.gates for kind in ("norm", "bias") if self.normalized]
-        matrices = [m for m in (self.recurrent, self.projection) if m is not None]
-        extra += [slot for m in matrices for slot in (m.slots if self.quantized is None else self.quantized.slots(m))]
-        flags = {
-            "projection_bias": self.projection_bias,
-            "cell_clip": self.cell_clip,
-            "output_clip": self.output_clip,
-        }
-        return (*given, *ends, *sizes, *extra, *(n for n, there in flags.items() if there))
+    def of_matrix(self, matrix: Matrix) -> tuple[str, ...]:
+        return matrix.slots if self.quantized is None else self.quantized.slots(matrix)
 
-    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        with k.loop(end, begin) as item:
-            _Item(k, task, self, item).run()
+    def item(self, k: Kernel, task: Task, number: Val) -> Item:
+        return _Item(k, task, self, number)
 
 
-Store = Callable[[Val, Val, Val | None], None]
-"""Writes the output of some cells: where, what, and which of the lanes are cells."""
+class _Item(Item):
+    layer: LstmF32
 
-
-class _Item:
-    """The code for one item of the batch."""
-
-    def __init__(self, k: Kernel, task: Task, layer: LstmF32, item: Val) -> None:
-        self.k, self.task, self.layer, self.item = k, task, layer, item
-        self.cells, self.outputs = task.i64("cells"), task.i64("outputs")
-        padded, count = task.i64("padded"), len(layer.gates)
-        self.sums = task.view("scratch", F32, task.i64("room"), 1)[item]
-        self.z = {gate: after(self.sums, padded * i) for i, gate in enumerate(layer.gates)}
-        self.c, self.hidden = after(self.sums, padded * count), after(self.sums, padded * (count + 1))
-        self.bytes = k.view(after(self.sums, padded * (count + 2)).address, I8, 1)
-
-    def run(self) -> None:
-        k, task, layer = self.k, self.task, self.layer
-        state = task.view("c", F32, self.cells, 1)[self.item]
-        each_register(k, self.cells, lambda at, mask: self.c[at].store(state[at].load(k.isa.f32, mask)))
-        last = k.var(task.view("h", F32, self.outputs, 1)[self.item].address)
-        name = "given" if layer.inputs is None else "x"
-        given, y = (task.view(n, F32, task.i64(f"{n}_item"), 1)[self.item] for n in (name, "y"))
-        with k.loop(task.i64("steps"), nonempty=True) as step:
-            row, out = after(given, step * task.i64(f"{name}_step")), after(y, step * task.i64("y_step"))
-            self._products(row, k.view(last.get(), F32, 1))
-            if layer.projection is None:
-                self._cells(lambda at, value, mask: out[at].store(value, mask))
-            else:
-                self._cells(lambda at, value, _: self.hidden[at].store(value))
-                self._project(layer.projection, out)
-            last.set(out.address)
-        h = k.view(last.get(), F32, 1)
-        for name, width, source in (("h_out", self.outputs, h), ("c_out", self.cells, self.c)):
-            self._copy(source, task.view(name, F32, width, 1)[self.item], width)
-
-    def _copy(self, source: View, target: View, width: Val) -> None:
-        lanes = self.k.isa.f32
-        each_register(self.k, width, lambda at, mask: target[at].store(source[at].load(lanes, mask), mask))
-
-    def _products(self, given: View, h: View) -> None:
-        """All gates' sums; `given` is the inputs' part of them, or the inputs."""
-        if self.layer.inputs is not None:
-            self._add_inputs(self.layer.inputs, given)
-            given = self.sums
-        self._times(
-            self.layer.recurrent,
-            h,
-            (self.outputs, self.layer.rests[0]),
-            lambda column: given[column].load(self.k.isa.f32),
-            lambda column, total: self.sums[column].store(total),
-        )
-
-    def _add_inputs(self, matrix: Matrix, x: View) -> None:
-        """The inputs' part of the sums."""
+    def add_inputs(self, matrix: Matrix, x: View) -> None:
         k, task, lanes = self.k, self.task, self.k.isa.f32
 
         def start(column: Val) -> Val:
             return k.zeros(F32, lanes) if self.layer.normalized else task.view("input_bias", F32, 1)[column].load(lanes)
 
         times_f32(k, task, matrix, x, task.i64("depth"), start, lambda column, v: self.sums[column].store(v))
+
+    def add_state(self, given: View, h: View) -> None:
+        self._times(
+            self.layer.recurrent,
+            h,
+            (self.outputs, self.layer.rests[1]),
+            lambda column: given[column].load(self.k.isa.f32),
+            lambda column, total: self.sums[column].store(total),
+        )
 
     def _times(
         self,
@@ -160,7 +82,8 @@ class _Item:
         """`store(column, start(column) + x · matrix[column])`."""
         k, lanes = self.k, self.k.isa.f32
         if self.layer.quantized is not None:
-            times_dynamic(k, self.task, matrix, self.layer.quantized, x, depth, self.bytes, start, store)
+            room = k.view(self.hidden.after(self.task.i64("padded")).address, I8, 1)
+            times_dynamic(k, self.task, matrix, self.layer.quantized, x, depth, room, start, store)
             return
 
         def first(column: Val) -> Val:
@@ -169,8 +92,7 @@ class _Item:
 
         times_f32(k, self.task, matrix, x, depth[0], first, store)
 
-    def _cells(self, store: Store) -> None:
-        """The next state of every cell, and its outputs."""
+    def next_cells(self, store: Store) -> None:
         k, layer = self.k, self.layer
         if not layer.normalized:
 
@@ -256,8 +178,7 @@ class _Item:
 
         each_register(k, self.cells, register)
 
-    def _project(self, matrix: Matrix, out: View) -> None:
-        """The outputs from the cells' values."""
+    def project(self, matrix: Matrix, out: View) -> None:
         k, task, layer, lanes = self.k, self.task, self.layer, self.k.isa.f32
 
         def start(column: Val) -> Val | None:
@@ -267,4 +188,4 @@ class _Item:
             value = self._clipped(total, "output_clip", layer.output_clip)
             out[column].store(value, k.mask(lanes, self.outputs - column))
 
-        self._times(matrix, self.hidden, (self.cells, layer.rests[1]), start, store)
+        self._times(matrix, self.hidden, (self.cells, layer.rests[2]), start, store)

@@ -18,11 +18,6 @@ from onert_llvm.kernels.reduction.softmax_norm import each_register
 from onert_llvm.target.isa import Isa
 
 
-def after(row: View, count: Val) -> View:
-    """What lies so many elements on in a row."""
-    return View(row.b, row[count].base, row.element, row.strides)
-
-
 def most_registers(isa: Isa) -> int:
     """Registers of a panel: as many sums side by side as hide the latency of adding to one."""
     return 8 if isa.registers >= 32 else 6

@@ -11,7 +11,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
-from onert_llvm.kernels.elementwise.quantize_dequantize import each_register
+from onert_llvm.kernels.elementwise.conversions import each_register
 
 from .elements import Elements
 from .fold import Fold

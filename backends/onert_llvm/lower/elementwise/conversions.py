@@ -1,23 +1,39 @@
-"""Conversions that few models ask for: integers with scales of their own for each channel, halves, complex numbers."""
+"""Between element types and scales: floats quantised and back, integers on another scale or through a table, integers
+with scales of their own for each channel, halves, complex numbers.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
+from attrs import evolve
 
-from onert.ir import CallTypes, DType, Op
-from onert.ir.ops.elementwise.convert import Cast, Dequantize
+from onert.ir import Array, CallTypes, DType, Op, RuleError, TensorType, evaluate
+from onert.ir.ops.arithmetic.fixed_point import activation_range
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Kind, Leaf
+from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
 from onert_llvm.kernels.elementwise.complex_parts import ComplexParts, Part
+from onert_llvm.kernels.elementwise.conversions import (
+    DequantizeIntegers,
+    NarrowFloats,
+    QuantizeF32,
+    Rescale,
+    WidenHalves,
+)
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
-from onert_llvm.kernels.elementwise.quantize_dequantize import NarrowFloats, WidenHalves
+from onert_llvm.kernels.elementwise.tables import MapShorts
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.lower.strided_copy import move, operand, side
 
-from .float_elementwise import matrix
+from .float_elementwise import map_elements
+from .integer_binary import register
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 _STORED = {
@@ -27,6 +43,117 @@ _STORED = {
     DType.INT16: Kind.I16,
 }
 """Integers that can be less a zero point in 32 bits."""
+
+_CLAMPS = {
+    UnaryKind.RELU: (0, None),
+    UnaryKind.RELU6: (0, 6),
+    UnaryKind.RELU_N1_TO_1: (-1, 1),
+    UnaryKind.RELU_0_TO_1: (0, 1),
+}
+
+
+def why_not_scaled(op: Quantize | Dequantize | Cast, types: CallTypes) -> str | None:
+    """Why this backend does not convert the elements; None if it does."""
+    x, out = types.input(0), types.output
+    if 0 in out.shape:
+        return "a tensor has no elements"
+    stored = out if isinstance(op, Quantize) else x
+    scaled = stored.quantization is not None and stored.quantization.per_tensor
+    ends = (x.dtype, out.dtype) if isinstance(op, Quantize) else (out.dtype, x.dtype)
+    if ends[0] is DType.FLOAT32 and ends[1] in QUANTIZED and (scaled or isinstance(op, Cast)):
+        return None
+    return "this conversion has no native form"
+
+
+def lower_scaled(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Element by element; a cast is quantised with a scale of 1."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    quantizes, plain = isinstance(operation.op, Quantize), isinstance(operation.op, Cast)
+    stored = lowering.type(operation.outputs[0] if quantizes else operation.used[0])
+    zero = 0 if plain else stored.zero_point
+    slots: dict[str, Slot] = {"scale": 1.0 if plain else float(np.float32(stored.scale)), "zero_point": zero}
+    kind = KINDS[stored.dtype]
+    if quantizes:
+        low, high = stored.dtype.limits
+        slots |= {"low": float(low - zero), "high": float(high - zero)}
+    map_elements(lowering, at, QuantizeF32(kind) if quantizes else DequantizeIntegers(kind), slots)
+
+
+def why_not_rescaled(op: Op, types: CallTypes) -> str | None:
+    """Why an operation does not bring numbers of 8 or 16 bits to another scale; None if it does."""
+    rectified = isinstance(op, Unary) and op.kind in _CLAMPS
+    if not (rectified or isinstance(op, Quantize)):
+        return "it does more than to bring numbers to another scale"
+    x, out = types.input(0), types.output
+    if x.dtype not in QUANTIZED or out.dtype not in QUANTIZED or 0 in out.shape:
+        return "only numbers of 8 and 16 bits are native"
+    if any(t.quantization is None or not t.quantization.per_tensor for t in (x, out)):
+        return "its quantisation has no native form"
+    return None
+
+
+def lower_rescaled(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Element by element."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op, types = operation.op, lowering.subgraph.types(operation)
+    x, out = types.input(0), types.output
+    low, high = out.dtype.limits
+    real = x.scale / out.scale
+    if isinstance(op, Unary):
+        low, high = _bounds(op, out)
+        real = float(np.float32(x.scale) / np.float32(out.scale))
+    how, columns = register(lowering, real, 1 << 17, out.zero_point)
+    slots: dict[str, Slot] = {"x_zero": x.zero_point, "low": low, "high": high, "columns": columns}
+    if how is not Scaling.NARROW:
+        slots["zero_point"] = out.zero_point
+    map_elements(lowering, at, Rescale(KINDS[x.dtype], KINDS[out.dtype], how), slots)
+
+
+def why_not_mapped(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is no function of one number of 16 bits, or of 8 with 16-bit results; None if it is."""
+    x, out = types.input(0), types.output
+    if len(types.inputs) != 1 or len(types.outputs) != 1 or 0 in out.shape or x.shape != out.shape:
+        return "it is not a function of the elements of one tensor"
+    if not (x.dtype in QUANTIZED and out.dtype.is_integer and out.dtype in KINDS):
+        return "only numbers of 8 and 16 bits are native"
+    if any(t.quantization is not None and not t.quantization.per_tensor for t in (x, out)):
+        return "its quantisation has no native form"
+    try:
+        _table(op, types)
+    except RuleError as error:
+        return str(error)
+    return None
+
+
+def _table(op: Op, types: CallTypes) -> Array:
+    """The results for every stored number, in the order of the unsigned number that it is."""
+    count = (1 << types.input(0).dtype.bits,)
+    return _results(op, *(evolve(t, shape=count, data=None) for t in (types.input(0), types.output)))
+
+
+@lru_cache(64)
+def _results(op: Op, x: TensorType, out: TensorType) -> Array:
+    """The same, kept for the next who asks: whether there is one, and what it is, is asked more than once."""
+    wide = np.dtype(f"u{x.dtype.itemsize}")
+    values = np.arange(1 << x.dtype.bits).astype(wide).view(x.dtype.numpy)
+    (found,) = evaluate(op, [values], CallTypes((x,), (out,)))
+    return found
+
+
+def lower_mapped(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A function of one stored number as a table of all of its results."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    types = lowering.subgraph.types(operation)
+    algorithm = MapShorts(KINDS[types.input(0).dtype], KINDS[types.output.dtype])
+    map_elements(lowering, at, algorithm, {"table": lowering.constant(_table(operation.op, types))})
+
+
+def _bounds(op: Unary, out: TensorType) -> tuple[int, int]:
+    low, high = _CLAMPS[op.kind]
+    return activation_range(low, high, out.scale, out.zero_point, out.dtype.limits)
 
 
 def why_not_halves(op: Op, types: CallTypes) -> str | None:
@@ -41,13 +168,9 @@ def lower_halves(lowering: Lowering, operations: Sequence[int]) -> None:
     """Element by element."""
     (at,) = operations
     operation = lowering.operation(at)
-    source, target = operation.used[0], operation.outputs[0]
-    rows, width = matrix(lowering.shape(target), flat=True)
-    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": width}
-    ends = (lowering.type(source).dtype, lowering.type(target).dtype)
+    ends = [lowering.type(tensor).dtype for tensor in (operation.used[0], operation.outputs[0])]
     brain = DType.BFLOAT16 in ends
-    algorithm = WidenHalves(brain) if ends[0] in _HALVES else NarrowFloats(brain)
-    lowering.emit(at, algorithm, slots, rows, (source,), (target,), rows * width)
+    map_elements(lowering, at, WidenHalves(brain) if ends[0] in _HALVES else NarrowFloats(brain))
 
 
 def why_not_channels(op: Dequantize, types: CallTypes) -> str | None:
@@ -113,12 +236,10 @@ def lower_complex(lowering: Lowering, operations: Sequence[int]) -> None:
     if lowering.type(source).dtype is lowering.type(target).dtype:
         move(lowering, at, operand(lowering, source), operand(lowering, target), (source,))
         return
-    shape = lowering.shape(target)
     if lowering.type(source).dtype is DType.COMPLEX64:
-        rows, width = matrix(shape, flat=True)
-        slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": width}
-        lowering.emit(at, ComplexParts(Part.REAL), slots, rows, (source,), (target,), rows * width)
+        map_elements(lowering, at, ComplexParts(Part.REAL))
         return
+    shape = lowering.shape(target)
     parts = side(lowering.operand(target), (*shape, 2), 4)
     zero = side(lowering.constant(np.zeros(16, np.float32)), (1,), 4)
     move(lowering, at, operand(lowering, source), parts.at(parts.view[..., 0]), (source,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
@@ -11,6 +11,7 @@ from onert.ir import CallTypes, Op
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Leaf, checked, leaves
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
@@ -140,6 +141,16 @@ def matrix(shape: tuple[int, ...], flat: bool) -> tuple[int, int]:
         at -= 1
         width *= shape[at]
     return math.prod(shape[:at]), width
+
+
+def map_elements(lowering: Lowering, at: int, algorithm: Algorithm, own: Mapping[str, Slot] | None = None) -> None:
+    """A kernel on every element of an operation's first operand: rows `x` of `width`, and its `own` slots."""
+    operation = lowering.operation(at)
+    source, target = operation.used[0], operation.outputs[0]
+    rows, width = matrix(lowering.shape(target), flat=True)
+    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": width}
+    slots |= own or {}
+    lowering.emit(at, algorithm, slots, rows, (source,), (target,), rows * width)
 
 
 def _numbered(tree: Expr) -> tuple[Expr, dict[str, str]]:

@@ -13,7 +13,8 @@ from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.arithmetic.byte_table import stored_table
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
-from onert_llvm.kernels.elementwise.elementwise_int8 import OPERANDS, MapBytes, PairTable, ShiftBytes
+from onert_llvm.kernels.elementwise.pairwise import OPERANDS, PairTable
+from onert_llvm.kernels.elementwise.tables import MapBytes, ShiftBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
 

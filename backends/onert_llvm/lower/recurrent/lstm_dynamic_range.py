@@ -10,7 +10,7 @@ import numpy as np
 from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.dynamic_range import filter_values
 from onert.ir.ops.recurrent.lstm import LSTM
-from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
+from onert.ir.ops.recurrent.lstm_parts import needed
 from onert.ir.ops.recurrent.recurrent import EIGHT_BITS, real
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
@@ -21,80 +21,79 @@ from onert_llvm.lower.contraction.dynamic_range_conv_fc import columns, multiply
 from onert_llvm.lower.contraction.epilogue import Tail
 from onert_llvm.lower.elementwise.op_to_expression import activated
 
-from .lstm_float import STATES, Floats
-from .lstm_float import lower as lower_floats
-from .recurrent_common import matrix_int8, side_by_side, whole
+from .lstm import STATES
+from .lstm import lower as lower_layer
+from .lstm_float import Floats
+from .weights import matrix_int8, side_by_side, whole, why_no_layer
 
 
 def why_not(op: LSTM, types: CallTypes) -> str | None:
     """Why this backend does not run the layer; None if it does."""
     if types.input(0).dtype is not DType.FLOAT32 or types.input(4).dtype not in EIGHT_BITS:
         return "only float32 with weights of bytes is native"
-    if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in STATES):
-        return "the weights are not constant"
     if any(t is not None for t in types.inputs[20:]):
         return "normalised gates with weights of bytes are not native"
     if any(t is not None and t.rank == 1 for t in types.inputs[5:9]):
         return "diagonal weights beside bytes are not native"
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
-    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
-    return "a tensor has no elements" if any(0 in t.shape for t in present) else None
+    return why_no_layer(types, STATES)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A layer over a sequence."""
-    lower_floats(lowering, operations, _Quantizing)
+    lower_layer(lowering, operations, _Quantizing)
 
 
 class _Quantizing(Floats):
     """How its weights are multiplied: by vectors that become bytes first."""
 
-    def __init__(self, lowering: Lowering, op: LSTM, types: CallTypes) -> None:
-        super().__init__(lowering, op, types)
-        self.asymmetric = op.asymmetric_inputs
-        self.kinds: Parts[TensorType] = parts((*types.inputs, *(None,) * 24)[1:18])
+    bytes_beside = True
+    by_steps = False  # rows of inputs are quantised together
 
     @property
     def quantized(self) -> Bytes:
-        return Bytes(self.asymmetric)
+        return Bytes(self.op.asymmetric_inputs)
 
-    @property
-    def by_steps(self) -> bool:
-        return False  # rows of inputs are quantised together
-
-    def given(
-        self, at: int, x: int, found: Parts[Array], gates: Sequence[int], sizes: tuple[int, int]
-    ) -> tuple[Access, ...]:
+    def given(self, at: int, x: int, sizes: tuple[int, int]) -> tuple[Access, Access]:
         lowering, isa = self.lowering, self.lowering.isa
-        weights, scales = self._side_by_side([found.weights[i] for i in gates], [self.kinds.weights[i] for i in gates])
+        weights, scales = self._gates(self.found.weights, self.kinds.weights)
         depth = weights.shape[0]
         rows = math.prod(lowering.shape(x)) // depth
-        source = quantized(lowering, at, x, rows, 0, self.asymmetric, *sizes)
+        source = quantized(lowering, at, x, rows, 0, self.op.asymmetric_inputs, *sizes)
         given, room = source.more
-        bias = lowering.constant(side_by_side([needed(found.bias[i]) for i in gates], isa))
+        bias = lowering.constant(side_by_side([needed(self.found.bias[i]) for i in self.gates], isa))
         epilogue = Epilogue(bias=True)
         slots: dict[str, Slot] = {"bias": bias, **columns(lowering, weights[None], scales)}
         after = Tail(epilogue, slots, (), given.pointer, (), (given,))
-        multiply(lowering, at, source, weights[None], after, Dynamic(epilogue, self.asymmetric), (rows, depth, 1), None)
+        multiply(
+            lowering,
+            at,
+            source,
+            weights[None],
+            after,
+            Dynamic(epilogue, self.op.asymmetric_inputs),
+            (rows, depth, 1),
+            None,
+        )
         return given, room
 
-    def recurrent(self, found: Parts[Array], gates: Sequence[int]) -> tuple[Matrix, dict[str, Slot]]:
-        return self._matrix("recurrent", [found.recurrent[i] for i in gates], [self.kinds.recurrent[i] for i in gates])
+    def recurrent(self) -> tuple[Matrix, dict[str, Slot]]:
+        return self._matrix("recurrent", *self._gates(self.found.recurrent, self.kinds.recurrent))
 
     def projection(self, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
-        return self._matrix("projection", [weights], [self.kinds.projection])
+        return self._matrix("projection", *self._side_by_side([weights], [self.kinds.projection]))
 
     def peephole(self, gate: int, weights: Array) -> Array:
         return real(weights, self.kinds.peephole[gate])
 
-    def _matrix(
-        self, name: str, weights: Sequence[Array | None], kinds: Sequence[TensorType | None]
-    ) -> tuple[Matrix, dict[str, Slot]]:
-        ordered, scales = self._side_by_side(weights, kinds)
+    def _matrix(self, name: str, ordered: Array, scales: Array) -> tuple[Matrix, dict[str, Slot]]:
         matrix, slots = matrix_int8(self.lowering, name, ordered)
         own = columns(self.lowering, ordered[None], scales)
         return matrix, slots | {f"{name}_sums": own["sums"], f"{name}_scales": own["filter_scales"]}
+
+    def _gates(self, weights: Sequence[Array | None], kinds: Sequence[TensorType | None]) -> tuple[Array, Array]:
+        return self._side_by_side([weights[i] for i in self.gates], [kinds[i] for i in self.gates])
 
     def _side_by_side(self, weights: Sequence[Array | None], kinds: Sequence[TensorType | None]) -> tuple[Array, Array]:
         """Matrices as signed bytes, a column for each row, and the scale of each column."""

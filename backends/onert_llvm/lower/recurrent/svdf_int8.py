@@ -20,25 +20,20 @@ from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_produc
 from onert_llvm.schedule.cost_model import product_tile
 from onert_llvm.schedule.weight_packing import folded_bias, pack_columns
 
-from .recurrent_common import side_by_side, whole
+from .weights import side_by_side, whole, why_no_layer
 
 
 def why_not(op: SVDF, types: CallTypes) -> str | None:
     """Why this backend does not run the layer; None if it does."""
     if types.input(0).dtype is not DType.INT8:
         return "only int8 is native"
-    if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in (0, 4)):
-        return "the weights are not constant"
-    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
-    return "a tensor has no elements" if any(0 in t.shape for t in present) else None
+    return why_no_layer(types, (0, 4))
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """One step."""
-    (at,) = operations
-    operation, isa = lowering.operation(at), lowering.isa
-    op = operation.op
-    assert isinstance(op, SVDF)
+    at, operation, op = lowering.single(operations, SVDF)
+    isa = lowering.isa
     x, feature, time, bias, state = operation.inputs
     assert x is not None
     assert feature is not None

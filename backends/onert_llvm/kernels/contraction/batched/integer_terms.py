@@ -14,7 +14,7 @@ from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs
 from onert_llvm.kernels.contraction.register_tile import Block, Row, Tile
 from onert_llvm.kernels.contraction.short_terms import GROUP
-from onert_llvm.kernels.elementwise.quantize_dequantize import each_register
+from onert_llvm.kernels.elementwise.conversions import each_register
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""What the rules of layers with a state share."""
+"""The weights of layers with a state, packed, and the products of all rows with those of the inputs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import Array
-from onert_llvm.codegen.kernel_abi import Algorithm
+from onert.ir import Array, CallTypes
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.epilogue import Epilogue
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
-from onert_llvm.kernels.contraction.register_tile import Columns
 from onert_llvm.kernels.recurrent.matvec import Matrix, cut
-from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.command_builder import Lowering, Pack
 from onert_llvm.lower.contraction.bfloat.layers import rounded_rows, terms
 from onert_llvm.lower.contraction.conv_geometry import rows_of
 from onert_llvm.lower.contraction.float_conv_fc import product
@@ -41,25 +39,22 @@ def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
 
 def matrix_f32(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
     """Weights `[depth, n]`, n whole registers, packed for products with one vector; and the matrix's slots."""
-    columns = cut(weights.shape[1], lowering.isa)
     bfloat = terms(lowering, 1, len(weights), weights) is Terms.WIDENED
-    packed = (pack_bfloat if bfloat else pack_f32)(weights, columns, lowering.isa)
-    return Matrix(name, columns, bfloat), {
-        name: lowering.constant(packed),
-        f"{name}_full": _full(weights, columns, lowering),
-    }
+    return _matrix(lowering, name, weights, pack_bfloat if bfloat else pack_f32, bfloat)
 
 
 def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
     """The same for signed bytes."""
+    return _matrix(lowering, name, weights, pack_int8)
+
+
+def _matrix(
+    lowering: Lowering, name: str, weights: Array, pack: Pack, bfloat: bool = False
+) -> tuple[Matrix, dict[str, Slot]]:
     columns = cut(weights.shape[1], lowering.isa)
-    packed = pack_int8(weights, columns, lowering.isa)
-    return Matrix(name, columns), {name: lowering.constant(packed), f"{name}_full": _full(weights, columns, lowering)}
-
-
-def _full(weights: Array, columns: Columns, lowering: Lowering) -> int:
-    """How many panels come before the tail."""
-    return weights.shape[1] // (columns.vectors * lowering.isa.f32) if columns.vectors else 0
+    full = weights.shape[1] // (columns.vectors * lowering.isa.f32) if columns.vectors else 0
+    packed = lowering.constant(pack(weights, columns, lowering.isa))
+    return Matrix(name, columns, bfloat), {name: packed, f"{name}_full": full}
 
 
 def rows_times(
@@ -84,6 +79,9 @@ def rows_times(
     lowering.emit(at, algorithm, slots, found.work.tiles, reads, (), flops, touched)
 
 
-def own_slots(algorithm: Algorithm, slots: dict[str, Slot]) -> dict[str, Slot]:
-    """Those of the slots that the kernel has."""
-    return {name: slots[name] for name in algorithm.slots}
+def why_no_layer(types: CallTypes, states: Sequence[int]) -> str | None:
+    """Why constants or shapes of a layer have no native form; None if they have. `states` change from run to run."""
+    if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in states):
+        return "the weights are not constant"
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    return "a tensor has no elements" if any(0 in t.shape for t in present) else None

@@ -1,7 +1,8 @@
-"""Sums, differences and products of 8-bit tensors."""
+"""Sums, differences and products of quantised tensors of bytes and of 16-bit numbers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,35 +11,64 @@ from attrs import frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.fixed_point import quantize_multipliers
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.value import Value
-from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
-from onert_llvm.kernels.elementwise.elementwise_int8 import OPERANDS, AffineInt8, MultiplyInt8, SumInt8
+from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
+from onert_llvm.kernels.elementwise.pairwise import (
+    LIFT,
+    OPERANDS,
+    Affine,
+    FixedProduct,
+    FixedSum,
+    Form,
+    Function,
+    Pairwise,
+    ShiftedSum,
+)
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.dtype_sets import BYTES
+from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.schedule.weight_packing import pack_columns, scaling
 from onert_llvm.target.isa import Isa
 
 from .broadcast import grid, longer, why_no_grid
 from .int8_lookup_tables import all_bytes, pair_table
 
-_KINDS = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
-_LEFT = 20
-"""Bits by which TFLite lifts the sides of a sum before it scales them (kernels/add.cc)."""
+_FORMS = {
+    BinaryKind.ADD: Form.SUM,
+    BinaryKind.SUB: Form.DIFFERENCE,
+    BinaryKind.SQUARED_DIFFERENCE: Form.SQUARED_DIFFERENCE,
+}
+_SUMS = (BinaryKind.ADD, BinaryKind.SUB)
+
+_MOST_LEFT, _MOST_RIGHT = 14, 20
+"""Bits by which numbers of 16 bits are shifted in 32 bits: two of them add up, and further down nothing is left."""
 
 
 def why_not(op: Binary, types: CallTypes) -> str | None:
-    """Why this backend does not run the integer operation; None if it does."""
-    x, y, output = types.input(0), types.input(1), types.output
-    if op.kind not in _KINDS:
+    """Why this backend does not run the operation on quantised tensors; None if it does."""
+    present = (types.input(0), types.input(1), types.output)
+    dtype = types.output.dtype
+    short = dtype is DType.INT16
+    if op.kind not in (*_SUMS, BinaryKind.MUL) and not (short and op.kind in _FORMS):
         return "it has no native integer form"
-    if x.dtype not in BYTES or y.dtype is not x.dtype or output.dtype is not x.dtype:
-        return "only 8-bit operands are native"
-    scaled = all(t.quantization is not None and t.quantization.per_tensor for t in (x, y, output))
-    if not scaled or op.activation.value.function is not None:
-        return "its quantisation or activation has no integer form"
+    if dtype not in QUANTIZED or any(t.dtype is not dtype for t in present):
+        return "only operands of 8 or of 16 bits are native"
+    if any(t.quantization is None or not t.quantization.per_tensor or (short and t.zero_point) for t in present):
+        return "a tensor has no scale of its own, or one of 16 bits a zero point"
+    if op.activation.value.function is not None:
+        return "its activation has no integer form"
+    shifts = _shifts(op, types)
+    if shifts is not None and not all(-_MOST_LEFT <= by <= _MOST_RIGHT for by in shifts):
+        return "its scales are too far apart to be shifted"
     return why_no_grid(types)
+
+
+def _shifts(op: Binary, types: CallTypes) -> tuple[int, int] | None:
+    """By how many bits the sides of a sum of 16-bit numbers are shifted down where all scales are powers of two; None
+    if they are not shifted.
+    """
+    (x, ex), (y, ey), (out, eo) = (math.frexp(t.scale) for t in (types.input(0), types.input(1), types.output))
+    powers = x == y == out == 0.5 and types.output.dtype is DType.INT16
+    return (eo - ex, eo - ey) if op.power_of_two and op.kind in _SUMS and powers else None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -54,9 +84,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
             found, times = longer(found, i)
             if times > 1:
                 places[i] = lowering.constant(np.tile(lowering.elements(operand).reshape(-1), times))
+    function, own = (_product if op.kind is BinaryKind.MUL else _sum)(lowering, op, types)
     low, high = op.activation.bounds(types.output)
-    form = _Form((low, high) != types.output.dtype.limits, (found.single[0], found.single[1]))
-    algorithm, own = _product(lowering, types, form) if op.kind is BinaryKind.MUL else _sum(lowering, op, types, form)
+    clamped = (low, high) != types.output.dtype.limits
+    algorithm = Pairwise(function, KINDS[types.output.dtype], clamped, (found.single[0], found.single[1]))
     slots: dict[str, Slot] = {
         **found.slots(OPERANDS),
         **own,
@@ -73,40 +104,37 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     lowering.emit(at, algorithm, used, found.rows, operation.used, (result,), found.rows * found.width)
 
 
-@frozen
-class _Form(Value):
-    """Whether results are bounded by more than their type, and which operand has but one element for each row."""
-
-    clamped: bool
-    single: tuple[bool, bool]
-
-
-def _sum(lowering: Lowering, op: Binary, types: CallTypes, form: _Form) -> tuple[Algorithm, dict[str, Slot]]:
-    """A sum or a difference: in floats where these are exact, else in fixed point."""
-    signed = types.output.dtype is DType.INT8
-    factors = affine_factors(op, types, lowering.isa)
-    if factors is not None:
-        named: dict[str, Slot] = dict(zip(("x_factor", "y_factor", "offset"), factors, strict=True))
-        return AffineInt8(signed, form.clamped, form.single), named
+def _sum(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function, dict[str, Slot]]:
+    """A sum or a difference: in floats where these are exact, by shifts where the scales allow, else in fixed point."""
     x, y, out = types.input(0), types.input(1), types.output
+    shifts, slots, form = _shifts(op, types), dict[str, Slot](), _FORMS[op.kind]
+    if shifts is not None:
+        for name, by in zip(OPERANDS, shifts, strict=True):
+            slots |= {f"{name}_right": max(by, 0), f"{name}_left": max(-by, 0)}
+        return ShiftedSum(form), slots
+    factors = None if out.dtype is DType.INT16 else affine_factors(op, types, lowering.isa)
+    if factors is not None:
+        return Affine(), dict(zip(Affine.slots, factors, strict=True))
     twice = 2.0 * max(x.scale, y.scale)
-    bound = 1 << 29  # both sides are at most 2**28 after TFLite has halved the larger scale
-    how, columns = register(lowering, twice / ((1 << _LEFT) * out.scale), bound, out.zero_point)
-    slots: dict[str, Slot] = {"columns": columns}
+    squared = form is Form.SQUARED_DIFFERENCE
+    real = twice * twice / out.scale if squared else twice / ((1 << LIFT[KINDS[out.dtype]]) * out.scale)
+    bound = 1 << 29  # both sides of bytes are at most 2**28 after TFLite has halved the larger scale
+    if out.dtype is DType.INT16:
+        bound = (1 << 30) + (1 << 17)
+    how, slots["columns"] = register(lowering, real, bound, out.zero_point)
     sides = []
     for name, side in zip(OPERANDS, (x, y), strict=True):
-        scale, slots[f"{name}_columns"] = register(lowering, side.scale / twice, 1 << 28, 0)
-        sides.append(None if side.scale * 2.0 == twice else scale)
-    kind = Requantize(how, form.clamped)
-    return SumInt8(kind, (sides[0], sides[1]), signed, op.kind is BinaryKind.SUB, form.single), slots
+        most = 1 << (30 if out.dtype is DType.INT16 else 28)
+        scale, slots[f"{name}_columns"] = register(lowering, side.scale / twice, most, 0)
+        sides.append(None if side.scale * 2.0 == twice and not squared else scale)
+    return FixedSum(how, (sides[0], sides[1]), form), slots
 
 
-def _product(lowering: Lowering, types: CallTypes, form: _Form) -> tuple[Algorithm, dict[str, Slot]]:
+def _product(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function, dict[str, Slot]]:
     x, y, out = types.input(0), types.input(1), types.output
     real = float(np.float32(x.scale) * np.float32(y.scale) / np.float32(out.scale))
-    how, columns = register(lowering, real, 1 << 18, out.zero_point)
-    kind = Requantize(how, form.clamped)
-    return MultiplyInt8(kind, out.dtype is DType.INT8, form.single), {"columns": columns}
+    how, columns = register(lowering, real, 1 << (30 if out.dtype is DType.INT16 else 18), out.zero_point)
+    return FixedProduct(how), {"columns": columns}
 
 
 def register(lowering: Lowering, real: float, bound: int, zero_point: int) -> tuple[Scaling, Slot]:
@@ -126,7 +154,7 @@ _ROWS = 32
 
 
 def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float, float] | None:
-    """Factors of x and y and an offset in float32 with which `AffineInt8` gives every result; None if none is found.
+    """Factors of x and y and an offset in float32 with which `Affine` gives every result; None if none is found.
 
     All 65536 results are compared: most with what arithmetic without error gives, which no factors that are tried come
     far from; those that lie near a half with what the target computes.

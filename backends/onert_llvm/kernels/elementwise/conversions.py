@@ -1,0 +1,191 @@
+"""Element types that become others: float32 quantised and back, integers on another scale, halves from and to float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, I16, I32, Kernel, Val, vec
+from onert_llvm.kernels.arithmetic.expression import Kind
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, load_lanes, nearest, with_zero_point
+
+
+@frozen
+class Conversion(Value):
+    """`out = function(x)`, element by element. Work tiles are rows of `width` elements, all neighbours in memory."""
+
+    @property
+    def ends(self) -> tuple[Kind, Kind]:
+        """The elements that are read and those that are written."""
+        raise NotImplementedError
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The slots of the function's parameters."""
+        return ()
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("x", "out", "width", *self.own)
+
+    def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
+        """The function of a register, whose parameters are loaded here."""
+        raise NotImplementedError
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        function, width, lanes = self.bind(k, task), task.i64("width"), k.isa.f32
+        pairs = zip(("x", "out"), self.ends, strict=True)
+        x, out = (task.view(name, kind.memory, width, 1) for name, kind in pairs)
+
+        def vector(row: Val, at: Val, mask: Val | None) -> None:
+            out[row, at].store(function(x[row, at].load(lanes, mask)), mask)
+
+        each_register(k, begin, end, width, vector)
+
+
+@frozen
+class QuantizeF32(Conversion):
+    """`out = x / scale` to the nearest integer, halves away from zero, `zero_point` added, within the integers' range.
+
+    What is no number becomes the zero point. `low` and `high` are the range less the zero point.
+    """
+
+    kind: Kind = Kind.I8
+
+    own = ("scale", "zero_point", "low", "high")
+
+    @property
+    def ends(self) -> tuple[Kind, Kind]:
+        return Kind.F32, self.kind
+
+    def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
+        scale, low, high = (task.f32(n).splat(k.isa.f32) for n in ("scale", "low", "high"))
+        zero = task.i64("zero_point").cast(I32).splat(k.isa.f32)
+
+        def quantized(x: Val) -> Val:
+            ratio = x / scale
+            ratio = ratio.ne(ratio).select(0.0, ratio).clamp(low, high)
+            return (nearest(ratio).cast(I32) + zero).cast(self.kind.memory)
+
+        return quantized
+
+
+@frozen
+class DequantizeIntegers(Conversion):
+    """`out = scale * (x - zero_point)` in float32."""
+
+    kind: Kind = Kind.I8
+
+    own = ("scale", "zero_point")
+
+    @property
+    def ends(self) -> tuple[Kind, Kind]:
+        return self.kind, Kind.F32
+
+    def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
+        scale, zero = task.f32("scale").splat(k.isa.f32), task.i64("zero_point").cast(I32).splat(k.isa.f32)
+        return lambda x: (x.cast(I32, self.kind.signed) - zero).cast(F32) * scale
+
+
+@frozen
+class Rescale(Conversion):
+    """`out = (x - x_zero)` times a multiplier, clamped to [`low`, `high`]; slot `columns` is one register."""
+
+    source: Kind
+    target: Kind
+    scaling: Scaling
+
+    @property
+    def ends(self) -> tuple[Kind, Kind]:
+        return self.source, self.target
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        return ("x_zero", "low", "high", *Requantize(self.scaling).slots)
+
+    def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
+        how = Requantize(self.scaling)
+        columns = load_lanes(k, task, how, k.index(0))
+        zero, low, high = (task.i64(name).cast(I32).splat(k.isa.f32) for name in ("x_zero", "low", "high"))
+
+        def rescaled(x: Val) -> Val:
+            centred = x.cast(I32, self.source.signed) - zero
+            value = with_zero_point(task, how, columns["bias"] + centred, columns)
+            return value.clamp(low, high).cast(self.target.memory)
+
+        return rescaled
+
+
+@frozen
+class WidenHalves(Conversion):
+    """Floats of 16 bits as float32, exactly: IEEE's, or with `brain` those that are the upper half of a float32."""
+
+    brain: bool
+
+    ends = (Kind.U16, Kind.F32)
+
+    def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
+        def widened(x: Val) -> Val:
+            bits = x.cast(I32, signed=False)
+            return (bits << 16).bits(vec(F32, x.lanes)) if self.brain else _widened(bits)
+
+        return widened
+
+
+def _widened(bits: Val) -> Val:
+    """The exponent moves by a product, also of what is below the normal range; infinities and NaN by themselves."""
+    real = vec(F32, bits.lanes)
+    size = bits & 0x7FFF
+    found = ((size << 13).bits(real) * 2.0**112).bits(bits.type)
+    found = (size >= 0x7C00).select(found | 0x7F800000, found)
+    return (found | ((bits & 0x8000) << 16)).bits(real)
+
+
+@frozen
+class NarrowFloats(Conversion):
+    """float32 as floats of 16 bits, halves to even: IEEE's, or with `brain` those that are the upper half of a float32.
+
+    What is too large becomes infinite.
+    """
+
+    brain: bool
+
+    ends = (Kind.F32, Kind.U16)
+
+    def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
+        def narrowed(x: Val) -> Val:
+            bits = x.bits(vec(I32, x.lanes))
+            size = bits & 0x7FFFFFFF
+            found = (_brain if self.brain else _half)(size)
+            return (found | ((bits >> 16) & 0x8000)).cast(I16)
+
+        return narrowed
+
+
+def _brain(size: Val) -> Val:
+    """The upper half of a float32 without sign, rounded; not-a-number stays one."""
+    rounded = (size + ((size >> 16) & 1) + 0x7FFF) >> 16
+    return (size > 0x7F800000).select((size >> 16) | 0x40, rounded)
+
+
+def _half(size: Val) -> Val:
+    """A float32 without sign in IEEE's 16 bits: below the normal range the unit is 2**-24, that of 0.5 in float32."""
+    least = ((size.bits(vec(F32, size.lanes)) + 0.5).bits(size.type)) - 0x3F000000
+    rounded = ((size - 0x38000000) + ((size >> 13) & 1) + 0xFFF) >> 13
+    finite = (size < 0x38800000).select(least, rounded)
+    large = (size > 0x7F800000).select(((size >> 13) & 0x3FF) | 0x7E00, size.like(0x7C00))
+    return (size >= 0x477FF000).select(large, finite)
+
+
+def each_register(k: Kernel, begin: Val, end: Val, width: Val, body: Callable[[Val, Val, Val | None], None]) -> None:
+    """Write the loop over rows and over the registers of each: (row, element, mask)."""
+    lanes = k.isa.f32
+    whole = width - width % lanes
+    with k.loop(end, begin) as row:
+        with k.loop(whole, step=lanes) as at:
+            body(row, at, None)
+        with k.when(whole < width):
+            body(row, whole, k.mask(lanes, width - whole))

@@ -1,0 +1,209 @@
+"""Functions of two quantised operands that broadcast, bit for bit as TFLite computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val
+from onert_llvm.irbuilder.math import nearest_even
+from onert_llvm.kernels.arithmetic.expression import Kind
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, load_lanes, scaled, with_zero_point
+
+from . import broadcast_rows
+
+LIFT: Mapping[Kind, int] = {Kind.I8: 20, Kind.U8: 20, Kind.I16: 15}
+"""Bits by which TFLite's addition (kernels/add.cc) lifts its operands before it scales them."""
+
+SINGLE = (False, False)
+OPERANDS = ("x", "y")
+
+Pair = Callable[[Val, Val], Val]
+
+
+@frozen
+class Function(Value):
+    """What becomes of two numbers in 32 bits before the result is clamped; numbers of 16 bits have no zero point."""
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """What it finds in a task."""
+        raise NotImplementedError
+
+    def bind(self, k: Kernel, task: Task, kind: Kind) -> Pair:
+        """The function, whose parameters are loaded here."""
+        raise NotImplementedError
+
+
+@frozen
+class Affine(Function):
+    """`x · x_factor + y · y_factor + offset` in float32, rounded to the nearest integer: a sum or a difference.
+
+    The caller has found numbers with which all 65536 results are right, below 2**22 in size. A product and a sum are
+    one operation where the target has it; the order of the operations is part of the contract.
+    """
+
+    slots = ("x_factor", "y_factor", "offset")
+
+    def bind(self, k: Kernel, task: Task, kind: Kind) -> Pair:
+        x_factor, y_factor, offset = (task.f32(n).splat(k.isa.f32) for n in self.slots)
+        return lambda x, y: nearest_even(k, k.fma(y.cast(F32), y_factor, k.fma(x.cast(F32), x_factor, offset)))
+
+
+class Form(Enum):
+    """What becomes of two operands on a common scale."""
+
+    SUM = "sum"
+    DIFFERENCE = "difference"
+    SQUARED_DIFFERENCE = "squared_difference"
+
+    def of(self, x: Val, y: Val) -> Val:
+        total = x + y if self is Form.SUM else x - y
+        return total * total if self is Form.SQUARED_DIFFERENCE else total
+
+
+@frozen
+class FixedSum(Function):
+    """`x + y`, `x - y` or `(x - y)²` in fixed point, the operands lifted before they are scaled, but not for a square.
+
+    `columns`, `x_columns` and `y_columns` point to one register each of a multiplier; `sides` says of which scaling
+    those of the operands are, None if it is 1/2.
+    """
+
+    scaling: Scaling
+    sides: tuple[Scaling | None, Scaling | None]
+    form: Form = Form.SUM
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("x_zero", "y_zero", "x_columns", "y_columns", *Requantize(self.scaling).slots)
+
+    def bind(self, k: Kernel, task: Task, kind: Kind) -> Pair:
+        how = Requantize(self.scaling)
+        lanes = load_lanes(k, task, how, k.index(0))
+        x_lifted, y_lifted = (self._lifted(k, task, kind, *side) for side in zip(OPERANDS, self.sides, strict=True))
+        return lambda x, y: with_zero_point(task, how, lanes["bias"] + self.form.of(x_lifted(x), y_lifted(y)), lanes)
+
+    def _lifted(self, k: Kernel, task: Task, kind: Kind, name: str, how: Scaling | None) -> Callable[[Val], Val]:
+        """An operand less its zero point, on the common scale; the product with 1/2 is exact where it was lifted."""
+        left = 0 if self.form is Form.SQUARED_DIFFERENCE else LIFT[kind]
+        if how is None:
+            return lambda x: _centred(task, kind, name, x) << (left - 1)
+        lanes = load_lanes(k, task, Requantize(how), k.index(0), f"{name}_columns")
+        return lambda x: scaled(how, lanes["bias"] + (_centred(task, kind, name, x) << left), lanes)
+
+
+@frozen
+class ShiftedSum(Function):
+    """`x + y` or `x - y`, each side shifted first: `x_right` bits down, halves away from zero, and `x_left` bits up."""
+
+    form: Form = Form.SUM
+
+    slots = ("x_right", "x_left", "y_right", "y_left")
+
+    def bind(self, k: Kernel, task: Task, kind: Kind) -> Pair:
+        def shifted(name: str, x: Val) -> Val:
+            right, left = (task.i64(f"{name}_{way}").cast(I32).splat(x.lanes) for way in ("right", "left"))
+            rest = (k.const(I32, 1).splat(x.lanes) << right) - 1
+            half = (rest >> 1) + (x < 0).select(x.like(1), 0)
+            return ((x >> right) + ((x & rest) > half).select(x.like(1), 0)) << left
+
+        return lambda x, y: self.form.of(shifted("x", x), shifted("y", y))
+
+
+@frozen
+class FixedProduct(Function):
+    """`x * y`, scaled once; `columns` points to one register."""
+
+    scaling: Scaling
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("x_zero", "y_zero", *Requantize(self.scaling).slots)
+
+    def bind(self, k: Kernel, task: Task, kind: Kind) -> Pair:
+        how = Requantize(self.scaling)
+        lanes = load_lanes(k, task, how, k.index(0))
+
+        def value(x: Val, y: Val) -> Val:
+            product = _centred(task, kind, "x", x) * _centred(task, kind, "y", y)
+            return with_zero_point(task, how, lanes["bias"] + product, lanes)
+
+        return value
+
+
+def _centred(task: Task, kind: Kind, name: str, x: Val) -> Val:
+    return x if kind is Kind.I16 else x - task.i64(f"{name}_zero").cast(I32)
+
+
+@frozen
+class Pairwise(Value):
+    """`out = function(x, y)` of integers of one kind, `clamped` to [`low`, `high`] or else to their type.
+
+    Work tiles are rows of `width` elements, the result's neighbours in memory; `single` says of which operand a row has
+    but one element.
+    """
+
+    function: Function
+    kind: Kind = Kind.I8
+    clamped: bool = False
+    single: tuple[bool, bool] = SINGLE
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        bounds = ("low", "high") if self.clamped else ()
+        return (*broadcast_rows.slots(OPERANDS), "out", "width", *self.function.slots, *bounds)
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width, memory, signed = k.isa.f32, task.i64("width"), self.kind.memory, self.kind.signed
+        whole, function = width - width % lanes, self.function.bind(k, task, self.kind)
+        with k.loop(end, begin) as r:
+            out = task.view("out", memory, width, 1)[r]
+            rows = broadcast_rows.rows_at(k, task, OPERANDS, memory, r)
+            once = [
+                row[0].load().cast(I32, signed).splat(lanes) if s else None
+                for row, s in zip(rows, self.single, strict=True)
+            ]
+
+            def vector(at: Val, mask: Val | None) -> None:
+                x, y = (o or row[at].load(lanes, mask).cast(I32, signed) for o, row in zip(once, rows, strict=True))
+                out[at].store(self._bounded(task, function(x, y)).cast(memory), mask)
+
+            with k.loop(whole, step=lanes) as at:
+                vector(at, None)
+            with k.when(whole < width):
+                vector(whole, k.mask(lanes, width - whole))
+
+    def _bounded(self, task: Task, x: Val) -> Val:
+        if self.clamped:
+            return x.clamp(*(task.i64(name).cast(I32).splat(x.lanes) for name in ("low", "high")))
+        bits = self.kind.memory.width
+        least = -(1 << bits - 1) if self.kind.signed else 0
+        return x.clamp(least, least + (1 << bits) - 1)
+
+
+@frozen
+class PairTable(Value):
+    """`out = table[x, y]` for two bytes: any function of two quantised elements.
+
+    The table's row belongs to x, both count from the byte 0 up to that of -1. Work tiles as in `Pairwise`.
+    """
+
+    single: tuple[bool, bool] = SINGLE
+
+    slots = (*broadcast_rows.slots(OPERANDS), "out", "width", "table")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        byte = Kind.U8.memory
+        width, table = task.i64("width"), task.view("table", byte, 256, 1)
+        steps = [0 if s else 1 for s in self.single]
+        with k.loop(end, begin) as r:
+            out = task.view("out", byte, width, 1)[r]
+            rows = broadcast_rows.rows_at(k, task, OPERANDS, byte, r)
+            with k.loop(width) as at:
+                x, y = (row[at * step].load().cast(I64, signed=False) for row, step in zip(rows, steps, strict=True))
+                out[at].store(table[x, y].load())

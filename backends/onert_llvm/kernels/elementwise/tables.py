@@ -1,0 +1,109 @@
+"""Functions of one quantised element as a table of all their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I8, I64, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.byte_table import loaded, looked_up
+from onert_llvm.kernels.arithmetic.expression import Kind
+from onert_llvm.target.isa import Lookup
+
+
+@frozen
+class MapBytes(Value):
+    """`out = table[x]`: any function of one quantised element. Work tiles are rows of `width`, `x_step` and `out_step`
+    bytes apart; the table's first entry belongs to the byte 0, that of -1 is the last (`byte_table.stored_table`).
+    """
+
+    slots = ("out", "out_step", "x", "x_step", "width", "table")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        if k.isa.lookup is Lookup.NONE:
+            self._one_by_one(k, task, begin, end)
+            return
+        lanes, width = k.isa.vector_bytes, task.i64("width")
+        whole = width - width % lanes
+        registers = loaded(k, task.view("table", I8, 1))
+        with k.loop(end, begin) as r:
+            x, out = (task.view(n, I8, task.i64(f"{n}_step"), 1)[r] for n in ("x", "out"))
+            with k.loop(whole, step=lanes) as at:
+                out[at].store(looked_up(k, registers, x[at].load(lanes)))
+            with k.when(whole < width):
+                if k.isa.free_masks:
+                    rest = k.mask(lanes, width - whole)
+                    out[whole].store(looked_up(k, registers, x[whole].load(lanes, rest)), rest)
+                else:
+                    _through(k, x.after(whole), out.after(whole), width - whole, lambda x: looked_up(k, registers, x))
+
+    def _one_by_one(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        table, width = task.view("table", I8, 1), task.i64("width")
+        paired = width - width % 4
+        with k.loop(end, begin) as r:
+            x, out = (task.view(n, I8, task.i64(f"{n}_step"), 1)[r] for n in ("x", "out"))
+            with k.loop(paired, step=4) as at:
+                for i in range(4):
+                    out[at + i].store(table[_index(x[at + i])].load())
+            with k.loop(width, paired) as at:
+                out[at].store(table[_index(x[at])].load())
+
+
+def _through(k: Kernel, x: View, out: View, count: Val, function: Callable[[Val], Val]) -> None:
+    """A function of a register on fewer bytes than it has: in memory of its own, so that none beyond is touched."""
+    lanes = k.isa.vector_bytes
+    room = k.view(k.scratch(I8, lanes), I8, 1)
+    with k.loop(count, nonempty=True) as at:
+        room[at].store(x[at].load())
+    room.store(function(room.load(lanes)))
+    with k.loop(count, nonempty=True) as at:
+        out[at].store(room[at].load())
+
+
+@frozen
+class ShiftBytes(Value):
+    """`out = x + by`, wrapped: bytes whose zero point moves from signed to unsigned. Work tiles as in `MapBytes`."""
+
+    slots = ("out", "out_step", "x", "x_step", "width", "by")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width = k.isa.vector_bytes, task.i64("width")
+        by, whole = task.i64("by").cast(I8), width - width % k.isa.vector_bytes
+        with k.loop(end, begin) as r:
+            x, out = (task.view(n, I8, task.i64(f"{n}_step"), 1)[r] for n in ("x", "out"))
+            with k.loop(whole, step=lanes) as at:
+                out[at].store(x[at].load(lanes) + by)
+            with k.loop(width, whole) as at:
+                out[at].store(x[at].load() + by)
+
+
+@frozen
+class MapShorts(Value):
+    """`out = table[x]`: any function of one number of one or two bytes to one of any kind.
+
+    The table's first entry belongs to 0, that of -1 is the last. Work tiles are rows of `width`.
+    """
+
+    source: Kind
+    target: Kind
+
+    slots = ("x", "out", "width", "table")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        table, width = task.view("table", self.target.memory, 1), task.i64("width")
+        ends = (("x", self.source), ("out", self.target))
+        source, target = (task.view(name, kind.memory, width, 1) for name, kind in ends)
+        paired = width - width % 4
+        with k.loop(end, begin) as row:
+            with k.loop(paired, step=4) as at:
+                for i in range(4):
+                    target[row, at + i].store(table[_index(source[row, at + i])].load())
+            with k.loop(width, paired) as at:
+                target[row, at].store(table[_index(source[row, at])].load())
+
+
+def _index(place: View) -> Val:
+    return place.load().cast(I64, signed=False)
