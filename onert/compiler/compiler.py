@@ -46,8 +46,8 @@ from .routine import compile_routine
 if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
-COMPILED_ALONE = 2
-"""For how many new lengths programs are compiled alone before there are recipes: who has few gets the least memory."""
+COMPILED_ALONE = 1
+"""For how many new lengths programs are compiled alone before there are recipes: who has one gets the least memory."""
 
 WatchModel = Callable[[int, str, Subgraph], None]
 """Is told the index of a subgraph, the name of a pass that changed it, and what it made of it."""
@@ -115,6 +115,8 @@ class Compilation:
 
     def specialize(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
         """The program for other shapes of some inputs, by position."""
+        if self.lengths.first is None:  # the first program may have been compiled by another process
+            self.lengths.begin(self.entry.reshaped(self.shapes))
         given = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
         return self.program({**self.shapes, **given})
 
@@ -123,7 +125,10 @@ class Compilation:
         entry = self.entry.reshaped(shapes)
         # Threads that ask for the same at the same time may compile it twice: a lock could stay held by one that is
         # interrupted, or in a child that is forked.
-        program = self.programs.pop(entry.shapes, None) or self.by_recipe(entry, shapes) or self.compiled(entry, shapes)
+        program = self.programs.get(entry.shapes)
+        if program is None or program.stretch is None:  # which may have been compiled before there were recipes
+            program = self.by_recipe(entry, shapes) or program or self.compiled(entry, shapes)
+        self.programs.pop(entry.shapes, None)
         self.programs[entry.shapes] = program
         for oldest in tuple(self.programs)[: -self.kept]:
             self.programs.pop(oldest, None)
@@ -149,7 +154,7 @@ class Compilation:
 
         named = {backend.name: backend for backend in self.backends}
         stretched = partial(stretch, backends=named, lengths=opened)
-        program = self.recipes.setdefault(opened, Recipes()).program(static(lengths), compiled, stretched)
+        program = self.recipes.setdefault(opened, Recipes(opened)).program(static(lengths), compiled, stretched)
         return None if program is None else evolve(program, specialize=self.specializer(entry, shapes))
 
     def specializer(

@@ -29,7 +29,8 @@ class Lengths:
         self._entry = entry
         self._supports = supports
         self._options = options
-        self._first: tuple[Shape, ...] | None = None
+        self.first: tuple[Shape, ...] | None = None
+        """The shapes of inputs that others are compared with, None where nothing was compiled yet."""
         self._open: frozenset[tuple[int, int]] = frozenset()
         self._simplified: Subgraph | None = None
         self._kinds = 0
@@ -38,7 +39,7 @@ class Lengths:
         """The dimensions of which this knows that they change, as positions of inputs and axes, if the entry differs in
         no others from the first; None where it does, or where it is the first."""
         given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
-        first = self._first
+        first = self.first
         if first is None or any(None in shape for shape in first) or not _changed(first, given):
             return None
         self.simplified(entry)
@@ -49,13 +50,17 @@ class Lengths:
         assert self._simplified is not None
         return self._entered(self._simplified, entry)
 
+    def begin(self, entry: Entry) -> None:
+        """Take an entry's shapes for the first, unless some were taken that are known."""
+        if self.first is None or any(None in shape for shape in self.first):
+            self.first = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
+
     def simplified(self, entry: Entry) -> Entry:
         """The entry, reshaped from this one's, or one with the same results and less to be done."""
+        self.begin(entry)
+        assert self.first is not None
         given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
-        if self._first is None or any(None in shape for shape in self._first):
-            self._first = given  # dimensions that are not known yet have not changed
-            return entry
-        changed = _changed(self._first, given)
+        changed = _changed(self.first, given)
         if not changed:  # or the rank, so that there is no dimension to leave open
             return entry
         if not changed <= self._open:
@@ -73,7 +78,7 @@ class Lengths:
 
     def _made(self) -> Subgraph | None:
         """The entry's graph after the passes, with unknown dimensions where they change; None where that fails."""
-        entry, first = self._entry, self._first
+        entry, first = self._entry, self.first
         assert first is not None
         types: dict[int, TensorType] = {}
         for position, (operand, shape) in enumerate(zip(entry.subgraph.inputs, first, strict=True)):

@@ -13,7 +13,7 @@ from onert.ir import Shape
 from .context import Instance
 from .runner import Setup
 
-MOST_KEPT, KEPT_BYTES = 4, 256 << 20
+MOST_KEPT, KEPT_BYTES = 8, 256 << 20
 """How many frames are kept for other lengths, those used last: fewer where they take more bytes than this together."""
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]

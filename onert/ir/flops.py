@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from math import prod
 
 from .shape import Shape
+from .symbolic.trace import maximum
 from .types import CallTypes, TensorType
 
 BLOCK_ELEMENTS = 1 << 22
@@ -54,7 +56,7 @@ def tapped(types: CallTypes, window: Shape, x: int = 0) -> int:
 
 def stepped(types: CallTypes) -> int:
     """Rounds of recurrent cells: each step of a sequence takes some ten."""
-    return 10 * max((d or 0 for d in types.input(0).shape[:-1]), default=0)
+    return 10 * reduce(maximum, (d or 0 for d in types.input(0).shape[:-1]), 0)
 
 
 def _size(type_: TensorType) -> int:

@@ -44,6 +44,11 @@ _LEAST_AHEAD = 8192
 _MANY_REGISTERS = 32
 """So many registers, and a processor has room for four rows by three registers of columns twice."""
 
+_WHOLE, _MANY_ROWS = 8, 16
+"""Accumulators of a tile at least that adds each sum in one, so that additions do not wait for one another; and rows of
+a product from which on no other tile is taken, so that its results are the same for all numbers of rows.
+"""
+
 _OF_SECOND_CACHE = 4
 """By what the second cache is divided for the bytes of the left operand that a work tile goes over again and again."""
 
@@ -113,12 +118,11 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
     found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k))
     if found.n is not shape.n or found.k is not shape.k:
         decided(_Split(shape.integer, isa, padded), shape.m, shape.n, shape.k)
-    elif found.m is not shape.m:
-        steady = _steady(shape.n, shape.k, shape.integer, isa, padded)
-        if steady is None or found.m < steady:
-            decided(_SplitOfRows(shape.n, shape.k, shape.integer, isa, padded), shape.m)
+    elif found.m is not shape.m and not shape.integer:
+        if found.m < _MANY_ROWS:
+            decided(_SplitOfRows(shape.n, shape.k, isa, padded), shape.m)
         else:
-            _require(shape.m >= steady)
+            _require(shape.m >= _MANY_ROWS)
     return found
 
 
@@ -126,27 +130,6 @@ def _require(holds: bool) -> None:
     """Make it a condition of the schedule where sizes are symbolic: it holds for the lengths of the moment."""
     if not holds:
         raise ValueError("a schedule does not suit the shape that it was made for")
-
-
-@cache
-def _steady(n: int, k: int, integer: bool, isa: Isa, padded: bool) -> int | None:
-    """From how many rows on the best tile has accumulators enough to add every sum in one.
-
-    With more rows than that, the worst that rounding up to whole tiles costs the one kind is less than what the other
-    kind takes longer for each row. None where that is never so.
-    """
-    many = 1 << 20
-    found = [
-        (cycles / -(-many // mr), mr, _tile(Shape(many, n, k, integer), isa, mr, columns(n, wide, isa)).split)
-        for cycles, mr, wide in _choices(Shape(many, n, k, integer), isa, padded)
-    ]
-    least: int | None = None
-    for cycles, mr, split in found:
-        gains = [c / r - cycles / mr for c, r, s in found if s > 1]
-        if split == 1 and all(gain > 0 for gain in gains):
-            rows = max(mr, *(int(cycles / gain) + 1 for gain in gains)) if gains else mr
-            least = rows if least is None else min(least, rows)
-    return least
 
 
 @frozen
@@ -169,34 +152,31 @@ class _SplitOfRows(Value):
 
     n: int
     k: int
-    integer: bool
     isa: Isa
     padded: bool
 
     def __call__(self, m: int) -> int:
-        return _Split(self.integer, self.isa, self.padded)(m, self.n, self.k)
+        return _Split(False, self.isa, self.padded)(m, self.n, self.k)
 
     def results(self, count: int) -> Array:
         """The results for each number of rows below `count`, of all tiles at once; 0 for no rows."""
-        rows = np.arange(count)
-        many = Shape(count, self.n, self.k, self.integer)
-        found = [
-            (
-                np.where(rows < mr, np.inf, -(-rows // mr) * _across(many, self.isa, self.padded, mr, wide)),
-                _tile(many, self.isa, mr, columns(self.n, wide, self.isa)).split,
-            )
-            for _, mr, wide in _choices(many, self.isa, self.padded)
-        ]
-        best = np.argmin([cycles for cycles, _ in found], axis=0)
-        splits: Array = np.array([split for _, split in found])[best]
-        splits[0] = 0
-        return splits
+        few = min(count, _MANY_ROWS)
+        of_many: Array = np.ones(count, np.int64)
+        of_many[:few] = [self(rows) if rows else 0 for rows in range(few)]
+        return of_many
 
 
-def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int], ...]:
-    """The estimated cycles of a row of tiles of a product whose right side is packed, and their rows, for each tile."""
-    tiles = register_tiles(isa, shape.integer, _WIDEST_PADDED if isa.free_masks else 4)
-    return tuple((_across(shape, isa, isa.free_masks, mr, wide), mr) for mr, wide in tiles)
+def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int, bool], ...]:
+    """Of a product of floats whose right side is packed, for each tile: the estimated cycles of a row of tiles, how
+    many rows it has, and whether it adds every sum in one accumulator.
+    """
+    tiles = register_tiles(isa, False, _WIDEST_PADDED if isa.free_masks else 4)
+    return tuple((_across(shape, isa, isa.free_masks, mr, wide), mr, mr * wide >= _WHOLE) for mr, wide in tiles)
+
+
+def suits(mr: int, is_whole: bool, rows: int) -> bool:
+    """Whether a tile of so many rows is one for products of floats of so many, which may be symbolic."""
+    return mr <= rows and (is_whole or rows < _MANY_ROWS)
 
 
 def _cycles(choice: tuple[float, int, int]) -> float:
@@ -208,7 +188,7 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
     return [
         (-(-shape.m // mr) * _across(shape, isa, padded, mr, wide), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
-        if mr <= shape.m
+        if suits(mr, shape.integer or mr * wide >= _WHOLE, shape.m)
     ]
 
 
@@ -224,7 +204,7 @@ def _across(shape: Shape, isa: Isa, padded: bool, mr: int, wide: int) -> float:
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
     wide = cut.widest
-    few = 1 if mr * wide >= 8 or shape.integer else 2 if mr * wide >= 4 else 4
+    few = 1 if mr * wide >= _WHOLE or shape.integer else 2 if mr * wide >= 4 else 4
     blocks = -(-shape.m // mr)
     stream = blocks == 1 and not shape.integer
     # A padded tile fetches in any case, so that short products share the code of long ones.

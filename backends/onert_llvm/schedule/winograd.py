@@ -15,7 +15,7 @@ from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import machine
 
-from .cost_model import WORTH_NO_CODE, Shape, block_cycles, packed_rows, register_tiles
+from .cost_model import WORTH_NO_CODE, Shape, block_cycles, packed_rows, register_tiles, suits
 
 _OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
 """The part of the second-level cache for what is transformed for a block of tiles: with the weights that go by it stays
@@ -112,7 +112,7 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int]) -> list[float]:
     ]
     one = layers[0]
     rows = packed_rows(Shape(1, one.n, WINDOW**2 * one.steps), one.isa)
-    terms = (-(-counts[-1] // mr) * each for each, mr in rows if mr <= counts[-1])
+    terms = (-(-counts[-1] // mr) * each for each, mr, is_whole in rows if suits(mr, is_whole, counts[-1]))
     return [*costs, _WORTH * reduce(minimum, terms, inf)]
 
 
@@ -167,8 +167,9 @@ def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
 def _bounds_of_terms(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
     """The same of the sums of all terms, for each output."""
     rows = packed_rows(Shape(1, layer.n, WINDOW**2 * layer.steps), layer.isa)
-    bounds = tuple(_Bound(_WORTH * each * (mr - 1) / mr, _WORTH * each / mr, mr) for each, mr in rows)
-    return min(bound.each for bound in bounds), bounds
+    least = min(_WORTH * each / mr for each, mr, _ in rows)
+    bounds = (_Bound(_WORTH * each * (mr - 1) / mr, _WORTH * each / mr, mr) for each, mr, is_whole in rows if is_whole)
+    return least, tuple(bounds)
 
 
 @frozen

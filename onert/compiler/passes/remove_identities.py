@@ -6,11 +6,12 @@ from onert.compiler.passes.layout.merge_transposes import permutation
 from onert.compiler.rewrite.activation_bounds import Bounds, as_clamp
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
-from onert.ir import DType, Operation, Subgraph
+from onert.ir import DType, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, Slice, Tile
 from onert.ir.ops.elementwise.convert import Bitcast, Cast, Dequantize, Quantize
+from onert.ir.symbolic.trace import are_same
 
 from .fuse_activation import clamps_exactly, ends_with_activation
 
@@ -44,7 +45,7 @@ def _same(subgraph: Subgraph, operation: Operation) -> int | None:
     if source is None or len(operation.outputs) != 1:
         return None
     result = subgraph.type(operation.outputs[0])
-    if result == subgraph.type(source) and result.is_static and _changes_no_element(subgraph, operation, source):
+    if _is_same(result, subgraph.type(source)) and _changes_no_element(subgraph, operation, source):
         return source
     before = definer(subgraph, source)
     if isinstance(operation.op, Quantize) and before is not None and isinstance(before.op, Dequantize):
@@ -53,6 +54,12 @@ def _same(subgraph: Subgraph, operation: Operation) -> int | None:
         exact = subgraph.type(source).dtype is DType.FLOAT32 and result.dtype.is_integer and result.dtype.bits <= 16
         return stored if exact and result == subgraph.type(stored) else None
     return None
+
+
+def _is_same(a: TensorType, b: TensorType) -> bool:
+    """Whether two static types are one for all lengths that they are told in terms of."""
+    alike = a.dtype is b.dtype and a.quantization == b.quantization and len(a.shape) == len(b.shape)
+    return alike and a.is_static and b.is_static and all(map(are_same, a.shape, b.shape))
 
 
 def _changes_no_element(subgraph: Subgraph, operation: Operation, source: int) -> bool:

@@ -13,8 +13,8 @@ from onert.ir.symbolic.trace import OneLengthError, Trace
 from .substitution import Substitution
 
 _APART_ALONE, _APART_TOGETHER = 4, 2
-"""How many times longer or shorter lengths may be than those that a recipe was made for, if there is one and if there
-are more: memory is planned for the longest, and tiles were chosen for those in the middle."""
+"""How many times longer or shorter lengths may be than those that a recipe was made for, if one changes by itself and
+if more do: memory is planned for the longest, and tiles were chosen for those in the middle."""
 
 MOST, MOST_IN_VAIN = 24, 4
 """Recipes that are kept, those used last; and made without one of them being of use."""
@@ -24,15 +24,22 @@ Stretched = Callable[[Trace, Program, Callable[[], None]], Stretch | None]
 
 
 class Recipe:
-    """How a program was compiled for some lengths, told in terms of them, and for which others it is told so too."""
+    """How a program was compiled for some lengths, told in terms of them, and for which others it is told so too.
 
-    def __init__(self, lengths: Sequence[int], compiled: Compiled, stretched: Stretched) -> None:
-        apart = _APART_ALONE if len(lengths) == 1 else _APART_TOGETHER
+    `alike` gives for each length the first one that it is the same as: one number stands for both.
+    """
+
+    def __init__(self, lengths: Sequence[int], alike: Sequence[int], compiled: Compiled, stretched: Stretched) -> None:
+        apart = _APART_ALONE if len(set(alike)) == 1 else _APART_TOGETHER
         self._trace = Trace(lengths, [apart * max(length, 1) for length in lengths])
-        for symbol, length in zip(self._trace.lengths, lengths, strict=True):
+        symbols = self._trace.lengths
+        for at, (symbol, length) in enumerate(zip(symbols, lengths, strict=True)):
+            if alike[at] != at:
+                self._trace.hold(symbol == symbols[alike[at]])
+                continue
             self._trace.hold(symbol >= max(1, length // apart) if length else symbol == 0)
             self._trace.hold(symbol <= apart * max(length, 1))
-        template = compiled(self._trace.lengths)
+        template = compiled(tuple(symbols[at] for at in alike))
         self.used = False
         """Whether it has been of use since this was asked last: executions ask for no program while a frame serves."""
         self._stretch = stretched(self._trace, template, self._use)
@@ -52,17 +59,39 @@ class Recipe:
 
 
 class Recipes:
-    """The recipes of one entry with some of its dimensions open."""
+    """The recipes of one entry with some of its dimensions open, given as positions of inputs and axes.
 
-    def __init__(self) -> None:
+    Dimensions of different inputs that were the same for all lengths so far are taken for one, as a batch is.
+    """
+
+    def __init__(self, opened: Sequence[tuple[int, int]]) -> None:
         self._recipes: tuple[Recipe, ...] = ()
         self._in_vain = 0
+        self._inputs = tuple(position for position, _ in opened)
+        self._alike: tuple[int, ...] | None = None
+
+    def _alike_now(self, lengths: Sequence[int]) -> tuple[int, ...]:
+        """For each length the first that has always been the same, of these and all before."""
+        known = self._alike or (0,) * len(lengths)
+        found: list[int] = []
+        for at, length in enumerate(lengths):
+            same = (
+                first
+                for first in range(at)
+                if found[first] == first
+                and known[first] == known[at]
+                and lengths[first] == length
+                and all(self._inputs[i] != self._inputs[at] for i in range(at) if found[i] == first)
+            )
+            found.append(next(same, at))
+        return tuple(found)
 
     def program(self, lengths: tuple[int, ...], compiled: Compiled, stretched: Stretched) -> Program | None:
         """The program for these lengths, by a recipe that is there or by a new one, which `compiled` makes the program
         for, and `stretched` its stretch; None where there is none, and the program is to be compiled for these lengths
         alone.
         """
+        self._alike = self._alike_now(lengths)
         if any(recipe.used for recipe in self._recipes):
             self._in_vain = 0
             for recipe in self._recipes:
@@ -77,7 +106,7 @@ class Recipes:
             return None
         self._in_vain += 1
         try:
-            recipe = Recipe(lengths, compiled, stretched)
+            recipe = Recipe(lengths, self._alike, compiled, stretched)
         except (OneLengthError, OnertError):
             return None  # where lengths are refused, compiling for them alone says so
         if not recipe.is_general:

@@ -23,6 +23,7 @@ from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, identity
 from onert.ir.shape import normalize_axes, normalize_axis
+from onert.ir.symbolic.trace import hint
 
 from .counting import Counted, Writer
 from .edit import definer
@@ -263,7 +264,14 @@ def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
     assert isinstance(op, StridedSlice)
     type_, (low, high, step) = w.types[x], (w.types[i].value for i in (begin, end, strides))
     strange = op.ellipsis_mask | op.new_axis_mask | op.shrink_axis_mask or op.offset
-    if any(given) or strange or step is None or (step != 1).any() or not 0 < type_.nbytes <= MOST_SLICED:
+    if (
+        any(given)
+        or strange
+        or step is None
+        or (step != 1).any()
+        or 0 in type_.shape
+        or hint(type_.nbytes) > MOST_SLICED
+    ):
         return None
     cut = [a for a in range(step.size) if not (op.begin_mask & op.end_mask) >> a & 1]
     if len(cut) != 1 or (low is not None and high is not None):

@@ -353,6 +353,13 @@ def is_symbolic(value: object) -> bool:
     return isinstance(value, Symbolic)
 
 
+def are_same(a: Any, b: Any) -> bool:
+    """Whether two numbers are known to be equal for all lengths: that others are equal for some is no condition."""
+    if isinstance(a, Symbolic) and isinstance(b, Symbolic):
+        return a.trace.polynomial(a.index) == a.trace.polynomial(b.index) is not None
+    return not (isinstance(a, Symbolic) or isinstance(b, Symbolic)) and bool(a == b)
+
+
 def has_symbols(array: Any) -> bool:
     """Whether elements of an array of objects are symbolic numbers."""
     return any(map(is_symbolic, array.reshape(-1)))

@@ -1,4 +1,4 @@
-"""Element types that become others: float32 quantised and back, integers on another scale, halves from and to float32."""
+"""Element types that become others: float32 quantised and back, integers rescaled, halves as float32 and back."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd,
 from onert.ir.ops.data_movement.part_update import broken_rule
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axis
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.data_movement.gather import Gather as GatherSlices
@@ -131,7 +132,7 @@ def _emit(
 ) -> None:
     result = lowering.operation(at).outputs[0]
     unit = lowering.type(result).dtype.itemsize
-    piece = max(1, _PIECE // (s.width * unit))
+    piece = max(1, _PIECE // max(1, hint(s.width) * unit))
     pieces = -(-s.count // piece)
     slots: dict[str, Slot] = {
         "x": lowering.operand(reads[0]),
