@@ -13,7 +13,7 @@ from onert.ir import Array, DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.conv import Conv2D
 from onert_llvm.schedule.cost_model import Shape, packed_rows, packed_tile, row_work
-from onert_llvm.target import isa, processor
+from onert_llvm.target import isa, machines, processor
 from onert_llvm.target.machines import Machine, known, machine, of
 
 X86 = "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 26\nmodel : 2\n\nprocessor : 1\nmodel : 3\n"

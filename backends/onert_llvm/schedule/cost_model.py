@@ -46,7 +46,8 @@ _MANY_REGISTERS = 32
 
 _WHOLE, _MANY_ROWS = 8, 16
 """Accumulators of a tile at least that adds each sum in one, so that additions do not wait for one another; and rows of
-a product from which on no other tile is taken, so that its results are the same for all numbers of rows.
+a product from which on no other tile is taken, so that its results are the same for all numbers of rows. Where there
+are fewer registers, only the tile with the most accumulators is taken.
 """
 
 _OF_SECOND_CACHE = 4
@@ -171,7 +172,13 @@ def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int, bool], ...]:
     many rows it has, and whether it adds every sum in one accumulator.
     """
     tiles = register_tiles(isa, False, _WIDEST_PADDED if isa.free_masks else 4)
-    return tuple((_across(shape, isa, isa.free_masks, mr, wide), mr, mr * wide >= _WHOLE) for mr, wide in tiles)
+    return tuple((_across(shape, isa, isa.free_masks, mr, wide), mr, mr * wide >= _whole(isa)) for mr, wide in tiles)
+
+
+@cache
+def _whole(isa: Isa) -> int:
+    """Accumulators at least of a tile of floats for many rows."""
+    return min(_WHOLE, max(mr * wide for mr, wide in register_tiles(isa, False)))
 
 
 def suits(mr: int, is_whole: bool, rows: int) -> bool:
@@ -188,7 +195,7 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
     return [
         (-(-shape.m // mr) * _across(shape, isa, padded, mr, wide), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
-        if suits(mr, shape.integer or mr * wide >= _WHOLE, shape.m)
+        if suits(mr, shape.integer or mr * wide >= _whole(isa), shape.m)
     ]
 
 
