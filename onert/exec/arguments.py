@@ -100,6 +100,25 @@ def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> Sequence[Arr
     return arrays
 
 
+def given_alike(usual: Sequence[Usual], inputs: Any) -> Sequence[Array] | None:
+    """The arrays that are given, in the order of `usual`, which are all inputs, if they are given as those before were
+    and differ from these in their shapes at most.
+    """
+    if type(inputs) is dict:
+        arrays: Sequence[Any] = [inputs.get(name) for name, _, _ in usual]
+    elif type(inputs) is list or type(inputs) is tuple:
+        arrays = inputs
+    else:
+        return None
+    if len(inputs) != len(usual):
+        return None
+    for at, (_, _, mine) in enumerate(usual):
+        array = arrays[at]
+        if type(array) is not np.ndarray or array.dtype != mine.dtype:
+            return None
+    return arrays
+
+
 def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:
     """What is given by name or in order, with positions; ExecutionError for another thing, and for an input twice."""
     if isinstance(inputs, Mapping):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
 from onert.backend import Program, TensorInfo
 from onert.exec.frames.stretched import StretchedFrame
-from onert.ir import Shape
+from onert.ir import Array, Shape
 
+from .arguments import Usual, given_alike
 from .context import Instance
 from .runner import Setup
 
@@ -22,7 +23,7 @@ Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 class _Kept:
     """A frame for many lengths with what is needed to set it up."""
 
-    def __init__(self, program: Program, instance: Instance, frame: StretchedFrame) -> None:
+    def __init__(self, base: Program, program: Program, instance: Instance, frame: StretchedFrame) -> None:
         stretch = program.stretch
         assert stretch is not None
         self.instance = instance
@@ -31,11 +32,16 @@ class _Kept:
         self.nbytes = program.arena_bytes + sum(stretch.capacities.values())
         self._inputs, self._outputs = program.inputs, program.outputs
         self._lengths = stretch.lengths
+        self.positions = tuple(dict.fromkeys(at for at, _ in stretch.lengths))
+        """The inputs that have them."""
         opened = frozenset(stretch.lengths)
-        fixed = [
+        fixed = tuple(
             tuple(None if (at, axis) in opened else d for axis, d in enumerate(info.shape))
             for at, info in enumerate(program.inputs)
-        ]
+        )
+        self.fixed = fixed
+        self.is_open = all(base.inputs[at].open_shape[axis] is None for at, axis in stretch.lengths)
+        """Whether the model leaves all of these dimensions open, so that arrays bring them."""
         self._closed = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
         self._opened = tuple((at, shape) for at, shape in enumerate(fixed) if None in shape)
 
@@ -68,6 +74,14 @@ class _Kept:
         run = partial(frame.execute_for, lengths)
         return Setup(inputs, outputs, compiled, self.instance, frame, run, shapes, outdated)
 
+    def buffers(self, before: Sequence[Usual], same: bool) -> tuple[Usual, ...]:
+        """Where inputs are copied to, by what was before: with the `same` frame they stay if their shape does."""
+        rooms = [
+            (name, operand, mine if same and self.frame.tensors[operand].type.shape == mine.shape else None)
+            for name, operand, mine in before
+        ]
+        return tuple((n, operand, self.frame.room(operand) if mine is None else mine) for n, operand, mine in rooms)
+
 
 class Lengths:
     """The frames of one execution that are for many lengths, those used last first."""
@@ -89,13 +103,43 @@ class Lengths:
                 return kept.setup(lengths, partial(self._base.specialize, changed), changed)
         return None
 
+    def following(self, setup: Setup, inputs: object) -> tuple[Setup, tuple[Usual, ...], Sequence[Array]] | None:
+        """What it takes to run for inputs as were given last but for their lengths, where they are to be copied, and
+        they themselves, in order; None where there is more to be looked at.
+        """
+        usual, now = setup.usual, self._kept[0] if self._kept else None
+        if now is None or now.frame is not setup.frame or not now.is_open or setup.own_outputs:
+            return None
+        arrays = given_alike(usual, inputs) if len(usual) == len(setup.inputs) else None
+        if arrays is None:
+            return None
+        shapes = [array.shape for array in arrays]
+        try:
+            for kept in self._kept:
+                lengths = kept.lengths(shapes) if kept.fixed == now.fixed else None
+                if lengths is not None and kept.frame.become(lengths):
+                    break
+            else:
+                return None
+            if kept is not now:
+                self._kept = (kept, *(other for other in self._kept if other is not kept))
+            kept.used()
+            changed = {**setup.shapes, **{at: shapes[at] for at in kept.positions}}
+            made = kept.setup(lengths, partial(self._base.specialize, changed), changed)
+            buffers = kept.buffers(usual, kept is now)
+        except BaseException:
+            setup.lend([(operand, mine) for _, operand, mine in usual])  # the frame may have begun to be for others
+            raise
+        made.own_inputs = {at: mine for at, (_, _, mine) in enumerate(buffers)}
+        return made, buffers, arrays
+
     def kept(self, program: Program, made: Setup) -> Setup | None:
         """What was made for a program, whose frame is kept from now on for all lengths of the program's stretch; None
         where native code cannot follow its numbers for the program's own lengths, as Python's integers may be larger.
         """
         frame = made.frame
         assert isinstance(frame, StretchedFrame)
-        fresh = _Kept(program, made.instance, frame)
+        fresh = _Kept(self._base, program, made.instance, frame)
         lengths = fresh.lengths([info.shape for info in program.inputs])
         if lengths is None or not frame.become(lengths):
             return None

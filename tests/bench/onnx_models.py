@@ -1,20 +1,17 @@
 """ONNX models beside ONNX Runtime and OpenVINO, round by round, as a table in Markdown.
 
-    python tests/bench/onnx_models.py [--threads 1,2] [--rounds 40] [--seconds 20] [--lengths] [NAME ...]
+    python tests/bench/onnx_models.py [--threads 1,2] [--rounds 40] [--seconds 20] [NAME ...]
 
 Without a name: every shared model of `test_onnx_models`, at the shapes given there, and `MORE`. A name chooses the
 models whose file name contains it. Ratios are the median over the rounds, as `onert_bench` gives them; the last column
 is that of the faster peer. A peer that does not read a model has no figure. The table comes when all is measured, ready
 for docs/performance.md; until then each row is written to standard error.
-
-With `--lengths`: the first result after a new length, and a repeated one, of models with an open dimension.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Iterator
 from math import exp, log
 from pathlib import Path
@@ -83,52 +80,13 @@ def _prepared(peer: Callable[..., Prepared], path: Path, inputs: list[Any], thre
     return found
 
 
-LENGTHS: list[tuple[str, str, Callable[[int], tuple[int, ...]]]] = [
-    ("faster_whisper-1.2.1__silero_vad_v6", "input", lambda n: (n, 576)),
-    ("magika-1.0.3__model", "bytes", lambda n: (n, 2048)),
-    ("openwakeword-0.4.0__embedding_model", "input_1", lambda n: (n, 76, 32, 1)),
-    ("openwakeword-0.4.0__hey_mycroft_v0.1", "input_1", lambda n: (n, 16, 96)),
-    ("openwakeword-0.4.0__melspectrogram", "input", lambda n: (1, 16000 + 160 * n)),
-    ("rapidocr-3.10.0__ch_ppocr_mobile_v2.0_cls_mobile", "x", lambda n: (1, 3, 48, 96 + 32 * n)),
-    ("nudenet-3.4.2__320n", "images", lambda n: (1, 3, 160, 128 + 32 * n)),
-    ("rapidocr-3.10.0__PP-OCRv6_det_small", "x", lambda n: (1, 3, 160, 128 + 32 * n)),
-    ("silero_vad-6.2.3__silero_vad_16k_sequence", "input", lambda n: (n, 576)),
-]
-"""Models, the input with an open dimension, and its shape for a length."""
-
-
-def lengths(names: list[str], count: int = 24) -> None:
-    """The medians over so many new lengths, of which as many were seen before."""
-    print("| model | first result after a new length ms | repeated ms |\n|---|---:|---:|")
-    for name, changed, shape in LENGTHS:
-        path = MODELS / f"{name}.onnx"
-        if not path.is_file() or (names and not any(wanted in name for wanted in names)):
-            continue
-        execution = onert.Execution(onert.compile(onert.load(path), num_threads=1))
-        infos = execution.program.inputs
-        first, again = [], []
-        for n in range(2, 2 + 2 * count):
-            shapes = {i.name: shape(n) if i.name == changed else tuple(d or 1 for d in i.shape) for i in infos}
-            inputs = {i.name: np.ones(shapes[i.name], i.type.dtype.numpy) for i in infos}
-            for times in (first, again):
-                start = time.perf_counter()
-                execution.run(inputs)
-                times.append(1e3 * (time.perf_counter() - start))
-        medians = (float(np.median(times[count:])) for times in (first, again))
-        print(f"| {name.partition('__')[2]} | {' | '.join(f'{m:.2f}' for m in medians)} |", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--lengths", action="store_true")
     chosen = parser.parse_args()
-    if chosen.lengths:
-        lengths(chosen.names)
-        return
     columns = "onert ms | ONNX Runtime ms | faster by | OpenVINO ms | faster by | than the faster"
     ratios: dict[int, list[float]] = {int(threads): [] for threads in chosen.threads.split(",")}
     table: dict[tuple[str, int], str] = {}

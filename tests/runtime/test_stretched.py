@@ -13,7 +13,7 @@ from length_models import LENGTHS, MODELS, branches, opened, pooled, weights
 
 import onert
 from onert.exec.frames import stretched
-from onert.ir import Subgraphs
+from onert.ir import Package, Subgraphs
 from onert_llvm.runtime import loaded_code
 
 
@@ -158,3 +158,31 @@ def test_a_thousand_lengths_make_no_code_and_hold_no_memory() -> None:
     finally:
         tracemalloc.stop()
     assert len(loaded_code._loaded) == code
+
+
+def test_arrays_bring_no_length_that_the_model_does_not_leave_open() -> None:
+    execution = onert.Execution(onert.compile(Package((pooled(),), "made")))
+    for n in (5, 6, 7):
+        execution.set_input_shape(0, (1, 6, n, 3))
+        execution.run([weights(1, 6, n, 3)])
+    assert execution.program.stretch is not None
+    with pytest.raises(onert.ir.ExecutionError, match="set_input_shape changes it"):
+        execution.run([weights(1, 6, 8, 3)])
+    assert execution.run([weights(1, 6, 7, 3)])
+
+
+def test_arrays_in_another_order_or_of_another_kind_are_looked_at_anew() -> None:
+    package = opened({row[0]: row[1] for row in MODELS}["broadcast"]())
+    execution = onert.Execution(onert.compile(package))
+    for n in (3, 4, 5, 6):
+        execution.run({"x": weights(n, 4), "y": weights(n, 4)})
+    for n in (7, 9, 8):
+        x, y = weights(n, 4), weights(n, 4)
+        alone = onert.Execution(onert.compile(package, input_shapes={"x": x.shape, "y": y.shape})).run([x, y])
+        for given in ({"y": y, "x": x}, [x, y], (x, y.tolist()), {"x": x, 1: y}):
+            found = execution.run(given)
+            for name, array in alone.items():
+                np.testing.assert_array_equal(found[name], array)
+        for wrong in ([weights(n + 1, 4), weights(n + 1, 5)], [x, y.astype(np.float64)]):
+            with pytest.raises((onert.ir.ExecutionError, onert.ir.CompileError)):
+                execution.run(wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,8 @@ class StretchedKernel:
             pointer(numbers.tables.ctypes.data),
         )
         words = registers.data
+        if not numbers.asked:
+            return partial(follow, *given)
 
         def followed() -> bool:
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 import numpy as np
 
@@ -25,7 +26,10 @@ class StretchedFrame(Frame):
     def __init__(self, routine: Routine, context: Context, execute: Callable[[Frame], None], stretch: Stretch) -> None:
         self.lengths: tuple[int, ...] | None = None
         self._stretch = stretch
-        self._registers = stretch.numbers.first.copy()
+        first = stretch.numbers.first
+        sizes = sorted({d for dims in stretch.shapes.values() for register, d in dims if register < 0})
+        of_sizes = {d: len(first) + at for at, d in enumerate(sizes)}
+        self._registers = np.append(first, np.array(sizes, first.dtype))  # so that shapes are read from these alone
         self._words: memoryview[int] = self._registers.data  # gives Python's integers
         self._follow = stretch.kernels[0].followed(stretch.numbers, self._registers)
         self._stretched: tuple[Stretched, ...] = ()
@@ -35,7 +39,11 @@ class StretchedFrame(Frame):
         inputs = frozenset(routine.subgraph.inputs)
         rows = [(i, roots.get(i, i), i in inputs, dims) for i, dims in stretch.shapes.items()]
         rows.sort(key=lambda row: row[0] != row[1])  # what lies in the memory of another comes after it
-        self._shapes = [(*row[:3], _reading(row[3])) for row in rows if any(r >= 0 for r, _ in row[3])]
+        self._shapes = [
+            (i, root, is_input, _reading([register if register >= 0 else of_sizes[d] for register, d in dims]))
+            for i, root, is_input, dims in rows
+            if any(register >= 0 for register, _ in dims)
+        ]
         """Tensors of which lengths change the shape."""
         self._others = [(i, root, own) for i, root, own, dims in rows if all(r < 0 for r, _ in dims)]
         self._views: dict[int, Array] = {}
@@ -138,10 +146,9 @@ def _view(memory: Array, shape: tuple[int, ...], type_: TensorType) -> Array:
     return np.ndarray(shape, type_.dtype.numpy, memory)
 
 
-def _reading(dims: Sequence[tuple[int, int]]) -> Callable[[Sequence[int]], tuple[int, ...]]:
+def _reading(registers: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]]:
     """What reads a shape from registers."""
-
-    def read(words: Sequence[int]) -> tuple[int, ...]:
-        return tuple([words[register] if register >= 0 else d for register, d in dims])
-
-    return read
+    if len(registers) > 1:
+        return itemgetter(*registers)
+    (only,) = registers
+    return lambda words: (words[only],)

@@ -1,0 +1,73 @@
+"""The first result after a new length beside a repeated one, of every shared model with an open dimension.
+
+    python tests/bench/lengths.py [--threads 1] [--count 24] [--mixed] [NAME ...]
+
+Each length is run twice with the same arrays: the first run goes on to a length that the execution has not had, the
+second one repeats it. Lengths grow by one, from 2 on, after as many that nobody measures; so each is the longest of all
+and touches memory that no run has touched. With `--mixed` they come in random order, and all were run before. Times are
+medians, ratios the medians of the pairs'. A name chooses the models whose file name contains it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+import onert
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dynamic_models import ALL, MODELS, Dynamic
+
+_ROUNDS = 5
+
+
+def measured(model: Dynamic, threads: int, count: int, mixed: bool) -> tuple[float, float, float]:
+    """Milliseconds of a first and of a repeated run, and how many times longer the first takes."""
+    execution = onert.Execution(onert.compile(onert.load(MODELS / model.file), num_threads=threads))
+    infos = execution.program.inputs
+    count = min(count, model.most // 2)
+    pairs: list[tuple[float, float]] = []
+
+    def run(lengths: Iterable[int]) -> list[tuple[float, float]]:
+        found = []
+        for length in lengths:
+            inputs = model.inputs(infos, length)
+            start = time.perf_counter()
+            execution.run(inputs)
+            between = time.perf_counter()
+            execution.run(inputs)
+            found.append((between - start, time.perf_counter() - between))
+        return found
+
+    pairs = run(range(2, 2 + 2 * count))
+    if mixed:
+        order = np.random.default_rng(0)
+        pairs = [pair for _ in range(_ROUNDS) for pair in run(order.permutation(np.arange(2, 2 + 2 * count)).tolist())]
+    else:
+        pairs = pairs[count:]
+    first, again = (1e3 * float(np.median(times)) for times in zip(*pairs, strict=True))
+    return first, again, float(np.median([a / b for a, b in pairs]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--count", type=int, default=24)
+    parser.add_argument("--mixed", action="store_true")
+    chosen = parser.parse_args()
+    print("| model | first result after a new length ms | repeated ms | ratio |\n|---|---:|---:|---:|")
+    for model in ALL:
+        if (MODELS / model.file).is_file() and (not chosen.names or any(n in model.file for n in chosen.names)):
+            first, again, ratio = measured(model, chosen.threads, chosen.count, chosen.mixed)
+            print(f"| {model.name} | {first:.3f} | {again:.3f} | {ratio:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

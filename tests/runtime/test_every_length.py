@@ -1,0 +1,69 @@
+"""Real models with open dimensions serve any length: by few programs, in bounded memory, with exact results."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dynamic_models import ALL, MODELS, Dynamic
+
+import onert
+from onert.compiler.compiler import Compilation
+
+STATM = Path("/proc/self/statm")
+BRIEF = ("kws_ref_model", "ToyCar", "silero_vad_v6")
+"""Models of which a few lengths take little time."""
+
+MOST_COMPILED = 10
+"""Programs that are compiled at most for all lengths of a model: the first ones, one for length 1, one for each of a
+few small ones, and one for each time that lengths grow fourfold.
+"""
+
+EVERY = [
+    *(pytest.param(m, 20, 40, id=m.name) for m in ALL if any(brief in m.file for brief in BRIEF)),
+    *(pytest.param(m, m.most, 1000, id=f"{m.name} often", marks=pytest.mark.long) for m in ALL),
+]
+
+
+def _megabytes() -> float:
+    return int(STATM.read_text().split()[1]) * 4096 / 1e6 if STATM.is_file() else 0.0
+
+
+@pytest.mark.parametrize(("model", "most", "count"), EVERY)
+def test_many_lengths_are_served_by_few_programs_in_bounded_memory(
+    model: Dynamic, most: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = MODELS / model.file
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    made: list[Any] = []
+    before = Compilation.compiled
+
+    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
+        made.append(more)
+        return before(self, *given, **more)
+
+    program = onert.compile(onert.load(path))
+    execution = onert.Execution(program)
+    infos = execution.program.inputs
+    monkeypatch.setattr(Compilation, "compiled", counted)
+    for length in (*range(2, most + 1), *range(most, 0, -1)):
+        execution.run(model.inputs(infos, length))
+    assert len(made) <= MOST_COMPILED
+    gc.collect()
+    known, room = len(made), _megabytes()
+    order = np.random.default_rng(2).integers(1, most, count, endpoint=True).tolist()
+    for length in order:
+        execution.run(model.inputs(infos, length, seed=length))
+    gc.collect()
+    assert len(made) == known
+    assert _megabytes() - room < 16
+    for length in order[:3]:
+        given = model.inputs(infos, length, seed=7)
+        shapes = {name: array.shape for name, array in given.items()}
+        alone = onert.Execution(onert.compile(onert.load(path), input_shapes=shapes)).run(given)
+        for name, found in execution.run(given).items():
+            np.testing.assert_array_equal(found, alone[name])
