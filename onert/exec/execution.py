@@ -311,30 +311,14 @@ class Execution:
         self._idle()
         setup = self._runner.setup
         arrays = None if setup.copied else given_again(setup.usual, inputs, len(setup.inputs))
-        if arrays is None:
-            if not (setup.usual and self._lengths and self._lengthen(self._lengths, setup, inputs)):
-                self._give(inputs)
-        else:
+        if arrays is not None:
             for (_, operand, mine), array in zip(setup.usual, arrays, strict=True):
                 np.copyto(mine, array)
                 setup.frame.put(operand, mine)
+        elif not (setup.usual and self._lengths and self._lengths.given(self._runner, inputs)):
+            self._give(inputs)
         self.execute()
         return {info.name: self._result(i) for i, info in enumerate(self._runner.setup.outputs)}
-
-    def _lengthen(self, lengths: Lengths, setup: Setup, inputs: Inputs) -> bool:
-        """Give inputs that differ by their lengths from those that were given last; False where more is to be done."""
-        found = lengths.following(setup, inputs)
-        if found is None:
-            return False
-        made, usual, arrays = found
-        self._runner.unready = True
-        self._runner.setup = made
-        for (_, operand, mine), array in zip(usual, arrays, strict=True):
-            np.copyto(mine, array)
-            made.frame.put(operand, mine)
-        made.given.update(range(len(usual)))
-        made.usual = usual
-        return True
 
     def _give(self, inputs: Inputs) -> None:
         """Copy inputs, so that kernels stay bound to one place although every call brings other arrays."""

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
+import numpy as np
+
 from onert.backend import Program, TensorInfo
 from onert.exec.frames.stretched import StretchedFrame
 from onert.ir import Array, Shape
 
 from .arguments import Usual, given_alike
 from .context import Instance
-from .runner import Setup
+from .runner import Runner, Setup
 
 MOST_KEPT, KEPT_BYTES = 8, 256 << 20
 """How many frames are kept for other lengths, those used last: fewer where they take more bytes than this together."""
@@ -76,11 +78,11 @@ class _Kept:
 
     def buffers(self, before: Sequence[Usual], same: bool) -> tuple[Usual, ...]:
         """Where inputs are copied to, by what was before: with the `same` frame they stay if their shape does."""
-        rooms = [
-            (name, operand, mine if same and self.frame.tensors[operand].type.shape == mine.shape else None)
-            for name, operand, mine in before
-        ]
-        return tuple((n, operand, self.frame.room(operand) if mine is None else mine) for n, operand, mine in rooms)
+        tensors, found = self.frame.tensors, []
+        for (name, _, mine), operand in zip(before, self.frame.routine.subgraph.inputs, strict=True):
+            stays = same and tensors[operand].type.shape == mine.shape
+            found.append((name, operand, mine if stays else self.frame.room(operand)))
+        return tuple(found)
 
 
 class Lengths:
@@ -103,10 +105,23 @@ class Lengths:
                 return kept.setup(lengths, partial(self._base.specialize, changed), changed)
         return None
 
-    def following(self, setup: Setup, inputs: object) -> tuple[Setup, tuple[Usual, ...], Sequence[Array]] | None:
-        """What it takes to run for inputs as were given last but for their lengths, where they are to be copied, and
-        they themselves, in order; None where there is more to be looked at.
-        """
+    def given(self, runner: Runner, inputs: object) -> bool:
+        """Give a runner inputs as were given last but for their lengths; False where there is more to be looked at."""
+        found = self._following(runner.setup, inputs)
+        if found is None:
+            return False
+        made, usual, arrays = found
+        runner.unready = True
+        runner.setup = made
+        for (_, operand, mine), array in zip(usual, arrays, strict=True):
+            np.copyto(mine, array)
+            made.frame.put(operand, mine)
+        made.given.update(range(len(usual)))
+        made.usual = usual
+        return True
+
+    def _following(self, setup: Setup, inputs: object) -> tuple[Setup, tuple[Usual, ...], Sequence[Array]] | None:
+        """What it takes to run for these inputs, where they are to be copied, and they themselves, in order."""
         usual, now = setup.usual, self._kept[0] if self._kept else None
         if now is None or now.frame is not setup.frame or not now.is_open or setup.own_outputs:
             return None

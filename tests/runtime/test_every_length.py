@@ -14,10 +14,10 @@ import onert
 from onert.compiler.compiler import Compilation
 
 STATM = Path("/proc/self/statm")
-BRIEF = ("kws_ref_model", "ToyCar", "silero_vad_v6")
+BRIEF = ("kws_ref_model", "ToyCar", "hey_mycroft")
 """Models of which a few lengths take little time."""
 
-MOST_COMPILED = 10
+MOST_COMPILED = 12
 """Programs that are compiled at most for all lengths of a model: the first ones, one for length 1, one for each of a
 few small ones, and one for each time that lengths grow fourfold.
 """
