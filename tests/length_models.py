@@ -23,6 +23,7 @@ from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
@@ -153,6 +154,27 @@ def _parted() -> Subgraphs:
     return b.model([b.add(Binary(BinaryKind.ADD), b.add(Reshape(), back, flat), x)])
 
 
+def _scaled(kind: BinaryKind, by: float, rounding: UnaryKind | None) -> Callable[[], Subgraphs]:
+    """A picture with its channels in front, in a size that is computed in floats and rounded, each element the nearest
+    one; and so many zeros as its width has then.
+    """
+
+    def made() -> Subgraphs:
+        b = Builder()
+        x = b.input(TensorType(DType.FLOAT32, (1, 3, 8, 6)), "x")
+        sizes = b.add(ShapeOf(DType.INT64), x)
+        first, last = (b.constant([at], dtype=DType.INT32) for at in (2, 3))
+        width = b.add(Cast(DType.FLOAT32), b.add(Slice(), sizes, last, b.constant([1], dtype=DType.INT32)))
+        floats = b.add(Binary(kind), width, b.constant(np.float32(by)))
+        whole = b.add(Cast(DType.INT64), floats if rounding is None else b.add(Unary(rounding), floats))
+        height = b.add(Slice(), sizes, first, b.constant([1], dtype=DType.INT32))
+        op = Interpolate(Interpolation.NEAREST, (2, 3), Coordinates.ASYMMETRIC, Rounding.FLOOR)
+        resized = b.add(op, x, b.add(Concat(0), height, whole))
+        return b.model([resized, b.add(Fill(), whole, b.constant(np.float32(0)))])
+
+    return made
+
+
 def opened(model: Subgraphs) -> Package:
     """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
     (graph,) = model.subgraphs
@@ -174,5 +196,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("widened", _widened, lambda n: [(1, max(n, 1), n + 1, 3)]),
     ("asked", _asked, lambda n: [(n, 3)]),
     ("parted", _parted, lambda n: [(1, max(n, 1), 8)]),
+    ("halved", _scaled(BinaryKind.MUL, 0.5, UnaryKind.FLOOR), lambda n: [(1, 3, 8, n + 2)]),
+    ("thirds", _scaled(BinaryKind.DIV, 3, UnaryKind.CEIL), lambda n: [(1, 3, 8, n + 2)]),
     ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),
 ]

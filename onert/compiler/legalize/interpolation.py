@@ -20,7 +20,7 @@ from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Inte
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.ops.vision_audio.sampling import GridSample, Outside, Sampling
 from onert.ir.shape import static
-from onert.ir.symbolic.trace import decided, hint, is_symbolic
+from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
 from onert.ir.value import Value
 
 from .decomposition import Decomposition, moves
@@ -162,16 +162,29 @@ class _SameTimes(Value):
 def _nearest_image(
     d: Draft, op: Interpolate, x: int, types: CallTypes, axes: Sequence[tuple[int, int, int, int]]
 ) -> int | None:
-    """ResizeNearestNeighbor(x) in a mode that takes the same elements; along other axes any mode takes each once."""
-    if not _is_image(types, [axis for _, axis, _, _ in axes]):
-        return None
+    """ResizeNearestNeighbor(x) in a mode that takes the same elements; along other axes any mode takes each once.
+
+    Where lengths are symbolic, neighbouring axes of any other tensor are taken for height and width, too.
+    """
+    is_image = _is_image(types, [axis for _, axis, _, _ in axes])
+    if not is_image:
+        axes = [row for row in axes if not are_same(row[2], row[3])]
+        first, last = (axes[0][1], axes[-1][1]) if axes else (0, -1)
+        if not 0 <= last - first <= 1 or not any(map(is_symbolic, (*d.shape(x), *types.output.shape))):
+            return None
     for mode in _MODES:
         resized = ResizeNearestNeighbor(*mode)
         same = [(SamePlaces(op, at, resized), before, after) for at, _, before, after in axes]
         if all(is_same(hint(before), hint(after)) for is_same, before, after in same):
             for is_same, before, after in same:
                 is_same.hold(before, after)
-            return d.moved(resized, x, _size(d, types))
+            if is_image:
+                return d.moved(resized, x, _size(d, types))
+            shape, wanted = d.shape(x), static(types.output.shape)
+            outer, inner = math.prod(shape[:first]), math.prod(shape[last + 1 :])
+            width, wider = (shape[last], wanted[last]) if last > first else (1, 1)
+            image = d.reshaped(x, outer, shape[first], width, inner)
+            return d.reshaped(d.moved(resized, image, d.integers(wanted[first], wider)), *wanted)
     return None
 
 

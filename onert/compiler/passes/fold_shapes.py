@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from attrs import evolve
 
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
-from onert.compiler.rewrite.shape_arithmetic import evaluated
+from onert.compiler.rewrite.shape_arithmetic import evaluated, rounded
 from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subgraph, TensorType, evaluate
 from onert.ir.analysis.inference import declare, infer
 from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import num_elements, static
 from onert.ir.symbolic.trace import is_symbolic
 
@@ -35,6 +38,8 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
     edit = Edit(subgraph)
     types = [operand.known for operand in subgraph.operands]
     shapes: set[int] = set()  # tensors known from shapes
+    scaled: dict[int, int] = {}  # lengths times a number, which may be no integers, and where they come from
+    folded: set[int] = set()
     for at, operation in enumerate(subgraph.operations):
         try:
             found = _inferred(subgraph, operation, types)
@@ -43,12 +48,19 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
         for out, type_ in zip(operation.outputs, found, strict=True):
             types[out] = type_
         value = _value(operation, types, shapes)
+        if value is None:
+            value = _rounded(operation, subgraph, types, scaled)
+            if isinstance(operation.op, Binary) and shapes.intersection(operation.used):
+                scaled[operation.outputs[0]] = at
         if value is not None:
             (out,) = operation.outputs
             types[out] = types[out].with_shape(value.shape).with_data(Constant(value))
             shapes.add(out)
             edit.redefine(out, evolve(subgraph.operands[out], type=types[out].with_data(None), data=types[out].data))
             edit.remove(at)
+            folded.add(at)
+    for at in _unused(subgraph, scaled, folded):
+        edit.remove(at)
     return edit.done()
 
 
@@ -83,6 +95,30 @@ def _value(operation: Operation, types: list[TensorType], shapes: set[int]) -> A
     except _MISHAPS:
         return None  # whoever runs the operation says so, with its place
     return np.ascontiguousarray(result).reshape(result.shape) if result.shape == output.shape else None
+
+
+def _rounded(operation: Operation, subgraph: Subgraph, types: list[TensorType], scaled: dict[int, int]) -> Array | None:
+    """What the operation gives, where it rounds lengths times a number."""
+    at = scaled.get(operation.used[0]) if len(operation.used) == 1 else None
+    if at is None:
+        return None
+    first = subgraph.operations[at]
+    assert isinstance(first.op, Binary)
+    known = [data for i in first.used if (data := types[i].data) is not None]
+    output, between = types[operation.outputs[0]], types[first.outputs[0]]
+    if first.op.kind is BinaryKind.MUL and len(known) == 2 and not known[0].is_symbolic:
+        known.reverse()
+    if [data.is_symbolic for data in known] != [True, False] or not _small(output):
+        return None
+    return rounded(operation.op, first.op, known[0].array, known[1].array, between.dtype, output)
+
+
+def _unused(subgraph: Subgraph, scaled: dict[int, int], folded: set[int]) -> Iterator[int]:
+    """The operations that scale lengths for nothing but what was folded."""
+    used = {i for at, operation in enumerate(subgraph.operations) if at not in folded for i in operation.used}
+    for out, at in scaled.items():
+        if out not in used and out not in subgraph.kept and at not in folded:
+            yield at
 
 
 def _of_type(op: Op, x: TensorType) -> Array | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -29,8 +30,8 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
 from onert.ir.ops.reduction.scan import CumSum
-from onert.ir.shape import broadcast
-from onert.ir.symbolic.trace import has_symbols, is_symbolic, maximum, minimum
+from onert.ir.shape import broadcast, static
+from onert.ir.symbolic.trace import has_symbols, is_symbolic, maximum, minimum, where_greater
 
 _EXACT = {DType.FLOAT16: 1 << 11, DType.FLOAT32: 1 << 24, DType.FLOAT64: 1 << 53}
 """Integers of at most this size are elements of the type."""
@@ -134,6 +135,48 @@ def evaluated(op: Op, arrays: list[Array | None], output: TensorType) -> Array |
     except _MISHAPS:
         return None
     return result if has_symbols(result) else result.astype(output.dtype.numpy)
+
+
+def rounded(op: Op, scaled: Binary, x: Array, by: Array, between: DType, output: TensorType) -> Array | None:
+    """What rounding gives of lengths times a number, or divided by one, which need be no integers; None where that is
+    not known to be exact.
+
+    Such a float is as close to the true one as floats of its type are. Of lengths that are small enough no integer, and
+    no middle of two, lies between the two, so that the true one is rounded alike.
+    """
+    kind = UnaryKind.TRUNC if isinstance(op, Cast) and output.dtype.is_integer else getattr(op, "kind", None)
+    function = _ROUNDED.get(kind) if isinstance(op, Cast | Unary) else None
+    if function is None or by.dtype.kind != "f" or by.size != 1 or between not in _EXACT:
+        return None
+    number = Fraction(by.reshape(-1).tolist()[0]) if np.isfinite(by).all() else Fraction(0)
+    if number <= 0 or scaled.activation is not Activation.NONE or scaled.kind not in (BinaryKind.MUL, BinaryKind.DIV):
+        return None
+    up, down = (1 / number if scaled.kind is BinaryKind.DIV else number).as_integer_ratio()
+    most = _EXACT[between] // 4
+
+    def element(length: Any) -> Any:
+        whole = length * up
+        return function(whole, down) if length >= 0 and whole <= most and down <= most else _refused()
+
+    try:
+        result = np.asarray(_each(element, x), object).reshape(static(output.shape))
+    except _MISHAPS:
+        return None
+    return result if has_symbols(result) else result.astype(output.dtype.numpy)
+
+
+def _to_even(x: Any, y: Any) -> Any:
+    """A quotient rounded to the nearest integer, from the middle of two to the even one."""
+    up, rest = divmod(2 * x + y, 2 * y)
+    return up - where_greater(1, rest, up % 2, 0)
+
+
+_ROUNDED: Mapping[UnaryKind | None, Callable[[Any, Any], Any]] = {
+    UnaryKind.FLOOR: operator.floordiv,
+    UnaryKind.TRUNC: operator.floordiv,
+    UnaryKind.CEIL: lambda x, y: -(-x // y),
+    UnaryKind.ROUND: _to_even,
+}
 
 
 def _limits(dtype: DType) -> tuple[int, int]:
