@@ -267,23 +267,42 @@ def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
     """Choose orders that cost less until none is found, or for so many `steps`; whether any was."""
     improved = False
     for _ in range(_SWEEPS):
-        going = False
+        if _is_best(layouts, steps):
+            break  # whichever root costs more: which one does may depend on lengths
         for root in sorted(layouts.uses, key=lambda r: -layouts.cost(r, {})):
             if not layouts.cost(root, {}):
                 continue  # by now
-            for at, order in _seeds(layouts, root):
-                changes, taken = _spread(layouts, at, order, steps)
-                steps -= taken + 1
-                changes, gain = _trimmed(layouts, changes)
-                if gain < 0:
-                    layouts.layout.update(changes)
-                    improved = going = True
-                    break
+            changes, taken = _better(layouts, root, steps)
+            steps -= taken
+            if changes:
+                layouts.layout.update(changes)
+                improved = True
             if steps <= 0:
                 return improved
-        if not going:
-            break
     return improved
+
+
+def _is_best(layouts: Layouts, steps: int) -> bool:
+    """Whether no root can be given or wanted in an order that costs less, as far as so many `steps` tell."""
+    for root in layouts.uses:
+        if layouts.cost(root, {}):
+            changes, taken = _better(layouts, root, steps)
+            steps -= taken
+            if changes or steps <= 0:
+                return False
+    return True
+
+
+def _better(layouts: Layouts, root: int, steps: int) -> tuple[dict[int, Order], int]:
+    """The first orders found that save something at a root, none where there are none, and the steps that it took."""
+    taken = 0
+    for at, order in _seeds(layouts, root):
+        changes, more = _spread(layouts, at, order, steps - taken)
+        taken += more + 1
+        changes, gain = _trimmed(layouts, changes)
+        if gain < 0:
+            return changes, taken
+    return {}, taken
 
 
 def _seeds(layouts: Layouts, root: int) -> Iterable[tuple[int, Order]]:
