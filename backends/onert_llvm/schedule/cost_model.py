@@ -44,7 +44,7 @@ _LEAST_AHEAD = 8192
 _MANY_REGISTERS = 32
 """So many registers, and a processor has room for four rows by three registers of columns twice."""
 
-_WHOLE, _MANY_ROWS = 8, 16
+_WHOLE, MANY_ROWS = 8, 16
 """Accumulators of a tile at least that adds each sum in one, so that additions do not wait for one another; and rows of
 a product from which on no other tile is taken, so that its results are the same for all numbers of rows. Where there
 are fewer registers, only the tile with the most accumulators is taken.
@@ -120,10 +120,10 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
     if found.n is not shape.n or found.k is not shape.k:
         decided(_Split(shape.integer, isa, padded), shape.m, shape.n, shape.k)
     elif found.m is not shape.m and not shape.integer:
-        if found.m < _MANY_ROWS:
+        if found.m < MANY_ROWS:
             decided(_SplitOfRows(shape.n, shape.k, isa, padded), shape.m)
         else:
-            _require(shape.m >= _MANY_ROWS)
+            _require(shape.m >= MANY_ROWS)
     return found
 
 
@@ -161,7 +161,7 @@ class _SplitOfRows(Value):
 
     def results(self, count: int) -> Array:
         """The results for each number of rows below `count`, of all tiles at once; 0 for no rows."""
-        few = min(count, _MANY_ROWS)
+        few = min(count, MANY_ROWS)
         of_many: Array = np.ones(count, np.int64)
         of_many[:few] = [self(rows) if rows else 0 for rows in range(few)]
         return of_many
@@ -181,9 +181,9 @@ def _whole(isa: Isa) -> int:
     return min(_WHOLE, max(mr * wide for mr, wide in register_tiles(isa, False)))
 
 
-def suits(mr: int, is_whole: bool, rows: int) -> bool:
+def _suits(mr: int, is_whole: bool, rows: int) -> bool:
     """Whether a tile of so many rows is one for products of floats of so many, which may be symbolic."""
-    return mr <= rows and (is_whole or rows < _MANY_ROWS)
+    return mr <= rows and (is_whole or rows < MANY_ROWS)
 
 
 def _cycles(choice: tuple[float, int, int]) -> float:
@@ -195,7 +195,7 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
     return [
         (-(-shape.m // mr) * _across(shape, isa, padded, mr, wide), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
-        if suits(mr, shape.integer or mr * wide >= _whole(isa), shape.m)
+        if _suits(mr, shape.integer or mr * wide >= _whole(isa), shape.m)
     ]
 
 

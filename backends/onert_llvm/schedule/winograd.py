@@ -8,14 +8,14 @@ from math import inf
 
 from attrs import frozen
 
-from onert.ir.symbolic.trace import hint, is_symbolic, maximum, minimum
+from onert.ir.symbolic.trace import hint, is_symbolic, maximum, minimum, where_greater
 from onert.ir.value import Value
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile, columns
 from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import machine
 
-from .cost_model import WORTH_NO_CODE, Shape, block_cycles, packed_rows, register_tiles, suits
+from .cost_model import MANY_ROWS, WORTH_NO_CODE, Shape, block_cycles, packed_rows, register_tiles
 
 _OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
 """The part of the second-level cache for what is transformed for a block of tiles: with the weights that go by it stays
@@ -106,14 +106,16 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int]) -> list[float]:
     """The fewest cycles that each layer takes for so many tiles of outputs, and the windows term by term for so many
     outputs. Of symbolic counts they are symbolic, whichever tiles are the best for other lengths.
     """
-    costs = [
-        reduce(minimum, (cycles for cycles, *_ in _candidates(layer, total)), inf)
-        for layer, total in zip(layers, counts, strict=False)
-    ]
-    one = layers[0]
-    rows = packed_rows(Shape(1, one.n, WINDOW**2 * one.steps), one.isa)
-    terms = (-(-counts[-1] // mr) * each for each, mr, is_whole in rows if suits(mr, is_whole, counts[-1]))
-    return [*costs, _WORTH * reduce(minimum, terms, inf)]
+    costs = []
+    for layer, total in zip(layers, counts, strict=False):
+        of_cuts = (where_greater(cut.rows, total, inf, cut.cycles(total)) for cut in _cuts(layer))
+        costs.append(reduce(minimum, of_cuts, inf))
+    one, outputs = layers[0], counts[-1]
+    of_terms = inf
+    for each, mr, is_whole in packed_rows(Shape(1, one.n, WINDOW**2 * one.steps), one.isa):
+        cycles = where_greater(mr, outputs, inf, -(-outputs // mr) * each)
+        of_terms = minimum(of_terms, cycles if is_whole else where_greater(MANY_ROWS, outputs, cycles, inf))
+    return [*costs, _WORTH * of_terms]
 
 
 @frozen
@@ -149,14 +151,14 @@ def _is_sure(layers: Sequence[Layer], number: int, counts: Sequence[int]) -> boo
 @cache
 def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
     """Of a layer's cycles: what each tile of outputs takes at least, and what all take at most, by each tile."""
-    cpu, least, most = machine(layer.isa), inf, []
+    least, most = inf, []
     for cut in _cuts(layer):
         least = min(least, cut.products / cut.rows + cut.each)
         start, each = cut.products * (cut.rows - 1) / cut.rows, cut.products / cut.rows + cut.each
-        if cut.weights:
+        if cut.far:
             # Blocks have at least half of the rows that they may have, if there are several.
             waited = max(0.0, 1 - min(cut.wide, cut.most / 2) / cut.wide)
-            again = cut.weights * (1 + waited / cpu.unfetched) / cpu.far_bytes
+            again = cut.far + waited * cut.waited
             start += again * ((cut.rows - 1) / cut.rows + cut.most - 1) / cut.most
             each += again / cut.rows / cut.most
         most.append(_Bound(start, each, cut.rows * cut.wide))
@@ -177,7 +179,7 @@ class _Cut(Value):
     """What a layer takes by a register tile of so many `rows` by `wide` registers of `columns`.
 
     Cycles of the `products` for a row of tiles, and of `each` tile of outputs beside them; rows of tiles of a block at
-    `most`; bytes of the `weights` if they are read again for each block from far.
+    `most`; cycles lost for each block if weights are read again from `far`, and more if all of them are `waited` for.
     """
 
     rows: int
@@ -186,7 +188,22 @@ class _Cut(Value):
     products: float
     each: float
     most: int
-    weights: int
+    far: float
+    waited: float
+
+    def cycles(self, total: int) -> float:
+        """Of so many tiles of outputs, which may be symbolic."""
+        steps = -(-total // self.rows)
+        cycles = steps * self.products + total * self.each
+        if not self.far:
+            return cycles
+        waited: float = maximum(0.0, 1 - self.rows_of_block(total) / self.wide)
+        return cycles + -(-steps // self.most) * (self.far + waited * self.waited)
+
+    def rows_of_block(self, total: int) -> int:
+        """Rows of tiles in each of the fewest blocks that so many tiles take."""
+        steps = -(-total // self.rows)
+        return -(-steps // -(-steps // self.most))
 
 
 @cache
@@ -197,7 +214,7 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
     cpu, number = machine(isa), _FORMS.index((form.outputs, form.stride))
     room = max(int(_OF_CACHE * cpu.second_cache), weights // _OF_WEIGHTS)
     each = cpu.forward[number] * -(-channels // isa.f32) + cpu.back[number] * -(-n // isa.f32)
-    far = weights if weights > _NEAR * cpu.second_cache else 0
+    far = weights / cpu.far_bytes if weights > _NEAR * cpu.second_cache else 0.0
     found = []
     for mr, wide in register_tiles(isa, False):
         if mr * wide < _LEAST_SUMS:
@@ -209,22 +226,15 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
         tail = block_cycles(mr, last, layer.steps, cpu) if last else 0.0
         across = full * block_cycles(mr, wide, layer.steps, cpu) + tail
         most = max(1, room // (4 * form.places * (layer.steps + width)) // mr)
-        found.append(_Cut(mr, wide, cut, form.places * across, each, most, far))
+        found.append(_Cut(mr, wide, cut, form.places * across, each, most, far, far / cpu.unfetched))
     return tuple(found)
 
 
 def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
     """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
-    cpu = machine(layer.isa)
     for cut in _cuts(layer):
-        if cut.rows > total:
-            continue
-        steps = -(-total // cut.rows)
-        count = -(-steps // cut.most)
-        waited = maximum(0.0, 1 - -(-steps // count) / cut.wide) if cut.weights else 0.0
-        far = count * cut.weights * (1 + waited / cpu.unfetched) / cpu.far_bytes
-        cycles = steps * cut.products + total * cut.each + far
-        yield cycles, Tile(cut.rows, cut.columns), -(-steps // count) * cut.rows
+        if cut.rows <= total:
+            yield cut.cycles(total), Tile(cut.rows, cut.columns), cut.rows_of_block(total) * cut.rows
 
 
 def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ()) -> Blocks:
