@@ -31,7 +31,8 @@ class Dynamic:
     @property
     def name(self) -> str:
         """What tells it from the others."""
-        return f"{self.file.rpartition('/')[2].rpartition('.')[0].rpartition('__')[2]} by {self.changed}"
+        package, _, model = self.file.rpartition("/")[2].rpartition("__")
+        return f"{' '.join(filter(None, (package.partition('-')[0], model)))} by {self.changed}"
 
     def inputs(self, infos: Sequence[TensorInfo], length: int, seed: int = 0) -> dict[str, Any]:
         """Arrays of a length for a program's inputs: a sampling rate where an integer is asked for."""
