@@ -116,6 +116,7 @@ __getattr__ = later(
         "Bundle": "onert.bundle",
         "Interpreter": "onert.runtime",
         "SignatureRunner": "onert.runtime",
+        "capi": "onert.capi",
         "load_bundle": "onert.bundle",
         "cache": "onert.runtime.cache",
         **dict.fromkeys(_SESSION, "onert.runtime.session"),

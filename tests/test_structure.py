@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
         {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec"},
         {"numpy", "attrs"},
     ),
+    "onert.capi": ({"onert.runtime"}, set()),
     "onert.host": (
         {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec", "onert.runtime"},
         {"numpy", "attrs", "ray"},

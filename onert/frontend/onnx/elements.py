@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -25,10 +26,14 @@ _BITS = NARROW_FLOATS - {DType.FLOAT4_E2M1FN} | {DType.FLOAT16, DType.BFLOAT16}
 
 @frozen(eq=False)
 class Storage:
-    """Where tensors find their elements: the model's folder, what was read from it, and how much memory is left."""
+    """Where tensors find their elements: the model's folder, what was read from it, and how much memory is left.
+
+    The caller's `initializers` take the place of those of the model's graph.
+    """
 
     path: Path | None
     memory: Budget
+    initializers: Mapping[str, Array] = field(factory=dict)
     files: dict[Path, Data] = field(factory=dict)
 
     def array(self, tensor: Tensor) -> tuple[Array, DType]:
@@ -37,6 +42,18 @@ class Storage:
             return self._array(tensor)
         except ModelError as error:
             raise ModelError(f"{tensor.place}: {error}") from error
+
+    def initializer(self, tensor: Tensor) -> tuple[Array, DType]:
+        """As `array`, for a tensor that the caller may have given; ModelError where it does not fit."""
+        given = self.initializers.get(tensor.name)
+        if given is None:
+            return self.array(tensor)
+        dtype = element_type(tensor.dtype)
+        if given.dtype != dtype.numpy or given.shape != tensor.dims:
+            raise ModelError(
+                f"{tensor.place} is given {given.dtype}{list(given.shape)}, expected {dtype.text}{list(tensor.dims)}"
+            )
+        return given.copy(), dtype
 
     def _array(self, tensor: Tensor) -> tuple[Array, DType]:
         dtype = element_type(tensor.dtype)

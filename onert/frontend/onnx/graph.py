@@ -74,7 +74,7 @@ class Scope:
 
     def read_initializers(self, graph: Graph) -> None:
         for tensor in graph.initializers:
-            array, dtype = self.context.storage.array(tensor)
+            array, dtype = self.context.storage.initializer(tensor)
             self.bind(tensor.name, self.draft.constant(array, dtype, tensor.name))
         for sparse in graph.sparse:
             array, dtype = self.context.storage.dense(sparse)

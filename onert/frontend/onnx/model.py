@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onert.frontend.flatbuffer import Data
-from onert.ir import DType, ModelError, Signature, SignatureTensor, Subgraphs, TensorType, unranked
+from onert.ir import Array, DType, ModelError, Signature, SignatureTensor, Subgraphs, TensorType, unranked
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.ops.control_flow.sequences import VARIANT
 from onert.ir.process.budget import Budget
@@ -25,11 +25,16 @@ _IR_VERSIONS = range(1, 15)
 SIGNATURE = "main"
 
 
-def read_package(content: Data, path: Path | None) -> tuple[Subgraphs, bool]:
-    """The model in a file's content, and whether that alone says what it is: not elements in other files."""
+def read_package(
+    content: Data, path: Path | None, initializers: Mapping[str, Array] | None = None
+) -> tuple[Subgraphs, bool]:
+    """The model in a file's content, and whether that alone says what it is: not elements in other files.
+
+    The `initializers` take the place of those of the model's graph that have these names.
+    """
     steps = budget(len(content))
     model = read_model(Message(content, steps))
-    storage = Storage(path, Budget(_UNPACKED + _PACKED * len(content), ModelError, "bytes"))
+    storage = Storage(path, Budget(_UNPACKED + _PACKED * len(content), ModelError, "bytes"), initializers or {})
     subgraphs = _convert(model, storage, steps)
     return subgraphs, not storage.files
 
@@ -47,6 +52,9 @@ def _convert(model: Model, storage: Storage, steps: Budget) -> Subgraphs:
     draft = Draft(model.graph.name, steps, storage.memory)
     scope = Scope(context, draft, None, {}, model.graph.values)
     scope.read_initializers(model.graph)
+    unknown = sorted(set(storage.initializers) - {tensor.name for tensor in model.graph.initializers})
+    if unknown:
+        raise ModelError(f"there is no initializer {', '.join(map(repr, unknown))}")
     inputs = _inputs(model.graph, scope)
     names = [declared.name for declared in model.graph.outputs]
     values = scope.read_nodes(model.graph.nodes, names)

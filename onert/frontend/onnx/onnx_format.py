@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from onert.frontend.files import open_file
 from onert.frontend.flatbuffer import Data
 from onert.frontend.format import Format
-from onert.ir import Package
+from onert.ir import Array, ModelError, Package
 from onert.ir.content import Content, Held, Models, Source
 from onert.ir.process import imports
 
@@ -32,6 +34,19 @@ def recognize(head: bytes, path: Path | None) -> bool:
 def _load(data: Data, path: Path | None) -> Package:
     model, alone = imports.module("onert.frontend.onnx.model").read_package(data, path)
     return _package(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
+
+
+def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -> Package:
+    """A model in which some of the graph's initializers have the caller's elements, by name.
+
+    ModelError where it has none of that name, or one of another type or shape.
+    """
+    path = source if isinstance(source, Path) else None
+    content: Data = memoryview(source) if isinstance(source, bytes) else open_file(source).data
+    if not recognize(bytes(content[:16]), path):
+        raise ModelError("initializers are given for what is no ONNX model")
+    model, _ = imports.module("onert.frontend.onnx.model").read_package(content, path, initializers)
+    return _package((model,), path)
 
 
 def _unread(source: Source, path: Path | None) -> Package | None:

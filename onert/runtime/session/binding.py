@@ -9,8 +9,8 @@ import numpy as np
 
 from onert.exec import Execution
 from onert.ir import Array, ExecutionError, OnertError
-from onert.runtime.errors import ArgumentError, RunError
 
+from .errors import FailedRun, InvalidArgument
 from .values import NodeArg, OrtValue, memory_at, numpy_type
 
 
@@ -93,7 +93,7 @@ class IOBinding:
         """Run once. ArgumentError where an input is not bound, RunError where the run fails."""
         missing = [end.name for end in self._session.get_inputs() if end.name not in self._inputs]
         if missing:
-            raise ArgumentError(f"inputs {', '.join(missing)} are not bound")
+            raise InvalidArgument(f"inputs {', '.join(missing)} are not bound")
         try:
             for name, array in self._inputs.items():
                 self._execution.set_input(name, array)
@@ -101,7 +101,7 @@ class IOBinding:
             self._execution.execute()
             self._results = {name: self._result(name, apart) for name in self._outputs}
         except OnertError as error:
-            raise RunError(str(error)) from error
+            raise FailedRun(str(error)) from error
 
     def _in_place(self, name: str, value: OrtValue | None) -> bool:
         """Whether the run writes an output where it is bound: its shape is known before, and it is not scattered."""
@@ -122,7 +122,7 @@ class IOBinding:
             return OrtValue(found)
         mine = bound.numpy()
         if not isinstance(found, np.ndarray) or mine.shape != found.shape or mine.dtype != found.dtype:
-            raise RunError(f"output {name!r} does not fit what is bound to it, {mine.dtype}{list(mine.shape)}")
+            raise FailedRun(f"output {name!r} does not fit what is bound to it, {mine.dtype}{list(mine.shape)}")
         np.copyto(mine, found)
         return bound
 

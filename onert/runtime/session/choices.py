@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 from onert.compiler import Options
-from onert.ir import OnertWarning
+from onert.ir import Array, OnertWarning
 from onert.runtime.errors import ArgumentError
+
+from .values import OrtValue
 
 PROVIDER = "CPUExecutionProvider"
 
@@ -58,7 +60,9 @@ class SessionOptions:
         self.logid = ""
         self.onert: dict[str, Any] = {}
         self._entries: dict[str, str] = {}
+        self.use_per_session_threads = True
         self._dimensions: dict[str, int] = {}
+        self._initializers: dict[str, Array] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Accepted; `get_session_config_entry` gives it back."""
@@ -81,6 +85,34 @@ class SessionOptions:
         """Names of open dimensions, and the sizes that they are fixed to."""
         return dict(self._dimensions)
 
+    def add_initializer(self, name: str, value: OrtValue) -> None:
+        """Elements that take the place of those that a model has for its initializer of this name.
+
+        A session is given them as they are then; InvalidArgument there if the model has no such initializer.
+        """
+        self._initializers[name] = value.numpy()
+
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
+        """As `add_initializer`, for several; also where the model's elements are in a file that is not there."""
+        for name, value in zip(names, values, strict=True):
+            self.add_initializer(name, value)
+
+    @property
+    def initializers(self) -> dict[str, Array]:
+        """Names of initializers, and the elements that take the place of the model's."""
+        return dict(self._initializers)
+
+    def add_provider(self, name: str, options: Mapping[str, str] | None = None) -> None:
+        """Accepted; models run on the CPU."""
+        noted([name])
+
+    def has_providers(self) -> bool:
+        """Whether other providers than the CPU's were added: there are none."""
+        return False
+
+    def set_load_cancellation_flag(self, cancel: bool) -> None:
+        """Accepted; loading is not ended."""
+
     def register_custom_ops_library(self, path: str) -> None:
         raise ArgumentError(f"operators of the library {path!r} are machine code for ONNX Runtime, which is not run")
 
@@ -99,7 +131,7 @@ class SessionOptions:
 
 
 class RunOptions:
-    """How one run is done; accepted, and without effect."""
+    """How one run is done: with `terminate` it is not begun. The rest is accepted and has no effect."""
 
     def __init__(self) -> None:
         self.log_severity_level = 2

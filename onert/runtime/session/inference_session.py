@@ -18,12 +18,14 @@ from onert.backend.registry import load_backends
 from onert.exec import Execution
 from onert.frontend.onnx.declared import Declared, declared
 from onert.frontend.onnx.messages import ValueDeclaration, ValueType
-from onert.ir import Array, DType, OnertError
+from onert.frontend.onnx.onnx_format import with_initializers
+from onert.ir import Array, DType, OnertError, Package
 from onert.runtime.api import load
 from onert.runtime.errors import ArgumentError, RunError
 
 from .binding import IOBinding
 from .choices import PROVIDER, RunOptions, SessionOptions, noted
+from .errors import FailedRun, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile
 from .values import ModelMetadata, NodeArg, OrtValue, given, maps, node_argument, row, taken
 
 MOST_AT_A_TIME = 4
@@ -55,21 +57,20 @@ class InferenceSession:
         self._idle: list[Execution] = []
         self._threads: ThreadPoolExecutor | None = None
         self._began = 0
+        self._model_path = None if isinstance(path_or_bytes, bytes) else path_or_bytes
         options = self._choices.compiled()
         self._trace = None
         if self._choices.enable_profiling:
             self._began = time.monotonic_ns()
             self._trace = f"{self._choices.profile_file_prefix}{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
             options = options.choose(trace_filepath=self._trace)
+        package, self._declared = _loaded(path_or_bytes, self._choices)
         try:
-            source = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(os.fspath(path_or_bytes))
-            package = load(path_or_bytes)
-            self._declared = declared(source)
             shapes = self._fixed()
             options = options.choose(input_shapes={**options.input_shapes, **shapes}) if shapes else options
             self._program = compiler.compile(package, options, load_backends(options.backends))
         except OnertError as error:
-            raise ArgumentError(str(error)) from error
+            raise NotImplementedError(str(error)) from error
         ends = self._ends()
         self._inputs = {end.name: end for end in ends.inputs}
         self._outputs = {end.name: end for end in ends.outputs}
@@ -163,6 +164,7 @@ class InferenceSession:
         """
         wanted = self.require_outputs(output_names)
         feed = self._fed(input_feed)
+        _require_going(run_options)
         return self._results(wanted, feed)
 
     def _results(self, wanted: Sequence[str], feed: Mapping[str, Any]) -> list[Any]:
@@ -170,7 +172,7 @@ class InferenceSession:
             try:
                 results = execution.run(feed)
             except OnertError as error:
-                raise RunError(str(error)) from error
+                raise FailedRun(str(error)) from error
         return [self.taken(name, np.asarray(results[name])) for name in wanted]
 
     def require_outputs(self, names: Sequence[str] | None) -> list[str]:
@@ -178,7 +180,7 @@ class InferenceSession:
         wanted = list(self._outputs) if not names else list(names)
         unknown = [name for name in wanted if name not in self._outputs]
         if unknown:
-            raise ArgumentError(f"there is no output {unknown[0]!r}, expected one of {', '.join(self._outputs)}")
+            raise InvalidArgument(f"there is no output {unknown[0]!r}, expected one of {', '.join(self._outputs)}")
         return wanted
 
     def _fed(self, input_feed: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,7 +192,7 @@ class InferenceSession:
     def given(self, name: str, value: Any) -> Any:
         """An input as an execution takes it; ArgumentError for one of another element type or rank."""
         if name not in self._inputs:
-            raise ArgumentError(f"there is no input {name!r}, expected one of {', '.join(self._inputs)}")
+            raise InvalidArgument(f"there is no input {name!r}, expected one of {', '.join(self._inputs)}")
         type_ = self._inputs[name].type
         columns = self._said.columns.get(name)
         if type_ is not None and type_.kind == "map" and columns is not None:
@@ -199,14 +201,16 @@ class InferenceSession:
         found = given(value, type_, dtype)
         if type_ is not None and type_.kind == "tensor":
             if found.dtype != dtype.numpy:
-                raise ArgumentError(f"input {name!r} is given elements of {found.dtype}, expected {dtype.numpy}")
+                raise InvalidArgument(f"input {name!r} is given elements of {found.dtype}, expected {dtype.numpy}")
             shape = type_.shape
             fits = shape is None or len(shape) == found.ndim
             same = fits and all(
                 not isinstance(d, int) or d == n for d, n in zip(shape or (), found.shape, strict=False)
             )
             if not same:
-                raise ArgumentError(f"input {name!r} is given shape {list(found.shape)}, expected {list(shape or ())}")
+                raise InvalidArgument(
+                    f"input {name!r} is given shape {list(found.shape)}, expected {list(shape or ())}"
+                )
         return found
 
     def taken(self, name: str, array: Array) -> Any:
@@ -220,7 +224,7 @@ class InferenceSession:
         self, output_names: Sequence[str] | None, input_dict: Mapping[str, OrtValue], run_options: Any = None
     ) -> list[OrtValue]:
         """As `run`, with values of this interface on both sides."""
-        return [OrtValue(found) for found in self.run(output_names, input_dict)]
+        return [OrtValue(found) for found in self.run(output_names, input_dict, run_options)]
 
     def io_binding(self) -> IOBinding:
         """A binding of inputs and outputs to memory of the caller's."""
@@ -228,6 +232,7 @@ class InferenceSession:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run on what is bound, reading and writing it where it lies."""
+        _require_going(run_options)
         iobinding.execute()
 
     def run_async(
@@ -271,3 +276,31 @@ class InferenceSession:
         for execution in idle:
             execution.close()
         return self._trace
+
+
+def _require_going(run_options: RunOptions | None) -> None:
+    """FailedRun where the caller has asked that runs with these options end."""
+    if run_options is not None and run_options.terminate:
+        raise FailedRun("the run's options say terminate")
+
+
+def _loaded(source: Any, choices: SessionOptions) -> tuple[Package, Declared | None]:
+    """The model, and what it declares; the errors are ONNX Runtime's."""
+    if not isinstance(source, bytes | str | os.PathLike):
+        raise TypeError(f"a session is given a {type(source).__name__}, expected a path or bytes")
+    place = source if isinstance(source, bytes) else Path(os.fspath(source))
+    if isinstance(place, Path) and not place.exists():
+        raise NoSuchFile(f"there is no file {place}")
+    try:
+        given = choices.initializers
+        return with_initializers(place, given) if given else load(place), declared(place)
+    except OnertError as error:
+        raise _kind(place)(str(error)) from error
+
+
+def _kind(source: Path | bytes) -> type[ArgumentError]:
+    """What a refused model is: one with a graph at least, or something else."""
+    try:
+        return InvalidProtobuf if declared(source) is None else InvalidGraph
+    except (OnertError, OSError):
+        return InvalidProtobuf

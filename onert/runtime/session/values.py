@@ -62,6 +62,14 @@ class OrtValue:
         return OrtValue(np.asarray(array))
 
     @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(array: Array, onnx_element_type: int) -> OrtValue:
+        """The array's memory as elements of the type that ONNX has this number for, of as many bytes."""
+        kind = numpy_type(onnx_element_type)
+        if kind.itemsize != array.dtype.itemsize:
+            raise ArgumentError(f"elements of {array.dtype} are not as wide as those of {kind}")
+        return OrtValue(array.view(kind))
+
+    @staticmethod
     def ortvalue_from_shape_and_type(
         shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
