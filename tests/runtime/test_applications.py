@@ -1,4 +1,4 @@
-"""Applications that were written for ONNX Runtime run with its import changed (`pip install .[applications]`)."""
+"""Applications written for ONNX Runtime run with its import changed (`pip install .[applications,silero]`)."""
 
 from __future__ import annotations
 
@@ -58,3 +58,23 @@ def test_openwakeword_hears_no_word_in_noise(monkeypatch: pytest.MonkeyPatch) ->
     scores = [next(iter(model.predict(sound[at : at + 1280]).values())) for at in range(0, 46_720, 1280)]
     assert len(scores) == 37
     assert max(scores) < 0.01
+
+
+@pytest.mark.long
+def test_silero_vad_gives_what_it_gives_with_onnx_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("silero_vad")
+    seconds = np.arange(48_000) / 16_000
+    voice = sum(np.sin(2 * np.pi * 140 * k * seconds + k) / k for k in range(1, 30))
+    sound = np.random.default_rng(0).normal(0, 0.002, 48_000) + voice * np.where(abs(seconds - 1.5) < 0.5, 0.3, 0)
+    chunks = torch.tensor(sound, dtype=torch.float32).split(512)[:-1]
+
+    def scores() -> list[float]:
+        model = importlib.import_module("silero_vad").load_silero_vad(onnx=True)
+        return [float(model(chunk, 16_000)) for chunk in chunks]
+
+    theirs = scores()
+    changed(monkeypatch, "silero_vad")
+    mine = scores()
+    assert max(theirs) > 5 * np.median(theirs)
+    np.testing.assert_allclose(mine, theirs, atol=1e-5)
