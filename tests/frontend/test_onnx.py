@@ -192,3 +192,26 @@ def test_as_many_axes_are_sliced_as_there_are_bounds() -> None:
     for at, to in (([1], [3]), ([0, 1], [2, -1])):
         (found,) = session.run(None, {"x": x, "at": np.array(at), "to": np.array(to)})
         np.testing.assert_array_equal(found, x[tuple(slice(*pair) for pair in zip(at, to, strict=True))])
+
+
+UNORDERED = """<ir_version: 9, opset_import: ["" : 18]> g (float[3] x, bool c) => (float[3] y) {
+  y = Neg (b)
+  b = If (c) <then_branch = t () => (float[3] p) { p = Exp (q)
+      q = Abs (a) }, else_branch = e () => (float[3] r) { r = Identity (a) }>
+  a = Add (x, x)
+}"""
+
+
+def test_nodes_are_read_in_the_order_in_which_they_depend_on_one_another() -> None:
+    content = onnx.parser.parse_model(UNORDERED).SerializeToString()
+    session = onert.InferenceSession(content)
+    x = np.float32([-1, 0, 2])
+    for condition, wanted in ((True, -np.exp(np.abs(2 * x))), (False, -2 * x)):
+        (found,) = session.run(None, {"x": x, "c": np.array(condition)})
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_nodes_that_wait_for_one_another_are_refused() -> None:
+    text = UNORDERED.replace("Add (x, x)", "Add (x, y)")
+    with pytest.raises(onert.ModelError, match="node 0 Neg: 'b' is read, but nothing before it has that name"):
+        onert.load(onnx.parser.parse_model(text).SerializeToString())

@@ -14,7 +14,7 @@ from .branching import Side, branched
 from .draft import Draft, capture
 from .elements import Storage
 from .messages import Attribute, Function, Graph, SparseTensor, Tensor, ValueType
-from .node import Fork, Held, Node, Optional_, Results, Sequence_, Spliced, Surroundings, Value
+from .node import Fork, Held, Node, Optional_, Results, Sequence_, Spliced, Surroundings, Value, order
 from .table import TABLE
 
 NEWEST = 28
@@ -82,7 +82,11 @@ class Scope:
 
     def read_nodes(self, nodes: Sequence[messages.Node], outputs: Sequence[str]) -> tuple[Value, ...]:
         """What the names of outputs stand for behind the nodes."""
-        return self._read_placed([(f"node {at} {_called(node)}", node) for at, node in enumerate(nodes)], outputs)
+        return self._read_placed(self._placed(nodes), outputs)
+
+    def _placed(self, nodes: Sequence[messages.Node], before: str = "") -> list[Placed]:
+        """The nodes in the order in which they are read, each with its place in the file."""
+        return [(f"{before}node {at} {_called(nodes[at])}", nodes[at]) for at in order(nodes, self.context.steps)]
 
     def _read_placed(self, nodes: Sequence[Placed], outputs: Sequence[str]) -> tuple[Value, ...]:
         """As `read_nodes`, of nodes with what errors call them."""
@@ -133,8 +137,7 @@ class Scope:
             if name:
                 mine.append(messages.Node("Identity", "", "", (declared.name,), (name,), {}))
         scope.read_initializers(graph)
-        inside = [(f"{place}: node {at} {_called(each)}", each) for at, each in enumerate(mine)]
-        return scope._read_placed([*inside, *rest], outputs)
+        return scope._read_placed([*self._placed(mine, f"{place}: "), *rest], outputs)
 
     def _read(self, node: messages.Node) -> Fork | Spliced | None:
         """Add what a node means, but for an If that what follows becomes part of."""

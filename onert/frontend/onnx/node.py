@@ -1,14 +1,18 @@
-"""A node as the tables see it: operands, attributes, the opset's version, and the subgraph that is being made."""
+"""A node as the tables see it: operands, attributes, the opset's version, and the subgraph that is being made; and the
+order in which nodes are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from attrs import frozen
 
 from onert.ir import Array, DType, ModelError, TensorType
+from onert.ir.process.budget import Budget
 
+from . import messages
 from .draft import Draft
 from .element_types import element_type
 from .messages import Attribute, Graph, Kind, SparseTensor, Tensor, ValueType
@@ -223,3 +227,44 @@ Importer = Callable[[Node], Results]
 
 Table = Mapping[tuple[str, str], Importer]
 """Importers by domain (ONNX's own is empty) and operator."""
+
+
+def order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[int]:
+    """The nodes' indices, each behind those whose results it or a graph of its own reads; else as the file has them.
+
+    Converters append nodes, and ONNX Runtime puts them into order, although the format asks writers to do so. Nodes
+    that wait for one another come last.
+    """
+    made = {name: at for at, node in enumerate(nodes) for name in node.outputs if name}
+    needed = [{made[name] for name in _read(node, steps) if name in made} for node in nodes]
+    if all(at > max(before, default=-1) for at, before in enumerate(needed)):
+        return range(len(nodes))
+    users: list[list[int]] = [[] for _ in nodes]
+    for at, before in enumerate(needed):
+        for each in before:
+            users[each].append(at)
+    missing = [len(before) for before in needed]
+    ready = [at for at, count in enumerate(missing) if not count]
+    heapify(ready)
+    found: list[int] = []
+    while ready:
+        found.append(heappop(ready))
+        for user in users[found[-1]]:
+            missing[user] -= 1
+            if not missing[user]:
+                heappush(ready, user)
+    return [*found, *(at for at, count in enumerate(missing) if count)]
+
+
+def _read(node: messages.Node, steps: Budget) -> Iterator[str]:
+    """The names that a node reads, and those that its graphs read and do not make themselves."""
+    steps.spend(1, "putting its nodes into order")
+    yield from node.inputs
+    for attribute in node.attributes.values():
+        found = attribute.content if isinstance(attribute.content, tuple) else (attribute.content,)
+        for graph in found:
+            if isinstance(graph, Graph):
+                own = {name for each in graph.nodes for name in each.outputs}
+                own |= {declared.name for declared in graph.inputs} | {tensor.name for tensor in graph.initializers}
+                inner = (name for each in graph.nodes for name in _read(each, steps))
+                yield from {*inner, *(declared.name for declared in graph.outputs)} - own
