@@ -215,3 +215,22 @@ def test_nodes_that_wait_for_one_another_are_refused() -> None:
     text = UNORDERED.replace("Add (x, x)", "Add (x, y)")
     with pytest.raises(onert.ModelError, match="node 0 Neg: 'b' is read, but nothing before it has that name"):
         onert.load(onnx.parser.parse_model(text).SerializeToString())
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_recurrent_layers_of_float16_are_those_of_float32_rounded(kind: str, gates: int) -> None:
+    rng = np.random.default_rng(0)
+    shapes = {"w": (1, gates * 5, 4), "r": (1, gates * 5, 5), "b": (1, gates * 10)}
+    weights = {name: rng.normal(0, 0.5, shape).astype(np.float16) for name, shape in shapes.items()}
+    x = rng.normal(size=(6, 2, 4)).astype(np.float16)
+    found = []
+    for dtype in (np.float16, np.float32):
+        given = [onnx.numpy_helper.from_array(array.astype(dtype), name) for name, array in weights.items()]
+        layer = onnx.helper.make_node(kind, ["x", "w", "r", "b"], ["y", "h"], hidden_size=5)
+        element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        ends = [onnx.helper.make_tensor_value_info(n, element, s) for n, s in (("x", x.shape), ("y", None))]
+        graph = onnx.helper.make_graph([layer], "g", ends[:1], ends[1:], initializer=given)
+        made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+        found.append(onert.InferenceSession(made.SerializeToString()).run(None, {"x": x.astype(dtype)})[0])
+    assert found[0].dtype == np.float16
+    np.testing.assert_array_equal(found[0], found[1].astype(np.float16))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from onert.frontend.onnx.building import binary, dimension, ints
+from functools import partial
+
+from attrs import evolve
+
+from onert.frontend.onnx.building import binary, cast, dimension, ints
 from onert.frontend.onnx.draft import Draft
-from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.node import Importer, Node, Results, Value
+from onert.ir import DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
@@ -90,5 +95,20 @@ def _rnn(node: Node) -> tuple[int, ...]:
     return layer.results(steps, hs)
 
 
+def _in_float32(layer: Importer, node: Node) -> Results:
+    """A layer; of floats of 16 bits it is computed in float32, and its results are rounded."""
+    d, dtype = node.draft, node.draft.type(node.input(0)).dtype
+    if dtype not in (DType.FLOAT16, DType.BFLOAT16):
+        return layer(node)
+
+    def wide(value: Value | None) -> Value | None:
+        narrow = isinstance(value, int) and d.type(value).dtype is dtype
+        return cast(d, value, DType.FLOAT32) if isinstance(value, int) and narrow else value
+
+    found = layer(evolve(node, inputs=tuple(map(wide, node.inputs))))
+    assert isinstance(found, tuple)
+    return tuple(cast(d, each, dtype) if isinstance(each, int) else each for each in found)
+
+
 _IMPORTERS: dict[str, Importer] = {"GRU": _gru, "LSTM": _lstm, "RNN": _rnn}
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE = {("", name): partial(_in_float32, importer) for name, importer in _IMPORTERS.items()}
