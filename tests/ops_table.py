@@ -151,9 +151,11 @@ STAYS: dict[str, tuple[str, ...]] = {
 """The kinds that no backend but the reference has a form of, by the reason."""
 OTHERWISE: dict[str, tuple[str, ...]] = {
     "run as `CountedWhere` and `CountedBoxes`, which fill memory for the most there can be (up to 4 MiB), and count: "
-    "what treats all rows alike, joins, reduces, orders or gathers them runs on the whole, natively too, and "
-    "`FirstEntries` takes what counts; a bundle gives the whole and the count (so it does of slices along one axis, "
-    "with bounds of the run, of up to 64 KiB)": (
+    "what treats all rows alike, joins, reduces, orders, cuts, pads or gathers them runs on the whole, natively, and "
+    "`FirstEntries` takes what counts; a bundle gives the whole and the count. So it is where a computed integer says "
+    "how long one dimension is, and it is known how large it can be: a range, a shape, margins, repetitions, the sizes "
+    "of parts, and slices of up to 64 KiB. Two dimensions that only the run tells, and integers that an input gives, "
+    "have no such bound": (
         "Where",
         "BoxesPerClass",
         "FirstEntries",

@@ -18,7 +18,7 @@ from onert.ir.ops.data_movement.gather import Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice, StridedSlice
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice, StridedSlice, Tile
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
@@ -146,19 +146,27 @@ FOLLOWING: dict[str, Follow] = {
     ),
     "the largest elements": _top,
     "the largest columns": _top_columns,
-    "choices": lambda b, x, p: b.add(
-        Select(), b.add(Comparison(ComparisonKind.LESS), p, b.constant(np.int64(2))), p, b.constant(np.int64([[9]]))
-    ),
-}
-STAYING: dict[str, Follow] = {
     "numbers of their columns": lambda b, x, p: b.add(
         Range(),
         *(b.constant(np.int32(0)), b.add(Gather(0), b.add(ShapeOf(), p), b.constant(np.int32(1)))),
         b.constant(np.int32(1)),
     ),
-    "divided by them": lambda b, x, p: b.add(Binary(BinaryKind.DIV), b.constant(np.int64(12)), p),
+    "divided by them": lambda b, x, p: b.add(
+        Binary(BinaryKind.DIV), b.constant(np.int64(12)), b.add(Binary(BinaryKind.ADD), p, b.constant(np.int64(1)))
+    ),
     "the first": lambda b, x, p: b.add(
         StridedSlice(begin_mask=3, end_mask=2), p, _int(b, 0, 0), _int(b, 3, 0), _int(b, 1, 1)
+    ),
+    "choices": lambda b, x, p: b.add(
+        Select(), b.add(Comparison(ComparisonKind.LESS), p, b.constant(np.int64(2))), p, b.constant(np.int64([[9]]))
+    ),
+}
+STAYING: dict[str, Follow] = {
+    "a dozen times": lambda b, x, p: b.add(Tile(), p, _int(b, 12, 1)),
+    "as many as one of them says": lambda b, x, p: b.add(
+        Fill(),
+        b.add(Reshape(), b.add(Reduce(Reduction.MAX), p, _int(b, 0, 1)), _int(b, 1)),
+        b.constant(np.float32(1)),
     ),
 }
 """What needs to know how many there are."""

@@ -53,6 +53,16 @@ def legalize(graph: Subgraph, supports: Supports, find: Find | None = None) -> S
     return _Legalizing(supports, lambda kind: bool(find(kind)), find).graph(graph, 0)
 
 
+def becomes_native(operation: Operation, types: CallTypes, supports: Supports) -> bool:
+    """Whether an operation is native, or one of the compiler's own decompositions of it is."""
+    level = supports(operation, types)
+    kind = type(operation.op)
+    if level is Support.NATIVE or not has_decompositions(kind) or not _is_static(types):
+        return level is Support.NATIVE
+    legalizing = _Legalizing(supports, has_decompositions, decompositions)
+    return legalizing.best(operation, types, decompositions(kind), level, 0) is not None
+
+
 class _Legalizing:
     """`has` says whether there are decompositions of a kind; `find` reads them, which takes longer."""
 

@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
+from attrs import evolve
 
 from onert.ir import DType, Op, Operation, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.data_movement.element_indices import Combination
-from onert.ir.ops.data_movement.fill import CountedWhere, Fill, Range, TopK, Unique, Within
-from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
+from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Unique, Within
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastTo, StridedSlice
+from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
-from onert.ir.ops.reduction.reduce import Reduce, Reduction, identity
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction, identity
+from onert.ir.ops.reduction.segment import UnsortedSegment
+from onert.ir.ops.vision_audio.detection import NonMaxSuppression
 from onert.ir.shape import normalize_axes, normalize_axis
-from onert.ir.symbolic.trace import hint
 
-from .counting import Counted, Writer
-from .edit import definer
-
-Given = Sequence[Counted | None]
-Written = tuple[Counted | int, ...]
-"""For each result a whole tensor of which first entries count, or one that is the result itself."""
-Rule = Callable[[Writer, Operation, Given], Written | None]
-
-
-COUNTING = (TopK, Unique, UniqueSlices, StridedSlice, Range, Fill, BroadcastTo)
-"""Kinds of which only a run may know how much they give, though they are given no first entries."""
+from .counting import Counted, Given, Rule, Writer, Written
+from .sized import SIZED
 
 
 def written(w: Writer, operation: Operation, given: Given) -> Written | None:
@@ -135,13 +126,21 @@ def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
     op, (x, wanted) = operation.op, given
     whole = operation.used[0] if x is None else x.operand
     type_, k = w.types[whole], operation.used[1]
-    last = type_.rank - 1
-    if wanted is not None or not type_.rank or w.types[k].value is not None or 0 in type_.shape:
+    last, fixed = type_.rank - 1, w.types[k].value
+    if wanted is not None or not type_.rank or (x is None and fixed is not None) or 0 in type_.shape:
         return None
     if x is not None:
         if x.axis != last or type_.quantization is not None or type_.dtype.numpy.kind not in "fiu":
             return None
+        if fixed is not None:  # as many as are asked for in any case, if so many count
+            number = int(fixed.reshape(-1)[0])
+            if not 0 < number <= w.bound(x):
+                return None
+            none = w.sum(w.add(Within(inclusive=True), w.number(number), x.count), w.number(-number))
+            x = evolve(x, count=w.sum(none, x.count))
         whole = w.filled(x, identity(Reduction.MAX, type_.dtype.numpy))
+        if fixed is not None:
+            return w.add_many(op, whole, k, quantization=type_.quantization)
     number = w.add(Reshape(()), k) if w.types[k].shape else k
     number = number if w.types[number].dtype is DType.INT64 else w.add(Cast(DType.INT64), number)
     most = w.constant(np.array(type_.shape[last], np.int64))
@@ -202,107 +201,80 @@ def _differ(w: Writer, a: int, b: int) -> int:
     return w.add(Binary(BinaryKind.LOGICAL_AND), differ, w.add(Binary(BinaryKind.LOGICAL_OR), *numbers))
 
 
-def _range(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """The numbers below the most that there can be, of which as many count as entries do."""
-    start, limit, delta = operation.used
-    counted = _length(w, limit)
-    first, step = (w.types[i].value for i in (start, delta))
-    kind = w.types[limit].dtype
-    if counted is None or first is None or step is None or kind not in (DType.INT32, DType.INT64):
+def _moved_back(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """Read backwards, beginning with the last entry that counts."""
+    x, axes = given[0], w.types[operation.used[1]].value
+    if x is None or axes is None:
         return None
-    if int(first.reshape(())) or int(step.reshape(())) != 1:
+    type_ = w.types[x.operand]
+    backwards = normalize_axes(tuple(int(a) for a in axes.reshape(-1)), type_.rank)
+    others = [a for a in backwards if a != x.axis]
+    if x.axis not in backwards or 0 in type_.shape:
         return None
-    numbers = w.add(Copy(), w.constant(np.arange(w.bound(counted), dtype=kind.numpy)))
-    return (Counted(numbers, counted.count, 0, False),)
+    whole = w.add(operation.op, x.operand, w.constant(np.array(others, np.int32))) if others else x.operand
+    from_behind = w.constant(np.arange(-1, -1 - w.bound(x), -1, dtype=np.int64))
+    places = w.add(Binary(BinaryKind.MAXIMUM), w.sum(from_behind, x.count), w.number(0))
+    return (Counted(w.add(Gather(x.axis), whole, places, quantization=type_.quantization), x.count, x.axis, False),)
 
 
-def _fill(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A tensor in the shape of one of which first entries count."""
-    op, used = operation.op, operation.used
-    value, dims = used if isinstance(op, BroadcastTo) else used[::-1]
-    made = _through(w, dims, (Cast,))
-    counted = w.known.get(made.used[0]) if made is not None and isinstance(made.op, ShapeOf) else None
-    if counted is None or any(given):
+def _best(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """The first best one of those that count, of which there must be one: what is behind is no better than any."""
+    op, x, axis = operation.op, given[0], w.types[operation.used[1]].value
+    assert isinstance(op, ArgReduce)
+    if x is None or given[1] is not None or axis is None:
         return None
-    shape = w.constant(np.array(w.types[counted.operand].shape, np.int64))
-    whole = w.add(BroadcastTo(), value, shape, quantization=w.types[value].quantization)
-    return (Counted(whole, counted.count, counted.axis, False),)
-
-
-def _through(w: Writer, operand: int, kinds: tuple[type[Op], ...]) -> Operation | None:
-    """The operation that makes an operand of the graph, behind some of these kinds."""
-    made = definer(w.edit.subgraph, operand)
-    while made is not None and isinstance(made.op, kinds):
-        made = definer(w.edit.subgraph, made.used[0])
-    return made
-
-
-def _length(w: Writer, operand: int) -> Counted | None:
-    """The tensor of which an operand is the number of entries that count; None if it is another number."""
-    made = _through(w, operand, (Cast, Reshape, Squeeze, ExpandDims))
-    if made is None or not isinstance(made.op, Gather | StridedSlice):
+    type_ = w.types[x.operand]
+    if normalize_axis(int(axis.reshape(-1)[0]), type_.rank) != x.axis or type_.dtype.numpy.kind not in "fiu":
         return None
-    masks = isinstance(made.op, StridedSlice) and made.op.begin_mask | made.op.ellipsis_mask | made.op.new_axis_mask
-    one = math.prod(d or 0 for d in w.edit.subgraph.type(made.outputs[0]).shape) == 1
-    chosen = w.types[made.used[1]].value
-    if masks or not one or chosen is None or chosen.size != 1:
+    there = evolve(x, count=w.sum(w.add(Within(), w.number(0), x.count), x.count))
+    whole = w.filled(there, identity(Reduction.MAX if op.kind is Extreme.MAX else Reduction.MIN, type_.dtype.numpy))
+    return (w.add(op, whole, operation.used[1]),)
+
+
+def _into_segments(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """What does not count belongs to no segment."""
+    data, ids, number = given
+    if data is None or ids is None or number is not None or data.count != ids.count or data.axis != ids.axis:
         return None
-    shape = _through(w, made.used[0], (Cast,))
-    counted = w.known.get(shape.used[0]) if shape is not None and isinstance(shape.op, ShapeOf) else None
-    rank = 0 if counted is None else w.types[counted.operand].rank
-    return counted if counted is not None and int(chosen.reshape(())) in (counted.axis, counted.axis - rank) else None
+    return (w.add(operation.op, data.operand, w.filled(ids, -1), operation.used[2]),)
 
 
-MOST_SLICED = 1 << 16
-"""Bytes of a tensor that is taken as a whole where a run asks for a slice of it: to move them takes less time than an
-operation in NumPy."""
-
-
-def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A slice along one axis, whose bounds only the run tells: what it begins with is moved to the front."""
-    op, (x, begin, end, strides) = operation.op, operation.used
-    assert isinstance(op, StridedSlice)
-    type_, (low, high, step) = w.types[x], (w.types[i].value for i in (begin, end, strides))
-    strange = op.ellipsis_mask | op.new_axis_mask | op.shrink_axis_mask or op.offset
-    if (
-        any(given)
-        or strange
-        or step is None
-        or (step != 1).any()
-        or 0 in type_.shape
-        or hint(type_.nbytes) > MOST_SLICED
-    ):
+def _scattered(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """What does not count is added as 0 to the first place, or put nowhere."""
+    op = operation.op
+    indices, updates = given[1:] if isinstance(op, ScatterSlices) else given[:2]
+    fixed = given[0] if isinstance(op, ScatterSlices) else given[2]
+    if indices is None or updates is None or fixed is not None or indices.count != updates.count:
         return None
-    cut = [a for a in range(step.size) if not (op.begin_mask & op.end_mask) >> a & 1]
-    if len(cut) != 1 or (low is not None and high is not None):
+    rank = w.types[indices.operand].rank
+    if indices.axis != updates.axis or indices.axis >= rank - 1:
         return None
-    (axis,) = cut
-    size = type_.shape[axis] or 0
-    front = op.begin_mask >> axis & 1 or (low is not None and not low.reshape(-1)[axis])
-    last = w.number(size) if op.end_mask >> axis & 1 else _clipped(w, end, axis, size)
-    if front:
-        return (Counted(x, last, axis, False),)
-    first = _clipped(w, begin, axis, size)
-    count = w.add(Binary(BinaryKind.MAXIMUM), w.add(Binary(BinaryKind.SUB), last, first), w.number(0))
-    places = w.sum(w.constant(np.arange(size, dtype=np.int64)), first)
-    places = w.add(Binary(BinaryKind.MINIMUM), places, w.number(size - 1))
-    return (Counted(w.add(Gather(axis), x, places, quantization=type_.quantization), count, axis, False),)
+    if isinstance(op, ScatterSlices):
+        skipped = w.filled(indices, -1)
+        quantization = w.types[operation.used[0]].quantization
+        return (w.add(evolve(op, skips=True), operation.used[0], skipped, updates.operand, quantization=quantization),)
+    shape = w.types[operation.used[2]].value
+    stored = w.types[updates.operand]
+    if shape is None or 0 in shape or stored.quantization is not None or not stored.dtype.is_numeric:
+        return None
+    return (w.add(op, w.zeroed(indices), w.zeroed(updates), operation.used[2]),)
 
 
-def _clipped(w: Writer, bounds: int, axis: int, size: int) -> int:
-    """A bound of a slice as a place from 0 to a size; one below 0 counts from the end."""
-    found = w.add(Reshape(()), w.part(bounds, axis, 1))
-    found = found if w.types[found].dtype is DType.INT64 else w.add(Cast(DType.INT64), found)
-    below = w.add(Comparison(ComparisonKind.LESS), found, w.number(0))
-    found = w.add(Select(), below, w.sum(found, w.number(size)), found)
-    found = w.add(Binary(BinaryKind.MAXIMUM), found, w.number(0))
-    return w.add(Binary(BinaryKind.MINIMUM), found, w.number(size))
+def _suppressed(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """Boxes that do not count have scores that are above nothing."""
+    boxes, scores = given[:2]
+    if boxes is None or scores is None or any(given[2:]) or boxes.count != scores.count or boxes.axis:
+        return None
+    return w.add_many(operation.op, boxes.operand, w.filled(scores, -math.inf), *operation.used[2:])
 
 
 _RULES: dict[type[Op], Rule] = {
-    StridedSlice: _sliced,
-    Range: _range,
-    **dict.fromkeys((Fill, BroadcastTo), _fill),
+    **SIZED,
+    Reverse: _moved_back,
+    ArgReduce: _best,
+    UnsortedSegment: _into_segments,
+    **dict.fromkeys((ScatterNd, ScatterSlices), _scattered),
+    NonMaxSuppression: _suppressed,
     Unique: _unique,
     UniqueSlices: _unique,
     Concat: _concat,

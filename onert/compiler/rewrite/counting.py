@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, TensorType
 from onert.ir.analysis.inference import infer
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
+from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Within
+from onert.ir.ops.data_movement.gather import OneHot
+from onert.ir.ops.data_movement.joining import SplitV
 from onert.ir.ops.data_movement.reshape import Reshape
-from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
+from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
@@ -18,7 +24,24 @@ from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.value import Value
 
 from .edit import Edit
-from .extents import Extents
+from .extents import Extent, Extents
+
+COUNTING = (
+    TopK,
+    Unique,
+    UniqueSlices,
+    Range,
+    Fill,
+    BroadcastTo,
+    Tile,
+    Pad,
+    Reshape,
+    StridedSlice,
+    Slice,
+    SplitV,
+    OneHot,
+)
+"""Kinds of which only a run may know how much they give, though they are given no first entries."""
 
 
 @frozen
@@ -42,13 +65,23 @@ class Writer:
         self.types: dict[int, TensorType] = {i: o.known for i, o in enumerate(edit.subgraph.operands)}
         self.known: dict[int, Counted] = {}
         self.most: dict[int, int] = {}  # of each number of entries that count, how large it can be
+        self.lengths: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}  # by what they are sums of
         self.extents = Extents(edit.subgraph, self.types, self.most, self._length)
         self.made: list[Operation] = []
+        self.settled: set[int] = set()
         self.location = ""
 
     def _length(self, operand: int) -> tuple[int, int] | None:
         counted = self.known.get(operand)
         return None if counted is None else (counted.axis, counted.count)
+
+    def _stands(self, operand: int | None) -> bool:
+        """Whether an operand is written, and was not given up."""
+        return operand in self.settled or any(operand in operation.outputs for operation in self.made)
+
+    def settle(self) -> None:
+        """What was written stays."""
+        self.settled.update(o for operation in self.made for o in operation.outputs)
 
     def begin(self, location: str) -> None:
         """In the place of another operation."""
@@ -122,3 +155,29 @@ class Writer:
     def bound(self, counted: Counted) -> int:
         """How many entries there are, whether they count or not."""
         return self.types[counted.operand].shape[counted.axis] or 0
+
+    def as_count(self, operand: int) -> int:
+        """The only element of an operand as a number of entries is kept."""
+        one = operand if not self.types[operand].shape else self.add(Reshape(()), operand)
+        return one if self.types[one].dtype is DType.INT64 else self.add(Cast(DType.INT64), one)
+
+    def length(self, found: Extent, compute: Callable[[], int]) -> int:
+        """A number of entries that is `found` to be, at most its `high`: the one that is known to be the same, or what
+        `compute` writes, which is checked."""
+        key = None if found.terms is None else (found.terms, found.constant)
+        if found.exact is not None:
+            return self.number(found.exact)
+        if found.terms is not None and len(found.terms) == 1 and not found.constant and found.terms[0][1] == 1:
+            return found.terms[0][0]
+        if key is None or not self._stands(self.lengths.get(key)):
+            checked = self.add(Within(inclusive=True), compute(), self.number(found.high))
+            if key is None:
+                return checked
+            self.lengths[key] = checked
+        return self.lengths[key]
+
+
+Given = Sequence[Counted | None]
+Written = tuple[Counted | int, ...]
+"""For each result a whole tensor of which first entries count, or one that is the result itself."""
+Rule = Callable[[Writer, Operation, Given], Written | None]

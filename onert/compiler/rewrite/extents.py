@@ -57,7 +57,7 @@ def sure(number: int) -> Extent:
     return Extent(number, number, (), number)
 
 
-def _joined(a: Extent, b: Extent, sign: int) -> Extent:
+def added(a: Extent, b: Extent, sign: int) -> Extent:
     """The sum or the difference of two."""
     low, high = (a.low + b.low, a.high + b.high) if sign > 0 else (a.low - b.high, a.high - b.low)
     if a.terms is None or b.terms is None:
@@ -68,7 +68,7 @@ def _joined(a: Extent, b: Extent, sign: int) -> Extent:
     return Extent(low, high, tuple(sorted((c, t) for c, t in found.items() if t)), a.constant + sign * b.constant)
 
 
-def _product(a: Extent, b: Extent) -> Extent:
+def times(a: Extent, b: Extent) -> Extent:
     corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     low, high = min(corners), max(corners)
     for one, other in ((a, b), (b, a)):
@@ -100,9 +100,9 @@ def _quotient(a: Extent, b: Extent) -> Extent | None:
 
 
 _BINARY: dict[BinaryKind, Callable[[Extent, Extent], Extent | None]] = {
-    BinaryKind.ADD: lambda a, b: _joined(a, b, 1),
-    BinaryKind.SUB: lambda a, b: _joined(a, b, -1),
-    BinaryKind.MUL: _product,
+    BinaryKind.ADD: lambda a, b: added(a, b, 1),
+    BinaryKind.SUB: lambda a, b: added(a, b, -1),
+    BinaryKind.MUL: times,
     BinaryKind.MINIMUM: _least,
     BinaryKind.MAXIMUM: _largest,
     BinaryKind.DIV: _quotient,
@@ -149,13 +149,18 @@ class Extents:
         cells = self.of(operand)
         return cells.reshape(-1)[0] if cells is not None and cells.size == 1 else None
 
-    def _within(self, each: Extent, everything: Extent) -> Extent:
-        """An integer as it is stored: one that its type cannot hold is any other. Counts tell how large it can be."""
+    def bounded(self, each: Extent) -> Extent:
+        """An integer, and how large it can be as counts tell."""
         if each.terms is not None:
             ends = [(times * self.most[count]) for count, times in each.terms]
             low = max(each.low, each.constant + sum(e for e in ends if e < 0))
             high = min(each.high, each.constant + sum(e for e in ends if e > 0))
-            each = evolve(each, low=low, high=high)
+            return evolve(each, low=low, high=high)
+        return each
+
+    def _within(self, each: Extent, everything: Extent) -> Extent:
+        """An integer as it is stored: one that its type cannot hold is any other."""
+        each = self.bounded(each)
         return each if everything.low <= each.low and each.high <= everything.high else everything
 
     def _cells(self, operand: int, type_: TensorType, depth: int) -> Cells | None:
@@ -254,8 +259,8 @@ class Extents:
 
 
 _REDUCING: dict[Reduction, Callable[[Extent, Extent], Extent]] = {
-    Reduction.SUM: lambda a, b: _joined(a, b, 1),
-    Reduction.PROD: _product,
+    Reduction.SUM: lambda a, b: added(a, b, 1),
+    Reduction.PROD: times,
     Reduction.MIN: _least,
     Reduction.MAX: _largest,
 }

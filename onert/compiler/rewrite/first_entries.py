@@ -10,30 +10,49 @@ from attrs import field, frozen
 
 from onert.ir import Array, CallTypes, Op
 from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.data_movement.gather import Gather, GatherNd
-from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.element_indices import GatherElements
+from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, OneHot
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.data_movement.layout import DepthToSpace, Reverse, SpaceToDepth, Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.data_movement.slicing import Slice, StridedSlice
-from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind
+from onert.ir.ops.data_movement.slicing import MirrorPad, Pad, Slice, StridedSlice, Tile
+from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind, PRelu
 from onert.ir.ops.elementwise.comparison import Comparison
-from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, FakeQuant, Quantize
 from onert.ir.ops.elementwise.select import Select
-from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, ZerosLike
+from onert.ir.ops.lookup.trees import TreeEnsemble
+from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
+from onert.ir.ops.reduction.norm import (
+    BatchNorm,
+    InstanceNorm,
+    L2Normalization,
+    LocalResponseNormalization,
+    RmsNorm,
+)
+from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.ops.reduction.reduce import ArgReduce, Reduce
+from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+from onert.ir.ops.vision_audio.interpolate import Interpolate
+from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.shape import normalize_axes, normalize_axis, static
 from onert.ir.value import Value
 
 
 @frozen
 class Moved(Value):
-    """How an operation runs on whole tensors: along which axis of the result the entries that count come first, which
-    operands must be 0 behind theirs, constants that take the place of operands, and whether zeros behind stay zeros."""
+    """How an operation runs on whole tensors: along which axis of the results the entries that count come first, what
+    operands must have behind theirs, constants that take the place of operands, and whether zeros behind stay zeros."""
 
     axis: int
-    zeroed: tuple[int, ...] = ()
+    filled: Mapping[int, float] = field(factory=dict)
     constants: Mapping[int, Array] = field(factory=dict)
     keeps_zeros: bool = True
 
@@ -56,8 +75,9 @@ def _each(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
     """Functions of elements of one shape, or broadcast from the back."""
     if isinstance(op, Select) and op.rows and types.input(0).rank == 1 < types.input(1).rank:
         return None
-    if isinstance(op, Binary) and op.kind in _REPORTING and types.input(1).dtype.is_integer and axes[1] is not None:
-        return None  # what lies behind may be 0, and no divisor
+    divides = isinstance(op, Binary) and op.kind in _REPORTING and types.input(1).dtype.is_integer
+    if divides and axes[1] is not None and types.input(1).quantization is not None:
+        return None
     behind = {types.inputs[i].rank - axis for i, axis in enumerate(axes) if axis is not None}  # type: ignore[union-attr]
     if len(behind) != 1:
         return None
@@ -66,7 +86,8 @@ def _each(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
         if axis is None and t is not None and t.rank >= distance and t.shape[-distance] != 1:
             return None
     rank = max(t.rank for t in types.inputs if t is not None)
-    return Moved(rank - distance, keeps_zeros=isinstance(op, Cast | Copy))
+    filled = {1: 1.0} if divides and axes[1] is not None else {}  # what lies behind may be 0, and no divisor
+    return Moved(rank - distance, filled, keeps_zeros=isinstance(op, Cast | Copy))
 
 
 _REPORTING = frozenset((BinaryKind.DIV, BinaryKind.FLOOR_DIV, BinaryKind.FLOOR_MOD, BinaryKind.POW))
@@ -78,7 +99,7 @@ def _gather(op: Gather, types: CallTypes, axes: Axes) -> Moved | None:
     if op.batch_dims or None not in axes:
         return None
     if axes[1] is not None:  # behind the entries that count it is the first slice that is taken
-        return Moved(along + axes[1], (1,), keeps_zeros=False) if (x.shape[along] or 0) > 0 else None
+        return Moved(along + axes[1], {1: 0}, keeps_zeros=False) if (x.shape[along] or 0) > 0 else None
     own = axes[0]
     if own is None or own == along:
         return None
@@ -87,10 +108,17 @@ def _gather(op: Gather, types: CallTypes, axes: Axes) -> Moved | None:
 
 def _gather_nd(op: GatherNd, types: CallTypes, axes: Axes) -> Moved | None:
     x, indices = types.input(0), types.input(1)
-    own = axes[1]
+    own, depth = axes[1], indices.shape[-1] or 0
+    if axes[0] is not None and own is None and axes[0] >= depth:
+        return Moved(axes[0] - depth + indices.rank - 1)
     if axes[0] is not None or own is None or own == indices.rank - 1 or 0 in x.shape:
         return None
-    return Moved(own, (1,), keeps_zeros=False)
+    return Moved(own, {1: 0}, keeps_zeros=False)
+
+
+def _looked_up(op: EmbeddingLookup, types: CallTypes, axes: Axes) -> Moved | None:
+    plain = axes[0] == 0 and axes[1] is None and 0 not in types.input(1).shape
+    return Moved(0, {0: 0}, keeps_zeros=False) if plain else None
 
 
 def _transpose(op: Transpose, types: CallTypes, axes: Axes) -> Moved | None:
@@ -176,15 +204,149 @@ def _best(op: ArgReduce, types: CallTypes, axes: Axes) -> Moved | None:
     return None if own == gone else Moved(own - (gone < own))
 
 
-def _rows(op: Softmax | LogSoftmax, types: CallTypes, axes: Axes) -> Moved | None:
-    own = axes[0]
+def _alone(op: Op, types: CallTypes, axes: Axes) -> int | None:
+    """The axis of the first operand, where all of the others count."""
+    return axes[0] if all(axis is None for axis in axes[1:]) else None
+
+
+def _pictures(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
+    """What treats the entries along the first axis one by one."""
+    return Moved(0, keeps_zeros=False) if _alone(op, types, axes) == 0 else None
+
+
+def _vectors(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
+    """What treats vectors along the last axis one by one."""
+    own = _alone(op, types, axes)
     return None if own is None or own == types.input(0).rank - 1 else Moved(own, keeps_zeros=False)
 
 
+def _connected(op: FullyConnected, types: CallTypes, axes: Axes) -> Moved | None:
+    return _vectors(op, types, axes) if op.keep_dims or types.input(0).rank == 2 else None
+
+
+def _product(op: BatchMatMul, types: CallTypes, axes: Axes) -> Moved | None:
+    """Along rows, along columns, or along an axis in front that no operand is broadcast along."""
+    x, y = types.input(0), types.input(1)
+    rank = max(x.rank, y.rank)
+    behind = [None if axis is None else t.rank - axis for t, axis in zip((x, y), axes, strict=True)]
+    if axes[1] is None and behind[0] == (1 if op.adjoint_x else 2):
+        return Moved(rank - 2, keeps_zeros=False)
+    if axes[0] is None and behind[1] == (2 if op.adjoint_y else 1):
+        return Moved(rank - 1, keeps_zeros=False)
+    found = {b for b in behind if b is not None}
+    if len(found) != 1:
+        return None
+    (distance,) = found
+    if distance <= 2:
+        return None
+    for t, axis in zip((x, y), axes, strict=True):
+        if axis is None and t.rank >= distance and t.shape[-distance] != 1:
+            return None
+    return Moved(rank - distance, keeps_zeros=False)
+
+
+def _running(op: CumSum, types: CallTypes, axes: Axes) -> Moved | None:
+    own, found = axes[0], types.input(1).value
+    if own is None or found is None:
+        return None
+    backwards = op.reverse and normalize_axis(int(found.reshape(-1)[0]), types.input(0).rank) == own
+    if backwards and types.input(0).quantization is not None:
+        return None
+    return Moved(own, {0: 0.0} if backwards else {}, keeps_zeros=False)
+
+
+def _reverse(op: Reverse, types: CallTypes, axes: Axes) -> Moved | None:
+    own, found = axes[0], types.input(1).value
+    if own is None or found is None:
+        return None
+    turned = normalize_axes(tuple(int(a) for a in found.reshape(-1)), types.input(0).rank)
+    return None if own in turned else Moved(own)
+
+
+def _pad(op: Pad | MirrorPad, types: CallTypes, axes: Axes) -> Moved | None:
+    own, found = _alone(op, types, axes), types.input(1).value
+    plain = own is not None and found is not None and not found.reshape(-1, 2)[own].any()
+    return Moved(own, keeps_zeros=False) if own is not None and plain else None
+
+
+def _tile(op: Tile, types: CallTypes, axes: Axes) -> Moved | None:
+    own, found = _alone(op, types, axes), types.input(1).value
+    return Moved(own) if own is not None and found is not None and int(found.reshape(-1)[own]) == 1 else None
+
+
+def _split(op: Split | SplitV, types: CallTypes, axes: Axes) -> Moved | None:
+    x, axis = (1, 0) if isinstance(op, Split) else (0, 2)
+    own, found = axes[x], types.input(axis).value
+    if own is None or found is None or any(a is not None for i, a in enumerate(axes) if i != x):
+        return None
+    return None if normalize_axis(int(found.reshape(-1)[0]), types.input(x).rank) == own else Moved(own)
+
+
+def _unpack(op: Unpack, types: CallTypes, axes: Axes) -> Moved | None:
+    own, gone = axes[0], normalize_axis(op.axis, types.input(0).rank)
+    return None if own is None or own == gone else Moved(own - (gone < own))
+
+
+def _pack(op: Pack, types: CallTypes, axes: Axes) -> Moved | None:
+    if None in axes or len(set(axes)) != 1:
+        return None
+    own, at = axes[0], normalize_axis(op.axis, types.input(0).rank + 1)
+    return None if own is None else Moved(own + (at <= own))
+
+
+def _one_hot(op: OneHot, types: CallTypes, axes: Axes) -> Moved | None:
+    own = _alone(op, types, axes)
+    if own is None:
+        return None
+    return Moved(own + (normalize_axis(op.axis, types.input(0).rank + 1) <= own), keeps_zeros=False)
+
+
+def _gather_elements(op: GatherElements, types: CallTypes, axes: Axes) -> Moved | None:
+    """Behind the indices that count it is the first element that is taken."""
+    x, along = types.input(0), normalize_axis(op.axis, types.input(0).rank)
+    if axes[1] is None or 0 in x.shape or (axes[0] is not None and (axes[0] != axes[1] or axes[0] == along)):
+        return None
+    return Moved(axes[1], {1: 0.0}, keeps_zeros=False)
+
+
+def _resized(op: Interpolate, types: CallTypes, axes: Axes) -> Moved | None:
+    own = _alone(op, types, axes)
+    return None if own is None or own in op.axes else Moved(own, keeps_zeros=False)
+
+
+def _shares(op: Softmax | LogSoftmax, types: CallTypes, axes: Axes) -> Moved | None:
+    """What does not count has no share."""
+    own, x = axes[0], types.input(0)
+    if own is None or own != x.rank - 1:
+        return None if own is None else Moved(own, keeps_zeros=False)
+    plain = x.quantization is None and x.dtype.is_float and (isinstance(op, LogSoftmax) or op.beta > 0)
+    return Moved(own, {0: -math.inf}, keeps_zeros=False) if plain else None
+
+
 _RULES: dict[type[Op], Rule] = {
-    **dict.fromkeys((Unary, LeakyRelu, Cast, Copy, Binary, AddN, Comparison, Select), _each),
+    **dict.fromkeys((Unary, LeakyRelu, Cast, Copy, Binary, AddN, Comparison, Select, PRelu, TanhOfSum), _each),
+    **dict.fromkeys((Quantize, Dequantize, FakeQuant, ZerosLike), _each),
+    **dict.fromkeys(
+        (Conv2D, DepthwiseConv2D, Conv3D, Pool2D, ResizeBilinear, ResizeNearestNeighbor, InstanceNorm, SpaceToDepth),
+        _pictures,
+    ),
+    **dict.fromkeys((DepthToSpace, TreeEnsemble), _pictures),
+    **dict.fromkeys((L2Normalization, LocalResponseNormalization, RmsNorm, BatchNorm), _vectors),
+    FullyConnected: _connected,
+    BatchMatMul: _product,
+    CumSum: _running,
+    Reverse: _reverse,
+    **dict.fromkeys((Pad, MirrorPad), _pad),
+    Tile: _tile,
+    **dict.fromkeys((Split, SplitV), _split),
+    Unpack: _unpack,
+    Pack: _pack,
+    OneHot: _one_hot,
+    GatherElements: _gather_elements,
+    Interpolate: _resized,
     Gather: _gather,
     GatherNd: _gather_nd,
+    EmbeddingLookup: _looked_up,
     Transpose: _transpose,
     Squeeze: _squeeze,
     ExpandDims: _expand,
@@ -194,5 +356,5 @@ _RULES: dict[type[Op], Rule] = {
     Concat: _concat,
     Reduce: _reduce,
     ArgReduce: _best,
-    **dict.fromkeys((Softmax, LogSoftmax), _rows),
+    **dict.fromkeys((Softmax, LogSoftmax), _shares),
 }

@@ -1,0 +1,245 @@
+"""A graph whose results of which only a run knows how many there are lie in memory for the most there can be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, DType, Op, Operation, RuleError, Subgraph, TensorType
+from onert.ir.analysis.inference import infer
+from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, Where, Within
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
+from onert.ir.shape import normalize_axis
+
+from .counted import written
+from .counting import COUNTING, Counted, Writer
+from .edit import Edit, definer
+from .ends import COUNT, MOST_BYTES
+from .first_entries import moved
+
+MOST_PAIRS = 1 << 31
+"""Of boxes that may have to be compared: with more of them a run may take as long as a run may, at most."""
+
+
+class Bounding:
+    """One graph, of which `native` says what runs natively."""
+
+    def __init__(self, graph: Subgraph, native: Callable[[Operation, CallTypes], bool]) -> None:
+        self.graph = graph
+        self.native = native
+        self.edit = Edit(graph)
+        self.writer = Writer(self.edit)
+        self.types = self.writer.types
+        self.known = self.writer.known
+
+    def run(self) -> Subgraph:
+        replaced: dict[int, list[Operation]] = {}
+        needed = set(self.graph.kept)
+        for at, operation in enumerate(self.graph.operations):
+            operations = self.instead(operation)
+            if operations:
+                replaced[at] = operations
+            else:
+                needed.update(operation.used)
+        for at, operations in replaced.items():
+            for out in self.graph.operations[at].outputs:
+                counted = self.known.get(out)
+                if counted is not None and out in needed and not isinstance(self.graph.operations[at].op, FirstEntries):
+                    taken = FirstEntries(counted.axis), (counted.operand, counted.count), (out,)
+                    operations.append(Operation(*taken, self.graph.operations[at].location))
+            self.edit.replace(at, *operations)
+        return self.edit.done()
+
+    def instead(self, operation: Operation) -> list[Operation]:
+        """The operations on whole tensors in the place of one; none where it stays."""
+        for each in (self.taken, self.found, self.followed, self.together):
+            self.writer.begin(operation.location)
+            if each(operation):
+                self.writer.settle()
+                return self.writer.made
+        return []
+
+    def taken(self, operation: Operation) -> bool:
+        """First entries that the graph has, of which no more count than there are; the number is looked at where
+        nothing says so."""
+        op, w = operation.op, self.writer
+        if not isinstance(op, FirstEntries):
+            return False
+        whole, count = operation.used
+        type_ = self.types[whole]
+        if not type_.is_static or self.types[count].with_data(None) != COUNT:
+            return False
+        axis = normalize_axis(op.axis, type_.rank)
+        high = w.extents.one(count)
+        trusted = high is not None and high.low >= 0 and high.high <= (type_.shape[axis] or 0)
+        if not trusted:
+            count = w.add(Within(inclusive=True), count, w.number(type_.shape[axis] or 0))
+            if not self.is_native(w.made[-1]):
+                return False
+        made = definer(self.graph, whole)
+        zeros = made is not None and isinstance(made.op, CountedWhere | CountedBoxes)
+        self.know(operation.outputs[0], Counted(whole, count, axis, zeros))
+        if not trusted:
+            w.made.append(evolve(operation, inputs=(whole, count)))
+        return not trusted
+
+    def know(self, operand: int, counted: Counted) -> None:
+        """An operand is first entries of a tensor."""
+        self.known[operand] = counted
+        most = self.writer.most
+        most[counted.count] = min(self.writer.bound(counted), most.get(counted.count, 1 << 62))
+
+    def found(self, operation: Operation) -> bool:
+        """What finds places or boxes, and counts them, if that is native."""
+        op, w = operation.op, self.writer
+        if not isinstance(op, Where | BoxesPerClass):
+            return False
+        found = self.places(operation) if isinstance(op, Where) else self.boxes(op, operation)
+        if found is None:
+            return False
+        counting, inputs = found
+        counted, count = w.add_many(counting, *inputs)
+        whole = CallTypes(
+            tuple(None if i is None else self.types[i] for i in inputs), (self.types[counted], self.types[count])
+        )
+        if self.types[counted].nbytes > MOST_BYTES or not self.native(w.made[-1], whole):
+            return False
+        self.know(operation.outputs[0], Counted(counted, count, 0, True))
+        return True
+
+    def places(self, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
+        """Of what does not count nothing is found."""
+        w, x = self.writer, operation.used[0]
+        counted = self.known.get(x)
+        x = x if counted is None else counted.operand
+        type_ = self.types[x]
+        if not type_.is_static or type_.quantization is not None or type_.rank == 0 or 0 in type_.shape:
+            return None
+        if type_.dtype is not DType.BOOL:
+            x = w.add(Comparison(ComparisonKind.NOT_EQUAL), x, w.like(type_, 0))
+        if counted is not None:
+            x = w.filled(evolve(counted, operand=x), 0)
+        return CountedWhere(), (x,)
+
+    def boxes(self, op: BoxesPerClass, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
+        """Boxes that do not count have scores that are above nothing."""
+        w, inputs = self.writer, list(operation.inputs)
+        boxes, scores = (self.known.get(i) for i in operation.used[:2])
+        if boxes is not None and scores is not None:
+            alike = boxes.count == scores.count and (boxes.axis, scores.axis) == (1, 2)
+            if not alike or len(inputs) < 5 or inputs[4] is None:
+                return None
+            inputs[:2] = boxes.operand, w.filled(scores, -math.inf)
+        types = [None if i is None else self.types[i] for i in inputs]
+        if any(t is not None and not t.is_static for t in types):
+            return None
+        x, y, most = (types[i] for i in range(3))
+        assert x is not None
+        assert y is not None
+        assert most is not None
+        bound = bound_of(x, y, most) or 0
+        return None if bound * (x.shape[1] or 0) > MOST_PAIRS else (CountedBoxes(bound, op.centred), tuple(inputs))
+
+    def together(self, operation: Operation) -> bool:
+        """Operations that take first entries together, as native ones on whole tensors."""
+        given = [None if i is None else self.known.get(i) for i in operation.inputs]
+        opens = isinstance(operation.op, COUNTING) and not all(self.graph.type(o).is_static for o in operation.outputs)
+        if None in operation.inputs or not (opens or any(given)):
+            return False
+        wholes = [i if c is None else c.operand for i, c in zip(operation.used, given, strict=True)]
+        if not all(self.types[i].is_static for i in wholes):
+            return False
+        try:
+            results = written(self.writer, operation, given)
+        except RuleError:
+            return False  # the run says so
+        made = self.writer.made
+        if results is None or not all(map(self.is_native, made)):
+            return False
+        if any(isinstance(r, Counted) and self.types[r.operand].nbytes > MOST_BYTES for r in results):
+            return False
+        number: dict[int, int] = {}
+        for out, result in zip(operation.outputs, results, strict=True):
+            if isinstance(result, Counted):
+                self.know(out, result)
+            else:
+                number[result] = out
+        made[:] = (
+            evolve(
+                each,
+                inputs=tuple(None if i is None else number.get(i, i) for i in each.inputs),
+                outputs=tuple(number.get(o, o) for o in each.outputs),
+            )
+            for each in made
+        )
+        return True
+
+    def is_native(self, operation: Operation) -> bool:
+        inputs = tuple(None if i is None else self.types[i] for i in operation.inputs)
+        types = CallTypes(inputs, tuple(self.types[o] for o in operation.outputs))
+        return self.native(operation, types)
+
+    def followed(self, operation: Operation) -> bool:
+        """What treats first entries alike, on the whole tensors."""
+        given = [None if i is None else self.known.get(i) for i in operation.inputs]
+        counts = {counted.count for counted in given if counted is not None}
+        if len(counts) != 1:
+            return False
+        (count,) = counts
+        if isinstance(operation.op, ShapeOf) and given[0] is not None:
+            self._shape(operation, given[0])
+            return True
+        inputs = [i if counted is None else counted.operand for i, counted in zip(operation.inputs, given, strict=True)]
+        types = CallTypes(tuple(None if i is None else self.types[i] for i in inputs), ())
+        if any(t is not None and not t.is_static for t in types.inputs):
+            return False
+        try:
+            how = moved(operation.op, types, [None if counted is None else counted.axis for counted in given])
+            if how is None:
+                return False
+            for position, array in how.constants.items():
+                inputs[position] = self.writer.constant(array)
+            results = infer(operation.op, [None if i is None else self.types[i] for i in inputs])
+        except RuleError:
+            return False  # the run says so
+        known = [c for c in given if c is not None]
+        length = self.types[known[0].operand].shape[known[0].axis]
+        if not results or not all(self._fits(result, how.axis, length) for result in results):
+            return False
+        for position, value in how.filled.items():
+            counted = given[position]
+            if counted is not None and (value or not counted.zeros):
+                inputs[position] = self.writer.filled(counted, value)
+        outputs = []
+        zeros = how.keeps_zeros and all(counted.zeros for counted in known)
+        for old, result in zip(operation.outputs, results, strict=True):
+            declared = self.graph.type(old)
+            outputs.append(self.writer.new(evolve(result, dtype=declared.dtype, quantization=declared.quantization)))
+            self.know(old, Counted(outputs[-1], count, how.axis, zeros))
+        self.writer.made.append(evolve(operation, inputs=tuple(inputs), outputs=tuple(outputs)))
+        return True
+
+    @staticmethod
+    def _fits(result: TensorType, axis: int, length: int | None) -> bool:
+        return result.is_static and result.nbytes <= MOST_BYTES and result.shape[axis] == length
+
+    def _shape(self, operation: Operation, counted: Counted) -> None:
+        """The shape of first entries: the number of these among the dimensions that are known."""
+        op, w = operation.op, self.writer
+        assert isinstance(op, ShapeOf)
+        shape = self.types[counted.operand].shape
+        count = counted.count if op.to is DType.INT64 else w.add(Cast(op.to), counted.count)
+        row = w.add(Reshape(), count, w.constant(np.array([1], np.int32)))
+        parts: list[int] = []
+        for dims in (shape[: counted.axis], shape[counted.axis + 1 :]):
+            if dims:
+                parts.append(w.constant(np.array(dims, op.to.numpy)))
+        ordered: Sequence[int] = [row, *parts] if counted.axis == 0 else [parts[0], row, *parts[1:]]
+        w.made.append(Operation(Concat(0), tuple(ordered), operation.outputs, operation.location))
