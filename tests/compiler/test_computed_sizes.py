@@ -176,7 +176,7 @@ def _put(b: Builder, x: int, n: int, rows: int) -> list[int]:
     return [
         b.add(UnsortedSegment(SegmentReduction.SUM), rows, places, _one(b, 3)),
         b.add(ScatterNd(), rows_of, rows, _row(b, 5, 4)),
-        b.add(ScatterSlices(), x, rows_of, rows),
+        b.add(ScatterSlices(), _floats(b, 6, 4), rows_of, rows),
         b.add(GatherElements(), x, b.add(BroadcastTo(), rows_of, _vector(b, n, _one(b, 2)))),
         b.add(EmbeddingLookup(), places, x),
         b.add(OneHot(), places, _one(b, 3), b.constant(np.float32(2)), b.constant(np.float32(0))),
@@ -188,7 +188,7 @@ def _found_again(b: Builder, x: int, n: int, rows: int) -> list[int]:
     places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), _column(b, rows, 1), b.constant(np.float32(0))))
     again = b.add(Gather(0), rows, b.add(Squeeze((1,)), places))
     ends = b.add(Binary(BinaryKind.ADD), b.add(Unary(UnaryKind.ABS), rows), b.constant(np.float32([0, 0, 1, 1])))
-    scores = _column(b, rows)
+    scores = b.add(Unary(UnaryKind.ABS), _column(b, rows, 1))
     limits = b.constant(np.float32(0.5)), b.constant(np.float32(0.2))
     kept = b.add_many(NonMaxSuppression(), ends, scores, _one(b, 3), *limits)
     classes = b.add(ExpandDims(), b.add(ExpandDims(), scores, _one(b, 0)), _one(b, 0))
@@ -224,6 +224,7 @@ def _package(write: Write) -> Package:
 
 def _given(count: int) -> Array:
     x = np.random.default_rng(11).uniform(-1, 1, (6, 4)).astype(np.float32)
+    x[0, 1] = 0.5  # which would be found behind the rows that count
     x[:, 0] = np.linspace(0.2, 0.9, 6) * np.where(np.arange(6) * 5 % 6 < count, 1, -1)
     return x
 
@@ -256,3 +257,56 @@ def test_what_a_count_sizes_is_native(name: str, tmp_path: Path) -> None:
         for one, other in zip(loaded.run([given]).values(), theirs, strict=False):
             part = one[tuple(slice(size) for size in other.shape)]
             np.testing.assert_allclose(part, other, rtol=1e-5, atol=1e-6)
+
+
+def _parts_that_may_not_add_up(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    return [*b.add_many(SplitV(2), x, _vector(b, _one(b, 3), n), _one(b, 0))]
+
+
+def _margin_below_0(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    margins = b.add(Reshape(), _vector(b, _one(b, 0), _less(b, 3, n), _one(b, 0), _one(b, 0)), _row(b, 2, 2))
+    return [b.add(Pad(), x, margins)]
+
+
+REFUSED: dict[str, tuple[Write, tuple[int, ...]]] = {
+    "the best of none": (lambda b, x, n, rows: [b.add(ArgReduce(Extreme.MIN), rows, _row(b, 0))], (0,)),
+    "more of the largest than there are": (
+        lambda b, x, n, rows: [b.add_many(TopK(), _column(b, rows), _one(b, 3))[0]],
+        (0, 1, 2),
+    ),
+    "a margin below 0": (_margin_below_0, (4, 5, 6)),
+    "fours as threes": (
+        lambda b, x, n, rows: [b.add(Reshape(), _flat(b, rows), _row(b, -1, 3))],
+        (1, 2, 4, 5),
+    ),
+    "the fifth row": (
+        lambda b, x, n, rows: [
+            b.add(StridedSlice(shrink_axis_mask=1), rows, _row(b, 4), _row(b, 5), _row(b, 1)),
+        ],
+        (0, 1, 2, 3, 4),
+    ),
+    "three rows from the second": (
+        lambda b, x, n, rows: [b.add(Slice(), rows, _row(b, 1, 0), _row(b, 3, 4))],
+        (0, 1, 2, 3),
+    ),
+    "parts that do not add up": (_parts_that_may_not_add_up, (0, 1, 2, 4, 5, 6)),
+}
+"""And for how many rows."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_refused_natively(name: str) -> None:
+    write, refused = REFUSED[name]
+    package = _package(write)
+    program = onert.compile(package, num_threads=1)
+    assert _evaluated(program) <= {FirstEntries, Copy}
+    execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
+    for count in range(7):
+        if count in refused:
+            for each in (execution, expected):
+                with pytest.raises(onert.ExecutionError):
+                    each.run([_given(count)])
+        else:
+            found, theirs = (list(each.run([_given(count)]).values()) for each in (execution, expected))
+            for one, other in zip(found, theirs, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, strict=True)

@@ -17,7 +17,7 @@ from onert.ir.ops.data_movement.fill import FirstEntries, Where
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf
-from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
@@ -247,14 +247,16 @@ def _start(body: Callable[[Builder, list[int]], list[int]], limit: int) -> tuple
     return _loop(top, [_scalar(top, 0), top.input(floats(2, 5), "x")], [ONE, ROWS], body, limit)
 
 
-def test_branches_that_differ_along_two_axes_stay() -> None:
+@pytest.mark.parametrize("shapes", [((1, 2), (2, 3)), ((1 << 20, 1), (5, 1))], ids=["two axes", "large"])
+def test_branches_that_differ_along_two_axes_or_are_large_stay(shapes: Sequence[tuple[int, int]]) -> None:
     top = Builder()
-    condition = top.input(TensorType(DType.BOOL, ()), "c")
-    out = top.add(If(1, 2, (floats(None, None),)), condition)
+    condition, x = top.input(TensorType(DType.BOOL, ()), "c"), top.input(TensorType(DType.FLOAT64, (1,)), "x")
+    out = top.add(If(1, 2, (TensorType(DType.FLOAT64, (None, None)),)), condition, x)
     sides = []
-    for shape in ((1, 2), (2, 3)):
+    for shape in shapes:
         b = Builder()
-        sides.append(b.subgraph([b.constant(np.ones(shape, np.float32))]))
+        sides.append(b.subgraph([b.add(BroadcastTo(), b.input(TensorType(DType.FLOAT64, (1,))), _int(b, *shape))]))
     program = onert.compile(Package((Subgraphs((top.subgraph([out]), *sides)),), "open"), num_threads=1)
     assert If in _evaluated(program)
-    assert [onert.Execution(program).run([np.bool_(c)])["output_0"].shape for c in (True, False)] == [(1, 2), (2, 3)]
+    execution = onert.Execution(program)
+    assert [execution.run([np.bool_(c), np.ones(1)])["output_0"].shape for c in (True, False)] == [*shapes]

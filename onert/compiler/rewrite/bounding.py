@@ -48,6 +48,7 @@ class Bounding:
                 replaced[at] = operations
             else:
                 needed.update(operation.used)
+                self.told(operation)
         for at, operations in replaced.items():
             for out in self.graph.operations[at].outputs:
                 counted = self.known.get(out)
@@ -56,6 +57,19 @@ class Bounding:
                     operations.append(Operation(*taken, self.graph.operations[at].location))
             self.edit.replace(at, *operations)
         return self.edit.done()
+
+    def told(self, operation: Operation) -> None:
+        """What is known of results of an operation that stays, where more is known of its operands than before."""
+        if operation.op.subgraphs or all(self.types[o].is_static for o in operation.outputs):
+            return
+        given = [None if i is None else self.types[i] for i in operation.inputs]
+        if all(t is None or t.is_static for t in given):
+            try:
+                results = infer(operation.op, given)
+            except RuleError:
+                return  # the run says so
+            for out, result in zip(operation.outputs, results or (), strict=False):
+                self.types[out] = evolve(result, dtype=self.types[out].dtype, quantization=self.types[out].quantization)
 
     def instead(self, operation: Operation) -> list[Operation]:
         """The operations on whole tensors in the place of one; none where it stays."""
@@ -171,6 +185,7 @@ class Bounding:
                 self.know(out, result)
             else:
                 number[result] = out
+                self.types[out] = self.types[result]
         made[:] = (
             evolve(
                 each,

@@ -153,16 +153,22 @@ def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
 def _unique(w: Writer, operation: Operation, given: Given) -> Written | None:
     """The elements in falling order, in which equal ones are neighbours: each difference begins a group.
 
-    Of equal elements the one that stands first comes first, so a group begins with its first place.
+    Of equal elements the one that stands first comes first, so a group begins with its first place. What does not count
+    is like the first element, and counts as none.
     """
-    op, x = operation.op, operation.used[0]
+    op, (counted,) = operation.op, given
+    x = operation.used[0] if counted is None else counted.operand
     type_ = w.types[x]
     count = math.prod(d or 0 for d in type_.shape)
     flat = isinstance(op, Unique) or op == UniqueSlices(None, op.sorted) or type_.rank == 1  # type: ignore[attr-defined]
     real = type_.dtype.is_float and not isinstance(op, Unique)  # of which NaN is told from NaN
-    if any(given) or not flat or real or not count or type_.quantization is not None:
+    if not flat or real or not count or type_.quantization is not None or (counted is not None and type_.rank != 1):
         return None
     x = x if type_.rank == 1 else w.add(Reshape((count,)), x)
+    ones = w.constant(np.ones(count, np.int64))
+    if counted is not None:
+        inside = w.inside(counted)
+        x, ones = w.add(Select(), inside, x, w.part(x, 0, 1)), w.add(Cast(DType.INT64), inside)
     values, places = w.add_many(TopK(DType.INT64), x, w.constant(np.array(count, np.int32)))
     begins = w.constant(np.ones(1, np.bool_))
     if count > 1:
@@ -176,20 +182,25 @@ def _unique(w: Writer, operation: Operation, given: Given) -> Written | None:
         number, inverse = w.sum(last, w.constant(np.array([1], np.int64))), w.put(nothing, places, group)
         number = w.add(Reshape(()), number)
     else:
-        ones = w.constant(np.ones(count, np.int64))
         first_in_order = w.put(nothing, w.add(Select(), begins, group, minus), places)
-        mask = w.add(Cast(DType.BOOL), w.put(nothing, w.add(Select(), begins, places, minus), ones))
+        there = w.put(nothing, w.add(Select(), begins, places, minus), w.constant(np.ones(count, np.int64)))
+        mask = w.add(Cast(DType.BOOL), there)
         found, number = w.add_many(CountedWhere(), mask)
         firsts = w.add(Reshape((count,)), found)
         rank = w.sum(w.running(mask), minus)
         own = w.add(Gather(0), first_in_order, w.put(nothing, places, group))
         inverse = w.add(Gather(0), rank, own)
+    if counted is not None:
+        number = w.add(Binary(BinaryKind.MINIMUM), number, counted.count)
     different = Counted(w.add(Gather(0), x, firsts), number, 0, False)
+
+    def of_each(each: int) -> Counted | int:
+        return each if counted is None else Counted(each, counted.count, 0, False)
+
     if isinstance(op, Unique):
-        return different, inverse if op.index is DType.INT64 else w.add(Cast(op.index), inverse)
-    ones = w.constant(np.ones(count, np.int64))
+        return different, of_each(inverse if op.index is DType.INT64 else w.add(Cast(op.index), inverse))
     often = w.put(nothing, inverse, ones, Combination.ADD)
-    return different, Counted(firsts, number, 0, True), inverse, Counted(often, number, 0, True)
+    return different, Counted(firsts, number, 0, True), of_each(inverse), Counted(often, number, 0, True)
 
 
 def _differ(w: Writer, a: int, b: int) -> int:

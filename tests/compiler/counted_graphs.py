@@ -1,0 +1,321 @@
+"""Random models in which only a run knows how long tensors are, the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from attrs import field, frozen
+
+from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.control_flow.control import Call, If, While
+from onert.ir.ops.data_movement.element_indices import ScatterSlices
+from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Where
+from onert.ir.ops.data_movement.gather import Gather, OneHot, ScatterNd
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV
+from onert.ir.ops.data_movement.layout import Reverse, Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.vision_audio.boxes import BoxesPerClass
+
+COLUMNS = 4
+ROWS = 7
+_TYPE = TensorType(DType.FLOAT32, (None, COLUMNS))
+_ONE = TensorType(DType.INT32, ())
+
+
+@frozen(eq=False)
+class Draft:
+    """A graph being drawn: floats `[n, 4]` (`rows`) whose n only a run knows, and int32 scalars that such n are
+    (`numbers`)."""
+
+    b: Builder
+    rng: np.random.Generator
+    inner: list[Subgraph]
+    rows: list[int] = field(factory=list)
+    numbers: list[int] = field(factory=list)
+
+    def row(self, *values: int) -> int:
+        return self.b.constant(np.int32(values))
+
+    def one(self, value: int) -> int:
+        return self.b.constant(np.int32(value))
+
+    def real(self, value: float) -> int:
+        return self.b.constant(np.float32(value))
+
+    def whole(self, low: int, high: int) -> int:
+        return int(self.rng.integers(low, high))
+
+    def any(self) -> int:
+        """A tensor; later ones more often, so that graphs grow deep."""
+        return self.rows[int(len(self.rows) * self.rng.random() ** 0.5)]
+
+    def number(self) -> int:
+        """A number of rows, as a run finds it."""
+        if self.numbers and self.rng.random() < 0.5:
+            return self.numbers[self.whole(0, len(self.numbers))]
+        self.numbers.append(self.b.add(Gather(0), self.b.add(ShapeOf(), self.any()), self.one(0)))
+        return self.numbers[-1]
+
+    def places(self, x: int) -> int:
+        """Where a column of rows is above some number."""
+        column = self.b.add(Gather(1), x, self.one(self.whole(0, COLUMNS)))
+        above = self.b.add(Comparison(ComparisonKind.GREATER), column, self.real(self.rng.uniform(-0.6, 0.6)))
+        return self.b.add(Reshape(), self.b.add(Where(), above), self.row(-1))
+
+    def least(self, number: int, most: int) -> int:
+        return self.b.add(Binary(BinaryKind.MINIMUM), number, self.one(most))
+
+
+Draw = Callable[[Draft], int]
+"""Adds operations and gives `[n, 4]`."""
+
+
+def _filtered(d: Draft) -> int:
+    x = d.any()
+    return d.b.add(Gather(0), x, d.places(x))
+
+
+def _joined(d: Draft) -> int:
+    parts = [d.any() for _ in range(d.whole(2, 4))]
+    if d.rng.random() < 0.4:
+        parts.insert(d.whole(0, 3), d.b.constant(d.rng.uniform(-1, 1, (d.whole(1, 3), COLUMNS)).astype(np.float32)))
+    return d.b.add(Concat(0), *parts)
+
+
+def _function(d: Draft) -> int:
+    kind = (UnaryKind.TANH, UnaryKind.ABS, UnaryKind.SIN, UnaryKind.NEG)[d.whole(0, 4)]
+    x = d.any()
+    return d.b.add(Binary(BinaryKind.ADD), d.b.add(Unary(kind), x), x)
+
+
+def _with_constant(d: Draft) -> int:
+    x, others = d.any(), d.b.constant(d.rng.uniform(-1, 1, COLUMNS).astype(np.float32))
+    kind = (BinaryKind.MUL, BinaryKind.SUB, BinaryKind.MAXIMUM)[d.whole(0, 3)]
+    return d.b.add(Binary(kind), x, others)
+
+
+def _chosen(d: Draft) -> int:
+    x = d.any()
+    above = d.b.add(Comparison(ComparisonKind.GREATER), x, d.real(0))
+    return d.b.add(Select(), above, x, d.b.constant(d.rng.uniform(-1, 1, (1, COLUMNS)).astype(np.float32)))
+
+
+def _layer(d: Draft) -> int:
+    weight = d.rng.normal(size=(COLUMNS, COLUMNS), scale=0.5).astype(np.float32)
+    return d.b.add(FullyConnected(), d.any(), d.b.constant(weight), d.b.constant(weight[0]))
+
+
+def _shares(d: Draft) -> int:
+    """Of columns or of rows."""
+    x, order = d.any(), d.row(1, 0)
+    if d.rng.random() < 0.5:
+        return d.b.add(Softmax(), x)
+    return d.b.add(Transpose(), d.b.add(Softmax(), d.b.add(Transpose(), x, order)), order)
+
+
+def _running(d: Draft) -> int:
+    op = CumSum(exclusive=bool(d.whole(0, 2)), reverse=bool(d.whole(0, 2)))
+    return d.b.add(Unary(UnaryKind.TANH), d.b.add(op, d.any(), d.one(d.whole(0, 2))))
+
+
+def _turned(d: Draft) -> int:
+    return d.b.add(Reverse(), d.any(), d.row(*((0,), (1,), (0, 1))[d.whole(0, 3)]))
+
+
+def _cut(d: Draft) -> int:
+    """Up to or from a number that is known or that the run finds."""
+    n = d.b.add(Reshape(), d.number(), d.row(1)) if d.rng.random() < 0.6 else d.row(d.whole(-4, 6))
+    first, last = (d.row(0), n) if d.rng.random() < 0.5 else (n, d.row(0))
+    op = StridedSlice(end_mask=0 if last is n else 1)
+    return d.b.add(op, d.any(), first, last, d.row(1))
+
+
+def _best(d: Draft) -> int:
+    """The rows with the largest first elements, as many as there are or as a run says."""
+    x = d.any()
+    n = d.b.add(Gather(0), d.b.add(ShapeOf(), x), d.one(0))
+    values = d.b.add(Gather(1), x, d.one(0))
+    k = d.least(n, d.whole(1, 6)) if d.rng.random() < 0.8 else d.one(d.whole(1, 3))
+    return d.b.add(Gather(0), x, d.b.add_many(TopK(), values, k)[1])
+
+
+def _padded(d: Draft) -> int:
+    """To twenty rows, or by some."""
+    x, zero = d.any(), d.one(0)
+    n = d.b.add(Gather(0), d.b.add(ShapeOf(), x), d.one(0))
+    behind = d.b.add(Binary(BinaryKind.SUB), d.one(20), n) if d.rng.random() < 0.5 else d.number()
+    margins = d.b.add(Reshape(), d.b.add(Pack(0), d.one(d.whole(0, 2)), behind, zero, zero), d.row(2, 2))
+    return d.b.add(Pad(), x, margins, *([d.real(0.5)] if d.rng.random() < 0.5 else []))
+
+
+def _reshaped(d: Draft) -> int:
+    flat = d.b.add(Reshape(), d.any(), d.row(-1))
+    return d.b.add(Reshape(), d.b.add(Unary(UnaryKind.SIN), flat), d.row(-1, COLUMNS))
+
+
+def _numbered(d: Draft) -> int:
+    numbers = d.b.add(Cast(DType.FLOAT32), d.b.add(Range(), d.one(0), d.number(), d.one(1)))
+    column = d.b.add(ExpandDims(), d.b.add(Unary(UnaryKind.SIN), numbers), d.one(1))
+    return d.b.add(Binary(BinaryKind.ADD), column, d.b.constant(d.rng.uniform(-1, 1, (1, COLUMNS)).astype(np.float32)))
+
+
+def _filled(d: Draft) -> int:
+    shape = d.b.add(Pack(0), d.number(), d.one(COLUMNS))
+    kind = d.whole(0, 3)
+    if kind == 0:
+        return d.b.add(Fill(), shape, d.real(0.25))
+    row = d.b.constant(d.rng.uniform(-1, 1, COLUMNS).astype(np.float32))
+    if kind == 1:
+        return d.b.add(BroadcastTo(), row, shape)
+    tall = d.b.constant(d.rng.uniform(-1, 1, (2, COLUMNS)).astype(np.float32))
+    return d.b.add(Tile(), tall, d.b.add(Pack(0), d.number(), d.one(1)))
+
+
+def _parts(d: Draft) -> int:
+    n = d.least(d.number(), ROWS)
+    fixed = d.b.constant(d.rng.uniform(-1, 1, (ROWS, COLUMNS)).astype(np.float32))
+    sizes = d.b.add(Pack(0), n, d.b.add(Binary(BinaryKind.SUB), d.one(ROWS), n))
+    return d.b.add_many(SplitV(2), fixed, sizes, d.one(0))[d.whole(0, 2)]
+
+
+def _halves(d: Draft) -> int:
+    left, right = d.b.add_many(Split(2), d.one(1), d.any())
+    return d.b.add(Concat(1), right, left)
+
+
+def _marked(d: Draft) -> int:
+    return d.b.add(OneHot(), d.places(d.any()), d.one(COLUMNS), d.real(1), d.real(-0.5))
+
+
+def _different(d: Draft) -> int:
+    """Different signs of a column, looked up."""
+    column = d.b.add(Gather(1), d.any(), d.one(d.whole(0, COLUMNS)))
+    signs = d.b.add(Cast(DType.INT32), d.b.add(Comparison(ComparisonKind.GREATER), column, d.real(0)))
+    table = d.b.constant(d.rng.uniform(-1, 1, (2, COLUMNS)).astype(np.float32))
+    return d.b.add(Gather(0), table, d.b.add_many(Unique(), signs)[d.whole(0, 2)] if d.whole(0, 2) else signs)
+
+
+def _put(d: Draft) -> int:
+    """Rows added or put where the table has places."""
+    x = d.any()
+    column = d.b.add(Comparison(ComparisonKind.GREATER), d.b.add(Gather(1), x, d.one(1)), d.real(0))
+    places = d.b.add(ExpandDims(), d.b.add(Cast(DType.INT32), column), d.one(1))
+    if d.rng.random() < 0.5:
+        return d.b.add(ScatterNd(), places, x, d.row(3, COLUMNS))
+    fixed = d.b.constant(d.rng.uniform(-1, 1, (3, COLUMNS)).astype(np.float32))
+    return d.b.add(ScatterSlices(), fixed, places, x)
+
+
+def _reduced(d: Draft) -> int:
+    kind = (Reduction.SUM, Reduction.MAX, Reduction.MIN, Reduction.MEAN)[d.whole(0, 4)]
+    one = d.b.constant(d.rng.uniform(-1, 1, (1, COLUMNS)).astype(np.float32))
+    there = d.b.add(Concat(0), d.any(), one)
+    return d.b.add(Reduce(kind, keep_dims=True), there, d.row(0))
+
+
+def _first_best(d: Draft) -> int:
+    one = d.b.constant(d.rng.uniform(-1, 1, (1, COLUMNS)).astype(np.float32))
+    there = d.b.add(Concat(0), d.any(), one)
+    return d.b.add(Gather(0), there, d.b.add(ArgReduce(Extreme.MAX, DType.INT32), there, d.row(0)))
+
+
+def _boxes(d: Draft) -> int:
+    x = d.any()
+    ends = d.b.add(Binary(BinaryKind.ADD), x, d.b.constant(np.float32([0, 0, 0.7, 0.7])))
+    scores = d.b.add(ExpandDims(), d.b.add(ExpandDims(), d.b.add(Gather(1), x, d.one(0)), d.one(0)), d.one(0))
+    limits = d.b.constant(np.int64(d.whole(1, 5))), d.real(0.3), d.real(-0.5)
+    found = d.b.add(BoxesPerClass(), d.b.add(ExpandDims(), ends, d.one(0)), scores, *limits)
+    box = d.b.add(Reshape(), d.b.add(Slice(), found, d.row(0, 2), d.row(-1, 1)), d.row(-1))
+    return d.b.add(Gather(0), x, box)
+
+
+def _graph(d: Draft, types: list[TensorType], write: Callable[[Draft, list[int]], list[int]]) -> int:
+    """Another subgraph, and its number."""
+    b = Builder()
+    inner = Draft(b, d.rng, d.inner)
+    given = [b.input(t) for t in types]
+    inner.rows.extend(x for x, t in zip(given, types, strict=True) if t is _TYPE)
+    d.inner.append(b.subgraph(write(inner, given)))
+    return len(d.inner)
+
+
+def _steps(d: Draft, count: int) -> int:
+    for _ in range(count):
+        d.rows.append(PLAIN[d.whole(0, len(PLAIN))](d))
+    return d.rows[-1]
+
+
+def _branched(d: Draft) -> int:
+    x, other = d.any(), d.any()
+    condition = d.b.add(Comparison(ComparisonKind.GREATER), d.number(), d.one(d.whole(0, 6)))
+    sides = [_graph(d, [_TYPE, _TYPE], lambda inner, _: [_steps(inner, inner.whole(0, 3) or 1)]) for _ in range(2)]
+    return d.b.add(If(sides[0], sides[1], (_TYPE,)), condition, x, other)
+
+
+def _called(d: Draft) -> int:
+    index = _graph(d, [_TYPE], lambda inner, _: [_steps(inner, 2)])
+    return d.b.add(Call(index, (_TYPE,)), d.any())
+
+
+def _looped(d: Draft) -> int:
+    """So many rounds, or one for each row of a tensor, that each add a row to a list or change the state."""
+    grows, known = d.rng.random() < 0.5, d.rng.random() < 0.5
+    source, state = d.any(), d.any()
+    rounds = d.one(d.whole(0, 5)) if known else d.b.add(Gather(0), d.b.add(ShapeOf(), source), d.one(0))
+    types = [_ONE, _ONE, _TYPE, _TYPE]
+
+    def body(inner: Draft, given: list[int]) -> list[int]:
+        i, limit, fixed, now = given
+        following = inner.b.add(Binary(BinaryKind.ADD), i, inner.one(1))
+        if not known:
+            row = inner.b.add(ExpandDims(), inner.b.add(Gather(0), fixed, i), inner.one(0))
+        else:
+            row = inner.b.add(Reduce(Reduction.SUM, keep_dims=True), now, inner.row(0))
+        row = inner.b.add(Unary(UnaryKind.SIN), row)
+        changed = inner.b.add(Concat(0), now, row) if grows else inner.b.add(Binary(BinaryKind.MUL), now, row)
+        return [following, limit, fixed, changed]
+
+    condition = _graph(d, types, lambda c, g: [c.b.add(Comparison(ComparisonKind.LESS), g[0], g[1])])
+    index = _graph(d, types, body)
+    return d.b.add_many(While(condition, index, tuple(types)), d.one(0), rounds, source, state)[3]
+
+
+PLAIN: tuple[Draw, ...] = (
+    *(_filtered, _filtered, _joined, _function, _with_constant, _chosen, _layer, _shares, _running, _turned),
+    *(_best, _padded, _reshaped, _numbered, _filled, _parts, _halves, _marked, _different, _put, _reduced),
+    *(_cut, _cut, _first_best, _boxes),
+)
+DRAWS: tuple[Draw, ...] = (*PLAIN, _branched, _called, _looped, _looped)
+
+
+def random_counted(seed: int, draws: int) -> Package:
+    """A model of input f32[7, 4]: the tensors that nothing uses are its outputs, and the sum of one."""
+    b = Builder()
+    d = Draft(b, np.random.default_rng(seed), [])
+    d.rows.append(b.input(TensorType(DType.FLOAT32, (ROWS, COLUMNS)), "x"))
+    d.rows.append(_filtered(d))
+    d.rows.remove(d.rows[0])
+    for _ in range(draws):
+        d.rows.append(DRAWS[d.whole(0, len(DRAWS))](d))
+    last = d.rows[-2:]
+    outputs = [b.add(Unary(UnaryKind.ABS), x) for x in last]
+    outputs.append(b.add(Reduce(Reduction.SUM), last[-1], d.row(0)))
+    return Package((Subgraphs((b.subgraph(outputs), *d.inner)),), f"counted {seed}")
+
+
+def given(seed: int, at: int) -> Array:
+    """Elements of an input: drawn, all low (nothing is found), or all high (all is found)."""
+    x = np.random.default_rng((seed, at)).uniform(-1, 1, (ROWS, COLUMNS)).astype(np.float32)
+    return x if at % 3 == 0 else np.abs(x) * (-1 if at % 3 == 1 else 1)
