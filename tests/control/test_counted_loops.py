@@ -19,6 +19,7 @@ from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 from .loops import ADD, LESS, MUL, ONE, floats, one_more
@@ -89,6 +90,23 @@ def _known_rounds() -> tuple[Subgraph, ...]:
     return _loop(top, [_scalar(top, 0), rows], [ONE, ROWS], body, 5)
 
 
+def _found_rows_added() -> tuple[Subgraph, ...]:
+    """Three rounds that each add the rows that begin with a number above the round's, behind others and before."""
+    top = Builder()
+    rows, _ = _found(top)
+    x = top.add(MUL, top.add(Concat(0), rows, rows), top.constant(np.float32(3)))
+
+    def body(b: Builder, g: list[int]) -> list[int]:
+        begins = b.add(Reshape(), b.add(Slice(), g[1], _int(b, 0, 0), _int(b, -1, 1)), _int(b, -1))
+        above = b.add(Comparison(ComparisonKind.GREATER), begins, b.add(Cast(DType.FLOAT32), g[0]))
+        found = b.add(Gather(0), g[1], b.add(Reshape(), b.add(Where(), above), _int(b, -1)))
+        one = b.constant(np.full((1, 5), 9, np.float32))
+        return [one_more(b, g[0]), g[1], b.add(Concat(0), g[2], found), b.add(Concat(0), found, g[3], one)]
+
+    none = top.constant(np.zeros((0, 5), np.float32))
+    return _loop(top, [_scalar(top, 0), x, none, none], [ONE, ROWS, ROWS, ROWS], body, 3)
+
+
 def _filtered() -> tuple[Subgraph, ...]:
     """Three rounds that each keep the rows that begin with a larger number than before."""
     top = Builder()
@@ -149,6 +167,7 @@ MODELS: dict[str, Callable[[], tuple[Subgraph, ...]]] = {
     "a round for each row": _of_rows,
     "rows added in rounds that are known": _known_rounds,
     "rows left out in each round": _filtered,
+    "rows that are found added in each round": _found_rows_added,
     "rows counted in the condition": _counted_in_the_condition,
     "no rows or their squares": lambda: _branches(_same, lambda b, _: b.constant(np.zeros((0, 5), np.float32))),
     "two rows or their squares": lambda: _branches(_same, lambda b, _: b.constant(np.ones((2, 5), np.float32))),

@@ -44,7 +44,7 @@ class Bounding:
         needed = set(self.graph.kept)
         for at, operation in enumerate(self.graph.operations):
             operations = self.instead(operation)
-            if operations:
+            if operations is not None:
                 replaced[at] = operations
             else:
                 needed.update(operation.used)
@@ -71,14 +71,14 @@ class Bounding:
             for out, result in zip(operation.outputs, results or (), strict=False):
                 self.types[out] = evolve(result, dtype=self.types[out].dtype, quantization=self.types[out].quantization)
 
-    def instead(self, operation: Operation) -> list[Operation]:
-        """The operations on whole tensors in the place of one; none where it stays."""
+    def instead(self, operation: Operation) -> list[Operation] | None:
+        """The operations on whole tensors in the place of one; None where it stays."""
         for each in (self.taken, self.found, self.followed, self.together):
             self.writer.begin(operation.location)
             if each(operation):
                 self.writer.settle()
                 return self.writer.made
-        return []
+        return None
 
     def taken(self, operation: Operation) -> bool:
         """First entries that the graph has, of which no more count than there are; the number is looked at where

@@ -42,14 +42,18 @@ def _concat(w: Writer, operation: Operation, given: Given) -> Written | None:
     """Each whole tensor is put where the entries of those before it end, over what does not count of these."""
     op = operation.op
     assert isinstance(op, Concat)
-    wholes = [i if c is None else c.operand for i, c in zip(operation.used, given, strict=True)]
+    parts = [(i if c is None else c.operand, c) for i, c in zip(operation.used, given, strict=True)]
+    along = normalize_axis(op.axis, w.types[parts[0][0]].rank)
+    parts = [(i, c) for i, c in parts if w.types[i].shape[along] != 0]
+    wholes, given = [i for i, _ in parts], tuple(c for _, c in parts)
     types = [w.types[i] for i in wholes]
-    along = normalize_axis(op.axis, types[0].rank)
     if any(c is not None and c.axis != along for c in given) or op.activation is not Activation.NONE:
         return None
     out = w.edit.subgraph.type(operation.outputs[0])
     if any(t.quantization != out.quantization or t.dtype.is_handle or 0 in t.shape for t in types):
         return None
+    if len(parts) < 2:
+        return None if not given or given[0] is None else (given[0],)
     whole = w.add(op, *wholes, quantization=out.quantization)
     rank = types[0].rank
     count = w.constant(np.array(0, np.int64))

@@ -9,6 +9,8 @@ from attrs import evolve, frozen
 
 from onert.ir import DType, Operand, Operation, Subgraph, TensorType
 from onert.ir.ops.data_movement.fill import FirstEntries, Within
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
+from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice
 from onert.ir.value import Value
 
@@ -151,7 +153,24 @@ def fitted(w: Writer, each: Given, end: End) -> tuple[int, int | None]:
         margins[end.axis, 1] = end.size - size
         return w.add(Pad(), each.operand, w.constant(margins), quantization=quantization), count
     if size > end.size:
+        checked = w.add(Within(inclusive=True), count, w.number(end.size))
+        appended = _appended(w, each.operand, end)
+        if appended is not None:
+            return w.add(DynamicUpdateSlice(), *appended, quantization=quantization), checked
         begin, sizes = np.zeros(end.type.rank, np.int32), np.array(end.type.shape, np.int32)
         whole = w.add(Slice(), each.operand, w.constant(begin), w.constant(sizes), quantization=quantization)
-        return whole, w.add(Within(inclusive=True), count, w.number(end.size))
+        return whole, checked
     return each.operand, count
+
+
+def _appended(w: Writer, whole: int, end: End) -> tuple[int, ...] | None:
+    """What is put over which tensor of the end's size, and where, if that is how first entries were joined: then no
+    larger tensor is made."""
+    put = definer(w.edit.subgraph, whole)
+    if put is None or not isinstance(put.op, DynamicUpdateSlice):
+        return None
+    joined, part, start = put.used
+    made = definer(w.edit.subgraph, joined)
+    if made is None or not isinstance(made.op, Concat) or made.used[1:] != (part,):
+        return None
+    return (made.used[0], part, start) if w.types[made.used[0]].shape == end.type.shape else None
