@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test smoke check lint types pytest test-long mutants mutants-sampled hostile docs clean
+.PHONY: help run test ship smoke check lint types pytest test-long mutants mutants-sampled hostile docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,11 @@ run: $(BIN)/.run ## set up, then classify a digit with the package in nnpackage/
 	$(BIN)/onert_run nnpackage/examples/digits_float --input image=nnpackage/examples/digits_float/samples/3.png --image-mode 0to1 --labels nnpackage/examples/digits_float/labels.txt --topk 3
 
 test: $(BIN)/.dev lint types pytest ## set up, then ruff, mypy and every test
+
+MODELS ?= $(wildcard ../shared/models/*/*.tflite)
+TARGETS ?= x86-64,x86-64-v3,x86-64-v3-vnni,x86-64-v4,x86-64-v4-vnni,x86-64-v4-vbmi,aarch64,aarch64-dotprod
+ship: $(BIN)/.run ## generate the kernels of MODELS for TARGETS, which a wheel built afterwards ships
+	$(BIN)/onert_cache ship $(MODELS) --targets $(TARGETS)
 
 smoke: $(BIN)/.dev ## build the wheel and try it in fresh environments, with and without extras
 	$(BIN)/python tests/wheel_smoke.py

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from onert.backend import Backend, Group, Kernel, Sequence, Settings, StretchedKernel
 from onert.backend.cache import Cache, default_directory
-from onert.ir import BackendError, CallTypes, Operation
+from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
 from onert_llvm.codegen.fingerprint import version
 from onert_llvm.runtime.native_kernel import NativeKernel
@@ -17,6 +17,8 @@ from onert_llvm.runtime.serialized_kernel import SERIALIZABLE, KeptKernel, reviv
 from onert_llvm.target.isa import target
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from onert.backend import Blueprint, ObjectCode
     from onert.ir.symbolic.trace import Trace
 
@@ -61,15 +63,19 @@ class Llvm(Backend):
 
     def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
         """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
-        emit = partial(_module("onert_llvm.aot.emit_bundle").emit_object, blueprint, settings)
-        emitted: ObjectCode = _module("onert_llvm.codegen.kernel_compiler").submit(emit).result()
+        emit = partial(_loading().module("onert_llvm.aot.emit_bundle").emit_object, blueprint, settings)
+        emitted: ObjectCode = _loading().module("onert_llvm.codegen.kernel_compiler").submit(emit).result()
         return emitted
 
     def shown(self, kernel: Kernel, form: str) -> str:
         """The kernels of a sequence as LLVM's assembly language or as the target's; each once."""
         show = partial(_compile().shown, kernel, form)
-        text: str = _module("onert_llvm.codegen.kernel_compiler").submit(show).result()
+        text: str = _loading().module("onert_llvm.codegen.kernel_compiler").submit(show).result()
         return text
+
+    def ship(self, sequences: Iterable[tuple[Sequence, Settings]], target: str) -> Path:
+        path: Path = _loading().module("onert_llvm.ship").ship(sequences, target)
+        return path
 
     def fingerprint(self, settings: Settings) -> str:
         return f"{version()} {target(settings.target, settings.precision)}"
@@ -87,19 +93,15 @@ class Llvm(Backend):
 
 
 def _compile() -> Any:
-    return _module("onert_llvm.compile")
+    """The module that compiles. BackendError if LLVM cannot be loaded, unless kernels came with this package: then the
+    first one that did not is told so."""
+    name = "onert_llvm.compile"
+    there = imports.module("onert_llvm.codegen.library").library(target("native").name)
+    return imports.module(name) if there else _loading().module(name)
 
 
-def _module(name: str) -> Any:
-    """A module of this backend that needs LLVM; BackendError if LLVM cannot be loaded."""
-    try:
-        imports.module("llvmlite.binding")
-    except Exception as error:  # a missing package, a missing library, one built for something else
-        raise BackendError(
-            f"backend 'llvm' cannot be used, for LLVM cannot be loaded ({type(error).__name__}: {error}); repair "
-            "llvmlite, or choose other backends, such as BACKENDS=reference"
-        ) from error
-    return imports.module(name)
+def _loading() -> Any:
+    return imports.module("onert_llvm.codegen.loading")
 
 
 def _store() -> Cache:

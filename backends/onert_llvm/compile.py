@@ -14,7 +14,7 @@ from onert.ir.process import imports
 from onert.ir.symbolic.instructions import NoInstructionError
 from onert.ir.symbolic.trace import Trace
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
-from onert_llvm.codegen.llvm_codegen import assembly
+from onert_llvm.codegen.loading import llvm_codegen
 from onert_llvm.command.command import Lowered
 from onert_llvm.lower.command_builder import Each, Lowering, in_turn
 from onert_llvm.lower.dtype_sets import BYTES
@@ -137,7 +137,7 @@ def shown(kernel: NativeKernel, form: str) -> str:
     """The functions of a kernel as text: LLVM's assembly language for "ir", the target's for "asm"."""
     specs = kernel.lowered.specs.values()
     texts = ((str(build(spec)), spec.isa) for spec in specs)
-    return "\n".join(assembly(text, isa) if form == "asm" else text for text, isa in texts)
+    return "\n".join(llvm_codegen().assembly(text, isa) if form == "asm" else text for text, isa in texts)
 
 
 def _nothing(specs: Iterable[KernelSpec]) -> None:

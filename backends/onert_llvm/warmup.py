@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sys
 from collections.abc import Callable, Iterable
 
 from onert.backend import Settings
@@ -12,8 +9,9 @@ from onert.backend.cache import Cache
 from onert.backend.tasks import Pool, Task
 from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
-from onert.ir.process.forks import Section
-from onert_llvm.codegen.fingerprint import llvm_folder, version
+from onert_llvm.codegen.fingerprint import version
+from onert_llvm.codegen.library import library
+from onert_llvm.codegen.loading import llvm_codegen, read_library
 from onert_llvm.target.isa import target
 
 
@@ -22,32 +20,29 @@ def expect(
 ) -> Callable[[], object] | None:
     """Read what compiling operations of these kinds needs, and begin to generate what runs kernels.
 
-    The library is loaded beside the modules that do without it. What is given back waits for the code.
+    LLVM's library is loaded beside the modules that do without it, unless kernels were generated before this package
+    was installed: then maybe nothing needs it. What is given back waits for the code.
     """
-    library = Task(_library)
-    try:
-        Pool(1, "onert-library").give(library)
-    except RuntimeError:  # the system has no thread to spare
-        library.run()
+    isa = target(settings.target, settings.precision)
+    loading = None if library(isa.name) else _begun()
     imports.module("onert_llvm.rules.float_rules")
     version()  # which asks the system of every file, here where no thread waits for another at each
-    library.result()
     compiler = imports.module("onert_llvm.codegen.kernel_compiler")
-    generating: Task[object] | None = compiler.begin(
-        target(settings.target, settings.precision), settings.num_threads, store
-    )
+    if loading is not None:
+        loading.result()
+        llvm_codegen()
+    generating: Task[object] | None = compiler.begin(isa, settings.num_threads, store)
     compile_ = imports.module("onert_llvm.compile")
     for operation, types in operations:
         compile_.read(operation, types)
     return None if generating is None else generating.wait
 
 
-def _library() -> None:
-    """Load the library that llvmlite is about to load: 20 ms, in which Python's lock is held if llvmlite does it.
-
-    Where it is not found, llvmlite says so.
-    """
-    llvm = llvm_folder()
-    if llvm is not None and sys.platform == "linux":
-        with Section():
-            ctypes.CDLL(None).dlopen(os.fsencode(llvm / "binding" / "libllvmlite.so"), os.RTLD_NOW)
+def _begun() -> Task[None]:
+    """LLVM's library, being loaded."""
+    task = Task(read_library)
+    try:
+        return Pool(1, "onert-library").give(task)
+    except RuntimeError:  # the system has no thread to spare
+        task.run()
+        return task

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from onert.ir.process.later import later
 
-from .backend import API_VERSION, Backend, EmitsObject, Settings, ShowsCode
+from .backend import API_VERSION, Backend, EmitsObject, Settings, ShipsCode, ShowsCode
 from .kernel import Group, HasParts, Kernel, Part, Sequence, Stretched, StretchedKernel
 from .memory import (
     CHANNELS_FIRST,
@@ -76,6 +76,7 @@ __all__ = [
     "Routine",
     "Sequence",
     "Settings",
+    "ShipsCode",
     "ShowsCode",
     "Step",
     "Stretch",

@@ -14,6 +14,8 @@ from .kernel import Group, Kernel, Sequence, StretchedKernel
 from .memory import HOST, Memory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from onert.ir.symbolic.trace import Trace
 
     from .emission import Blueprint, ObjectCode
@@ -148,6 +150,17 @@ class EmitsObject(Protocol):
 
         Equal blueprints give equal bytes. Nothing is global in the object but the entries, the configuration and what
         `ObjectCode.functions` names.
+        """
+        ...
+
+
+@runtime_checkable
+class ShipsCode(Protocol):
+    """A backend that can also generate code before it is installed, so that first runs have less to generate."""
+
+    def ship(self, sequences: Iterable[tuple[Sequence, Settings]], target: str) -> Path:
+        """Write the code of sequences for machines of a target to where the backend finds it; the file, which replaces
+        the one before. BackendError for a target that is not known, or if the file cannot be written.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""`onert_cache`: look at the cache of compiled code, say how much of it is kept, and remove from it."""
+"""`onert_cache`: look at the cache of compiled code, say how much is kept, remove from it, and ship code to others."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from onert import __version__
 from onert.ir import ExecutionError
 from onert.ir.errors import printable
 from onert.runtime import cache
+from onert.runtime.shipping import ship
 
 from .exits import UsageError, ended
 
@@ -40,6 +41,11 @@ def parser() -> argparse.ArgumentParser:
     limiting = commands.add_parser("limit", help="how much is kept; --size and --age set it, for every process")
     limiting.add_argument("--size", metavar="BYTES", help="of all entries together: 256M, 2G (default 512M)")
     limiting.add_argument("--age", metavar="TIME", help="that an entry may lie unused: 12h, 30d, any (default any)")
+    shipping = commands.add_parser(
+        "ship", help="generate the kernels of models and write them beside this package, where first runs find them"
+    )
+    shipping.add_argument("models", nargs="+", metavar="MODEL")
+    shipping.add_argument("--targets", default="native", help="machines, with commas between (default: this one)")
     return out
 
 
@@ -52,7 +58,10 @@ def _run(options: argparse.Namespace) -> None:
     place = options.directory or cache.directory()
     if options.directory is not None and options.command != "limit":
         os.scandir(place).close()  # OSError unless it can be read
-    if options.command == "limit":
+    if options.command == "ship":
+        for path in ship(options.models, options.targets.split(",")):
+            print(f"{path}: {_size(path.stat().st_size)}")
+    elif options.command == "limit":
         _limit(options, place)
     elif options.command == "ls":
         _list(place, everything=options.all)

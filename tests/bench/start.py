@@ -1,11 +1,13 @@
 """Start, compile time, memory and the cost of a call, beside LiteRT's and OpenVINO's. Tables in Markdown.
 
-    python tests/bench/start.py [--rounds N] [--threads N] [MODEL ...]
+    python tests/bench/start.py [--rounds N] [--threads N] [--shipped] [MODEL ...]
 
 Without a model: MobileNet V2 in float and in bytes, of the shared models. Every number comes from processes of its own,
 one of each program in turn, in the reverse order every other round; given are medians, and the median of the ratios of
 each round to the peer that the bar names. The last row of a table is the first program again, which shows what the
-method is worth: its ratio should be 1.00.
+method is worth: its ratio should be 1.00. With `--shipped` the kernels of the measured models are first generated into
+the place from which first runs take them (`onert_cache ship`), as they are in a wheel that ships them, and removed at
+the end.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from model_writer import Model
 from shared_material import SHARED
 
 from onert.ir import DType
+from onert.runtime.shipping import ship
 
+AGAIN = ", again"
 MODELS = ("generated-keras/mobilenet_v2_1.0_224_fp32.tflite", "google-coral/tf2_mobilenet_v2_1.0_224_ptq.tflite")
 
 _MOST_MEMORY = """
@@ -159,16 +163,16 @@ def run(program: str, model: Path, threads: int, environment: Mapping[str, str],
 
 
 def in_turn(
-    programs: Mapping[str, str], model: Path, chosen: argparse.Namespace, kept: Path | None, timed: bool
+    programs: Mapping[str, str], model: Path, chosen: argparse.Namespace, kept: Mapping[str, Path], timed: bool
 ) -> dict[str, list[Run]]:
-    """Runs of all programs; the cache is `kept`, or a new one for each process."""
+    """Runs of all programs; the cache is the one that is `kept` for a program, or a new one for each process."""
     again = next(iter(programs))
-    every = {**programs, f"{again}, again": programs[again]}
+    every = {**programs, f"{again}{AGAIN}": programs[again]}
     found: dict[str, list[Run]] = {name: [] for name in every}
     for number in range(chosen.rounds):
         for name in reversed(every) if number % 2 else every:
             with tempfile.TemporaryDirectory() as empty:
-                environment = {"ONERT_CACHE_DIR": str(kept or empty)}
+                environment = {"ONERT_CACHE_DIR": str(kept.get(name.removesuffix(AGAIN), empty))}
                 found[name].append(run(every[name], model, chosen.threads, environment, timed))
     return found
 
@@ -188,7 +192,7 @@ def table(title: str, runs: Mapping[str, Sequence[Run]], peer: str, unit: float,
     first = next(iter(runs))
     for label, some in runs.items():
         wall, cpu = median(walls[label]) / unit, median(r.cpu for r in some) / unit
-        against = first if label.endswith("again") else peer
+        against = first if label.endswith(AGAIN) else peer
         row = f"| {label} | {wall:.3g} | {cpu:.3g} | {ratio(walls[label], walls[against]):.2f} |"
         if memory:
             row += f" {median(sizes[label]):.0f} | {ratio(sizes[label], sizes[against]):.2f} |"
@@ -212,17 +216,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--shipped", action="store_true")
     chosen = parser.parse_args(arguments)
+    models = chosen.models or [SHARED / "models" / name for name in MODELS]
+    shipped = ship(models) if chosen.shipped else []
+    try:
+        tables(models, chosen)
+    finally:
+        for path in shipped:
+            path.unlink()
+
+
+def tables(models: Sequence[Path], chosen: argparse.Namespace) -> None:
+    """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
-        for model in chosen.models or [SHARED / "models" / name for name in MODELS]:
+        for model in models:
             kept = Path(folder) / "cache"
             run(FIRST["onert"], model, chosen.threads, {"ONERT_CACHE_DIR": str(kept)}, False)
-            first = in_turn(FIRST, model, chosen, kept, False)
+            first = in_turn(FIRST, model, chosen, {"onert": kept}, False)
             print(*table(f"{model.stem}: process to the first answer", first, "LiteRT", 1e-3, True), sep="\n")
+            new = {"onert, kept": FIRST["onert"], "onert, nothing kept": FIRST["onert"]}
+            caches = {"onert, kept": kept}
+            firsts = in_turn(new, model, chosen, caches, False)
+            print(*table(f"{model.stem}: a first run beside a kept one", firsts, "onert, kept", 1e-3, True), sep="\n")
             for what, programs in {"compile": COMPILE, "load and compile": LOAD}.items():
-                taken = in_turn(programs, model, chosen, None, True)
+                taken = in_turn(programs, model, chosen, {}, True)
                 print(*table(f"{model.stem}: {what}, nothing kept", taken, "OpenVINO", 1e-3, False), sep="\n")
-        calls = in_turn(CALL, tiny(Path(folder)), chosen, Path(folder) / "cache", True)
+        calls = in_turn(CALL, tiny(Path(folder)), chosen, {"onert": Path(folder) / "cache"}, True)
         print(*table("a model of one addition: one call", calls, "LiteRT", 1e-6, False), sep="\n")
 
 

@@ -71,6 +71,7 @@ def forget() -> None:
     """Have the process look anew at what it runs."""
     key.process.cache_clear()
     onert_llvm.codegen.fingerprint.version.cache_clear()
+    onert_llvm.codegen.fingerprint.own_sources.cache_clear()
 
 
 def graph(op: Binary, weights: Array = WEIGHTS) -> Subgraph:

@@ -18,14 +18,19 @@ def llvm_folder() -> Path | None:
 
 
 @cache
+def own_sources() -> str:
+    """A digest of the content of this backend's own sources."""
+    return sources(Path(__file__).parents[1])
+
+
+@cache
 def version() -> str:
     """Names the content of this backend's own sources, and the LLVM that is installed.
 
     That is what llvmlite's installer recorded, and the sizes and times of its files: their contents are too large to be
     read at every start.
     """
-    llvm = llvm_folder()
-    own = sources(Path(__file__).parents[1])
+    llvm, own = llvm_folder(), own_sources()
     return own if llvm is None else f"{own} {installed(llvm, 'llvmlite')} {_sizes(llvm)}"
 
 

@@ -7,12 +7,12 @@ between calls and equal specs give the same code.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
 
+from onert.ir.process.digests import digest
 from onert.ir.value import Value
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I64, PTR, Block, Kernel, Module, Type, Val, View
@@ -82,7 +82,7 @@ class KernelSpec(Value):
 
     @digest.default
     def _digest(self) -> str:
-        return hashlib.sha256(f"{self.algorithm!r} {self.isa!r}".encode()).hexdigest()[:16]
+        return digest(f"{self.algorithm!r} {self.isa!r}".encode()).hexdigest()[:16]
 
     @name.default
     def _name(self) -> str:

@@ -26,7 +26,9 @@ from onert_llvm.target.isa import Isa
 from .fingerprint import version
 from .gil_interval import TURNS
 from .kernel_abi import KernelSpec, build
-from .llvm_codegen import emitted, prepared
+from .library import key as shipped_key
+from .library import library
+from .loading import llvm_codegen
 from .native import numbers_text, pool_text, run_text
 
 _T = TypeVar("_T")
@@ -147,31 +149,44 @@ def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
 
 
 def _object(spec: KernelSpec, store: Cache | None) -> bytes:
-    key = _key(spec)
-    return _load(key, store) or _stored(key, _emitted(str(build(spec)), spec.isa), store)
+    said = _said(spec)
+    return _found(said, spec.isa, store) or _stored(said, _emitted(str(build(spec)), spec.isa), store)
 
 
-def _key(spec: KernelSpec) -> str:
-    return Cache.key(version(), spec.symbol, repr(spec))
+def _said(spec: KernelSpec) -> tuple[str, str]:
+    """All that decides a kernel's code, but for how this backend makes it."""
+    return spec.symbol, repr(spec)
 
 
 def _emitted(text: str, isa: Isa) -> bytes:
     """The object of a module; no process is forked meanwhile, for LLVM has locks of its own."""
     with Section():
-        return emitted(prepared(text, isa))
+        llvm = llvm_codegen()
+        found: bytes = llvm.emitted(llvm.prepared(text, isa))
+        return found
 
 
-def _stored(key: str, made: bytes, store: Cache | None) -> bytes:
+def _found(said: tuple[str, str], isa: Isa, store: Cache | None) -> bytes | None:
+    """The object of which this is said, from those that came with this package or from the store."""
+    shipped = library(isa.name)
+    found = None if shipped is None else shipped.load(shipped_key(*said))
+    if found is not None or store is None:
+        return found
+    kept = store.load(Cache.key(version(), *said))
+    return None if kept is None else bytes(kept)
+
+
+def _stored(said: tuple[str, str], made: bytes, store: Cache | None) -> bytes:
     if store is not None:
-        store.store(key, made, label="code\tkernels")
+        store.store(Cache.key(version(), *said), made, label="code\tkernels")
     return made
 
 
 @frozen(eq=False)
 class _Begun:
-    """A kernel's object file, from the store or on its way, and its key there."""
+    """A kernel's object file, found or on its way, and what is said of it."""
 
-    key: str
+    said: tuple[str, str]
     made: bytes | Task[bytes]
 
     def result(self) -> bytes:
@@ -179,20 +194,15 @@ class _Begun:
 
 
 def _begun(spec: KernelSpec, store: Cache | None) -> _Begun:
-    key = _key(spec)
-    return _Begun(key, _load(key, store) or submit(partial(_emitted, str(build(spec)), spec.isa)))
+    said = _said(spec)
+    return _Begun(said, _found(said, spec.isa, store) or submit(partial(_emitted, str(build(spec)), spec.isa)))
 
 
 def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
     """Store the objects that were not there."""
     for each in found:
         if not isinstance(each.made, bytes):
-            _stored(each.key, each.result(), store)
-
-
-def _load(key: str, store: Cache | None) -> bytes | None:
-    found = store.load(key) if store is not None else None
-    return None if found is None else bytes(found)
+            _stored(each.said, each.result(), store)
 
 
 def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
@@ -221,5 +231,13 @@ def _texts(isa: Isa, threads: int) -> tuple[str, ...]:
 
 def _support(text: str, isa: Isa, store: Cache | None) -> bytes:
     """The object file of a module that is there as text."""
-    key = Cache.key(version(), text, isa.triple)
-    return _load(key, store) or _stored(key, _emitted(text, isa), store)
+    said = text, isa.triple
+    return _found(said, isa, store) or _stored(said, _emitted(text, isa), store)
+
+
+def library_objects(specs: Sequence[KernelSpec], isa: Isa) -> Mapping[str, bytes]:
+    """What a library holds of one target: these kernels, what runs them and what computes numbers, newly generated."""
+    texts = {(text, isa.triple): text for text in (*_texts(isa, 2), numbers_text())}
+    texts |= {_said(spec): str(build(spec)) for spec in specs}
+    begun = {shipped_key(*said): submit(partial(_emitted, text, isa)) for said, text in texts.items()}
+    return {name: task.result() for name, task in begun.items()}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from enum import Enum
 
 from onert.ir import OPS, CompileError, Operation, Subgraph
+from onert.ir.process import imports
 
 
 def _members(kind: str, names: str) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _sentence(name: str, known: Iterable[str], *, explicit: bool) -> str:
     for each in sorted(known):
         by_lower.setdefault(each.lower().replace("_", ""), each)
     short = name.lower().replace("_", "")
-    close = get_close_matches(short, by_lower, n=4, cutoff=0.6)
+    close = imports.module("difflib").get_close_matches(short, by_lower, n=4, cutoff=0.6)
     longer = sorted((each for each in by_lower if len(short) > 2 and short in each), key=len)
     near = list(dict.fromkeys(by_lower[each] for each in (*close, *longer)))[:4]
     hint = f"; the most similar names are {', '.join(near)}" if near else ""

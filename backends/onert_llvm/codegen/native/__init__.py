@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources
+from pathlib import Path
 
 from onert.ir import BackendError
 from onert_llvm.target.isa import Isa
@@ -59,4 +59,4 @@ def support_texts(isa: Isa) -> tuple[str, ...]:
 
 
 def _text(name: str) -> str:
-    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -1,0 +1,42 @@
+"""LLVM, loaded when code is generated: a program, its kernels or some of them may come from elsewhere."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import Any
+
+from onert.ir import BackendError
+from onert.ir.process import imports
+from onert.ir.process.forks import Section
+
+from .fingerprint import llvm_folder
+
+
+def llvm_codegen() -> Any:
+    """The module that generates code; BackendError if LLVM cannot be loaded."""
+    return module("onert_llvm.codegen.llvm_codegen")
+
+
+def module(name: str) -> Any:
+    """A module of this backend that needs LLVM; BackendError if LLVM cannot be loaded."""
+    try:
+        imports.module("llvmlite.binding")
+    except Exception as error:  # a missing package, a missing library, one built for something else
+        raise BackendError(
+            f"backend 'llvm' cannot be used, for LLVM cannot be loaded ({type(error).__name__}: {error}); repair "
+            "llvmlite, or choose other backends, such as BACKENDS=reference"
+        ) from error
+    return imports.module(name)
+
+
+def read_library() -> None:
+    """Load the library that llvmlite is about to load: 20 ms, in which Python's lock is held if llvmlite does it.
+
+    Where it is not found, llvmlite says so.
+    """
+    llvm = llvm_folder()
+    if llvm is not None and sys.platform == "linux":
+        with Section():
+            ctypes.CDLL(None).dlopen(os.fsencode(llvm / "binding" / "libllvmlite.so"), os.RTLD_NOW)

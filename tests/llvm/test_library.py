@@ -1,0 +1,124 @@
+"""Claims about code that was generated before this package was installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared_material import REPOSITORY
+
+import onert
+from onert.runtime.shipping import ship
+from onert_llvm.codegen import library
+from onert_llvm.codegen.library import key, opened, written
+from onert_llvm.target.isa import target
+
+DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+SOURCES = "ab" * 32
+OBJECTS = {key("one"): b"first" * 100, key("two"): b"second" * 100}
+
+
+def kept(folder: Path, content: bytes) -> Path:
+    """A file of this content."""
+    path = folder / "any.kernels"
+    path.write_bytes(content)
+    path.chmod(0o644)
+    return path
+
+
+def test_a_library_gives_the_objects_that_it_was_written_with(tmp_path: Path) -> None:
+    found = opened(kept(tmp_path, written(OBJECTS, SOURCES)), SOURCES)
+    assert found is not None
+    assert {name: found.load(name) for name in OBJECTS} == OBJECTS
+    assert found.load(key("three")) is None
+    assert written(dict(reversed(OBJECTS.items())), SOURCES) == written(OBJECTS, SOURCES)
+
+
+CHANGED: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda content: b"",
+    "half a head": lambda content: content[:40],
+    "another magic": lambda content: b"onert kernels 0\0" + content[16:],
+    "other sources": lambda content: content[:16] + bytes(32) + content[48:],
+    "more rows than bytes": lambda content: content[:48] + (1 << 60).to_bytes(8, "little") + content[56:],
+    "a changed row": lambda content: content[:70] + bytes([content[70] ^ 1]) + content[71:],
+    "half of the rows": lambda content: content[:100],
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_library_that_is_damaged_or_of_other_sources_is_not_used(name: str, tmp_path: Path) -> None:
+    assert opened(kept(tmp_path, CHANGED[name](written(OBJECTS, SOURCES))), SOURCES) is None
+
+
+def test_an_object_that_is_damaged_is_not_used(tmp_path: Path) -> None:
+    whole = written(OBJECTS, SOURCES)
+    for content in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
+        found = opened(kept(tmp_path, content), SOURCES)
+        assert found is not None
+        given = [found.load(name) for name in OBJECTS]
+        assert given.count(None) == 1
+        assert set(given) - {None} <= set(OBJECTS.values())
+
+
+def test_a_library_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
+    path = kept(tmp_path, written(OBJECTS, SOURCES))
+    path.chmod(0o666)
+    assert opened(path, SOURCES) is None
+    path.chmod(0o644)
+    link = tmp_path / "link.kernels"
+    link.symlink_to(path)
+    assert opened(link, SOURCES) is None
+    assert opened(tmp_path, SOURCES) is None
+    assert opened(tmp_path / "none.kernels", SOURCES) is None
+
+
+RUN = """
+import sys
+from pathlib import Path
+import numpy as np
+import onert
+from onert_llvm.codegen import library
+library.FOLDER = Path(sys.argv[2])
+program = onert.compile(onert.load(sys.argv[1]), num_threads=int(sys.argv[3]))
+shape = program.inputs[0].shape
+x = np.arange(np.prod(shape)).reshape(shape).astype(program.inputs[0].dtype.numpy)
+print(*(y.tobytes().hex() for y in onert.Execution(program).run([x]).values()))
+print("llvmlite" in sys.modules)
+"""
+
+
+def said(folder: Path, cache: Path, threads: int) -> list[str]:
+    """The answer of a process with nothing in its cache, and whether it has loaded LLVM."""
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", RUN, str(DIGITS), str(folder), str(threads)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
+
+
+def test_a_first_run_whose_kernels_were_shipped_loads_no_llvm_and_gives_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    (path,) = ship([DIGITS])
+    assert path == tmp_path / f"{target('native').name}.kernels"
+    plain, llvm = said(tmp_path / "none", tmp_path / "cache 0", 1)
+    assert said(tmp_path, tmp_path / "cache 1", 1) == [plain, "False"]
+    assert llvm == "True"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # one kernel, or what runs them, is damaged
+    assert said(tmp_path, tmp_path / "cache 2", 2) == [plain, "True"]
+
+
+def test_code_is_shipped_for_machines_that_this_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    paths = ship([DIGITS], ["aarch64", "x86-64"])
+    assert [path.name for path in paths] == ["aarch64.kernels", "x86-64.kernels"]
+    assert all(b"\x7fELF" in path.read_bytes() for path in paths)
+    with pytest.raises(onert.BackendError, match="names no target"):
+        ship([DIGITS], ["sparc"])
+    with pytest.raises(onert.ModelError):
+        ship([np.zeros(1).tobytes()])
