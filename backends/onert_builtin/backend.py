@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from onert.backend import Backend, Kernel, Sequence, Settings
-from onert.backend.cache import sources
+from onert.backend.cache import DISTRIBUTION, installed
 from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
 
@@ -27,7 +27,7 @@ class Builtin(Backend):
         return kernel
 
     def fingerprint(self, settings: Settings) -> str:
-        return sources(Path(__file__).parent)
+        return installed(Path(__file__).parent, DISTRIBUTION)
 
     def keep(self, kernel: Kernel) -> tuple[()]:
         return ()

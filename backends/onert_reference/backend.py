@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onert.backend import Backend, Kernel, Sequence, Settings
-from onert.backend.cache import sources
+from onert.backend.cache import DISTRIBUTION, installed
 from onert.ir import CallTypes, Operation
 from onert.ir.process import imports
 
@@ -29,7 +29,7 @@ class Reference(Backend):
         return kernel
 
     def fingerprint(self, settings: Settings) -> str:
-        return sources(Path(__file__).parent)
+        return installed(Path(__file__).parent, DISTRIBUTION)
 
     def keep(self, kernel: Kernel) -> tuple[()]:
         return ()

@@ -21,6 +21,7 @@ import struct
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 
 from attrs import frozen
@@ -62,18 +63,19 @@ def sources(package: Path, memo: Cache | None = None) -> str:
     """
     memo = Cache(default_directory(os.environ)) if memo is None else memo
     folder = str(package)
-    found = _files(folder)
-    key = Cache.key("sources 2", os.fsencode(package), repr(found).encode(errors="surrogateescape"))
+    paths, states = found = _files(folder)
+    names = "\0".join(paths).encode(errors="surrogateescape")
+    key = Cache.key("sources 3", os.fsencode(package), names, repr(states))
     stored = memo.load(key)
     if stored is not None and len(stored) == SIZE:
         return bytes(stored).hex()
     found_digest = digest()
-    for path, _ in found:
+    for path in sorted(paths):
         content = Path(path).read_bytes()
-        name = Path(path).relative_to(folder).as_posix()
+        name = path[len(folder) + 1 :].replace(os.sep, "/")
         found_digest.update(f"{name}\0{len(content)}\0".encode(errors="surrogateescape"))
         found_digest.update(content)
-    newest = max((status[-1] for _, status in found), default=0)
+    newest = max(states[_STATE - 1 :: _STATE], default=0)
     if is_settled(newest) and _files(folder) == found:
         memo.store(key, found_digest.digest(), label=f"digest\t{folder}")
     return found_digest.hexdigest()
@@ -82,7 +84,8 @@ def sources(package: Path, memo: Cache | None = None) -> str:
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a change gets another time than one before it, in every file system."""
 
-_State = tuple[int, int, int, int, int]
+_STATE = 5
+"""Numbers that the system says of a file and that change with each change of it."""
 
 
 def is_settled(changed: int) -> bool:
@@ -90,25 +93,34 @@ def is_settled(changed: int) -> bool:
     return changed < time.time_ns() - _SETTLED
 
 
-def _files(folder: str) -> list[tuple[str, _State]]:
-    """The files below a folder: path, and what changes with each change, the time of the last one at the end."""
-    found = []
+def _files(folder: str) -> tuple[list[str], list[int]]:
+    """The files below a folder: paths, and of each what changes with each change, the time of the last one at the end.
+
+    Every start looks at some eight hundred files: numbers in one list take half of the time that a tuple for each does.
+    """
+    paths: list[str] = []
+    states: list[int] = []
     folders = [folder]
     for each in folders:
-        for item in os.scandir(each):
+        for item in sorted(os.scandir(each), key=_NAME):
             if item.is_dir():
                 if item.name != "__pycache__":
                     folders.append(item.path)
             else:
                 s = item.stat()
-                found.append((item.path, (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)))
-    return sorted(found)
+                paths.append(item.path)
+                states += (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+    return paths, states
+
+
+_NAME = attrgetter("name")
 
 
 def installed(package: Path, distribution: str) -> str:
     """Names the version of a distribution that a package is installed by, and the digests of its files.
 
-    Both are in the installer's record beside the package; where there is none, the files themselves are looked at.
+    Both are in the installer's record beside the package; where there is none, as for a package that is worked on, the
+    files themselves are looked at.
     """
     found = [
         f"{item.name} {digest(record.read_bytes()).hexdigest()}"
@@ -117,6 +129,10 @@ def installed(package: Path, distribution: str) -> str:
         if (record := Path(item.path) / "RECORD").is_file()
     ]
     return " ".join(sorted(found)) or sources(package)
+
+
+DISTRIBUTION = "onert_toolkit"
+"""What this package and its own backends are installed by."""
 
 
 def _own(status: os.stat_result) -> bool:

@@ -17,6 +17,7 @@ import onert_builtin.backend
 import onert_llvm.codegen.fingerprint
 import onert_reference.backend
 from onert.backend import Backend, Settings
+from onert.backend.cache import DISTRIBUTION
 from onert.backend.registry import load_backends
 from onert.compiler.options import Options
 from onert.compiler.program_cache import key
@@ -40,7 +41,7 @@ def least(*_: object) -> dict[str, bool]:
 
 
 PROCESS: Mapping[str, tuple[object, str, Any]] = {
-    "sources": (key, "sources", lambda folder: "other"),
+    "sources": (key, "installed", lambda folder, asked: "other" if asked == DISTRIBUTION else asked),
     "python": (sys, "hexversion", 1),
     **{
         name: (key, "installed", lambda folder, asked, name=name: "other" if asked == name else asked)
@@ -52,13 +53,15 @@ PROCESS: Mapping[str, tuple[object, str, Any]] = {
 """What decides each component that is of the process: where it is asked for, and another answer."""
 
 FINGERPRINTS: Mapping[str, tuple[object, str, Any]] = {
-    "sources of llvm": (onert_llvm.codegen.fingerprint, "sources", lambda folder: "other"),
-    "llvmlite": (onert_llvm.codegen.fingerprint, "installed", lambda folder, name: "other"),
+    **{
+        label: (onert_llvm.codegen.fingerprint, "installed", lambda _, asked, name=name: "" if asked == name else asked)
+        for label, name in (("sources of llvm", DISTRIBUTION), ("llvmlite", "llvmlite"))
+    },
     "library of llvmlite": (onert_llvm.codegen.fingerprint, "_sizes", lambda folder: "other"),
     "processor for llvm": (isa, "_host_features", least),
     "figures of the processor": (isa, "processor", lambda: "another : first_cache=65536"),
-    "sources of reference": (onert_reference.backend, "sources", lambda folder: "other"),
-    "sources of builtin": (onert_builtin.backend, "sources", lambda folder: "other"),
+    "sources of reference": (onert_reference.backend, "installed", lambda folder, asked: "other"),
+    "sources of builtin": (onert_builtin.backend, "installed", lambda folder, asked: "other"),
 }
 """The same of what backends name in their fingerprints."""
 
@@ -76,8 +79,9 @@ def test_code_libraries_and_machine_are_part_of_the_key(
     if name == "processor for llvm" and isa.runnable()[-1] == isa.runnable()[0]:
         pytest.skip("this processor is the least of its kind")
     where, attribute, answer = {**PROCESS, **FINGERPRINTS}[name]
-    if name in key.LIBRARIES:  # the libraries share a function
-        monkeypatch.setattr(key, "installed", lambda folder, asked: asked)
+    if attribute == "installed":  # which several share
+        monkeypatch.setattr(where, attribute, lambda folder, asked: asked)
+        forget()
     before = cached.facts(PLAIN, input_shapes=SHAPES)
     assert cached.count == 1
     with monkeypatch.context() as patch:

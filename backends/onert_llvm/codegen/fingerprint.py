@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from onert.backend.cache import installed, sources
+from onert.backend.cache import DISTRIBUTION, installed, sources
 
 
 @cache
@@ -30,7 +30,7 @@ def version() -> str:
     That is what llvmlite's installer recorded, and the sizes and times of its files: their contents are too large to be
     read at every start.
     """
-    llvm, own = llvm_folder(), own_sources()
+    llvm, own = llvm_folder(), installed(Path(__file__).parents[1], DISTRIBUTION)
     return own if llvm is None else f"{own} {installed(llvm, 'llvmlite')} {_sizes(llvm)}"
 
 

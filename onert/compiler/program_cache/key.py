@@ -18,7 +18,7 @@ from attrs import fields
 
 import onert.ir
 from onert.backend import Backend
-from onert.backend.cache import Cache, default_directory, installed, is_settled, sources
+from onert.backend.cache import DISTRIBUTION, Cache, default_directory, installed, is_settled
 from onert.compiler.options import Options
 from onert.ir import Array, Constant, Operand, Package
 from onert.ir.content import Content, Models
@@ -44,7 +44,7 @@ def process() -> Mapping[str, str]:
 
     NumPy computes constants, and has other code for other processors.
     """
-    found = {"sources": sources(Path(onert.ir.__file__).parents[1])}
+    found = {"sources": installed(Path(onert.ir.__file__).parents[1], DISTRIBUTION)}
     found["python"] = f"{sys.implementation.cache_tag} {sys.hexversion:x}"
     found |= {name: _version(name) for name in LIBRARIES}
     found["machine"] = f"{os.uname().machine} {sys.byteorder}" if hasattr(os, "uname") else sys.platform

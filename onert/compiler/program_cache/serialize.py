@@ -196,8 +196,9 @@ class LaterParts(Parts):
         return Constant(lambda: self._constants[at].array)
 
     def check(self) -> None:
-        """EncodeError if the models have operations that others declare."""
-        keys.structure(self._content.models, self._constants)
+        """EncodeError if the models have operations that others declare. Nothing else in them can be others'."""
+        operations = tuple(s.operations for model in self._content.models for s in model.subgraphs)
+        encode(operations, Records(), self.numbers())
 
     @cached
     def _constants(self) -> tuple[Constant, ...]:
