@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Operations
 from functools import partial
+from typing import TYPE_CHECKING
 
 from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
@@ -23,13 +24,15 @@ from onert_llvm.lower.rule import Rule
 from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
 from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.runtime.serialized_kernel import KeptKernel, kept
-from onert_llvm.runtime.stretched_kernel import StretchedKernel, stretched
 from onert_llvm.target.isa import Isa, target
 
 from .codegen import kernel_compiler
 from .rules import fusion_groups as fusion
 from .rules import int8_rules as byte_rules
 from .rules import int16_rules as typed_rules
+
+if TYPE_CHECKING:
+    from onert_llvm.runtime.stretched_kernel import StretchedKernel
 
 
 def rule(op: Op, types: CallTypes) -> Rule:
@@ -118,7 +121,10 @@ def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKern
 def stretch(kernel: NativeKernel, trace: Trace, store: Cache) -> StretchedKernel | None:
     """A kernel with symbolic numbers for all lengths that their trace is for; None where lengths change its code."""
     try:
-        return stretched(kernel, trace, partial(kernel_compiler.number_functions, target("native"), store))
+        numbers = partial(kernel_compiler.number_functions, target("native"), store)
+        module = imports.module("onert_llvm.runtime.stretched_kernel")
+        found: StretchedKernel = module.stretched(kernel, trace, numbers)
+        return found
     except NoInstructionError:
         return None
 

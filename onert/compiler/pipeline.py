@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from onert.compiler.legalize.bounded import bounded
 from onert.compiler.legalize.legalize import Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
 from onert.compiler.passes.fold_constants import fold_constants
@@ -31,6 +30,7 @@ from onert.compiler.passes.widen import widened
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
 from onert.ir import Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
+from onert.ir.process import imports
 
 from .extension import Extension, decompositions_with
 from .options import Options
@@ -112,6 +112,17 @@ def optimize(
     for each in (*REQUIRED, *(OF_ENTRIES if entered else ())):
         subgraph = _watched(each, subgraph, watch)
     return subgraph
+
+
+def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
+    """The graph in which results of which only a run knows how many there are have known shapes (`legalize.bounded`).
+
+    The modules that it takes are read where a shape is not known: most models have none.
+    """
+    if all(operand.type.is_static for operand in graph.operands):
+        return graph
+    found: Subgraph = imports.module("onert.compiler.legalize.bounded").bounded(graph, supports)
+    return found
 
 
 def _prepared(

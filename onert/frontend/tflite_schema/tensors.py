@@ -12,10 +12,10 @@ from onert.frontend.flatbuffer import Data, Table
 from onert.ir import Constant, DType, ModelError, Operand, Quantization, RuleError, Shape, TensorType
 from onert.ir import shape as shapes
 from onert.ir.analysis.inference import shapes_ok
+from onert.ir.process import imports
 from onert.ir.process.budget import Budget
 from onert.ir.value import Value
 
-from . import sparse_tensors
 from .blockwise_weights import BLOCKS, LENGTH, Block, decode
 from .element_types import DTYPES, packed_bytes, strings, unpack
 from .schema import slot
@@ -140,7 +140,7 @@ def _constant(sparsity: Table | None, raw: Data, type_: TensorType, block: Block
     if sparsity is not None or block is not None or type_.dtype.bits < 8:
         expansion.spend(type_.nbytes, _UNPACKING)
     if sparsity is not None:
-        layout = sparse_tensors.read(sparsity, shape)
+        layout = imports.module("onert.frontend.tflite_schema.sparse_tensors").read(sparsity, shape)
         _require_bytes(raw, packed_bytes(type_.dtype, layout.count), type_)
         return Constant(lambda: layout.densify(unpack(raw, type_.dtype, (layout.count,)), shape), raw)
     if block is not None:
