@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from attrs import evolve
-
 from onert.compiler.rewrite.contract import TYPED, rewriting
-from onert.compiler.rewrite.edit import Edit
-from onert.compiler.rewrite.layout_table import Order, rearranged
-from onert.compiler.rewrite.layouts import Layouts, Movable, after, between, identity, improve, layouts_of
-from onert.ir import Operand, Operation, Subgraph, TensorType
-from onert.ir.ops.data_movement.layout import Transpose
-from onert.ir.ops.data_movement.reshape import Reshape
-from onert.ir.shape import static
+from onert.ir import Subgraph
+from onert.ir.process import imports
 
 from .merge_transposes import permutation
 
@@ -35,125 +27,5 @@ def move_transposes(subgraph: Subgraph) -> Subgraph:
             orders[at] = order
     if not orders:
         return subgraph
-    layouts = layouts_of(subgraph, orders)
-    return _Written(layouts).done() if improve(layouts) else subgraph
-
-
-class _Written:
-    """A subgraph whose operations run in the orders that were chosen."""
-
-    def __init__(self, layouts: Layouts) -> None:
-        self.layouts = layouts
-        self.subgraph = layouts.subgraph
-        self.edit = Edit(self.subgraph)
-        self.there: dict[tuple[int, Order], int] = {}
-        """The operand that is a root in an order."""
-        self.names: dict[tuple[int, Order], int] = {}
-        """Operands that have been a root in an order before: what is kept first, for that has a name."""
-        known = layouts.root.items()
-        for operand, of in (*((o, r) for o, r in known if o in self.subgraph.kept), *known):
-            self.names.setdefault(of, operand)
-        self.written: list[Operation] = []
-
-    def done(self) -> Subgraph:
-        for operand, (root, order) in self.layouts.root.items():
-            if operand == root and operand not in self.subgraph.definitions:
-                self.there[root, order] = operand
-        for at, operation in enumerate(self.subgraph.operations):
-            self.written = []
-            if operation.outputs[:1] and self.layouts.root[operation.outputs[0]][0] != operation.outputs[0]:
-                self.edit.remove(at)  # a transpose, made again where it is needed
-                continue
-            self._write(at, operation)
-            if self.written != [operation]:
-                self.edit.replace(at, *self.written)
-        self.written = []
-        for kept in sorted(self.subgraph.kept):
-            root, order = self.layouts.root[kept]
-            if self._root(root, order, kept) != kept:
-                self._transpose(root, order, kept)
-        for operation in self.written:
-            self.edit.insert(len(self.subgraph.operations), operation)
-        return self.edit.done()
-
-    def _write(self, at: int, operation: Operation) -> None:
-        each = self.layouts.movable.get(at)
-        layout = self.layouts.layout.get(at)
-        if each is None or layout is None:
-            inputs = tuple(None if i is None else self._root(*self.layouts.root[i], i) for i in operation.inputs)
-            for output in operation.outputs:
-                self.there[self.layouts.root[output]] = output
-            self.written.append(operation if inputs == operation.inputs else evolve(operation, inputs=inputs))
-            return
-        orders = each.orders(layout)
-        op, given = rearranged(operation.op, each.types, each.row, orders)
-        inputs = tuple(
-            None if operand is None else self._operand(each, position, operand, orders.operand)
-            for position, operand in enumerate(operation.inputs)
-        )
-        changed = [
-            self.edit.constant(given[i], each.types.input(i).dtype) if i in given else operand
-            for i, operand in enumerate(inputs)
-        ]
-        if isinstance(op, Reshape):
-            changed = changed[:1]  # its shape is its own now
-        outputs = tuple(self._result(output, orders.result) for output in operation.outputs)
-        self.written.append(evolve(operation, op=op, inputs=tuple(changed), outputs=outputs))
-
-    def _operand(self, each: Movable, position: int, operand: int, order: Order) -> int:
-        """What a rearranged operation reads in an operand's place."""
-        root, own = self.layouts.root[operand]
-        if position in each.moved:
-            return self._root(root, after(own, order), operand)
-        found = self._root(root, own, operand)
-        return self._widened(found, each.types.input(position), order) if position in each.narrow else found
-
-    def _result(self, output: int, order: Order) -> int:
-        """The operand that a result in an order becomes."""
-        if order == identity(len(order)):
-            self.there[output, order] = output
-            return output
-        self.there[output, order] = self._name(output, order)
-        return self.there[output, order]
-
-    def _name(self, root: int, order: Order) -> int:
-        """The operand for a root in an order: the one that has been it, or a new one."""
-        if (root, order) in self.names:
-            return self.names[root, order]
-        return self.edit.operand(Operand(_ordered(self.layouts.type(root), order)))
-
-    def _root(self, root: int, order: Order, operand: int) -> int:
-        """The operand that is a root in an order, `operand` so far, made where it is not there yet."""
-        if (root, order) not in self.there:
-            data = self.subgraph.operands[root].data
-            if data is not None:
-                elements = np.ascontiguousarray(data.array.transpose(order))
-                type_ = self.layouts.type(root)
-                self.there[root, order] = self.edit.constant(elements, type_.dtype, type_.quantization)
-            else:
-                self._transpose(root, order, self._name(root, order))
-        return self.there[root, order]
-
-    def _transpose(self, root: int, order: Order, result: int) -> None:
-        given = self.layouts.given(root, {})
-        axes = self.edit.constant(np.array(between(given, order), np.int32))
-        self.written.append(Operation(Transpose(), (self.there[root, given], axes), (result,)))
-        self.there.setdefault((root, order), result)
-
-    def _widened(self, operand: int, type_: TensorType, order: Order) -> int:
-        """An operand of lower rank with ones in front, its axes in an order."""
-        wide = (*(1,) * (len(order) - type_.rank), *static(type_.shape))
-        data = self.subgraph.operands[operand].data if operand < len(self.subgraph.operands) else None
-        if data is not None:
-            elements = np.ascontiguousarray(data.array.reshape(wide).transpose(order))
-            return self.edit.constant(elements, type_.dtype, type_.quantization)
-        shaped = self.edit.operand(Operand(TensorType(type_.dtype, wide, type_.quantization)))
-        self.written.append(Operation(Reshape(wide), (operand,), (shaped,)))
-        turned = self.edit.operand(Operand(TensorType(type_.dtype, tuple(wide[a] for a in order), type_.quantization)))
-        axes = self.edit.constant(np.array(order, np.int32))
-        self.written.append(Operation(Transpose(), (shaped, axes), (turned,)))
-        return turned
-
-
-def _ordered(type_: TensorType, order: Order) -> TensorType:
-    return evolve(type_, shape=tuple(type_.shape[a] for a in order), data=None)
+    found: Subgraph = imports.module("onert.compiler.rewrite.transposed").transposed(subgraph, orders)
+    return found
