@@ -246,7 +246,7 @@ class Execution:
         if tensor.buffer is None or not setup.ran:
             name = setup.outputs[position].name
             raise ExecutionError(f"output {name!r} has no elements before the first run")
-        return tensor.array if position in setup.own_outputs else copied(tensor.array, setup.outputs[position])
+        return tensor.array if position in setup.own_outputs else copied(tensor.array, self._base.outputs[position])
 
     # ---- runs
 
@@ -318,7 +318,7 @@ class Execution:
         elif not (setup.usual and self._lengths and self._lengths.given(self._runner, inputs)):
             self._give(inputs)
         self.execute()
-        return {info.name: self._result(i) for i, info in enumerate(self._runner.setup.outputs)}
+        return {info.name: self._result(i) for i, info in enumerate(self._base.outputs)}
 
     def _give(self, inputs: Inputs) -> None:
         """Copy inputs, so that kernels stay bound to one place although every call brings other arrays."""

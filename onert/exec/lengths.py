@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import cast
+from typing import cast, overload
 
 import numpy as np
 
@@ -71,8 +71,8 @@ class _Kept:
         """The frame, which has these lengths, ready for runs."""
         frame = self.frame
         tensors, graph = frame.tensors, frame.routine.subgraph
-        inputs = tuple([_with(i, tensors[at].type.shape) for i, at in zip(self._inputs, graph.inputs, strict=True)])
-        outputs = tuple([_with(i, tensors[at].type.shape) for i, at in zip(self._outputs, graph.outputs, strict=True)])
+        inputs = _Infos(self._inputs, [tensors[at].type.shape for at in graph.inputs])
+        outputs = _Infos(self._outputs, [tensors[at].type.shape for at in graph.outputs])
         run = partial(frame.execute_for, lengths)
         return Setup(inputs, outputs, compiled, self.instance, frame, run, shapes, outdated)
 
@@ -163,6 +163,35 @@ class Lengths:
             found = found[:-1]
         self._kept = found
         return fresh.setup(lengths, made.compiled, made.shapes, made.outdated)
+
+
+class _Infos(Sequence[TensorInfo]):
+    """Inputs or outputs in other shapes, made when they are looked at: most runs only go on to the next length."""
+
+    __slots__ = ("_infos", "_made", "_shapes")
+
+    def __init__(self, infos: Sequence[TensorInfo], shapes: Sequence[Shape]) -> None:
+        self._infos = infos
+        self._shapes = shapes
+        self._made: tuple[TensorInfo, ...] | None = None
+
+    def _all(self) -> tuple[TensorInfo, ...]:
+        if self._made is None:
+            self._made = tuple([_with(info, shape) for info, shape in zip(self._infos, self._shapes, strict=True)])
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self._infos)
+
+    def __iter__(self) -> Iterator[TensorInfo]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, at: int) -> TensorInfo: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[TensorInfo]: ...
+    def __getitem__(self, at: int | slice) -> TensorInfo | Sequence[TensorInfo]:
+        return self._all()[at]
 
 
 def _with(info: TensorInfo, shape: Shape) -> TensorInfo:

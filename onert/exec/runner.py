@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,8 +37,8 @@ class Setup:
     a change must be given again.
     """
 
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
+    inputs: Sequence[TensorInfo]
+    outputs: Sequence[TensorInfo]
     compiled: Callable[[], Program]
     instance: Instance
     frame: Frame
