@@ -54,6 +54,12 @@ class Subgraph:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             return self.__dict__.setdefault("operations", read())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: the operations themselves."""
+        state = {**self.__dict__, "operations": self.operations}
+        state.pop("_read", None)
+        return state
+
     @cached
     def notable(self) -> tuple[Operation, ...]:
         """The operations that do more than give results to others: they change state, or their results outlast them."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import pickle
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
@@ -11,7 +13,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 from shared_material import REPOSITORY
 
 import onert
@@ -22,7 +24,7 @@ from onert.compiler.program_cache import serialize as kept
 from onert.compiler.program_cache.decoding import DecodeError, decode
 from onert.compiler.program_cache.encoding import HEAD, EncodeError, encode
 from onert.compiler.program_cache.records import CORE, Records
-from onert.ir import OPS, Array, CompileError, Constant, DType, Operand, Quantization, TensorType
+from onert.ir import OPS, Array, CompileError, Constant, DType, Operand, Quantization, Subgraph, TensorType
 from onert.ir.ops.custom import Python
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
@@ -359,6 +361,21 @@ def test_spoilt_operations_of_a_program_are_refused_when_they_are_read(name: str
     with pytest.raises(CompileError, match="in the cache cannot be read"):
         _ = spoilt.main.subgraph.operations
     assert program.main.subgraph.operations
+
+
+def test_a_subgraph_whose_operations_are_read_later_is_equal_to_one_that_has_them(document: Document) -> None:
+    def kept() -> Subgraph:
+        program, _ = outcome(document, document.content)
+        found: Subgraph = program.main.subgraph
+        return found
+
+    whole = kept()
+    assert "operations" not in whole.__dict__
+    assert pickle.loads(pickle.dumps(kept())) == copy.deepcopy(kept()) == evolve(kept()) == kept() == whole
+    assert isinstance(whole.operations, tuple)
+    assert whole.definitions.keys() >= set(whole.outputs)
+    with pytest.raises(AttributeError, match="no attribute 'others'"):
+        _ = whole.others  # type: ignore[attr-defined]
 
 
 def _is_operations(buffer: memoryview) -> bool:
