@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -220,6 +220,22 @@ class Lowering:
             spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
         cut, touched = parts or minimum(tiles, most_pieces(self.threads)), (*self._whole(reads, writes), *accesses)
         self.add(Command(spec, slots, tiles, cut, touched, operation, flops))
+
+    def run(
+        self,
+        operation: int,
+        algorithm: Algorithm,
+        tiles: int,
+        reads: Mapping[str, int],
+        writes: Mapping[str, int],
+        slots: Mapping[str, Slot] | None = None,
+        flops: int = 0,
+        accesses: Sequence[Access] = (),
+    ) -> None:
+        """A command that reads and writes operands, by the slots that point to them; `slots` are its others."""
+        ends = {name: self.operand(i) for name, i in (*reads.items(), *writes.items())}
+        found = {**ends, **(slots or {})}
+        self.emit(operation, algorithm, found, tiles, (*reads.values(),), (*writes.values(),), flops, accesses)
 
     def program(
         self, operation: int, steps: Sequence[Command], reads: Sequence[int], writes: Sequence[int], room: Access

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from onert.ir import CallTypes
 from onert.ir.ops.control_flow.refuse import Refuse
-from onert_llvm.command.command import Slot
 from onert_llvm.kernels.control_flow.refuse import Report
 from onert_llvm.lower.command_builder import Lowering
 
@@ -22,5 +21,4 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The sentence becomes a check that is always broken; the results are never read."""
     at, operation, op = lowering.single(operations, Refuse)
     rule = op.sentence.replace("{", "{{").replace("}", "}}")
-    slots: dict[str, Slot] = {"report": lowering.check(at, rule)}
-    lowering.emit(at, Report(), slots, 1, (), operation.outputs)
+    lowering.emit(at, Report(), {"report": lowering.check(at, rule)}, 1, (), operation.outputs)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.data_movement.part_update import Overwritten
 from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.data_movement.dynamic_slice import DynamicSlice
@@ -31,8 +32,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A part taken; or all as it is, then the part over it."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     (result,) = operation.outputs
     if isinstance(operation.op, HloDynamicSlice):
         _emit(lowering, at, operation.used[0], result, operation.used[1:], put=False)
@@ -43,8 +43,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def lower_overwritten(lowering: Lowering, operations: Sequence[int]) -> None:
     """The part taken, where it begins, and that it was taken."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Overwritten)
     whole, _, *starts = operation.used
     part, *places, taken = operation.outputs
     _emit(lowering, at, whole, part, starts, put=False)
@@ -63,11 +62,8 @@ def _emit(lowering: Lowering, at: int, whole: int, part: int, starts: Sequence[i
     run = len(outer)  # axes from here on are taken whole
     while run > 1 and inner[run - 1] == outer[run - 1]:
         run -= 1
-    slots: dict[str, Slot] = {
-        "whole": lowering.operand(whole),
-        "part": lowering.operand(part),
-        "width": math.prod(inner[run - 1 :]) * itemsize,
-    }
+    slots: dict[str, Slot] = {"whole": lowering.operand(whole), "part": lowering.operand(part)}
+    slots["width"] = math.prod(inner[run - 1 :]) * itemsize
     for i in range(run):
         step = math.prod(outer[i + 1 :]) * itemsize
         slots |= {f"start{i}": places[i][0], f"most{i}": outer[i] - inner[i], f"step{i}": step}

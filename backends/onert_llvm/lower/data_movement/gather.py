@@ -85,9 +85,7 @@ def _pixels(op: ResizeNearestNeighbor, h: int, w: int, height: int, width: int) 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Gather, GatherNd and EmbeddingLookup."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
+    at, operation, op = lowering.single(operations, Op)
     source, indices = operation.used[::-1] if isinstance(op, EmbeddingLookup) else operation.used
     if isinstance(op, GatherNd):
         _gather_nd(lowering, at, source, indices)
@@ -95,9 +93,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     x, index = lowering.shape(source), lowering.shape(indices)
     axis = normalize_axis(op.axis, len(x)) if isinstance(op, Gather) else 0
     batch = 0 if not isinstance(op, Gather) else op.batch_dims + (len(index) if op.batch_dims < 0 else 0)
-    inner = _size(x[axis + 1 :])
-    outer, group = _size(x[:axis]), _size(x[batch:axis]) if batch else _size(x[:axis])
-    slices = _Slices(outer, group, x[axis] * inner, _size(index[batch:]), inner, (x[axis],), (inner,))
+    inner = math.prod(x[axis + 1 :])
+    outer, group = math.prod(x[:axis]), math.prod(x[batch:axis]) if batch else math.prod(x[:axis])
+    slices = _Slices(outer, group, x[axis] * inner, math.prod(index[batch:]), inner, (x[axis],), (inner,))
     what = f"dimension {axis} of {x[axis]}" if isinstance(op, Gather) else f"the table's rows of {x[0]}"
     _emit_checked(lowering, at, slices, source, indices, what)
 
@@ -106,8 +104,8 @@ def _gather_nd(lowering: Lowering, at: int, source: int, indices: int, skip: boo
     """Slices that rows of indices name."""
     x, index = lowering.shape(source), lowering.shape(indices)
     depth = index[-1]
-    steps = tuple(_size(x[i + 1 :]) for i in range(depth))
-    slices = _Slices(1, 1, 0, _size(index[:-1]), _size(x[depth:]), x[:depth], steps)
+    steps = tuple(math.prod(x[i + 1 :]) for i in range(depth))
+    slices = _Slices(1, 1, 0, math.prod(index[:-1]), math.prod(x[depth:]), x[:depth], steps)
     what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(x[:depth]))
     _emit_checked(lowering, at, slices, source, indices, what, skip)
 
@@ -136,8 +134,8 @@ def _emit(
     pieces = -(-s.count // piece)
     slots: dict[str, Slot] = {
         "x": lowering.operand(reads[0]),
-        "index": index,
         "out": lowering.operand(result),
+        "index": index,
         "report": lowering.check(at, rule),
         "width": s.width,
         "count": s.count,
@@ -152,10 +150,6 @@ def _emit(
         slots |= {f"limit{i}": limit, f"step{i}": step * unit}
     algorithm = GatherSlices(unit, len(s.limits), wide, skip)
     lowering.emit(at, algorithm, slots, s.outer * pieces, reads, (result,))
-
-
-def _size(shape: Sequence[int]) -> int:
-    return math.prod(shape)
 
 
 def why_not_overwritten(op: OverwrittenSlices, types: CallTypes) -> str | None:
@@ -187,20 +181,11 @@ def why_not_put(op: PutRow, types: CallTypes) -> str | None:
 
 def lower_put(lowering: Lowering, operations: Sequence[int]) -> None:
     """All rows as they are, then those that are new."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, PutRow)
     x, row, index = operation.used
     (result,) = operation.outputs
     movement.copy(lowering, at)
     rows, count, width = lowering.shape(x)[0], lowering.shape(row)[0], lowering.type(row).nbytes
-    slots: dict[str, Slot] = {
-        "row": lowering.operand(row),
-        "index": lowering.operand(index),
-        "out": lowering.operand(result),
-        "report": lowering.check(at, broken_rule(count, 0, rows)),
-        "limit": rows - count + 1,
-        "step": width // count,
-        "width": width,
-    }
-    wide = lowering.type(index).dtype is DType.INT64
-    lowering.emit(at, PutSlice(wide), slots, 1, (index, row), (result,))
+    report, wide = lowering.check(at, broken_rule(count, 0, rows)), lowering.type(index).dtype is DType.INT64
+    slots: dict[str, Slot] = {"report": report, "limit": rows - count + 1, "step": width // count, "width": width}
+    lowering.run(at, PutSlice(wide), 1, {"index": index, "row": row}, {"out": result}, slots)

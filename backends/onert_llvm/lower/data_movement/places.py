@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from onert.ir import CallTypes
 from onert.ir.ops.data_movement.fill import CountedWhere
-from onert_llvm.command.command import Slot
 from onert_llvm.kernels.data_movement.places import Places
 from onert_llvm.lower.command_builder import Lowering
 
@@ -22,11 +21,5 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     (condition,) = operation.used
     places, count = operation.outputs
     shape = lowering.shape(condition)
-    slots: dict[str, Slot] = {
-        "condition": lowering.operand(condition),
-        "places": lowering.operand(places),
-        "count": lowering.operand(count),
-        "size": lowering.type(condition).nbytes,
-        **{f"d{i}": d for i, d in enumerate(shape)},
-    }
-    lowering.emit(at, Places(len(shape)), slots, 1, (condition,), operation.outputs)
+    slots = {"size": lowering.type(condition).nbytes, **{f"d{i}": d for i, d in enumerate(shape)}}
+    lowering.run(at, Places(len(shape)), 1, {"condition": condition}, {"places": places, "count": count}, slots)

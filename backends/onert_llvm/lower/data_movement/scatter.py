@@ -11,8 +11,8 @@ from onert.ir import Array, CallTypes, DType, Op
 from onert.ir.ops.data_movement.dense import SparseToDense
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.gather import ScatterNd
-from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
-from onert_llvm.command.command import Pointer, Slot
+from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
+from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.data_movement.scatter import Join, Scatter
 from onert_llvm.lower.command_builder import Lowering
@@ -80,8 +80,7 @@ def lower_combined(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Sums at indices."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     indices, updates = operation.used[:2]
     shape = lowering.shape(operation.outputs[0])
     truths = lowering.type(updates).dtype is DType.BOOL
@@ -93,8 +92,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def lower_sparse(lowering: Lowering, operations: Sequence[int]) -> None:
     """One value everywhere, then others at indices."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     indices, _, values, default = operation.used
     shape, result = lowering.shape(operation.outputs[0]), operation.outputs[0]
     kind = _STORED[lowering.type(values).dtype.itemsize]
@@ -108,12 +106,9 @@ def lower_sparse(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def lower_segments(lowering: Lowering, operations: Sequence[int]) -> None:
     """Rows with the same number put together."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, SegmentSum | UnsortedSegment)
+    at, operation, op = lowering.single(operations, Op)
     data, ids = operation.used[:2]
-    how = SegmentReduction.SUM if isinstance(op, SegmentSum) else op.kind
+    how = op.kind if isinstance(op, UnsortedSegment) else SegmentReduction.SUM
     dtype = lowering.type(data).dtype
     _fill(lowering, at, np.full(16, how.initial(dtype.numpy), dtype.numpy))
     shape = lowering.shape(operation.outputs[0])
@@ -142,17 +137,13 @@ def _emit(
     """Slices of the second operand at the indices that the first one holds; with `repeated` the same for all."""
     indices, rows = reads
     (result,) = lowering.operation(at).outputs
-    count, width = _size(lowering.shape(indices)) // max(depth, 1), _size(shape[depth:])
+    count, width = math.prod(lowering.shape(indices)) // max(depth, 1), math.prod(shape[depth:])
     if not depth:
-        count = _size(lowering.shape(rows)) // width
+        count = math.prod(lowering.shape(rows)) // width
     what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(shape[:depth]))
     segments = isinstance(lowering.operation(at).op, UnsortedSegment)
     rule = f"segment {{}} is named, there are {shape[0]}" if segments else f"index {{}} is outside of {what}"
-    index: Pointer = lowering.operand(indices)
     slots: dict[str, Slot] = {
-        "rows": lowering.operand(rows),
-        "index": index,
-        "out": lowering.operand(result),
         "report": lowering.check(at, rule),
         "count": count,
         "row_step": 0 if repeated else width,
@@ -160,10 +151,6 @@ def _emit(
         "piece": _PIECE,
     }
     for i in range(depth):
-        slots |= {f"limit{i}": shape[i], f"step{i}": _size(shape[i + 1 :])}
+        slots |= {f"limit{i}": shape[i], f"step{i}": math.prod(shape[i + 1 :])}
     algorithm = Scatter(join, kind, depth, lowering.type(indices).dtype is DType.INT64, skip)
-    lowering.emit(at, algorithm, slots, -(-width // _PIECE), reads, (result,))
-
-
-def _size(shape: Sequence[int]) -> int:
-    return math.prod(tuple(shape))
+    lowering.run(at, algorithm, -(-width // _PIECE), {"index": indices, "rows": rows}, {"out": result}, slots)

@@ -20,16 +20,11 @@ def why_not(op: Within, types: CallTypes) -> str | None:
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """One integer after the other."""
     at, operation, op = lowering.single(operations, Within)
-    (x, limit, *count), (result,) = operation.used, operation.outputs
+    (x, _, *count), (result,) = operation.used, operation.outputs
     shape = lowering.shape(x)
-    slots: dict[str, Slot] = {
-        "x": lowering.operand(x),
-        "limit": lowering.operand(limit),
-        "out": lowering.operand(result),
-        "report": lowering.check(at, f"{{}} {BEYOND}"),
-        "more": int(op.inclusive),
-    }
+    slots: dict[str, Slot] = {"report": lowering.check(at, f"{{}} {BEYOND}"), "more": int(op.inclusive)}
     if count:
-        slots |= {"count": lowering.operand(count[0]), "width": math.prod(shape[1:])}
+        slots["width"] = math.prod(shape[1:])
     algorithm = Checked(lowering.type(x).dtype is DType.INT64, bool(count))
-    lowering.emit(at, algorithm, slots, math.prod(shape), operation.used, (result,))
+    reads = dict(zip(("x", "limit", "count"), operation.used, strict=False))
+    lowering.run(at, algorithm, math.prod(shape), reads, {"out": result}, slots)

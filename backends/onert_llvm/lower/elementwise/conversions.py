@@ -67,8 +67,7 @@ def why_not_scaled(op: Quantize | Dequantize | Cast, types: CallTypes) -> str | 
 
 def lower_scaled(lowering: Lowering, operations: Sequence[int]) -> None:
     """Element by element; a cast is quantised with a scale of 1."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     quantizes, plain = isinstance(operation.op, Quantize), isinstance(operation.op, Cast)
     stored = lowering.type(operation.outputs[0] if quantizes else operation.used[0])
     zero = 0 if plain else stored.zero_point
@@ -95,9 +94,8 @@ def why_not_rescaled(op: Op, types: CallTypes) -> str | None:
 
 def lower_rescaled(lowering: Lowering, operations: Sequence[int]) -> None:
     """Element by element."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op, types = operation.op, lowering.subgraph.types(operation)
+    at, operation, op = lowering.single(operations, Op)
+    types = lowering.subgraph.types(operation)
     x, out = types.input(0), types.output
     low, high = out.dtype.limits
     real = x.scale / out.scale
@@ -144,8 +142,7 @@ def _results(op: Op, x: TensorType, out: TensorType) -> Array:
 
 def lower_mapped(lowering: Lowering, operations: Sequence[int]) -> None:
     """A function of one stored number as a table of all of its results."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     types = lowering.subgraph.types(operation)
     algorithm = MapShorts(KINDS[types.input(0).dtype], KINDS[types.output.dtype])
     map_elements(lowering, at, algorithm, {"table": lowering.constant(_table(operation.op, types))})
@@ -186,8 +183,7 @@ def why_not_channels(op: Dequantize, types: CallTypes) -> str | None:
 
 def lower_channels(lowering: Lowering, operations: Sequence[int]) -> None:
     """Each channel less its zero point, times its scale."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     source, target = operation.used[0], operation.outputs[0]
     type_, shape = lowering.type(source), lowering.shape(source)
     scaled = type_.quantization
@@ -203,9 +199,7 @@ def lower_channels(lowering: Lowering, operations: Sequence[int]) -> None:
     along = inner == 1
     width = count if along else inner
     slots: dict[str, Slot] = {
-        "out": lowering.operand(target),
         "width": width,
-        "i0": lowering.operand(source),
         "i1": lowering.constant(np.resize(np.array(scaled.zero_points, np.int32), count)),
         "i2": lowering.constant(np.resize(np.array(scaled.scales, np.float32), count)),
         "i0_step0": count * inner,
@@ -216,7 +210,7 @@ def lower_channels(lowering: Lowering, operations: Sequence[int]) -> None:
         slots |= {"size1": count, "i0_step1": inner, "i1_step1": 1, "i2_step1": 1}
     algorithm = Elementwise(tree, (True, along, along), 1 if along else 2)
     rows = outer if along else outer * count
-    lowering.emit(at, algorithm, slots, rows, (source,), (target,), rows * width)
+    lowering.run(at, algorithm, rows, {"i0": source}, {"out": target}, slots, rows * width)
 
 
 def why_not_complex(op: Cast, types: CallTypes) -> str | None:
@@ -230,8 +224,7 @@ def why_not_complex(op: Cast, types: CallTypes) -> str | None:
 
 def lower_complex(lowering: Lowering, operations: Sequence[int]) -> None:
     """The real part; or a number beside 0."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     source, target = operation.used[0], operation.outputs[0]
     if lowering.type(source).dtype is lowering.type(target).dtype:
         move(lowering, at, operand(lowering, source), operand(lowering, target), (source,))

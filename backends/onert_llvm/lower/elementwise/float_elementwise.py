@@ -148,9 +148,8 @@ def map_elements(lowering: Lowering, at: int, algorithm: Algorithm, own: Mapping
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     rows, width = matrix(lowering.shape(target), flat=True)
-    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": width}
-    slots |= own or {}
-    lowering.emit(at, algorithm, slots, rows, (source,), (target,), rows * width)
+    slots: dict[str, Slot] = {"width": width, **(own or {})}
+    lowering.run(at, algorithm, rows, {"x": source}, {"out": target}, slots, rows * width)
 
 
 def _numbered(tree: Expr) -> tuple[Expr, dict[str, str]]:

@@ -80,8 +80,7 @@ def results(op: Op, types: CallTypes, inputs: Sequence[Array | None]) -> Array:
 
 def lower_map(lowering: Lowering, operations: Sequence[int]) -> None:
     """A function of one byte, element by element."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     types = lowering.subgraph.types(operation)
     position = _variable(types)
     assert position is not None
@@ -158,19 +157,12 @@ def pair_table(op: Op, types: CallTypes, rows: slice = slice(None)) -> Array:
 
 def lower_pairs(lowering: Lowering, operations: Sequence[int]) -> None:
     """A function of two bytes, element by element."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     types = lowering.subgraph.types(operation)
     x, y = operation.used[0], operation.used[-1]
     result = operation.outputs[0]
     found = grid(lowering.shape(result), [lowering.shape(x), lowering.shape(y)])
     assert found is not None
-    slots: dict[str, Slot] = {
-        **found.slots(OPERANDS),
-        "x": lowering.operand(x),
-        "y": lowering.operand(y),
-        "out": lowering.operand(result),
-        "table": lowering.constant(pair_table(operation.op, types)),
-    }
+    slots = found.slots(OPERANDS) | {"table": lowering.constant(pair_table(operation.op, types))}
     algorithm = PairTable((found.single[0], found.single[1]))
-    lowering.emit(at, algorithm, slots, found.rows, operation.used, (result,), found.rows * found.width)
+    lowering.run(at, algorithm, found.rows, {"x": x, "y": y}, {"out": result}, slots, found.rows * found.width)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from onert.ir import CallTypes
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
-from onert_llvm.command.command import Slot
 from onert_llvm.kernels.recurrent.tflite_activations import SumTanh
 from onert_llvm.lower.command_builder import Lowering
 
@@ -19,9 +18,7 @@ def why_not(op: TanhOfSum, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """One loop."""
-    (at,) = operations
-    (x, y), (out,) = lowering.operation(at).used, lowering.operation(at).outputs
+    at, operation, _ = lowering.single(operations, TanhOfSum)
+    (x, y), (out,) = operation.used, operation.outputs
     count = math.prod(lowering.shape(out))
-    ends = {"x": x, "y": y, "out": out}
-    slots: dict[str, Slot] = {name: lowering.operand(i) for name, i in ends.items()}
-    lowering.emit(at, SumTanh(), {**slots, "count": count}, 1, (x, y), (out,), count)
+    lowering.run(at, SumTanh(), 1, {"x": x, "y": y}, {"out": out}, {"count": count}, count)

@@ -67,10 +67,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         arrays["targets"] = given["targets"].astype(np.int32)
         arrays["weights"] = given["weights"].astype(np.float32)
     slots: dict[str, Slot] = {n: lowering.constant(np.ascontiguousarray(values)) for n, values in arrays.items()}
-    trees = len(made.roots)
-    slots |= {"x": lowering.operand(x), "out": lowering.operand(operation.outputs[0]), "sums": sums.pointer}
-    slots |= {"rows": rows, "outputs": op.outputs, "trees": trees}
+    slots |= {"sums": sums.pointer, "rows": rows, "outputs": op.outputs, "trees": len(made.roots)}
     kind, mean = KINDS[lowering.type(x).dtype], op.aggregation is Aggregation.AVERAGE
     walk = WalkTrees(kind, width, made.turned, one, _JOINS.get(op.aggregation, "sum"), mean)
     work = _STEP * rows * int(made.steps.sum())
-    lowering.emit(at, walk, slots, -(-rows // ROWS), (x,), operation.outputs, work, (sums,))
+    lowering.run(at, walk, -(-rows // ROWS), {"x": x}, {"out": operation.outputs[0]}, slots, work, (sums,))

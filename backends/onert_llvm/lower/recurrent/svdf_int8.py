@@ -66,10 +66,6 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     slots = {
         "newest": newest.pointer,
         "padded": padded,
-        "state": lowering.operand(state),
-        "state_out": lowering.operand(state_out),
-        "time": lowering.operand(time),
-        "y": lowering.operand(y),
         "sums": sums.pointer,
         "memory": memory,
         "units": units,
@@ -84,4 +80,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         slots["bias"] = lowering.constant(side_by_side([lowering.elements(bias)], isa))
     kernel = FilterOverTime(kinds[3].dtype is DType.INT16, bias is not None)
     touched = (evolve(newest, write=False), sums)
-    lowering.emit(at, kernel, slots, batch, (state, time), (y, state_out), 2 * batch * filters * memory, touched)
+    reads, writes, flops = (
+        {"state": state, "time": time},
+        {"y": y, "state_out": state_out},
+        2 * batch * filters * memory,
+    )
+    lowering.run(at, kernel, batch, reads, writes, slots, flops, touched)

@@ -137,59 +137,35 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     axis = normalize_axis(int(lowering.elements(operation.used[1]).reshape(-1)[0]), len(shape))
     before, after = (math.prod(part) for part in (shape[:axis], shape[axis + 1 :]))
     chunks = -(-after // lowering.isa.f32)
-    slots: dict[str, Slot] = {
-        "in": lowering.operand(source),
-        "out": lowering.operand(result),
-        "rows": shape[axis],
-        "width": after,
-        "chunks": chunks,
-    }
+    slots = {"rows": shape[axis], "width": after, "chunks": chunks}
     kind = _stored(lowering.type(source).dtype)
     algorithm = ArgColumns(op.kind is Extreme.MAX, kind, op.output is DType.INT64)
     flops = before * after * shape[axis]
-    lowering.emit(at, algorithm, slots, before * chunks, (source,), (result,), flops)
+    lowering.run(at, algorithm, before * chunks, {"in": source}, {"out": result}, slots, flops)
 
 
 def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
     """Softmax and its logarithm."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Softmax | LogSoftmax)
+    at, operation, op = lowering.single(operations, Op)
     (source,), (result,) = operation.used, operation.outputs
     rows, width = _rows(lowering, source)
-    slots: dict[str, Slot] = {
-        "in": lowering.operand(source),
-        "out": lowering.operand(result),
-        "step": width,
-        "out_step": width,
-        "width": width,
-        "beta": float(op.beta) if isinstance(op, Softmax) else 1.0,
-    }
+    beta = float(op.beta) if isinstance(op, Softmax) else 1.0
+    slots = {"step": width, "out_step": width, "width": width, "beta": beta}
     algorithm = softmax_norm.Softmax(isinstance(op, LogSoftmax), together=rows > 1)
-    lowering.emit(at, algorithm, slots, rows, (source,), (result,))
+    lowering.run(at, algorithm, rows, {"in": source}, {"out": result}, slots)
 
 
 def lower_norm(lowering: Lowering, operations: Sequence[int]) -> None:
     """L2 and root-mean-square norms."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, L2Normalization | RmsNorm)
+    at, operation, op = lowering.single(operations, Op)
     source, result = operation.used[0], operation.outputs[0]
     rows, width = _rows(lowering, source)
     named = {n: i for n, i in zip(("gamma", "beta"), operation.inputs[1:], strict=False) if i is not None}
-    slots: dict[str, Slot] = {
-        "in": lowering.operand(source),
-        "out": lowering.operand(result),
-        "width": width,
-        "share": 1.0 / width,
-        "epsilon": float(op.epsilon) if isinstance(op, RmsNorm) else 1e-6,
-        **{name: lowering.operand(index) for name, index in named.items()},
-    }
+    epsilon = float(op.epsilon) if isinstance(op, RmsNorm) else 1e-6
+    slots = {"width": width, "share": 1.0 / width, "epsilon": epsilon}
     norm = Norm.ROOT_MEAN_SQUARE if isinstance(op, RmsNorm) else Norm.LENGTH
     algorithm = Normalize(norm, "gamma" in named, "beta" in named)
-    lowering.emit(at, algorithm, slots, rows, (source, *named.values()), (result,))
+    lowering.run(at, algorithm, rows, {"in": source, **named}, {"out": result}, slots)
 
 
 def _rows(lowering: Lowering, index: int) -> tuple[int, int]:

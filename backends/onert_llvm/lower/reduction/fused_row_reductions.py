@@ -11,7 +11,6 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
 from onert.ir.shape import static
 from onert.ir.value import Value
-from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Const, Expr, Leaf
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.kernels.reduction.fold import Fold
@@ -170,10 +169,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         tuple(chain.steps), chain.trees[result], *(chain.names(r) for r in (Reach.FULL, Reach.ROW, Reach.COLUMN))
     )
     width, rows = shape[-1], lowering.type(result).nbytes // (4 * shape[-1])
-    slots: dict[str, Slot] = {"out": lowering.operand(result), "width": width, "share": 1.0 / width}
-    slots |= {name: lowering.operand(i) for i, (name, _) in chain.read.items()}
-    flops = rows * width * len(operations)
-    lowering.emit(operations[0], algorithm, slots, rows, tuple(chain.read), (result,), flops)
+    slots = {"width": width, "share": 1.0 / width}
+    reads = {name: i for i, (name, _) in chain.read.items()}
+    lowering.run(operations[0], algorithm, rows, reads, {"out": result}, slots, rows * width * len(operations))
 
 
 @define

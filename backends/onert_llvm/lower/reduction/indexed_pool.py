@@ -39,9 +39,6 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     if isinstance(op, MaxPoolWithIndices):
         place = Place.WIDE if op.index is DType.INT64 else Place.NARROW
     slots: dict[str, Slot] = {
-        "x": lowering.operand(x),
-        "out": lowering.operand(out),
-        "places": lowering.operand(places),
         "item": h * w * c if isinstance(op, MaxPoolWithIndices) and op.batched else 0,
         "low": -np.inf if bounds.low is None else float(bounds.low),
         "high": np.inf if bounds.high is None else float(bounds.high),
@@ -50,7 +47,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     rows, columns = op.windows()
     slots |= {"top": rows.before(h), "left": columns.before(w)}
     flops = n * height * width * c * op.filter_height * op.filter_width
-    lowering.emit(at, IndexedMaxPool(place), slots, n * height, (x,), (out, places), flops)
+    lowering.run(at, IndexedMaxPool(place), n * height, {"x": x}, {"out": out, "places": places}, slots, flops)
 
 
 def lower_inverse(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -69,27 +66,12 @@ def lower_inverse(lowering: Lowering, operations: Sequence[int]) -> None:
             (w, op.stride_width, op.filter_width, width),
         )
     )
-    slots: dict[str, Slot] = {
-        "x": lowering.operand(x),
-        "places": lowering.operand(places),
-        "out": lowering.operand(out),
-        "top": down,
-        "left": across,
-        **_window(op, (h, w, c), (height, width)),
-    }
-    lowering.emit(at, MaxUnpool(), slots, n, (x, places), (out,))
+    slots = {"top": down, "left": across, **_window(op, (h, w, c), (height, width))}
+    lowering.run(at, MaxUnpool(), n, {"x": x, "places": places}, {"out": out}, slots)
 
 
 def _window(op: IndexedPool, picture: tuple[int, int, int], out: tuple[int, int]) -> dict[str, Slot]:
     """The slots that say how large pictures and windows are, and how far these move."""
-    return {
-        "height": picture[0],
-        "width": picture[1],
-        "channels": picture[2],
-        "out_height": out[0],
-        "out_width": out[1],
-        "filter_height": op.filter_height,
-        "filter_width": op.filter_width,
-        "stride_height": op.stride_height,
-        "stride_width": op.stride_width,
-    }
+    named = ("filter_height", "filter_width", "stride_height", "stride_width")
+    sizes = zip(("height", "width", "channels", "out_height", "out_width"), (*picture, *out), strict=True)
+    return dict(sizes) | {name: getattr(op, name) for name in named}

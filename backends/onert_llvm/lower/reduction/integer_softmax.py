@@ -37,6 +37,6 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         kept, powers, shares = exponentials(op.beta * x.scale)
         algorithm = SoftmaxInt8(x.dtype is DType.INT8, lowering.type(target).dtype.bits)
         tables = {"powers": np.where(kept, powers, 0).astype(np.int32), "shares": shares.astype(np.int32)}
-    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": shape[-1]}
-    slots |= {name: lowering.constant(table) for name, table in tables.items()}
-    lowering.emit(at, algorithm, slots, math.prod(shape[:-1]), (source,), (target,), 4 * math.prod(shape))
+    slots: dict[str, Slot] = {name: lowering.constant(table) for name, table in tables.items()}
+    slots["width"] = shape[-1]
+    lowering.run(at, algorithm, math.prod(shape[:-1]), {"x": source}, {"out": target}, slots, 4 * math.prod(shape))

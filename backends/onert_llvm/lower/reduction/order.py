@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from onert.ir import CallTypes, DType, Op
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.shape import normalize_axis
-from onert_llvm.command.command import Slot
 from onert_llvm.kernels.reduction.running_sum import RunningSum
 from onert_llvm.kernels.reduction.topk import TopK
 from onert_llvm.lower.command_builder import Lowering
@@ -37,32 +36,17 @@ def lower_sum(lowering: Lowering, operations: Sequence[int]) -> None:
     along = normalize_axis(int(lowering.elements(axis).reshape(-1)[0]), len(shape))
     before, width = (math.prod(part) for part in (shape[:along], shape[along + 1 :]))
     pieces = -(-width // _PIECE)
-    slots: dict[str, Slot] = {
-        "x": lowering.operand(x),
-        "out": lowering.operand(result),
-        "rows": shape[along],
-        "width": width,
-        "piece": _PIECE,
-        "pieces": pieces,
-    }
+    slots = {"rows": shape[along], "width": width, "piece": _PIECE, "pieces": pieces}
     algorithm = RunningSum(KINDS[lowering.type(x).dtype], op.exclusive, op.reverse)
-    lowering.emit(at, algorithm, slots, before * pieces, (x,), (result,), before * width * shape[along])
+    lowering.run(at, algorithm, before * pieces, {"x": x}, {"out": result}, slots, math.prod(shape))
 
 
 def lower_top(lowering: Lowering, operations: Sequence[int]) -> None:
     """The greatest elements along the last axis."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, Op)
     x, (values, places) = operation.used[0], operation.outputs
     shape, k = lowering.shape(x), lowering.shape(values)[-1]
     rows = math.prod(shape[:-1])
-    slots: dict[str, Slot] = {
-        "x": lowering.operand(x),
-        "values": lowering.operand(values),
-        "places": lowering.operand(places),
-        "width": shape[-1],
-        "k": k,
-        "levels": k.bit_length() - 1,
-    }
+    slots = {"width": shape[-1], "k": k, "levels": k.bit_length() - 1}
     algorithm = TopK(KINDS[lowering.type(x).dtype], lowering.type(places).dtype is DType.INT64)
-    lowering.emit(at, algorithm, slots, rows, (x,), (values, places), rows * shape[-1])
+    lowering.run(at, algorithm, rows, {"x": x}, {"values": values, "places": places}, slots, rows * shape[-1])

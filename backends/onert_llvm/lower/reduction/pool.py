@@ -65,7 +65,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
             slots["divisor"] = 1.0 / (h * w) if isinstance(elements, Plain) else h * w
         reduction(lowering, at, Block(plane.images, h * w, c), elements, slots)
         return
-    slots |= {**plane.slots, "input": lowering.operand(source), "c": lowering.operand(result), "channels": c, "zero": 0}
+    slots |= {**plane.slots, "channels": c, "zero": 0}
     algorithm: Pool | WindowPool = WindowPool(elements, op.counts_margins)
     if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
         cut = strip(plane.window, plane.stride[1], 1, plane.out[1], c, lowering.isa)
@@ -75,7 +75,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         if elements.mean:
             slots["divisors"] = lowering.computed(partial(_divisors, op, isinstance(elements, Plain)), h, w)
     flops = plane.rows * c * plane.taps
-    lowering.emit(at, algorithm, slots, plane.images * plane.out[0], (source,), (result,), flops)
+    lowering.run(at, algorithm, plane.images * plane.out[0], {"input": source}, {"c": result}, slots, flops)
 
 
 def _elements(op: Pool2D, out: TensorType) -> Elements:

@@ -29,30 +29,23 @@ def why_not(op: CountedBoxes, types: CallTypes) -> str | None:
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """One class after the other."""
     at, operation, op = lowering.single(operations, CountedBoxes)
-    boxes, scores, most, iou, least = (*operation.inputs, None, None)[:5]
-    assert boxes is not None
-    assert scores is not None
-    assert most is not None
+    names = ("boxes", "scores", "most", "iou", "least")
+    reads = {name: i for name, i in zip(names, operation.inputs, strict=False) if i is not None}
     found, count = operation.outputs
-    pictures, classes, own = lowering.shape(scores)
+    pictures, classes, own = lowering.shape(reads["scores"])
     room = -(-own // lowering.isa.f32) * lowering.isa.f32
     work, left = lowering.scratch(8 * _FIELDS * room, 8 * room)
     slots: dict[str, Slot] = {
-        "boxes": lowering.operand(boxes),
-        "scores": lowering.operand(scores),
-        "most": lowering.operand(most),
-        "iou": lowering.constant(np.zeros(1, np.float32)) if iou is None else lowering.operand(iou),
         "work": work.pointer,
         "left": left.pointer,
         "room": room,
         "pictures": pictures,
         "classes": classes,
         "own": own,
-        "found": lowering.operand(found),
-        "count": lowering.operand(count),
         "bound": op.bound,
     }
-    if least is not None:
-        slots["least"] = lowering.operand(least)
-    kernel = ClassBoxes(op.centred, lowering.type(most).dtype is DType.INT64, least is not None)
-    lowering.emit(at, kernel, slots, 1, operation.used, operation.outputs, 60 * own * op.bound, (work, left))
+    if "iou" not in reads:
+        slots["iou"] = lowering.constant(np.zeros(1, np.float32))
+    kernel = ClassBoxes(op.centred, lowering.type(reads["most"]).dtype is DType.INT64, "least" in reads)
+    flops = 60 * own * op.bound
+    lowering.run(at, kernel, 1, reads, {"found": found, "count": count}, slots, flops, (work, left))

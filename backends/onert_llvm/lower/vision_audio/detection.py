@@ -54,8 +54,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     kind = _elements(lowering.type(scores))
     own |= _stored(lowering, "scores", scores)
-    lowering.emit(at, BestClass(kind), own, count, (scores,), (), count * classes, (best, label))
-    boxes, labels, found, number = operation.outputs
+    lowering.run(at, BestClass(kind), count, {"scores": scores}, {}, own, count * classes, (best, label))
+    names = ("out_boxes", "out_labels", "out_scores", "out_count")
     slots: dict[str, Slot] = {
         **_stored(lowering, "encodings", encodings),
         "anchors": lowering.constant(_reals(lowering.type(anchors))),
@@ -67,10 +67,6 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "width": lowering.shape(encodings)[2],
         "threshold": float(np.float32(op.score_threshold)),
         "iou": float(np.float32(op.iou_threshold)),
-        "out_boxes": lowering.operand(boxes),
-        "out_labels": lowering.operand(labels),
-        "out_scores": lowering.operand(found),
-        "out_count": lowering.operand(number),
         "slots": op.max_detections * op.max_classes_per_detection,
         "most": op.max_detections,
     }
@@ -78,7 +74,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         slots[f"{side}_scale"] = float(np.float32(getattr(op, f"{side}_scale")))
     seen = (evolve(best, write=False), evolve(label, write=False), work)
     algorithm = Detect(_elements(lowering.type(encodings)))
-    lowering.emit(at, algorithm, slots, 1, (encodings,), operation.outputs, 40 * count, seen)
+    writes = dict(zip(names, operation.outputs, strict=True))
+    lowering.run(at, algorithm, 1, {"encodings": encodings}, writes, slots, 40 * count, seen)
 
 
 def _elements(type_: TensorType) -> Elements:
@@ -86,12 +83,11 @@ def _elements(type_: TensorType) -> Elements:
 
 
 def _stored(lowering: Lowering, name: str, operand: int) -> dict[str, Slot]:
-    """The slots of a tensor that is float32 or quantised."""
+    """How a tensor is quantised, if it is."""
     type_ = lowering.type(operand)
-    slots: dict[str, Slot] = {name: lowering.operand(operand)}
-    if type_.dtype in BYTES:
-        slots |= {f"{name}_scale": float(np.float32(type_.scale)), f"{name}_zero": type_.zero_point}
-    return slots
+    if type_.dtype not in BYTES:
+        return {}
+    return {f"{name}_scale": float(np.float32(type_.scale)), f"{name}_zero": type_.zero_point}
 
 
 def _reals(type_: TensorType) -> Array:

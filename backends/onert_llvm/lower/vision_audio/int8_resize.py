@@ -28,8 +28,6 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     signed = lowering.type(source).dtype is DType.INT8
     (images, h, w, c), (_, out_h, out_w, _) = lowering.shape(source), lowering.shape(target)
     slots: dict[str, Slot] = {
-        "x": lowering.operand(source),
-        "out": lowering.operand(target),
         "lines": lowering.constant(_records(op, out_h, h, w * c, signed)),
         "columns": lowering.constant(_records(op, out_w, w, c, signed)),
         "image": h * w * c,
@@ -38,7 +36,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "channels": c,
     }
     flops = 8 * images * out_h * out_w * c
-    lowering.emit(at, BilinearInt8(signed), slots, images * out_h, (source,), (target,), flops)
+    lowering.run(at, BilinearInt8(signed), images * out_h, {"x": source}, {"out": target}, slots, flops)
 
 
 def _records(op: ResizeBilinear, count: int, inputs: int, step: int, signed: bool) -> Array:

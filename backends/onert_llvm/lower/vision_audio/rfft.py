@@ -10,7 +10,6 @@ import numpy as np
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.scan import RFFT2D
-from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
@@ -19,7 +18,7 @@ from onert_llvm.kernels.vision_audio.rfft import RealFourier, table
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import rows_of
 from onert_llvm.lower.contraction.float_conv_fc import product
-from onert_llvm.lower.elementwise.float_elementwise import matrix
+from onert_llvm.lower.elementwise.float_elementwise import map_elements
 
 PARTS = {UnaryKind.REAL: Part.REAL, UnaryKind.IMAG: Part.IMAGINARY, UnaryKind.COMPLEX_ABS: Part.SIZE}
 
@@ -68,8 +67,7 @@ def _terms(types: CallTypes) -> int:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Rows of a power of two by stages of butterflies; any other picture times a matrix."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, RFFT2D)
     types = lowering.subgraph.types(operation)
     source, target = operation.used[0], operation.outputs[0]
     *outer, height, width = lowering.shape(source)
@@ -79,20 +77,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         depth, step = _terms(types), height * width
         found = product(lowering, count, _matrix((rows, columns), width, depth)[None])
         own, slots = rows_of(lowering.operand(source), depth, step)
-        slots |= {**found.slots, "c": lowering.operand(target)}
         algorithm, flops = Contraction(found.tile, own, FloatTerms(), PLAIN), 2 * count * depth * found.n
-        lowering.emit(at, algorithm, slots, found.work.tiles, (source,), (target,), flops)
+        lowering.run(at, algorithm, found.work.tiles, {"a": source}, {"c": target}, slots | found.slots, flops)
         return
-    slots = {
-        "x": lowering.operand(source),
-        "step": height * width,
-        "out": lowering.operand(target),
-        "factors": lowering.constant(table(columns, lowering.isa.f32)),
-    }
+    slots = {"step": height * width, "factors": lowering.constant(table(columns, lowering.isa.f32))}
     if width < columns:
         slots["width"] = width
     flops = int(2.5 * columns * np.log2(columns)) * count
-    lowering.emit(at, RealFourier(columns, width < columns), slots, count, (source,), (target,), flops)
+    lowering.run(at, RealFourier(columns, width < columns), count, {"x": source}, {"out": target}, slots, flops)
 
 
 def _matrix(lengths: tuple[int, int], width: int, depth: int) -> Array:
@@ -116,11 +108,5 @@ def why_no_part(op: Unary, types: CallTypes) -> str | None:
 
 def lower_part(lowering: Lowering, operations: Sequence[int]) -> None:
     """A part of each number."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    assert isinstance(operation.op, Unary)
-    source, target = operation.used[0], operation.outputs[0]
-    rows, width = matrix(lowering.shape(target), flat=True)
-    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": width}
-    algorithm = ComplexParts(PARTS[operation.op.kind])
-    lowering.emit(at, algorithm, slots, rows, (source,), (target,), rows * width)
+    at, _, op = lowering.single(operations, Unary)
+    map_elements(lowering, at, ComplexParts(PARTS[op.kind]))

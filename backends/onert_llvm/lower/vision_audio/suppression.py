@@ -25,28 +25,21 @@ def why_not(op: NonMaxSuppression, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The boxes one after the other."""
-    (at,) = operations
-    operation = lowering.operation(at)
+    at, operation, _ = lowering.single(operations, NonMaxSuppression)
     boxes, scores, _, iou, threshold, *sigma = operation.used
     indices, *kept, found = operation.outputs
     count, lanes = lowering.shape(boxes)[0], lowering.isa.f32
     room = -(-count // lanes) * lanes
     work, left = lowering.scratch(4 * _FIELDS * room, 8 * room)
     slots: dict[str, Slot] = {
-        "boxes": lowering.operand(boxes),
-        "scores": lowering.operand(scores),
-        "iou": lowering.operand(iou),
-        "threshold": lowering.operand(threshold),
         "work": work.pointer,
         "left": left.pointer,
         "room": room,
         "boxes_count": count,
         "most": lowering.shape(indices)[0],
-        "indices": lowering.operand(indices),
-        "count": lowering.operand(found),
     }
+    reads, writes = {"boxes": boxes, "scores": scores, "iou": iou, "threshold": threshold}, {"indices": indices}
     if sigma:
-        slots |= {"chosen": lowering.operand(kept[0]), "sigma": lowering.operand(sigma[0])}
-    reads = (boxes, scores, iou, threshold, *sigma)
+        reads, writes = reads | {"sigma": sigma[0]}, writes | {"chosen": kept[0]}
     flops = 20 * count * lowering.shape(indices)[0]
-    lowering.emit(at, Suppress(bool(sigma)), slots, 1, reads, operation.outputs, flops, (work, left))
+    lowering.run(at, Suppress(bool(sigma)), 1, reads, {**writes, "count": found}, slots, flops, (work, left))
