@@ -41,7 +41,7 @@ FLOATS: dict[type[Op], Rule] = {
     Conv2D: rule("contraction.float_conv_fc", "lower_convolution", anchor=True),
     DepthwiseConv2D: rule("contraction.float_depthwise", anchor=True),
     FullyConnected: rule("contraction.float_conv_fc", "lower_fully_connected", anchor=True),
-    BatchMatMul: rule("contraction.float_batch_matmul", anchor=True),
+    BatchMatMul: rule("contraction.batched.floats", anchor=True),
     **dict.fromkeys((TransposeConv2D, TransposeConvBias2D), rule("contraction.spatial.float_transpose_conv")),
     Pool2D: rule("reduction.pool"),
     ResizeBilinear: rule("vision_audio.float_resize"),

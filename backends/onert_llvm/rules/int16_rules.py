@@ -36,8 +36,8 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
 }
 """The best first."""
 
-_MATRICES = rule("contraction.int_batch_matmul")
-_WIDE_MATRICES = rule("contraction.wide_batch_matmul")
+_MATRICES = rule("contraction.batched.integers")
+_WIDE_MATRICES = rule("contraction.batched.wide")
 _PART = rule("vision_audio.rfft", "lower_part", "why_no_part")
 _HALVES = rule("elementwise.conversions", "lower_halves", "why_not_halves")
 _CHANNELS = rule("elementwise.conversions", "lower_channels", "why_not_channels")

@@ -24,11 +24,12 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.bfloat_packing import pack_bfloat
-from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile, row_work
+from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 
 from .bfloat.layers import rounded_rows, rounded_windows, terms
 from .conv_geometry import Plane, plane, rows_of, windows_of
+from .cut import cut
 from .epilogue import Tail, Windows, tail
 from .winograd import layers as winograd
 
@@ -65,7 +66,6 @@ class Product(Value):
     work: Work
     m: int
     n: int
-    panels: int
     slots: dict[str, Slot]
     accesses: tuple[Access, ...] = ()
     terms: Terms = Terms.FLOAT
@@ -83,18 +83,12 @@ def product(
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
     tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth))
-    count = panels(n, tile.columns, lowering.isa)
-    work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.isa, lowering.threads)
-    slots: dict[str, Slot] = {
-        "b": lowering.packed(weights, tile.columns, pack),
-        "m": m,
-        "n": n,
-        "mc": work.mc,
-        "panels": count,
-        "panel_bytes": panel_bytes_f32(taps, depth, tile.columns, lowering.isa),
-        "ldc": n,
-    }
-    return Product(tile, work, m, n, count, slots, terms=kind)
+    b, panel_bytes = (
+        lowering.packed(weights, tile.columns, pack),
+        panel_bytes_f32(taps, depth, tile.columns, lowering.isa),
+    )
+    work, slots = cut(lowering, Shape(m, n, taps * depth), tile, taps * depth * 4, b, panel_bytes)
+    return Product(tile, work, m, n, slots, terms=kind)
 
 
 def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) -> Product:
@@ -107,18 +101,9 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
     tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
     (room,) = lowering.scratch((depth * n + lowering.isa.f32) * 4)
     move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
-    count = panels(n, tile.columns, lowering.isa)
-    work = row_work(Shape(m, n, depth), tile, count, depth * 4, lowering.isa, lowering.threads)
-    slots: dict[str, Slot] = {
-        "b": room.pointer,
-        "m": m,
-        "n": n,
-        "mc": work.mc,
-        "panels": count,
-        "panel_bytes": tile.columns.widest * lowering.isa.vector_bytes,
-        "ldc": n,
-    }
-    return Product(tile, work, m, n, count, slots, (evolve(room, write=False),))
+    panel_bytes = tile.columns.widest * lowering.isa.vector_bytes
+    work, slots = cut(lowering, Shape(m, n, depth), tile, depth * 4, room.pointer, panel_bytes)
+    return Product(tile, work, m, n, slots, (evolve(room, write=False),))
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -213,7 +198,7 @@ def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int,
     slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
     slots |= {"input": source, "zero": 0}
     algorithm = LineConvF32(tile, lines, after.epilogue, holes or together > 1, kind)
-    tiles = geometry.images * geometry.out[0] * found.panels
+    tiles = geometry.images * geometry.out[0] * panels(found.n, tile.columns, lowering.isa)
     flops = 2 * geometry.rows * geometry.taps * c * n
     reads = (*reads, *after.reads)
     lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)

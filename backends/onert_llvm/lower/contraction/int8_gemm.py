@@ -12,9 +12,11 @@ from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.schedule.cost_model import Shape, fetching, row_work
-from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8, panels
+from onert_llvm.schedule.cost_model import Shape, fetching
+from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
 from onert_llvm.target.isa import Isa
+
+from .cut import cut
 
 
 @frozen(eq=False)
@@ -42,17 +44,9 @@ def byte_product(
     """
     isa = packed_for or lowering.isa
     taps, depth, n = weights.shape
-    across = panels(n, tile.columns, isa)
-    work = row_work(Shape(m, n, row_bytes, True), tile, across, row_bytes, lowering.isa, lowering.threads)
-    slots: dict[str, Slot] = {
-        "b": lowering.packed(weights, tile.columns, PACKS[bits], isa),
-        "m": m,
-        "n": n,
-        "mc": work.mc,
-        "panels": across,
-        "panel_bytes": panel_bytes_int8(taps, depth, tile.columns, isa, bits),
-        "ldc": n,
-    }
+    packed = lowering.packed(weights, tile.columns, PACKS[bits], isa)
+    panel_bytes = panel_bytes_int8(taps, depth, tile.columns, isa, bits)
+    work, slots = cut(lowering, Shape(m, n, row_bytes, True), tile, row_bytes, packed, panel_bytes)
     return ByteProduct(tile, work.tiles, slots)
 
 

@@ -11,12 +11,11 @@ from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.shape import broadcast, static
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_scaled import MatMulScaled, PackBytes
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, offset
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.float_batch_matmul import offsets_of
+from onert_llvm.lower.contraction.batched.sides import sides_of
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.schedule.cost_model import Shape, row_work
 from onert_llvm.schedule.weight_packing import panel_bytes_int8, panels
@@ -46,10 +45,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """
     at = operations[0]
     x, y = lowering.operation(at).used
-    left, right = lowering.shape(x), lowering.shape(y)
-    (m, depth), n, isa = left[-2:], right[-1], lowering.isa
-    batches, count = static(broadcast((left[:-2], right[:-2]))), math.prod(right[:-2])
-    products = math.prod(batches)
+    sides, isa = sides_of(lowering, at), lowering.isa
+    m, depth, n, products, count = sides.m, sides.k, sides.n, sides.count, math.prod(sides.own[1])
     after, how = results(lowering, operations, n)
     source, other = lowering.type(x), lowering.type(y)
     signed, rest = source.dtype is DType.INT8, depth % isa.group
@@ -71,7 +68,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     slots |= {
         "a": lowering.operand(x),
         "c": after.place,
-        "offsets": offsets_of(lowering, (left[:-2], right[:-2]), batches, (m * depth, 1)),
+        "offsets": sides.offsets(lowering, m * depth, 1),
         "per_batch": work.tiles,
         "lda": depth,
         "ldc": n,
@@ -82,8 +79,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     touched = tuple(evolve(each, write=False) for each in (packed, start))
     algorithm = MatMulScaled(tile, rest, signed, zero != 0, how)
-    flops = 2 * products * m * n * depth
-    lowering.emit(at, algorithm, slots, products * work.tiles, (x, *after.reads), after.writes, flops, touched)
+    lowering.emit(at, algorithm, slots, products * work.tiles, (x, *after.reads), after.writes, sides.flops, touched)
 
 
 def _filled(factor: np.float32, count: int) -> Array:

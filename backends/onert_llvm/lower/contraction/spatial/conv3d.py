@@ -11,22 +11,20 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array, CallTypes, DType
-from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Window
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.value import Value
-from onert_llvm.command.command import Pointer, Slot
+from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.direct.volumes import AXES, Volumes
-from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
+from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.float_terms import ABSENT, FloatTerms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Tail, tail
 from onert_llvm.lower.contraction.float_conv_fc import all_finite, present, product
 from onert_llvm.lower.elementwise.op_to_expression import activated
-from onert_llvm.lower.strided_copy import move, operand, side
 
-from .transpose_conv_phases import Axis, span
+from .phases import Axis, Phases, after_sums, put, rooms
 
 Triple = tuple[int, int, int]
 
@@ -131,47 +129,11 @@ def lower_transposed(lowering: Lowering, operations: Sequence[int]) -> None:
     for i, (stride, _) in enumerate(op.steps):
         before = Window(filters.shape[i], stride, 1, op.padding.along(i)).before(out[1 + i])
         axes.append(Axis(sizes[1 + i], filters.shape[i], stride, before, out[1 + i]))
-    counts, taps, pads = (_triple([getattr(a, name) for a in axes]) for name in ("count", "taps", "padding"))
-    space = _Space(sizes[0], _triple(sizes[1:4]), counts, taps, (1, 1, 1), (1, 1, 1), pads)
-    after = _tail(lowering, op.activation, bias, space, axes, operation.outputs[0])
-    holes = not all(axis.even for axis in axes)
-    _convolve(lowering, at, space, _phases(axes, present(filters)), after, x, holes)
-    if after.accesses:
-        _put(lowering, at, space, axes, after.place)
-
-
-def _phases(axes: Sequence[Axis], filters: Array) -> Array:
-    """Filters `[depth, height, width, n, channels]` as `[taps, taps, taps, channels, phases and n]`."""
-    for i, axis in reversed(list(enumerate(axes))):
-        filters = axis.phases(filters, i, float(ABSENT))
-    ordered = filters.transpose(0, 2, 4, 7, 1, 3, 5, 6)  # from [taps, phases, taps, phases, taps, phases, n, channels]
-    return np.ascontiguousarray(ordered.reshape(*ordered.shape[:4], -1))
-
-
-def _tail(
-    lowering: Lowering, activation: Activation, bias: int | None, space: _Space, axes: Sequence[Axis], result: int
-) -> Tail:
-    """Bias and activation; the results go to scratch memory where they are not yet in their places."""
-    tree = activated(ACC, activation)
-    assert tree is not None
-    phases = int(np.prod([axis.stride for axis in axes]))
-    slots: dict[str, Slot] = {}
-    if bias is not None:
-        slots["bias"] = lowering.constant(np.tile(lowering.elements(bias).reshape(-1), phases))
-    epilogue = Epilogue(tree, bias is not None)
-    if phases == 1:
-        return Tail(epilogue, slots, (), lowering.operand(result), (result,))
-    (room,) = lowering.scratch(space.rows * phases * lowering.shape(result)[-1] * 4)
-    return Tail(epilogue, slots, (), room.pointer, (), (room,))
-
-
-def _put(lowering: Lowering, at: int, space: _Space, axes: Sequence[Axis], made: Pointer) -> None:
-    """Phase by phase from scratch memory into the result."""
-    result = operand(lowering, lowering.operation(at).outputs[0])
-    strides = [axis.stride for axis in axes]
-    shape = (space.images, *space.out, *strides, result.view.shape[-1])
-    source = side(made, shape, 4)
-    for numbers in np.ndindex(*strides):
-        spans = [span(axis, number) for axis, number in zip(axes, numbers, strict=True)]
-        taken = source.view[(slice(None), *(near for near, _ in spans), *numbers)]
-        move(lowering, at, source.at(taken), result.at(result.view[(slice(None), *(far for _, far in spans))]))
+    found = Phases(tuple(axes), sizes[0], out[-1])
+    inputs, counts, taps, pads = (_triple(found.each(name)) for name in ("inputs", "count", "taps", "padding"))
+    space = _Space(sizes[0], inputs, counts, taps, (1, 1, 1), (1, 1, 1), pads)
+    room = lowering.scratch(*rooms(found))
+    after = after_sums(lowering, found, op.activation, bias, operation.outputs[0], room)
+    ordered = found.filters(np.moveaxis(present(filters), 3, 0), float(ABSENT))
+    _convolve(lowering, at, space, np.moveaxis(ordered, 0, -1), after, x, not found.even)
+    put(lowering, at, found, room)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
-from onert_llvm.command.command import Slot
-from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
+from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.float_terms import ABSENT
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.epilogue import Tail
 from onert_llvm.lower.contraction.float_conv_fc import convolve_constant, present
 from onert_llvm.lower.elementwise.op_to_expression import activated
 
-from .transpose_conv_phases import Phases, Transposed, phases, put
+from .phases import Transposed, after_sums, phases, put, rooms
 
 
 def why_not(op: Transposed, types: CallTypes) -> str | None:
@@ -50,23 +46,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     assert weight is not None
     filters = lowering.elements(weight)
     found = phases(op, lowering.shape(x), filters.shape, lowering.shape(result))
-    after = _tail(lowering, op, bias, found, result)
-    holes = not (found.down.even and found.across.even)
+    room = lowering.scratch(*rooms(found))
+    activation = op.activation if isinstance(op, TransposeConv2D) else Activation.NONE
+    after = after_sums(lowering, found, activation, bias, result, room)
     geometry, ordered = found.plane(filters.shape[3]), found.filters(present(filters), float(ABSENT))
-    convolve_constant(lowering, at, geometry, ordered, after, len(ordered), lowering.operand(x), (x,), holes)
-    if after.accesses:
-        put(lowering, at, found, after.place)
-
-
-def _tail(lowering: Lowering, op: Transposed, bias: int | None, found: Phases, result: int) -> Tail:
-    """Bias and activation; the results go to scratch memory where they are not yet in their places."""
-    tree = activated(ACC, op.activation if isinstance(op, TransposeConv2D) else Activation.NONE)
-    assert tree is not None
-    slots: dict[str, Slot] = {}
-    if bias is not None:
-        slots["bias"] = lowering.constant(np.tile(lowering.elements(bias).reshape(-1), found.count))
-    epilogue = Epilogue(tree, bias is not None)
-    if found.count == 1:
-        return Tail(epilogue, slots, (), lowering.operand(result), (result,))
-    (room,) = lowering.scratch(found.results * 4)
-    return Tail(epilogue, slots, (), room.pointer, (), (room,))
+    source = lowering.operand(x)
+    convolve_constant(lowering, at, geometry, ordered, after, len(ordered), source, (x,), not found.even)
+    put(lowering, at, found, room)

@@ -11,15 +11,11 @@ from onert.ir import CallTypes
 from onert.ir.ops.arithmetic.dynamic_range import filter_values
 from onert.ir.ops.arithmetic.rescale import filter_scales
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
-from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
-from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction import dynamic_range_conv_fc as products
-from onert_llvm.lower.contraction.epilogue import Tail
-from onert_llvm.lower.elementwise.op_to_expression import activated
 
-from .transpose_conv_phases import phases, put
+from .phases import after_sums, phases, put, rooms
 
 
 def why_not(op: TransposeConv2D, types: CallTypes) -> str | None:
@@ -40,24 +36,15 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     filters = filter_values(lowering.elements(weight))
     found = phases(op, lowering.shape(x), filters.shape, lowering.shape(result))
     geometry = evolve(found.plane(channels), images=1)
-    room = (found.results * 4,) if found.count > 1 else ()
-    source = products.quantized(lowering, at, x, images, channels, True, *room)
+    source = products.quantized(lowering, at, x, images, channels, True, *rooms(found))
     split = found.filters(filters)
     n, height, width, _ = split.shape
     shape = (height, width * channels, n) if geometry.patched(channels) else (height * width, channels, n)
     ordered = np.ascontiguousarray(split.transpose(1, 2, 3, 0).reshape(shape))
     scales = filter_scales(lowering.type(weight))
     every = np.tile(scales, found.count) if scales.size > 1 else scales
-    slots: dict[str, Slot] = products.columns(lowering, ordered, every)
-    if bias is not None:
-        slots["bias"] = lowering.constant(np.tile(lowering.elements(bias).reshape(-1), found.count))
-    tree = activated(ACC, op.activation)
-    assert tree is not None
-    epilogue = Epilogue(tree, bias is not None)
-    after = Tail(epilogue, slots, (), lowering.operand(result), (result,))
-    if source.more:
-        after = Tail(epilogue, slots, (), source.more[0].pointer, (), source.more)
-    how = Dynamic(epilogue, asymmetric=True, filter_first=True)
+    after = after_sums(lowering, found, op.activation, bias, result, source.more)
+    after = evolve(after, slots=after.slots | products.columns(lowering, ordered, every))
+    how = Dynamic(after.epilogue, asymmetric=True, filter_first=True)
     products.multiply(lowering, at, source, ordered, after, how, (geometry.rows, channels, 0), geometry, images)
-    if source.more:
-        put(lowering, at, found, after.place)
+    put(lowering, at, found, source.more)

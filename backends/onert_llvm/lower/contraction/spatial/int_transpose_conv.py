@@ -16,7 +16,7 @@ from onert_llvm.lower.contraction import int16_filters as short_filters
 from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.quantized_layer import Layer, MakeOutputs, OutputsT, why_no_form
 
-from .transpose_conv_phases import phases, put
+from .phases import phases, put, rooms
 
 Convolve = Callable[[Lowering, Layer[OutputsT], Plane], None]
 
@@ -54,11 +54,12 @@ def _lower(
     found = phases(op, lowering.shape(source), own.values.shape, lowering.shape(result))
     ordered = own.ordered(found.filters(own.values, own.zero).transpose(1, 2, 3, 0))
     columns = np.tile(np.arange(found.channels), found.count)
-    room = None if found.count == 1 else lowering.scratch(found.results * types.output.dtype.itemsize)[0]
-    layer = Layer(at, source, result, make(types, op.activation, False), ordered, columns, room=room)
+    made = lowering.scratch(*rooms(found, types.output.dtype.itemsize))
+    layer = Layer(
+        at, source, result, make(types, op.activation, False), ordered, columns, room=made[0] if made else None
+    )
     convolve(lowering, layer, found.plane(ordered.values.shape[2]))
-    if room is not None:
-        put(lowering, at, found, room.pointer)
+    put(lowering, at, found, made)
 
 
 def _as_convolution(types: CallTypes) -> CallTypes:

@@ -6,18 +6,23 @@ taps. All of them are channels of one convolution, then put into their places.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir import Array
+from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Window
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
 from onert.ir.value import Value
-from onert_llvm.command.command import Pointer
+from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
+from onert_llvm.lower.contraction.epilogue import Tail
+from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
 
 Transposed = TransposeConv2D | TransposeConvBias2D
@@ -77,39 +82,52 @@ class Axis(Value):
 
 @frozen
 class Phases(Value):
-    """Both axes of a transposed convolution of so many `images`, each result of `channels`."""
+    """The axes of a transposed convolution of so many `images`, each result of `channels`."""
 
-    down: Axis
-    across: Axis
+    axes: tuple[Axis, ...]
     images: int
     channels: int
 
     @property
     def count(self) -> int:
         """How many pictures the results form."""
-        return self.down.stride * self.across.stride
+        return math.prod([axis.stride for axis in self.axes])
 
     @property
     def results(self) -> int:
         """Elements of all of them."""
-        return self.images * self.down.count * self.across.count * self.count * self.channels
+        return self.images * math.prod([axis.count for axis in self.axes]) * self.count * self.channels
+
+    @property
+    def even(self) -> bool:
+        """Whether all of them have the same taps."""
+        return all(axis.even for axis in self.axes)
+
+    def each(self, name: str) -> tuple[int, ...]:
+        """A number of every axis."""
+        return tuple(getattr(axis, name) for axis in self.axes)
 
     def plane(self, channels: int) -> Plane:
-        """The convolution of all phases, of so many channels."""
-        axes = (self.down, self.across)
-        (height, width), counts, window = (tuple(getattr(a, n) for a in axes) for n in ("inputs", "count", "taps"))
-        pads = (self.down.padding, self.across.padding)
-        return Plane(self.images, (height, width), channels, counts, window, (1, 1), (1, 1), pads)
+        """The convolution of all phases over two axes, of so many channels."""
+        (height, width), (rows, columns), (down, across), (top, left) = (
+            self.each(name) for name in ("inputs", "count", "taps", "padding")
+        )
+        return Plane(
+            self.images, (height, width), channels, (rows, columns), (down, across), (1, 1), (1, 1), (top, left)
+        )
 
     def filters(self, values: Array, fill: float = 0) -> Array:
-        """Filters `[outputs, height, width, channels]` as those of all phases; `fill` where a phase has fewer taps."""
-        split = self.across.phases(self.down.phases(values, 1, fill), 3, fill)
-        ordered = split.transpose(2, 4, 0, 1, 3, 5)  # from [outputs, taps, phases, taps, phases, channels]
-        return np.ascontiguousarray(ordered.reshape(-1, self.down.taps, self.across.taps, values.shape[3]))
+        """Filters `[outputs, *axes, channels]` as those of all phases; `fill` where a phase has fewer taps."""
+        split, rank = values, len(self.axes)
+        for i, axis in reversed(list(enumerate(self.axes))):
+            split = axis.phases(split, 1 + i, fill)
+        taps, phases = range(1, 2 * rank, 2), range(2, 2 * rank + 1, 2)  # in turn, between outputs and channels
+        ordered = split.transpose(*phases, 0, *taps, 2 * rank + 1)
+        return np.ascontiguousarray(ordered.reshape(-1, *self.each("taps"), values.shape[-1]))
 
 
 def phases(op: Transposed, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Phases:
-    """The phases of an operation, by the shapes of its operands and its result."""
+    """The phases of an operation over two axes, by the shapes of its operands and its result."""
     found = []
     for i, stride in enumerate((op.stride_height, op.stride_width)):
         inputs, size, outputs = x[1 + i], weight[1 + i], out[1 + i]
@@ -118,27 +136,50 @@ def phases(op: Transposed, x: Sequence[int], weight: Sequence[int], out: Sequenc
         else:
             before = op.before(inputs, size, stride)
         found.append(Axis(inputs, size, stride, before, outputs))
-    return Phases(found[0], found[1], out[0], out[3])
+    return Phases(tuple(found), out[0], out[3])
 
 
-def put(lowering: Lowering, at: int, found: Phases, made: Pointer) -> None:
+def after_sums(
+    lowering: Lowering, found: Phases, activation: Activation, bias: int | None, result: int, room: tuple[Access, ...]
+) -> Tail:
+    """Bias and activation in float32; the results go to `room` where they are not yet in their places."""
+    tree = activated(ACC, activation)
+    assert tree is not None
+    slots: dict[str, Slot] = {}
+    if bias is not None:
+        slots["bias"] = lowering.constant(np.tile(lowering.elements(bias).reshape(-1), found.count))
+    epilogue = Epilogue(tree, bias is not None)
+    if not room:
+        return Tail(epilogue, slots, (), lowering.operand(result), (result,))
+    return Tail(epilogue, slots, (), room[0].pointer, (), room)
+
+
+def rooms(found: Phases, itemsize: int = 4) -> tuple[int, ...]:
+    """The bytes of scratch memory for the results of all phases, where there are several."""
+    return () if found.count == 1 else (found.results * itemsize,)
+
+
+def put(lowering: Lowering, at: int, found: Phases, room: tuple[Access, ...]) -> None:
     """Phase by phase from scratch memory into the result; all at once where the phases fill it evenly."""
-    down, across = found.down, found.across
-    result = operand(lowering, lowering.operation(at).outputs[0])
+    if not room:
+        return
+    result, rank = operand(lowering, lowering.operation(at).outputs[0]), len(found.axes)
     itemsize = result.view.itemsize
-    shape = (found.images, down.count, across.count, down.stride, across.stride, found.channels)
-    source = side(made, shape, itemsize)
-    if all(a.shift == 0 and a.count * a.stride == a.outputs for a in (down, across)):
-        order = source.view.transpose(0, 1, 3, 2, 4, 5)
+    source = side(
+        room[0].pointer, (found.images, *found.each("count"), *found.each("stride"), found.channels), itemsize
+    )
+    if all(a.shift == 0 and a.count * a.stride == a.outputs for a in found.axes):
+        pairs = (i for axis in range(1, rank + 1) for i in (axis, rank + axis))
+        order = source.view.transpose(0, *pairs, 2 * rank + 1)
         move(lowering, at, source.at(order), side(result.pointer, order.shape, itemsize))
         return
-    for r, s in np.ndindex(down.stride, across.stride):
-        (near_y, far_y), (near_x, far_x) = span(down, r), span(across, s)
-        taken = source.view[:, near_y, near_x, r, s]
-        move(lowering, at, source.at(taken), result.at(result.view[:, far_y, far_x]))
+    for numbers in np.ndindex(*found.each("stride")):
+        near, far = zip(*(_span(axis, number) for axis, number in zip(found.axes, numbers, strict=True)), strict=True)
+        taken = source.view[(slice(None), *near, *numbers)]
+        move(lowering, at, source.at(taken), result.at(result.view[(slice(None), *far)]))
 
 
-def span(axis: Axis, phase: int) -> tuple[slice, slice]:
+def _span(axis: Axis, phase: int) -> tuple[slice, slice]:
     """Which q of a phase have a result, and these."""
     start = phase - axis.shift
     first = 1 if start < 0 else 0

@@ -11,7 +11,6 @@ from attrs import evolve, frozen
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.rescale import product_multiplier
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.shape import broadcast, static
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
@@ -19,11 +18,12 @@ from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
 from onert_llvm.kernels.contraction.batched.integer_terms import CentreBytes, CentredTerms, HalvesUp, WideTerms
 from onert_llvm.kernels.contraction.byte_terms import Bytes
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.cut import cut
 from onert_llvm.lower.strided_copy import move, operand, side
-from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
-from onert_llvm.schedule.weight_packing import pack_columns, panels, scaling
+from onert_llvm.schedule.cost_model import Shape, product_tile
+from onert_llvm.schedule.weight_packing import pack_columns, scaling
 
-from .float_batch_matmul import offsets_of
+from .sides import Sides, room_of, sides_of, turned
 
 _MOST = (1 << 31) // (255 * 255)
 """Terms of a sum of products of bytes less their zero points that fits 32 bits."""
@@ -47,71 +47,37 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
     return None if shift <= 14 else "its sums are multiplied by more than 16 bits"
 
 
-@frozen(eq=False)
-class _Sides:
-    """The sizes of a product, the batches of both sides as they are, and as they broadcast."""
-
-    m: int
-    k: int
-    n: int
-    own: tuple[Sequence[int], Sequence[int]]
-    batches: Sequence[int]
-
-    @property
-    def count(self) -> int:
-        """How many products there are."""
-        return math.prod(self.batches)
-
-
-def _sides(op: BatchMatMul, left: Sequence[int], right: Sequence[int]) -> _Sides:
-    depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]
-    n = right[-2] if op.adjoint_y else right[-1]
-    batches = static(broadcast((tuple(left[:-2]), tuple(right[:-2]))))
-    return _Sides(m, depth, n, (left[:-2], right[:-2]), batches)
-
-
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A product tile by tile, batch by batch; what lies the other way round is turned in scratch memory first."""
     at, operation, op = lowering.single(operations, BatchMatMul)
     types = lowering.subgraph.types(operation)
     x, y = operation.used
-    sides = _sides(op, lowering.shape(x), lowering.shape(y))
+    sides = sides_of(lowering, at)
     whole = types.output.dtype is DType.INT8
     tile = evolve(product_tile(sides.m, sides.n, sides.k, lowering.isa, integer=True), ahead=0, stream=False)
-    across = panels(sides.n, tile.columns, lowering.isa)
-    shape = Shape(sides.m, sides.n, sides.k, integer=True)
-    work = row_work(shape, tile, across, sides.k * 2, lowering.isa, lowering.threads, sides.count)
-    left, right = _rooms(lowering, op, sides, (x, y), whole)
+    left, right = _rooms(lowering, at, op, sides, whole)
     a = _left(lowering, at, op, x, left, whole)
-    b = _right(lowering, at, op, y, sides, right)
-    offsets = offsets_of(lowering, sides.own, sides.batches, (sides.m * a.step, sides.k * b.step))
-    slots: dict[str, Slot] = {
+    b = _right(lowering, at, sides, right)
+    shape = Shape(sides.m, sides.n, sides.k, integer=True)
+    work, slots = cut(lowering, shape, tile, sides.k * 2, b.pointer, 0, sides.count)
+    slots |= {
         "a": a.pointer,
-        "b": b.pointer,
         "c": lowering.operand(operation.outputs[0]),
-        "offsets": offsets,
+        "offsets": sides.offsets(lowering, sides.m * a.step, sides.k * b.step),
         "per_batch": work.tiles,
         "k": sides.k // 2 if whole else sides.k,
         "a_row": a.step,
         "ldb": b.step,
-        "ldc": sides.n,
-        "m": sides.m,
-        "n": sides.n,
-        "mc": work.mc,
-        "panels": across,
-        "panel_bytes": 0,
     }
-    count = sides.count
     reads = tuple(i for i, one in ((x, a), (y, b)) if one.access is None)
     touched = tuple(evolve(one.access, write=False) for one in (a, b) if one.access is not None)
-    flops = 2 * count * sides.m * sides.n * sides.k
     if whole:
         how, own = _requantized(lowering, types, sides.k)
         algorithm = BatchedContraction(tile, CentredTerms(sides.k % 2 == 1), Bytes(how, alike=True))
     else:
         own = _multiplier(types)
         algorithm = BatchedContraction(tile, WideTerms(types.input(1).dtype is DType.INT16), HalvesUp())
-    lowering.emit(at, algorithm, slots | own, count * work.tiles, reads, operation.outputs, flops, touched)
+    lowering.emit(at, algorithm, slots | own, sides.count * work.tiles, reads, operation.outputs, sides.flops, touched)
 
 
 def _requantized(lowering: Lowering, types: CallTypes, depth: int) -> tuple[Requantize, dict[str, Slot]]:
@@ -142,27 +108,30 @@ class _Side(Value):
 
 @frozen
 class _Rooms(Value):
-    """Scratch memory for a side: turned round, and centred or with longer rows. None if it is not needed."""
+    """Scratch memory for the left side: turned round, and centred. None if it is not needed."""
 
     turned: Access | None
     made: Access | None
 
 
-def _rooms(
-    lowering: Lowering, op: BatchMatMul, sides: _Sides, operands: tuple[int, int], whole: bool
-) -> tuple[_Rooms, _Rooms]:
+def _rooms(lowering: Lowering, at: int, op: BatchMatMul, sides: Sides, whole: bool) -> tuple[_Rooms, Access | None]:
     """What memory both sides need; all of it at once, for it is there during the operation."""
-    x, y = (lowering.type(i) for i in operands)
-    left, right = (math.prod(lowering.shape(i)[:-2]) for i in operands)
-    even, padded = -(-sides.k // 2) * 2, -(-sides.n // lowering.isa.f32) * lowering.isa.f32
+    x = lowering.operation(at).used[0]
+    left = math.prod(sides.own[0]) * sides.m
+    even, padded = -(-sides.k // 2) * 2, _padded(lowering, sides)
     sizes = (
-        left * sides.m * sides.k * x.dtype.itemsize if op.adjoint_x else 0,
-        left * sides.m * even * 2 if whole else 0,
-        right * sides.k * padded * y.dtype.itemsize if op.adjoint_y or padded > sides.n else 0,
+        left * sides.k * lowering.type(x).dtype.itemsize if op.adjoint_x else 0,
+        left * even * 2 if whole else 0,
+        room_of(lowering, at, padded) if op.adjoint_y or padded > sides.n else 0,
     )
     found = lowering.scratch(*sizes)
     rooms = [room if size else None for room, size in zip(found, sizes, strict=True)]
-    return _Rooms(rooms[0], rooms[1]), _Rooms(None, rooms[2])
+    return _Rooms(rooms[0], rooms[1]), rooms[2]
+
+
+def _padded(lowering: Lowering, sides: Sides) -> int:
+    """The columns, whole registers of them."""
+    return -(-sides.n // lowering.isa.f32) * lowering.isa.f32
 
 
 def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, whole: bool) -> _Side:
@@ -187,14 +156,9 @@ def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, w
     return _Side(rooms.made.pointer, even, rooms.made)
 
 
-def _right(lowering: Lowering, at: int, op: BatchMatMul, y: int, sides: _Sides, rooms: _Rooms) -> _Side:
+def _right(lowering: Lowering, at: int, sides: Sides, room: Access | None) -> _Side:
     """The right side with its columns as neighbours, whole registers of them."""
-    own = operand(lowering, y)
-    if rooms.made is None:
-        return _Side(own.pointer, sides.n)
-    flat = own.view.reshape(-1, *own.view.shape[-2:])
-    padded = -(-sides.n // lowering.isa.f32) * lowering.isa.f32
-    there = side(rooms.made.pointer, (flat.shape[0], sides.k, padded), lowering.type(y).dtype.itemsize)
-    source = own.at(flat.swapaxes(1, 2) if op.adjoint_y else flat)
-    move(lowering, at, source, there.at(there.view[:, :, : sides.n]), (y,))
-    return _Side(rooms.made.pointer, padded, rooms.made)
+    if room is None:
+        return _Side(lowering.operand(lowering.operation(at).used[1]), sides.n)
+    padded = _padded(lowering, sides)
+    return _Side(room.pointer, padded, turned(lowering, at, padded, room))

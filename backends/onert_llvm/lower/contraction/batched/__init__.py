@@ -1,0 +1,1 @@
+"""Products of matrices in batches to commands."""

@@ -1,0 +1,89 @@
+"""Products of matrices in batches, in float32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert_llvm.command.command import Access
+from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
+from onert_llvm.kernels.contraction.float_terms import FloatTerms
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.attention import softmax_of_products
+from onert_llvm.lower.contraction.bfloat.layers import terms
+from onert_llvm.lower.contraction.cut import cut
+from onert_llvm.lower.contraction.epilogue import tail
+from onert_llvm.lower.contraction.float_conv_fc import multiply, product
+from onert_llvm.schedule.cost_model import Shape, product_tile
+
+from .sides import room_of, sides_of, turned
+
+
+def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
+    """Why this backend does not run the product; None if it does."""
+    if any(t is not None and t.dtype is not DType.FLOAT32 for t in (*types.inputs, *types.outputs)):
+        return "only float32 is native"
+    if 0 in (*types.input(0).shape, *types.input(1).shape):
+        return "a tensor has no elements"
+    return None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A product and its epilogue, or attention, which ends in another product.
+
+    A constant matrix on the right is packed as that of a fully connected layer.
+    """
+    if len(operations) > 1 and isinstance(lowering.operation(operations[-1]).op, BatchMatMul):
+        softmax_of_products.lower(lowering, operations)
+        return
+    _, operation, op = lowering.first(operations, BatchMatMul)
+    x, y = operation.used
+    one = math.prod(lowering.shape(y)[:-2]) == 1
+    if one and not op.adjoint_x and lowering.subgraph.operands[y].is_constant:
+        _packed(lowering, operations, op, x, lowering.elements(y).reshape(lowering.shape(y)[-2:]))
+    else:
+        _batched(lowering, operations, op, x, y)
+
+
+def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: int, weights: Array) -> None:
+    w = weights.T if op.adjoint_y else weights
+    depth, n = w.shape
+    m = math.prod(lowering.shape(x)) // depth
+    after = tail(lowering, operations, Activation.NONE, None, n)
+    found = product(lowering, m, w[None], kind=terms(lowering, m, depth, w))
+    multiply(lowering, operations[0], x, depth, found, after)
+
+
+def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: int, y: int) -> None:
+    at, sides = operations[0], sides_of(lowering, operations[0])
+    if not op.adjoint_x and math.prod(sides.own[1]) == 1:
+        sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows meet one matrix
+    lanes, depth, n, extra = lowering.isa.f32, sides.k, sides.n, tuple[Access, ...]()
+    b, ldb = lowering.operand(y), n
+    if op.adjoint_y or not (lowering.isa.masks or n % lanes == 0):  # else a row's last register cannot be read in part
+        ldb = -(-n // lanes) * lanes
+        extra = (turned(lowering, at, ldb, lowering.scratch(room_of(lowering, at, ldb))[0]),)
+        b = extra[0].pointer
+    shape = Shape(sides.m, n, depth)
+    tile = evolve(product_tile(sides.m, n, depth, lowering.isa), ahead=0, stream=False)
+    work, slots = cut(lowering, shape, tile, depth * 4, b, 0, sides.count)
+    after = tail(lowering, operations, Activation.NONE, None, n)
+    slots |= {
+        **after.slots,
+        "a": lowering.operand(x),
+        "c": after.place,
+        "offsets": sides.offsets(lowering, sides.m * depth, depth * ldb),
+        "per_batch": work.tiles,
+        "k": depth,
+        "a_row": 1 if op.adjoint_x else depth,
+        "a_step": sides.m if op.adjoint_x else 1,
+        "ldb": ldb,
+    }
+    algorithm = BatchedContraction(tile, FloatTerms(masked=not extra), after.epilogue, strided=True)
+    reads = (x, *(() if extra else (y,)), *after.reads)
+    lowering.emit(at, algorithm, slots, sides.count * work.tiles, reads, after.writes, sides.flops, extra)
