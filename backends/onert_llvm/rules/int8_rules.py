@@ -32,7 +32,7 @@ BYTES: dict[type[Op], Rule] = {
     Reduce: rule("reduction.integer_reduce"),
     Softmax: rule("reduction.integer_softmax"),
     ResizeBilinear: rule("vision_audio.int8_resize"),
-    Concat: rule("elementwise.int8_concat"),
+    Concat: rule("elementwise.int8_lookup_tables", "lower_concat", "why_no_concat"),
     **dict.fromkeys((Quantize, Dequantize, Cast), rule("elementwise.conversions", "lower_scaled", "why_not_scaled")),
 }
 

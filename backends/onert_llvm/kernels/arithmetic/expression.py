@@ -9,9 +9,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.irbuilder import F32, F64, I1, I8, I16, I32, I64, Kernel, Type, Val, View, intrinsic, vec
-from onert_llvm.irbuilder import double_angles as da
 from onert_llvm.irbuilder import double_math as dm
-from onert_llvm.irbuilder import double_powers as dp
 from onert_llvm.irbuilder import math as vm
 from onert_llvm.irbuilder import wide_math as wm
 from onert_llvm.irbuilder.text import constant
@@ -260,14 +258,14 @@ _UNSIGNED: dict[Fn, Callable[..., Val]] = {
 }
 """Functions of numbers without a sign that are other ones."""
 _DOUBLE: dict[Fn, Callable[..., Val]] = {
-    Fn.FMOD: dp.fmod,
-    Fn.POW: dp.power,
-    Fn.ATAN2: da.atan2,
+    Fn.FMOD: dm.fmod,
+    Fn.POW: dm.power,
+    Fn.ATAN2: dm.atan2,
     Fn.EXP: dm.exp,
     Fn.LOG: dm.log,
-    Fn.SIN: da.sin,
-    Fn.COS: da.cos,
-    Fn.ERF: dp.erf,
+    Fn.SIN: dm.sin,
+    Fn.COS: dm.cos,
+    Fn.ERF: dm.erf,
     Fn.ELU: lambda k, a: (a < 0.0).select(dm.expm1(k, a), a),
     Fn.TANH: dm.tanh,
     Fn.LOGISTIC: dm.logistic,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from attrs import frozen
@@ -12,7 +13,19 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I32, Kernel, Val, View
 from onert_llvm.target.isa import Isa
 
-from .spill_loop import parked
+
+@contextmanager
+def parked(k: Kernel, rows: Sequence[Sequence[Val]]) -> Iterator[tuple[Val, list[Val]]]:
+    """Loop over rows of values, all of the same types: which, and its values."""
+    columns = []
+    for column in zip(*rows, strict=True):
+        element, lanes = column[0].type.element, column[0].lanes
+        room = k.view(k.scratch(element, len(rows) * lanes), element, lanes)
+        for i, value in enumerate(column):
+            room[i].store(value)
+        columns.append((room, lanes))
+    with k.loop(len(rows)) as row:
+        yield row, [room[row].load(lanes) for room, lanes in columns]
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Bytes moved in rows: joining, taking apart, reshaping where memory is not shared; and rows filled with one value."""
+"""Bytes moved in rows: joining, taking apart, reshaping where memory is not shared; and rows whose bytes repeat."""
 
 from __future__ import annotations
 
@@ -24,3 +24,18 @@ class CopyRows(Value):
                 target[row, i].store(source[row, i].load(lanes))
             with k.loop(width, whole) as i:
                 target[row, i].store(source[row, i].load())
+
+
+@frozen
+class RepeatBytes(Value):
+    """`out[i * times + j] = x[i]` for j below `times`; work tiles are runs of `width` bytes of x."""
+
+    slots = ("x", "out", "width", "times")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, times = task.i64("width"), task.i64("times")
+        x, out = task.view("x", I8, 1), task.view("out", I8, times, 1)
+        with k.loop(end * width, begin * width) as i:
+            value = x[i].load()
+            with k.loop(times, nonempty=True) as j:
+                out[i, j].store(value)

@@ -18,7 +18,7 @@ from onert_llvm.kernels.contraction.byte_terms import Bytes, ByteTerms
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.kernels.contraction.operands import Patches
-from onert_llvm.kernels.data_movement.repeat_channels import RepeatBytes
+from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.rule import Lower

@@ -1,4 +1,4 @@
-"""Products with a constant matrix of signed bytes: its packed form, whatever is done with the sums."""
+"""How products are cut into work tiles, and those with a constant matrix of signed bytes, whatever follows the sums."""
 
 from __future__ import annotations
 
@@ -12,11 +12,22 @@ from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.schedule.cost_model import Shape, fetching
-from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
+from onert_llvm.schedule.cost_model import Shape, Work, fetching, row_work
+from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8, panels
 from onert_llvm.target.isa import Isa
 
-from .cut import cut
+
+def cut(
+    lowering: Lowering, shape: Shape, tile: Tile, row_bytes: int, b: Slot, panel_bytes: int, batches: int = 1
+) -> tuple[Work, dict[str, Slot]]:
+    """The work tiles of a product whose rows read `row_bytes` each, with the matrix at `b`; its results are dense.
+
+    Of several `batches`, each has such a product.
+    """
+    across = panels(shape.n, tile.columns, lowering.isa)
+    work = row_work(shape, tile, across, row_bytes, lowering.isa, lowering.threads, batches)
+    sizes = {"m": shape.m, "n": shape.n, "mc": work.mc, "panels": across, "panel_bytes": panel_bytes, "ldc": shape.n}
+    return work, {"b": b, **sizes}
 
 
 @frozen(eq=False)

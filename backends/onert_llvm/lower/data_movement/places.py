@@ -1,17 +1,20 @@
-"""Where elements are true."""
+"""Where elements are true, and integers that are checked against a number that the run gives."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from onert.ir import CallTypes
-from onert.ir.ops.data_movement.fill import CountedWhere
+from onert.ir import CallTypes, DType
+from onert.ir.ops.data_movement.fill import BEYOND, CountedWhere, Within
+from onert_llvm.command.command import Slot
 from onert_llvm.kernels.data_movement.places import Places
+from onert_llvm.kernels.data_movement.places import Within as Checked
 from onert_llvm.lower.command_builder import Lowering
 
 
-def why_not(op: CountedWhere, types: CallTypes) -> str | None:
-    """Why this backend does not find them; None if it does."""
+def why_not(op: CountedWhere | Within, types: CallTypes) -> str | None:
+    """Why this backend does not find or check them; None if it does."""
     return "there are no elements" if 0 in types.input(0).shape else None
 
 
@@ -23,3 +26,16 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     shape = lowering.shape(condition)
     slots = {"size": lowering.type(condition).nbytes, **{f"d{i}": d for i, d in enumerate(shape)}}
     lowering.run(at, Places(len(shape)), 1, {"condition": condition}, {"places": places, "count": count}, slots)
+
+
+def lower_within(lowering: Lowering, operations: Sequence[int]) -> None:
+    """One integer after the other."""
+    at, operation, op = lowering.single(operations, Within)
+    (x, _, *count), (result,) = operation.used, operation.outputs
+    shape = lowering.shape(x)
+    slots: dict[str, Slot] = {"report": lowering.check(at, f"{{}} {BEYOND}"), "more": int(op.inclusive)}
+    if count:
+        slots["width"] = math.prod(shape[1:])
+    algorithm = Checked(lowering.type(x).dtype is DType.INT64, bool(count))
+    reads = dict(zip(("x", "limit", "count"), operation.used, strict=False))
+    lowering.run(at, algorithm, math.prod(shape), reads, {"out": result}, slots)

@@ -18,10 +18,11 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Kind, Leaf
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
-from onert_llvm.kernels.elementwise.complex_parts import ComplexParts, Part
 from onert_llvm.kernels.elementwise.conversions import (
+    ComplexParts,
     DequantizeIntegers,
     NarrowFloats,
+    Part,
     QuantizeF32,
     Rescale,
     WidenHalves,

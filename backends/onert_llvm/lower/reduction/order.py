@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from onert.ir import CallTypes, DType, Op
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.shape import normalize_axis
-from onert_llvm.kernels.reduction.running_sum import RunningSum
-from onert_llvm.kernels.reduction.topk import TopK
+from onert_llvm.kernels.reduction.topk import RunningSum, TopK
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 

@@ -9,7 +9,7 @@ import numpy as np
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.vision_audio.resize_int8 import BilinearInt8
+from onert_llvm.kernels.vision_audio.resize import BilinearInt8
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
 

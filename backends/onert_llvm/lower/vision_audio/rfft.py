@@ -13,7 +13,7 @@ from onert.ir.ops.reduction.scan import RFFT2D
 from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
-from onert_llvm.kernels.elementwise.complex_parts import ComplexParts, Part
+from onert_llvm.kernels.elementwise.conversions import ComplexParts, Part
 from onert_llvm.kernels.vision_audio.rfft import RealFourier, table
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import rows_of

@@ -18,8 +18,7 @@ from onert_llvm.kernels.arithmetic.expression import is_little
 from onert_llvm.kernels.contraction.bfloat.terms import Terms, one_of, rounded
 from onert_llvm.kernels.contraction.epilogue import PLAIN, RESIDUAL, Epilogue, row_windows
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
-from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel
-from onert_llvm.kernels.contraction.spill_loop import parked
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, parked
 
 from .form import WINDOW, Form, transform
 
