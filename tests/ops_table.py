@@ -51,7 +51,7 @@ code where weights are constant.
 """
 
 _GATES = "float32; float32 with weights of bytes and int8q with 16-bit gates, these two not normalised"
-_WHOLE = "where shapes are known and all that it runs is native"
+_WHOLE = "where shapes are known or have a bound and all that it runs is native"
 NATIVE = {
     "IF": _WHOLE,
     "WHILE": f"{_WHOLE}, and a counter ends it",
