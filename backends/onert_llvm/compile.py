@@ -28,8 +28,7 @@ from onert_llvm.target.isa import Isa, target
 
 from .codegen import kernel_compiler
 from .rules import fusion_groups as fusion
-from .rules import int8_rules as byte_rules
-from .rules import int16_rules as typed_rules
+from .rules import integer_rules
 
 if TYPE_CHECKING:
     from onert_llvm.runtime.stretched_kernel import StretchedKernel
@@ -47,8 +46,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
         yield ANY[kind]
     if kind not in COMMON:
         yield from imports.module("onert_llvm.rules.lazy_rules").rules(kind, why_not, rule_of_group, _groups)
-    yield from typed_rules.rules(op, types)
-    yield from byte_rules.rules(op, types)
+    yield from integer_rules.rules(op, types)
     yield FLOATS.get(kind, ELEMENT_WISE)
 
 
@@ -94,7 +92,7 @@ def rule_of_group(subgraph: Subgraph, operations: Operations[int]) -> Rule:
     if len(operations) > 1 and any(subgraph.type(i).dtype in BYTES for i in first.used):
         tabulates: bool = imports.module("onert_llvm.lower.elementwise.byte_chains").tabulates(subgraph, operations)
         if tabulates:
-            return byte_rules.CHAIN
+            return integer_rules.CHAIN
     return rule(first.op, subgraph.types(first))
 
 

@@ -12,9 +12,7 @@ from shared_material import REPOSITORY
 
 from onert.ir import OPS
 from onert_llvm.lower.rule import Named, Rule
-from onert_llvm.rules import float_rules
-from onert_llvm.rules import int8_rules as byte_rules
-from onert_llvm.rules import int16_rules as typed_rules
+from onert_llvm.rules import float_rules, integer_rules
 from onert_llvm.rules import lazy_rules as rare_rules
 
 RARE = [found for kind in OPS.values() for found in rare_rules.rules(kind, *3 * (lambda *given: None,))]
@@ -22,13 +20,13 @@ TABLES = [
     *float_rules.FLOATS.values(),
     *float_rules.ANY.values(),
     float_rules.ELEMENT_WISE,
-    *byte_rules.BYTES.values(),
-    *byte_rules._DYNAMIC.values(),
-    *byte_rules._IMAGES.values(),
-    *byte_rules._TABLES,
-    *(found for each in typed_rules.SHORTS.values() for found in each),
-    typed_rules._MATRICES,
-    typed_rules._PART,
+    *integer_rules.BYTES.values(),
+    *integer_rules._DYNAMIC.values(),
+    *integer_rules._IMAGES.values(),
+    *integer_rules._TABLES,
+    *(found for each in integer_rules.SHORTS.values() for found in each),
+    integer_rules._MATRICES,
+    integer_rules._PART,
     *RARE,
 ]
 NAMED = sorted({f for found in TABLES for f in (found.why_not, found.lower) if isinstance(f, Named)}, key=str)

@@ -40,6 +40,12 @@ class Task:
         """The memory that a slot points to."""
         return self.k.view(self.ptr(name), element, *strides)
 
+    def report(self, number: Val) -> None:
+        """Write down an element that broke the rule of slot `report`."""
+        report = self.view("report", I64, 1)
+        report[1].store(number)
+        report[0].store(self.k.index(1))
+
     def _slot(self, name: str, t: Type) -> Val:
         """What the slot holds, read once in a block of instructions: nothing changes it."""
         at = (self.k.b.block, name, t)

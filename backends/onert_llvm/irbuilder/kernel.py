@@ -178,6 +178,31 @@ class Kernel:
                 continue
             outer.set(var, final if nonempty else self._join(initial.type, (initial, before), (final, latch)))
 
+    def pieces(self, stop: Val, size: int, start: Val | int = 0) -> Iterator[tuple[Val, int]]:
+        """Where each piece of `size` begins, then each element that is left, and how many these are: a `for` over them
+        writes its body twice, in a loop each.
+        """
+        whole = stop - (stop - start) % size
+        with self.loop(whole, start, step=size) as at:
+            yield at, size
+        with self.loop(stop, whole) as at:
+            yield at, 1
+
+    def registers(self, stop: Val, start: Val | int = 0, free: bool = True) -> Iterator[tuple[Val, Val | None]]:
+        """Where each register of a row begins, and the mask of its elements if it needs one: a `for` over them writes
+        its body for whole registers and for the last; where masks cost nothing, if they may be `free`, once for all.
+        """
+        lanes = self.isa.f32
+        if free and self.isa.free_masks:
+            with self.loop(stop, start, step=lanes) as at:
+                yield at, self.mask(lanes, stop - at)
+            return
+        whole = stop - (stop - start) % lanes
+        with self.loop(whole, start, step=lanes) as at:
+            yield at, None
+        with self.when(whole < stop):
+            yield whole, self.mask(lanes, stop - whole)
+
     @contextmanager
     def times(self, count: Val) -> Iterator[None]:
         """What is inside so often, at least once; counted down in the count's own type, which may have 32 bits."""

@@ -101,16 +101,9 @@ class QuantizeDynamic(Value):
                 self._parameters(k, task, item, scale, zero)
             row = task.view("x", F32, task.i64("size"), 1)[item]
             out = task.view("out", I8, task.i64("size"), 1)[item]
-            whole = last - (last - first) % lanes
-
-            def vector(at: Val, mask: Val | None) -> None:
+            for at, mask in k.registers(last, first, free=False):
                 x, half = row[at].load(lanes, mask), halves(k, at, task.i64("size"), whole=mask is None)
                 out[at].store(as_bytes(x, half, inverse, zero, self.asymmetric), mask)
-
-            with k.loop(whole, first, step=lanes) as at:
-                vector(at, None)
-            with k.when(whole < last):
-                vector(whole, k.mask(lanes, last - whole))
 
     def _range(self, k: Kernel, task: Task, item: Val) -> tuple[Val, Val]:
         extents = task.view("extents", F32, task.i64("chunks") * 2, 2, 1)[item]

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I64, Kernel, Val
+from onert_llvm.irbuilder import Kernel, Val
 
 
 @frozen
@@ -16,6 +16,4 @@ class Report(Value):
     slots = ("report",)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        report = task.view("report", I64, 1)
-        report[1].store(k.index(0))
-        report[0].store(k.index(1))
+        task.report(k.index(0))

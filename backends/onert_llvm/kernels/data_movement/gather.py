@@ -46,9 +46,7 @@ class Gather(Value):
                     at = rows[i, axis].load_once().cast(I64)
                     fits = at.ult(task.i64(f"limit{axis}"))
                     with k.when(at >= task.i64(f"limit{axis}") if self.skip else fits.eq(0)):
-                        report = task.view("report", I64, 1)
-                        report[1].store(at)
-                        report[0].store(k.index(1))
+                        task.report(at)
                     inside = inside & fits
                     place = place + at * task.i64(f"step{axis}")
                 with k.when(inside):
@@ -79,12 +77,7 @@ class PutSlice(Value):
         with k.either(at.ult(task.i64("limit"))) as (inside, outside):
             with inside:
                 row, place = task.view("row", I8, 1), task.view("out", I8, task.i64("step"), 1)[at]
-                whole = width - width % lanes
-                with k.loop(whole, step=lanes) as i:
-                    place[i].store(row[i].load(lanes))
-                with k.loop(width, whole) as i:
-                    place[i].store(row[i].load())
+                for i, count in k.pieces(width, lanes):
+                    place[i].store(row[i].load(count))
             with outside:
-                report = task.view("report", I64, 1)
-                report[1].store(at)
-                report[0].store(k.index(1))
+                task.report(at)

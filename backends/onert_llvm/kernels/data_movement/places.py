@@ -68,7 +68,7 @@ class Within(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         element = I64 if self.wide else I32
-        x, out, report = task.view("x", element, 1), task.view("out", element, 1), task.view("report", I64, 1)
+        x, out = task.view("x", element, 1), task.view("out", element, 1)
         limit = task.view("limit", I64, 1)[0].load_once() + task.i64("more")
         last = end
         if self.counted:
@@ -81,8 +81,7 @@ class Within(Value):
                     out[i].store(found)
                 with outside:
                     out[i].store(found - found)
-                    report[1].store(at)
-                    report[0].store(k.index(1))
+                    task.report(at)
         if self.counted:
             with k.loop(end, last.max(begin)) as i:
                 out[i].store(k.index(0).cast(element))

@@ -18,12 +18,9 @@ class CopyRows(Value):
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.vector_bytes, task.i64("width")
         source, target = (task.view(n, I8, task.i64(f"{n}_step"), 1) for n in ("source", "target"))
-        whole = width - width % lanes
         with k.loop(end, begin) as row:
-            with k.loop(whole, step=lanes) as i:
-                target[row, i].store(source[row, i].load(lanes))
-            with k.loop(width, whole) as i:
-                target[row, i].store(source[row, i].load())
+            for i, count in k.pieces(width, lanes):
+                target[row, i].store(source[row, i].load(count))
 
 
 @frozen

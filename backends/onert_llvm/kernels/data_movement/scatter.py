@@ -74,20 +74,12 @@ class Scatter(Value):
     def _report(self, k: Kernel, task: Task, at: Val, fits: Val, axis: int) -> None:
         wrong = at >= task.i64(f"limit{axis}") if self.skip else fits.eq(0)
         with k.when(wrong):
-            report = task.view("report", I64, 1)
-            report[1].store(at)
-            report[0].store(k.index(1))
+            task.report(at)
 
     def _slice(self, k: Kernel, source: View, target: View, first: Val, last: Val) -> None:
         lanes = k.isa.f32
         target = k.view(target.address, self.kind.memory, 1)
 
-        def some(e: Val, count: int) -> None:
+        for e, count in k.pieces(last, lanes, first):
             old, new = target[e].load(count), source[e].load(count)
             target[e].store(_JOINED[self.join](old, new, self.kind.unsigned))
-
-        whole = last - (last - first) % lanes
-        with k.loop(whole, first, step=lanes) as e:
-            some(e, lanes)
-        with k.loop(last, whole) as e:
-            some(e, 1)

@@ -123,11 +123,8 @@ def _rest(k: Kernel, source: View, target: View, width: Val, lanes: int) -> None
 def fill_run(k: Kernel, value: Val, target: View, width: Val) -> None:
     """One value into `width` neighbouring elements."""
     lanes = k.isa.vector_bytes // _bytes(target.element)
-    whole = width - width % lanes
-    with k.loop(whole, step=lanes) as i:
-        target[i].store(value.splat(lanes))
-    with k.loop(width, whole) as i:
-        target[i].store(value)
+    for i, count in k.pieces(width, lanes):
+        target[i].store(value.splat(count))
 
 
 def _bytes(element: Type) -> int:

@@ -43,10 +43,9 @@ class Conversion(Value):
         pairs = zip(("x", "out"), self.ends, strict=True)
         x, out = (task.view(name, kind.memory, width, 1) for name, kind in pairs)
 
-        def vector(row: Val, at: Val, mask: Val | None) -> None:
-            out[row, at].store(function(x[row, at].load(lanes, mask)), mask)
-
-        each_register(k, begin, end, width, vector)
+        with k.loop(end, begin) as row:
+            for at, mask in k.registers(width, free=False):
+                out[row, at].store(function(x[row, at].load(lanes, mask)), mask)
 
 
 @frozen
@@ -183,17 +182,6 @@ def _half(size: Val) -> Val:
     return (size >= 0x477FF000).select(large, finite)
 
 
-def each_register(k: Kernel, begin: Val, end: Val, width: Val, body: Callable[[Val, Val, Val | None], None]) -> None:
-    """Write the loop over rows and over the registers of each: (row, element, mask)."""
-    lanes = k.isa.f32
-    whole = width - width % lanes
-    with k.loop(end, begin) as row:
-        with k.loop(whole, step=lanes) as at:
-            body(row, at, None)
-        with k.when(whole < width):
-            body(row, whole, k.mask(lanes, width - whole))
-
-
 class Part(Enum):
     """What is taken of a complex number."""
 
@@ -219,11 +207,8 @@ class ComplexParts(Value):
         with k.loop(end, begin) as row:
             x = k.view(task.view("x", F32, width * 2)[row].address, F32, 2, 1)
             out = k.view(task.view("out", F32, width)[row].address, F32, 1)
-            whole = width - width % lanes
-            with k.loop(whole, step=lanes) as at:
-                self._some(k, x, out, at, lanes)
-            with k.loop(width, whole) as at:
-                self._some(k, x, out, at, 1)
+            for at, count in k.pieces(width, lanes):
+                self._some(k, x, out, at, count)
 
     def _some(self, k: Kernel, x: View, out: View, at: Val, lanes: int) -> None:
         low, high = (x[at, i * lanes].load(lanes) for i in range(2))

@@ -82,9 +82,7 @@ class Elementwise(Value):
 
             def broken(wrong: Val, element: Val) -> None:
                 with k.when((wrong if mask is None else wrong & mask).any()):
-                    report = task.view("report", I64, 1)
-                    report[1].store(element.cast(I64))
-                    report[0].store(k.index(1))
+                    task.report(element.cast(I64))
 
             value = evaluate(k, self.tree, leaf, k.zeros(F32, count), broken)
             self.tree.kind.store(value, out[at], mask)

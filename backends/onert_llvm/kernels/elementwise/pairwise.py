@@ -160,7 +160,7 @@ class Pairwise(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, memory, signed = k.isa.f32, task.i64("width"), self.kind.memory, self.kind.signed
-        whole, function = width - width % lanes, self.function.bind(k, task, self.kind)
+        function = self.function.bind(k, task, self.kind)
         with k.loop(end, begin) as r:
             out = task.view("out", memory, width, 1)[r]
             rows = broadcast_rows.rows_at(k, task, OPERANDS, memory, r)
@@ -169,14 +169,9 @@ class Pairwise(Value):
                 for row, s in zip(rows, self.single, strict=True)
             ]
 
-            def vector(at: Val, mask: Val | None) -> None:
+            for at, mask in k.registers(width, free=False):
                 x, y = (o or row[at].load(lanes, mask).cast(I32, signed) for o, row in zip(once, rows, strict=True))
                 out[at].store(self._bounded(task, function(x, y)).cast(memory), mask)
-
-            with k.loop(whole, step=lanes) as at:
-                vector(at, None)
-            with k.when(whole < width):
-                vector(whole, k.mask(lanes, width - whole))
 
     def _bounded(self, task: Task, x: Val) -> Val:
         if self.clamped:

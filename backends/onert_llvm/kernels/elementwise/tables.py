@@ -71,13 +71,11 @@ class ShiftBytes(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.vector_bytes, task.i64("width")
-        by, whole = task.i64("by").cast(I8), width - width % k.isa.vector_bytes
+        by = task.i64("by").cast(I8)
         with k.loop(end, begin) as r:
             x, out = (task.view(n, I8, task.i64(f"{n}_step"), 1)[r] for n in ("x", "out"))
-            with k.loop(whole, step=lanes) as at:
-                out[at].store(x[at].load(lanes) + by)
-            with k.loop(width, whole) as at:
-                out[at].store(x[at].load() + by)
+            for at, count in k.pieces(width, lanes):
+                out[at].store(x[at].load(count) + by)
 
 
 @frozen

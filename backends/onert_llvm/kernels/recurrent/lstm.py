@@ -11,7 +11,6 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import Kernel, Type, Val, View
-from onert_llvm.kernels.reduction.softmax_norm import each_register
 
 from .matvec import Matrix
 
@@ -117,7 +116,8 @@ class Item(ABC):
     def run(self) -> None:
         k, task, layer, lanes = self.k, self.task, self.layer, self.k.isa.f32
         state, c_out = (task.view(name, layer.state, self.cells, 1)[self.item] for name in ("c", "c_out"))
-        each_register(k, self.cells, lambda at, m: self.c[at].store(state[at].load(lanes, m).cast(layer.number)))
+        for at, mask in k.registers(self.cells):
+            self.c[at].store(state[at].load(lanes, mask).cast(layer.number))
         before, h_out = (task.view(name, layer.element, self.outputs, 1)[self.item] for name in ("h", "h_out"))
         last = k.var(before.address)
         name, element = ("given", layer.number) if layer.inputs is None else ("x", layer.element)
@@ -136,8 +136,10 @@ class Item(ABC):
                 self.project(layer.projection, out)
             last.set(out.address)
         h = k.view(last.get(), layer.element, 1)
-        each_register(k, self.outputs, lambda at, m: h_out[at].store(h[at].load(lanes, m), m))
-        each_register(k, self.cells, lambda at, m: c_out[at].store(self.c[at].load(lanes, m).cast(layer.state), m))
+        for at, mask in k.registers(self.outputs):
+            h_out[at].store(h[at].load(lanes, mask), mask)
+        for at, mask in k.registers(self.cells):
+            c_out[at].store(self.c[at].load(lanes, mask).cast(layer.state), mask)
 
     @abstractmethod
     def add_inputs(self, matrix: Matrix, x: View) -> None:

@@ -11,7 +11,7 @@ from onert_llvm.irbuilder import F32, I8, Kernel, Val, View
 from onert_llvm.irbuilder.math import logistic
 from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, evaluate
 from onert_llvm.kernels.contraction.epilogue import ACC
-from onert_llvm.kernels.reduction.softmax_norm import each_register, sum_of
+from onert_llvm.kernels.reduction.softmax_norm import sum_of
 
 from . import tflite_activations as approximate
 from .lstm import CELL, FORGET, INPUT, OUTPUT, Item, Lstm, Store
@@ -95,22 +95,17 @@ class _Item(Item):
     def next_cells(self, store: Store) -> None:
         k, layer = self.k, self.layer
         if not layer.normalized:
-
-            def whole(at: Val, mask: Val | None) -> None:
+            for at, mask in k.registers(self.cells):
                 c = self._next(at, self.c[at].load(k.isa.f32))
                 store(at, self._output(at, c), mask)
-
-            each_register(k, self.cells, whole)
             return
         for gate in layer.gates[:-1]:
             self._normalize(gate)
-        each_register(k, self.cells, lambda at, _: self._discard(self._next(at, self.c[at].load(k.isa.f32))))
+        for at, _ in k.registers(self.cells):
+            self._next(at, self.c[at].load(k.isa.f32))
         self._normalize(OUTPUT)
-        each_register(k, self.cells, lambda at, m: store(at, self._output(at, self.c[at].load(k.isa.f32)), m))
-
-    @staticmethod
-    def _discard(value: Val) -> None:
-        del value
+        for at, mask in k.registers(self.cells):
+            store(at, self._output(at, self.c[at].load(k.isa.f32)), mask)
 
     def _sum(self, gate: str, at: Val, c: Val) -> Val:
         """A gate's sum; the part of the cell state is in it already where it was normalised."""
@@ -156,11 +151,8 @@ class _Item(Item):
         """A gate's sums brought to mean 0 and variance 1, then times and plus the gate's own."""
         k, lanes, z = self.k, self.k.isa.f32, self.z[gate]
         if self.layer.peephole and gate != CELL:
-            each_register(
-                k,
-                self.cells,
-                lambda at, _: z[at].store(self._peeped(gate, at, z[at].load(lanes), self.c[at].load(lanes))),
-            )
+            for at, _ in k.registers(self.cells):
+                z[at].store(self._peeped(gate, at, z[at].load(lanes), self.c[at].load(lanes)))
         share = k.f32(1.0) / self.cells.cast(F32)
         mean = (sum_of(k, self.cells, lambda at, mask: z[at].load(lanes, mask)) * share).splat(lanes)
 
@@ -172,11 +164,9 @@ class _Item(Item):
         factor = (k.f32(1.0) / root).splat(lanes)
         norm, bias = (self.task.view(f"{kind}_{gate}", F32, 1) for kind in ("norm", "bias"))
 
-        def register(at: Val, _: Val | None) -> None:
+        for at, _ in k.registers(self.cells):
             normal = (z[at].load(lanes) - mean) * factor
             z[at].store(normal * norm[at].load(lanes) + bias[at].load(lanes))
-
-        each_register(k, self.cells, register)
 
     def project(self, matrix: Matrix, out: View) -> None:
         k, task, layer, lanes = self.k, self.task, self.layer, self.k.isa.f32

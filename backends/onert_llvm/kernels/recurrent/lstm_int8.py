@@ -15,7 +15,6 @@ from onert_llvm.kernels.arithmetic.fixed_point_functions import divided, logisti
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, as_byte, bias, fixed, load_lanes
 from onert_llvm.kernels.contraction.contraction import Ending, Finished
 from onert_llvm.kernels.contraction.register_tile import Block
-from onert_llvm.kernels.reduction.softmax_norm import each_register
 
 from .lstm import CELL, FORGET, INPUT, OUTPUT, Item, Lstm, Store
 from .matvec import Matrix, times_int8
@@ -98,13 +97,11 @@ class _Item(Item):
     def next_cells(self, store: Store) -> None:
         k, layer, lanes = self.k, self.layer, self.k.isa.f32
 
-        def register(at: Val, mask: Val | None) -> None:
+        for at, mask in k.registers(self.cells):
             c = self._next(at, self.c[at].load(lanes))
             self.c[at].store(c)
             hidden = logistic(self._gate(OUTPUT, at, c)) * tanh(c, 15 + layer.exponent)
             store(at, as_byte((self._scaled("hidden", hidden) + self._number("hidden_zero")).clamp(-128, 127)), mask)
-
-        each_register(k, self.cells, register)
 
     def _next(self, at: Val, c: Val) -> Val:
         """The next state of a register of cells."""

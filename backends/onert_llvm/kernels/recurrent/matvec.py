@@ -14,7 +14,6 @@ from onert_llvm.kernels.contraction.dynamic_quantization import as_bytes, halves
 from onert_llvm.kernels.contraction.float_microkernel import Accumulators, accumulators, add_odd, multiply_add
 from onert_llvm.kernels.contraction.int8_microkernel import multiply_add_int8
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
-from onert_llvm.kernels.reduction.softmax_norm import each_register
 from onert_llvm.target.isa import Isa
 
 
@@ -130,20 +129,16 @@ def times_dynamic(
     lanes, size = k.isa.f32, depth[0]
     low, high = k.var(k.zeros(F32, lanes)), k.var(k.zeros(F32, lanes))
 
-    def widen(at: Val, mask: Val | None) -> None:
+    for at, mask in k.registers(size):
         value = x[at].load(lanes, mask)
         low.set(value.min(low.get()))
         high.set(high.get().maximum(value))
-
-    each_register(k, size, widen)
     ends = over_lanes(low.get(), least=True), over_lanes(high.get(), least=False)
     scale, inverse, zero = parameters(k, *ends, how.asymmetric)
 
-    def put(at: Val, mask: Val | None) -> None:
+    for at, mask in k.registers(size):
         half = halves(k, at, size, whole=mask is None)
         room[at].store(as_bytes(x[at].load(lanes, mask), half, inverse, zero, how.asymmetric), mask)
-
-    each_register(k, size, put)
     sums, scales = task.view(f"{matrix.name}_sums", I32, 1), task.view(f"{matrix.name}_scales", F32, 1)
 
     def real(column: Val, total: Val) -> None:

@@ -6,11 +6,10 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
+from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, fixed
 from onert_llvm.kernels.reduction.fold import Fold, fold_lanes
-from onert_llvm.kernels.reduction.softmax_norm import each_register
 
 
 @frozen
@@ -39,15 +38,13 @@ class FilterOverTime(Value):
                 sums[unit].store(self._unit(k, task, item, unit))
             y = task.view("y", I8, task.i64("units"), 1)[item]
 
-            def store(at: Val, mask: Val | None) -> None:
+            for at, mask in k.registers(task.i64("units")):
                 total = sums[at].load(k.isa.f32)
                 if self.biased:
                     total = total + task.view("bias", I32, 1)[at].load(k.isa.f32)
                 by = {part: _spread(k, task, f"by_{part}") for part in ("mantissa", "left", "right")}
                 value = fixed(total, by) + _spread(k, task, "zero")
                 y[at].store(as_byte(value.clamp(-128, 127)), mask)
-
-            each_register(k, task.i64("units"), store)
 
     def _unit(self, k: Kernel, task: Task, item: Val, unit: Val) -> Val:
         """The sum over the filters of a unit, whose states move on by one."""
@@ -61,13 +58,11 @@ class FilterOverTime(Value):
             at = unit * rank + number
             old, new, weights = before[at], after[at], time[at]
 
-            def move(m: Val, mask: Val | None, old: View = old, new: View = new, weights: View = weights) -> None:
+            for m, mask in k.registers(last):
                 value = old[m + 1].load(lanes, mask)
                 new[m].store(value, mask)
                 weighted = (value.cast(I32) - zero.splat(lanes)) * weights[m].load(lanes, mask).cast(I32)
                 total.set(total.get() + weighted)
-
-            each_register(k, last, move)
             bound = 1 << (15 if self.wide else 7)
             value = (newest[at].load() + zero).clamp(-bound, bound - 1)
             new[last].store(value.cast(element))

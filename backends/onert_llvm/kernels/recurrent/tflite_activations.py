@@ -14,7 +14,6 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I32, Kernel, Val, vec
 from onert_llvm.irbuilder.math import floor
-from onert_llvm.kernels.reduction.softmax_norm import each_register
 
 
 def logistic(k: Kernel, x: Val) -> Val:
@@ -60,8 +59,6 @@ class SumTanh(Value):
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         x, y, out = (task.view(name, F32, 1) for name in ("x", "y", "out"))
 
-        def register(at: Val, mask: Val | None) -> None:
+        for at, mask in k.registers(task.i64("count")):
             total = x[at].load(k.isa.f32, mask) + y[at].load(k.isa.f32, mask)
             out[at].store(tanh(k, total), mask)
-
-        each_register(k, task.i64("count"), register)

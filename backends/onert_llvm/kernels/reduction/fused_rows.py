@@ -13,7 +13,7 @@ from onert_llvm.irbuilder import F32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Expr, evaluate
 
 from .fold import Fold
-from .softmax_norm import Terms, each_register, each_rows, folded
+from .softmax_norm import Terms, each_rows, folded
 
 
 @frozen
@@ -51,7 +51,8 @@ class RowChain(Value):
         return ("out", "width", "share", *self.full, *self.wide, *self.narrow)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        each_rows(k, begin, end, partial(self._rows, k, task))
+        for rows in each_rows(k, begin, end):
+            self._rows(k, task, rows)
 
     def _rows(self, k: Kernel, task: Task, numbers: Sequence[Val]) -> None:
         width, lanes = task.i64("width"), k.isa.f32
@@ -66,11 +67,9 @@ class RowChain(Value):
                 row.known[f"s{at}"] = value
         results = [(row.out, row.terms(self.result)) for row in rows]
 
-        def store(at: Val, mask: Val | None) -> None:
-            for out, value in results:
-                out[at].store(value(at, mask), mask)
-
-        each_register(k, width, store)
+        for place, mask in k.registers(width):
+            for out, result in results:
+                out[place].store(result(place, mask), mask)
 
 
 class _Row:

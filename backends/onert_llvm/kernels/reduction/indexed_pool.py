@@ -37,12 +37,9 @@ class IndexedMaxPool(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         channels, lanes = task.i64("channels"), k.isa.f32
-        whole = channels - channels % lanes
         with k.loop(end, begin) as row, k.loop(task.i64("out_width"), nonempty=True) as column:
-            with k.loop(whole, step=lanes) as channel:
-                self._one(k, task, row, column, channel, lanes)
-            with k.loop(channels, whole) as channel:
-                self._one(k, task, row, column, channel, 1)
+            for channel, count in k.pieces(channels, lanes):
+                self._one(k, task, row, column, channel, count)
 
     def _one(self, k: Kernel, task: Task, row: Val, column: Val, channel: Val, lanes: int) -> None:
         image, down = row // task.i64("out_height"), row % task.i64("out_height")

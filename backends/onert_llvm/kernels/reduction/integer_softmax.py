@@ -11,7 +11,6 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
-from onert_llvm.kernels.elementwise.conversions import each_register
 
 from .elements import Elements
 from .fold import Fold
@@ -109,12 +108,10 @@ class SoftmaxInt16(Value):
             inverse, right = self._inverse(k, task, total.get().min((1 << 31) - 1).cast(I32))
             half = k.const(I32, 1) << (right - 1)
 
-            def share(r: Val, at: Val, mask: Val | None) -> None:
-                value = out[r, at].load(k.isa.f32, mask).cast(I32) * inverse.splat(k.isa.f32)
+            for at, mask in k.registers(width, free=False):
+                value = out[row, at].load(k.isa.f32, mask).cast(I32) * inverse.splat(k.isa.f32)
                 shifted = (value + half.splat(k.isa.f32)) >> right.splat(k.isa.f32)
-                out[r, at].store(shifted.clamp(0, 32767).cast(I16), mask)
-
-            each_register(k, row, row + 1, width, share)
+                out[row, at].store(shifted.clamp(0, 32767).cast(I16), mask)
 
     def _inverse(self, k: Kernel, task: Task, total: Val) -> tuple[Val, Val]:
         """One over the sum as a number of 15 bits, and by how many bits products with it are shifted."""

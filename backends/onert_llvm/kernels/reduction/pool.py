@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 from itertools import product
 from operator import or_
 
@@ -16,7 +16,6 @@ from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 
 from .elements import Elements
 from .fold import unordered
-from .softmax_norm import each_register
 
 
 @frozen
@@ -95,24 +94,19 @@ class WindowPool(Value):
                     count = task.i64("kernel_h") * task.i64("kernel_w")
                 divisor = self.elements.divisor(k, count) if self.elements.mean else None
                 out = task.view("c", memory, task.i64("out_w") * channels, channels, 1)[line, x]
-                each_register(k, channels, partial(self._register, k, task, source, rows, columns, divisor, out))
+                for c, mask in k.registers(channels):
+                    total = self._total(k, source, rows, columns, c, mask)
+                    out[c].store(self.elements.finish(k, task, total, divisor), mask)
 
-    def _register(
-        self,
-        k: Kernel,
-        task: Task,
-        source: View,
-        rows: tuple[Val, Val],
-        columns: tuple[Val, Val],
-        divisor: Val | None,
-        out: View,
-        c: Val,
-        mask: Val | None,
-    ) -> None:
+    def _total(
+        self, k: Kernel, source: View, rows: tuple[Val, Val], columns: tuple[Val, Val], c: Val, mask: Val | None
+    ) -> Val:
+        """A register of channels of a window, put together."""
         elements, lanes = self.elements, k.isa.f32
         total, spoilt = k.var(elements.start(k, lanes)), elements.spoilt(k)
 
-        def add(taps: list[Val]) -> None:
+        def add(x: Val, count: int) -> None:
+            taps = [elements.load(source[y, x + i, c], lanes, mask) for i in range(count)]
             for tap in taps:
                 total.set(elements.join_numbers(total.get(), tap))
             spoilt.see(taps)
@@ -121,8 +115,8 @@ class WindowPool(Value):
         with k.loop(rows[1], rows[0]) as y:
             whole = columns[1] - (columns[1] - columns[0]) % ways
             with k.loop(whole, columns[0], step=ways) as x:
-                add([elements.load(source[y, x + i, c], lanes, mask) for i in range(ways)])
+                add(x, ways)
             if ways > 1:
                 with k.when(whole < columns[1]):
-                    add([elements.load(source[y, whole, c], lanes, mask)])
-        out[c].store(elements.finish(k, task, spoilt.mend(total.get()), divisor), mask)
+                    add(whole, 1)
+        return spoilt.mend(total.get())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from functools import partial
 
 from attrs import frozen
 
@@ -18,28 +17,10 @@ from .elements import Plain
 from .fold import Fold, fold_lanes
 
 
-def each_rows(k: Kernel, begin: Val, end: Val, body: Callable[[Sequence[Val]], None]) -> None:
-    """`body` for several rows together, as many as there are registers for, then for each that is left."""
-    together = 4 if k.isa.registers >= 32 else 2
-    whole = end - (end - begin) % together
-    with k.loop(whole, begin, step=together) as r:
-        body([r + i for i in range(together)])
-    with k.loop(end, whole) as r:
-        body([r])
-
-
-def each_register(k: Kernel, width: Val, body: Callable[[Val, Val | None], None]) -> None:
-    """`body(at, mask)` for every register of a row; where masks cost nothing, with a mask for every one."""
-    lanes = k.isa.f32
-    if k.isa.free_masks:
-        with k.loop(width, step=lanes) as at:
-            body(at, k.mask(lanes, width - at))
-        return
-    whole = width - width % lanes
-    with k.loop(whole, step=lanes) as at:
-        body(at, None)
-    with k.when(whole < width):
-        body(whole, k.mask(lanes, width - whole))
+def each_rows(k: Kernel, begin: Val, end: Val) -> Iterator[list[Val]]:
+    """Several rows together, as many as there are registers for, then each that is left."""
+    for row, count in k.pieces(end, 4 if k.isa.registers >= 32 else 2, begin):
+        yield [row + i for i in range(count)]
 
 
 def sum_of(k: Kernel, width: Val, term: Callable[[Val, Val | None], Val]) -> Val:
@@ -56,12 +37,10 @@ def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val
     start = k.zeros(F32, k.isa.f32).like(fold.start(Kind.F32))
     totals = [k.var(start) for _ in rows]
 
-    def add(at: Val, mask: Val | None) -> None:
+    for at, mask in k.registers(width):
         for total, term in zip(totals, rows, strict=True):
             value = term(at, mask)
             total.set(fold.join(total.get(), value if mask is None else mask.select(value, start)))
-
-    each_register(k, width, add)
     return [fold_lanes(fold, total.get()) for total in totals]
 
 
@@ -80,7 +59,8 @@ class Softmax(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         if self.together:
-            each_rows(k, begin, end, partial(self._rows, k, task))
+            for rows in each_rows(k, begin, end):
+                self._rows(k, task, rows)
             return
         with k.loop(end, begin) as r:
             self._rows(k, task, [r])
@@ -113,14 +93,12 @@ class Softmax(Value):
         else:
             less = [(k.f32(1.0) / total).splat(lanes) for total in totals]
 
-        def store(at: Val, mask: Val | None) -> None:
+        for at, mask in k.registers(width):
             for row, out, top, last in zip(rows, outs, tops, less, strict=True):
                 if self.logarithm:
                     out[at].store(shifted(row, top, at, mask) - last, mask)
                 else:
                     out[at].store(out[at].load(lanes, mask) * last, mask)
-
-        each_register(k, width, store)
 
 
 class Norm(Enum):
@@ -172,15 +150,13 @@ class Normalize(Value):
 
         factor = self._factor(k, task, sum_of(k, width, square)).splat(lanes)
 
-        def store(at: Val, mask: Val | None) -> None:
+        for at, mask in k.registers(width):
             value = centred(at, mask) * factor
             if self.gamma:
                 value = value * task.view("gamma", F32, 1)[at].load(lanes, mask)
             if self.beta:
                 value = value + task.view("beta", F32, 1)[at].load(lanes, mask)
             out[at].store(value, mask)
-
-        each_register(k, width, store)
 
     def _factor(self, k: Kernel, task: Task, squares: Val) -> Val:
         one = k.f32(1.0)

@@ -115,11 +115,8 @@ class RunningSum(Value):
         with k.loop(end, begin) as tile:
             block, first = tile // task.i64("pieces"), (tile % task.i64("pieces")) * task.i64("piece")
             last = (first + task.i64("piece")).min(width)
-            whole = last - (last - first) % lanes
-            with k.loop(whole, first, step=lanes) as column:
-                self._columns(k, task, block, column, lanes)
-            with k.loop(last, whole) as column:
-                self._columns(k, task, block, column, 1)
+            for column, count in k.pieces(last, lanes, first):
+                self._columns(k, task, block, column, count)
 
     def _columns(self, k: Kernel, task: Task, block: Val, column: Val, lanes: int) -> None:
         memory, rows, width = self.kind.memory, task.i64("rows"), task.i64("width")

@@ -11,7 +11,6 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, nearest
-from onert_llvm.kernels.reduction.softmax_norm import each_register
 
 
 @frozen
@@ -43,7 +42,8 @@ class ResizeBilinear(Value):
                 corners = [row[column] for row in (above, below) for column in xs]
                 shares = [(v * h).splat(lanes) for v in (up, down) for h in (left, across)]
                 out = task.view("out", F32, width * channels, channels, 1)[line, x]
-                each_register(k, channels, partial(_mixed, k, corners, shares, out))
+                for at, mask in k.registers(channels):
+                    _mixed(k, corners, shares, out, at, mask)
 
 
 def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View, at: Val, mask: Val | None) -> None:
@@ -82,7 +82,8 @@ class Blend(Value):
 
     def _element(self, k: Kernel, width: Val, register: Callable[[Val, Val | None], None]) -> None:
         if not self.filled:
-            each_register(k, width, register)
+            for at, mask in k.registers(width):
+                register(at, mask)
             return
         lanes = k.isa.f32
         whole = width - width % lanes

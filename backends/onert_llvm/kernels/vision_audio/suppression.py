@@ -6,7 +6,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, Var, View
+from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp
 
 from .detection import greatest
@@ -146,31 +146,18 @@ class ClassBoxes(Value):
                 with k.loop(task.i64("classes")) as number:
                     self._scores(k, task, picture * task.i64("classes") + number, left)
                     with k.loop(most):
-                        self._next(k, task, boxes, left, found, count, picture, number)
+                        best, index = greatest(
+                            k, task.i64("own"), k.const(F64, float("-inf")), lambda at, *lanes: left[at].load(*lanes)
+                        )
+                        with k.when(best > float("-inf")):
+                            at = index.cast(I64)
+                            for column, value in enumerate((picture, number, at)):
+                                found[count.get(), column].store(value)
+                            count.set(count.get() + 1)
+                            self._lessen(k, task, boxes, left, at)
             with k.loop(task.i64("bound") * 3, count.get() * 3) as rest:
                 task.view("found", I64, 1)[rest].store(k.index(0))
             task.view("count", I64, 1)[0].store(count.get())
-
-    def _next(
-        self,
-        k: Kernel,
-        task: Task,
-        boxes: dict[str, View],
-        left: View,
-        found: View,
-        count: Var,
-        picture: Val,
-        number: Val,
-    ) -> None:
-        """The best box that is left, if there is one."""
-        gone = k.const(F64, float("-inf"))
-        best, index = greatest(k, task.i64("own"), gone, lambda at, *lanes: left[at].load(*lanes))
-        with k.when(best > float("-inf")):
-            at = index.cast(I64)
-            for column, value in enumerate((picture, number, at)):
-                found[count.get(), column].store(value)
-            count.set(count.get() + 1)
-            self._lessen(k, task, boxes, left, at)
 
     def _corners(self, k: Kernel, task: Task, picture: Val, boxes: dict[str, View]) -> None:
         given = task.view("boxes", F32, task.i64("own") * 4, 4, 1)[picture]

@@ -1,9 +1,12 @@
-"""The geometry of windows over pictures, and where the rows of products lie."""
+"""The geometry of windows over pictures, and where the rows and the batches of products lie."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
+import numpy as np
 from attrs import frozen
 
 from onert.ir import Array
@@ -12,11 +15,12 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.value import Value
-from onert_llvm.command.command import Slot
+from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.contraction.contraction import Operand
 from onert_llvm.kernels.contraction.direct.sliding_window import Slide, slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.operands import Matrix, Windows
+from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.target.isa import Isa
 
 MOST_PATCH_CHANNELS = 4
@@ -171,3 +175,26 @@ def sliding(geometry: Plane, isa: Isa) -> tuple[Slide, dict[str, Slot]]:
     path = slide(geometry.window, stride, dilation, geometry.channels, isa)
     some = together(window, stride, dilation, geometry.pads[1], geometry.size[1], geometry.out[1])
     return path, {**geometry.slots, **some}
+
+
+def offsets_of(
+    lowering: Lowering, sides: Sequence[Sequence[int]], batches: Sequence[int], sizes: Sequence[int]
+) -> Pointer:
+    """Where each batch's part of every side begins, in elements: [batches, sides]. The batches of the sides broadcast
+    to `batches`, and a part of each has so many elements.
+    """
+    ranks = tuple(map(len, sides))
+    return lowering.computed(partial(_offsets, ranks), *(d for own in sides for d in own), *batches, *sizes)
+
+
+def _offsets(ranks: tuple[int, ...], *numbers: int) -> Array:
+    """The same for known numbers: the dimensions of every side's batches, of which there are `ranks`, those of all
+    batches, and how many elements a part of each side has.
+    """
+    dims, at = [], 0
+    for rank in ranks:
+        dims.append(numbers[at : at + rank])
+        at += rank
+    batches, sizes = numbers[at : len(numbers) - len(ranks)], numbers[len(numbers) - len(ranks) :]
+    starts = [np.arange(math.prod(own), dtype=np.int64).reshape(own) * n for own, n in zip(dims, sizes, strict=True)]
+    return np.stack([np.broadcast_to(each, batches).reshape(-1) for each in starts], -1)

@@ -120,60 +120,37 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
     """The epilogue of an anchor (the first operation) whose results have `width` columns."""
     tree = activated(ACC, activation)
     assert tree is not None
+    current = lowering.operation(operations[0]).outputs[0]
+    trees: dict[int, Expr] = {current: tree}
     slots: dict[str, Slot] = {}
-    reads: list[int] = []
     columns: list[str] = []
     names: dict[int, str] = {}
-    current = lowering.operation(operations[0]).outputs[0]
-    trees = {current: tree}
+
+    def leaf(operand: int, result: int) -> Expr:
+        """An operand beside the chain: a number, a vector with an element a column, or a matrix like the results."""
+        how = spread(lowering.shape(operand), lowering.shape(result))
+        if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
+            return Const(float(lowering.elements(operand).reshape(())))
+        name = names.setdefault(operand, f"x{len(names)}")
+        if name not in slots:
+            slots[name] = lowering.operand(operand)
+            if how is Reach.ROW:
+                columns.append(name)
+            else:
+                slots[f"{name}_stride"] = width
+        return Leaf(name)
+
     if bias is not None:
-        slots["bias"] = _vector(lowering, bias, reads)
+        slots["bias"] = lowering.operand(bias)
     for at in operations[1:]:
         operation = lowering.operation(at)
-        args: list[Expr] = []
-        for operand in operation.used:
-            if operand in trees:
-                args.append(trees[operand])
-            else:
-                args.append(_leaf(lowering, operand, operation.outputs[0], width, slots, reads, columns, names))
-        tree = expression(operation.op, args, lowering.subgraph.types(operation))
         current = operation.outputs[0]
-        trees[current] = tree
-    return Tail(
-        Epilogue(tree, bias is not None, tuple(columns)), slots, tuple(reads), lowering.operand(current), (current,)
-    )
-
-
-def _leaf(
-    lowering: Lowering,
-    operand: int,
-    result: int,
-    width: int,
-    slots: dict[str, Slot],
-    reads: list[int],
-    columns: list[str],
-    names: dict[int, str],
-) -> Expr:
-    """An operand beside the chain: a number, a vector with an element a column, or a matrix like the results."""
-    how = spread(lowering.shape(operand), lowering.shape(result))
-    if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
-        return Const(float(lowering.elements(operand).reshape(())))
-    name = names.setdefault(operand, f"x{len(names)}")
-    if name not in slots:
-        if how is Reach.ROW:
-            columns.append(name)
-            slots[name] = _vector(lowering, operand, reads)
-        else:
-            slots[name] = _vector(lowering, operand, reads)
-            slots[f"{name}_stride"] = width
-    return Leaf(name)
-
-
-def _vector(lowering: Lowering, operand: int, reads: list[int]) -> Slot:
-    """A pointer to an operand's elements."""
-    if not lowering.subgraph.operands[operand].is_constant:
-        reads.append(operand)
-    return lowering.operand(operand)
+        args = [trees[i] if i in trees else leaf(i, current) for i in operation.used]
+        trees[current] = expression(operation.op, args, lowering.subgraph.types(operation))
+    read = (*(() if bias is None else (bias,)), *names)
+    reads = tuple(i for i in read if not lowering.subgraph.operands[i].is_constant)
+    epilogue = Epilogue(trees[current], bias is not None, tuple(columns))
+    return Tail(epilogue, slots, reads, lowering.operand(current), (current,))
 
 
 _KEPT = (-128.0, -1.0, 0.0, 0.5, 1.0, 127.0, 255.0)

@@ -14,7 +14,6 @@ from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs
 from onert_llvm.kernels.contraction.register_tile import Block, Row, Tile
 from onert_llvm.kernels.contraction.short_terms import GROUP
-from onert_llvm.kernels.elementwise.conversions import each_register
 
 
 @frozen
@@ -30,11 +29,9 @@ class CentreBytes(Value):
         width, lanes, step = task.i64("width"), k.isa.f32, task.i64("out_step")
         zero = task.i64("zero").cast(I16).splat(lanes)
         x, out = task.view("x", I8, width, 1), task.view("out", I16, step, 1)
-
-        def vector(row: Val, at: Val, mask: Val | None) -> None:
-            out[row, at].store(x[row, at].load(lanes, mask).cast(I16) - zero, mask)
-
-        each_register(k, begin, end, width, vector)
+        with k.loop(end, begin) as row:
+            for at, mask in k.registers(width, free=False):
+                out[row, at].store(x[row, at].load(lanes, mask).cast(I16) - zero, mask)
         with k.loop(end, begin) as row, k.loop(step, width) as at:
             out[row, at].store(k.const(I16, 0))
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from functools import partial
 
-import numpy as np
 from attrs import frozen
 
-from onert.ir import Array, DType, Operation, Subgraph
+from onert.ir import DType, Operation, Subgraph
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -18,6 +16,7 @@ from onert.ir.shape import broadcast, num_elements, static
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.attention.attention_f32 import MOST_ROWS, AttentionF32
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import offsets_of
 
 _EVEN = 16
 """Rows of queries, keys and values are multiples of the lanes of every target."""
@@ -177,9 +176,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "k": lowering.operand(parts.keys),
         "v": lowering.operand(parts.values),
         "c": lowering.operand(result),
-        "offsets": lowering.computed(
-            partial(_offsets, tuple(map(len, sides))), *(d for s in sides for d in s), *batches, *lengths
-        ),
+        "offsets": offsets_of(lowering, sides, batches, lengths),
         "per_batch": per_batch,
         "mc": most,
         "m": m,
@@ -193,15 +190,3 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     algorithm = AttentionF32(rows, int(size), int(value), parts.mask is not None)
     flops = 2 * total * m * count * (size + value)
     lowering.emit(operations[0], algorithm, slots, total * per_batch, parts.read, (result,), flops)
-
-
-def _offsets(ranks: tuple[int, ...], *numbers: int) -> Array:
-    """Where each batch's part of every side begins, in elements: [batches, sides]. `ranks` are those of the sides'
-    batches; numbers are their dimensions, those of all batches, and how many elements a part of each side has."""
-    dims, at = [], 0
-    for rank in ranks:
-        dims.append(numbers[at : at + rank])
-        at += rank
-    batches, sizes = numbers[at : len(numbers) - len(ranks)], numbers[len(numbers) - len(ranks) :]
-    starts = [np.arange(math.prod(own), dtype=np.int64).reshape(own) * n for own, n in zip(dims, sizes, strict=True)]
-    return np.stack([np.broadcast_to(each, batches).reshape(-1) for each in starts], -1)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
-import numpy as np
 from attrs import evolve, frozen
 
-from onert.ir import Array
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.shape import broadcast, static
 from onert_llvm.command.command import Access, Pointer
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import offsets_of
 from onert_llvm.lower.strided_copy import move, operand, side
 
 
@@ -40,9 +38,7 @@ class Sides:
         """Where the matrices of each batch begin in both operands, whose matrices have so many elements [batches, 2]:
         in elements.
         """
-        first, second = self.own
-        function = partial(_offsets, len(first), len(second))
-        return lowering.computed(function, *first, *second, *self.batches, left, right)
+        return offsets_of(lowering, self.own, self.batches, (left, right))
 
 
 def sides_of(lowering: Lowering, at: int) -> Sides:
@@ -54,15 +50,6 @@ def sides_of(lowering: Lowering, at: int) -> Sides:
     depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]
     n = right[-2] if op.adjoint_y else right[-1]
     return Sides(m, depth, n, (left[:-2], right[:-2]), static(broadcast((left[:-2], right[:-2]))))
-
-
-def _offsets(left: int, right: int, *numbers: int) -> Array:
-    """The offsets for the batches of both operands, so many dimensions each, those of the result, and both sizes."""
-    *dims, first, second = numbers
-    sides = ((dims[:left], first), (dims[left : left + right], second))
-    batches = dims[left + right :]
-    starts = [np.arange(math.prod(own), dtype=np.int64).reshape(own) * size for own, size in sides]
-    return np.stack([np.broadcast_to(each, batches).reshape(-1) for each in starts], -1)
 
 
 def room_of(lowering: Lowering, at: int, step: int) -> int:

@@ -1,4 +1,4 @@
-"""The rules for operations on 8-bit integers, by the kind of operation."""
+"""The rules for integers of 8 and 16 bits, products of integers, halves and complex numbers, by operation."""
 
 from __future__ import annotations
 
@@ -23,17 +23,25 @@ from onert_llvm.lower.rule import Rule, rule
 _STORED = frozenset((DType.INT8, DType.UINT8, DType.INT4, DType.INT2))
 """Integers of 8 bits or less, a byte each in memory."""
 
+_SCALED = rule("elementwise.conversions", "lower_scaled", "why_not_scaled")
+_QUANTIZED: dict[type[Op], Rule] = {
+    Binary: rule("elementwise.integer_binary"),
+    Reduce: rule("reduction.integer_reduce"),
+    Softmax: rule("reduction.integer_softmax"),
+    Quantize: _SCALED,
+    Dequantize: _SCALED,
+}
+"""For bytes and 16-bit numbers alike."""
+
 BYTES: dict[type[Op], Rule] = {
+    **_QUANTIZED,
+    Cast: _SCALED,
     Conv2D: rule("contraction.int8_conv_fc", "lower_convolution", tabled=True),
     DepthwiseConv2D: rule("contraction.int8_conv_fc", "lower_depthwise", tabled=True),
     FullyConnected: rule("contraction.int8_conv_fc", "lower_fully_connected", tabled=True),
     TransposeConv2D: rule("contraction.spatial.int_transpose_conv"),
-    Binary: rule("elementwise.integer_binary"),
-    Reduce: rule("reduction.integer_reduce"),
-    Softmax: rule("reduction.integer_softmax"),
     ResizeBilinear: rule("vision_audio.int8_resize"),
     Concat: rule("elementwise.int8_lookup_tables", "lower_concat", "why_no_concat"),
-    **dict.fromkeys((Quantize, Dequantize, Cast), rule("elementwise.conversions", "lower_scaled", "why_not_scaled")),
 }
 
 _TRANSPOSED = rule("contraction.spatial.hybrid_transpose_conv")
@@ -75,7 +83,50 @@ _TABLES = (
 """Functions of elements are functions of bytes where they are given such, whichever they are."""
 
 
+_RESCALING = rule("elementwise.conversions", "lower_rescaled", "why_not_rescaled")
+_MAPPING = rule("elementwise.conversions", "lower_mapped", "why_not_mapped")
+
+SHORTS: dict[type[Op], tuple[Rule, ...]] = {
+    **{kind: (found,) for kind, found in _QUANTIZED.items()},
+    Conv2D: (rule("contraction.int16_conv_fc", "lower_convolution"),),
+    DepthwiseConv2D: (rule("contraction.int16_conv_fc", "lower_depthwise"),),
+    FullyConnected: (rule("contraction.int16_conv_fc", "lower_fully_connected"),),
+    TransposeConv2D: (rule("contraction.spatial.int_transpose_conv", "lower_shorts", "why_not_shorts"),),
+    Quantize: (_SCALED, _RESCALING),
+    Unary: (_RESCALING, _MAPPING),
+    LeakyRelu: (_MAPPING,),
+}
+"""The best first."""
+
+_MATRICES = rule("contraction.batched.integers")
+_WIDE_MATRICES = rule("contraction.batched.wide")
+_PART = rule("vision_audio.rfft", "lower_part", "why_no_part")
+_HALVES = rule("elementwise.conversions", "lower_halves", "why_not_halves")
+_CHANNELS = rule("elementwise.conversions", "lower_channels", "why_not_channels")
+_COMPLEX = rule("elementwise.conversions", "lower_complex", "why_not_complex")
+
+
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
+    """The rules that may apply to an operation on other elements than float32, the best first."""
+    if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.INT8, DType.INT16):
+        yield _MATRICES
+    if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.FLOAT64, DType.INT32, DType.INT64):
+        yield _WIDE_MATRICES
+    if any(t is not None and t.dtype is DType.INT16 for t in (*types.inputs, *types.outputs)) and type(op) in SHORTS:
+        yield from SHORTS[type(op)]
+    if isinstance(op, Unary) and types.input(0).dtype is DType.COMPLEX64:
+        yield _PART
+    if isinstance(op, Cast) and DType.COMPLEX64 in (types.input(0).dtype, types.output.dtype):
+        yield _COMPLEX
+    ends = (types.input(0).dtype, types.output.dtype) if isinstance(op, Cast | Dequantize) else ()
+    if DType.FLOAT16 in ends or DType.BFLOAT16 in ends:
+        yield _HALVES
+    if isinstance(op, Dequantize) and _by_channel(types):
+        yield _CHANNELS
+    yield from _byte_rules(op, types)
+
+
+def _byte_rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation that reads or makes bytes, the best first."""
     if any(t is not None and t.dtype in _STORED for t in (*types.inputs, *types.outputs)):
         table = BYTES
@@ -92,3 +143,9 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
             yield table[type(op)]
         if type(op) in _ELEMENTWISE:
             yield from _TABLES
+
+
+def _by_channel(types: CallTypes) -> bool:
+    """Whether the integers have scales of their own for each channel, or fewer bits than a byte."""
+    scaled = types.input(0).quantization
+    return scaled is not None and (not scaled.per_tensor or types.input(0).dtype is DType.INT4)
