@@ -17,11 +17,9 @@ from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.contraction.contraction import Operand
-from onert_llvm.kernels.contraction.direct.sliding_window import Slide, slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.operands import Matrix, Windows
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.target.isa import Isa
 
 MOST_PATCH_CHANNELS = 4
 MOST_PATCH_DEPTH = 512
@@ -167,14 +165,6 @@ def windows_of(
         height, width = geometry.window
         return patches(Patch(height, width * channels)), slots
     return Windows(), {**slots, "k": channels}
-
-
-def sliding(geometry: Plane, isa: Isa) -> tuple[Slide, dict[str, Slot]]:
-    """How a window moves along, and the slots of the picture."""
-    window, stride, dilation = (of[1] for of in (geometry.window, geometry.stride, geometry.dilation))
-    path = slide(geometry.window, stride, dilation, geometry.channels, isa)
-    some = together(window, stride, dilation, geometry.pads[1], geometry.size[1], geometry.out[1])
-    return path, {**geometry.slots, **some}
 
 
 def offsets_of(

@@ -27,9 +27,9 @@ from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
 
-from .conv_geometry import Plane, plane, rows_of, sliding, windows_of
+from .conv_geometry import Plane, plane, rows_of, windows_of
 from .epilogue import Tail, tail
-from .int8_gemm import byte_contraction, byte_product
+from .int8_gemm import byte_contraction, byte_product, sliding
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 _PIECE = 1 << 14

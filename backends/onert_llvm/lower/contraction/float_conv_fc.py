@@ -29,8 +29,8 @@ from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 
 from .bfloat.layers import rounded_rows, rounded_windows, terms
 from .conv_geometry import Plane, plane, rows_of, windows_of
+from .cut import cut
 from .epilogue import Tail, Windows, tail
-from .int8_gemm import cut
 from .winograd import layers as winograd
 
 MOST_GROUPS = 256

@@ -25,9 +25,9 @@ from onert_llvm.schedule.cost_model import Shape
 from onert_llvm.target.isa import Dot, Isa
 
 from . import int16_filters
-from .conv_geometry import Plane, plane, rows_of, sliding, windows_of
+from .conv_geometry import Plane, plane, rows_of, windows_of
 from .int8_filters import stored
-from .int8_gemm import ByteProduct, byte_product
+from .int8_gemm import ByteProduct, byte_product, sliding
 from .int16_filters import Parameters
 from .quantized_layer import Layer, groups, layer_of, single_channel, why_no_form
 

@@ -1,4 +1,4 @@
-"""How products are cut into work tiles, and those with a constant matrix of signed bytes, whatever follows the sums."""
+"""Products with a constant matrix of signed bytes, whatever is done with the sums, and how windows slide."""
 
 from __future__ import annotations
 
@@ -8,26 +8,17 @@ from onert.ir import Array
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.contraction import Contraction, Ending, Operand
+from onert_llvm.kernels.contraction.direct.sliding_window import Slide, slide, together
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.schedule.cost_model import Shape, Work, fetching, row_work
-from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8, panels
+from onert_llvm.schedule.cost_model import Shape, fetching
+from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
 from onert_llvm.target.isa import Isa
 
-
-def cut(
-    lowering: Lowering, shape: Shape, tile: Tile, row_bytes: int, b: Slot, panel_bytes: int, batches: int = 1
-) -> tuple[Work, dict[str, Slot]]:
-    """The work tiles of a product whose rows read `row_bytes` each, with the matrix at `b`; its results are dense.
-
-    Of several `batches`, each has such a product.
-    """
-    across = panels(shape.n, tile.columns, lowering.isa)
-    work = row_work(shape, tile, across, row_bytes, lowering.isa, lowering.threads, batches)
-    sizes = {"m": shape.m, "n": shape.n, "mc": work.mc, "panels": across, "panel_bytes": panel_bytes, "ldc": shape.n}
-    return work, {"b": b, **sizes}
+from .conv_geometry import Plane
+from .cut import cut
 
 
 @frozen(eq=False)
@@ -75,3 +66,11 @@ def byte_contraction(
     patched = isinstance(rows, Patches)
     terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits)
     return Contraction(fetching(tile, isa) if far and not patched else tile, rows, terms, ending)
+
+
+def sliding(geometry: Plane, isa: Isa) -> tuple[Slide, dict[str, Slot]]:
+    """How a window moves along, and the slots of the picture."""
+    window, stride, dilation = (of[1] for of in (geometry.window, geometry.stride, geometry.dilation))
+    path = slide(geometry.window, stride, dilation, geometry.channels, isa)
+    some = together(window, stride, dilation, geometry.pads[1], geometry.size[1], geometry.out[1])
+    return path, {**geometry.slots, **some}

@@ -16,9 +16,9 @@ from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.attention import softmax_of_products
 from onert_llvm.lower.contraction.bfloat.layers import terms
+from onert_llvm.lower.contraction.cut import cut
 from onert_llvm.lower.contraction.epilogue import tail
 from onert_llvm.lower.contraction.float_conv_fc import multiply, product
-from onert_llvm.lower.contraction.int8_gemm import cut
 from onert_llvm.schedule.cost_model import Shape, product_tile
 
 from .sides import room_of, sides_of, turned

@@ -18,7 +18,7 @@ from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
 from onert_llvm.kernels.contraction.batched.integer_terms import CentreBytes, CentredTerms, HalvesUp, WideTerms
 from onert_llvm.kernels.contraction.byte_terms import Bytes
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.int8_gemm import cut
+from onert_llvm.lower.contraction.cut import cut
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape, product_tile
 from onert_llvm.schedule.weight_packing import pack_columns, scaling

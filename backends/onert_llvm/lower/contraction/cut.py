@@ -1,0 +1,22 @@
+"""How products are cut into work tiles, and the slots that say so."""
+
+from __future__ import annotations
+
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.register_tile import Tile
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.schedule.cost_model import Shape, Work, row_work
+from onert_llvm.schedule.weight_packing import panels
+
+
+def cut(
+    lowering: Lowering, shape: Shape, tile: Tile, row_bytes: int, b: Slot, panel_bytes: int, batches: int = 1
+) -> tuple[Work, dict[str, Slot]]:
+    """The work tiles of a product whose rows read `row_bytes` each, with the matrix at `b`; its results are dense.
+
+    Of several `batches`, each has such a product.
+    """
+    across = panels(shape.n, tile.columns, lowering.isa)
+    work = row_work(shape, tile, across, row_bytes, lowering.isa, lowering.threads, batches)
+    sizes = {"m": shape.m, "n": shape.n, "mc": work.mc, "panels": across, "panel_bytes": panel_bytes, "ldc": shape.n}
+    return work, {"b": b, **sizes}
