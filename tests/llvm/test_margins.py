@@ -99,9 +99,10 @@ def test_a_window_as_large_as_the_picture_may_lie_beside_it(isa: Isa, kind: Pool
     for dtype, zero in ((np.int8, -3), (np.uint8, 90), (np.int16, 0)):
         quantization = Quantization((0.05,), (zero,))
         x = np.arange(1, 19).astype(dtype).reshape(1, 3, 3, 2)
-        op = Pool2D(kind, 3, 3, Margins(((1, 0), (0, 2))), 3, 3)
-        case = Case("", op, (x,), quantization=(quantization,), result_quantization=(quantization,))
-        check(subgraph_of(case), [x], isa)
+        for counted in (False, True):
+            op = Pool2D(kind, 3, 3, Margins(((1, 0), (0, 2))), 3, 3, counts_margins=counted)
+            case = Case("", op, (x,), quantization=(quantization,), result_quantization=(quantization,))
+            check(subgraph_of(case), [x], isa)
 
 
 TRANSPOSED = [

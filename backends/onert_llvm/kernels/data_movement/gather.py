@@ -6,9 +6,25 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val
+from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val, View
 
 from .strided_copy import ELEMENTS, copy_run
+
+
+def place_of(k: Kernel, task: Task, index: View, depth: int, skip: bool, start: Val) -> tuple[Val, Val]:
+    """How far an index of `depth` parts leads from `start`, by slots `step{i}`, and whether all are below `limit{i}`.
+
+    One that is not is reported, or with `skip` one that is not below 0 either.
+    """
+    place, inside = start, k.const(k.index(0).eq(0).type, 1)
+    for axis in range(depth):
+        at, limit = index[axis].load_once().cast(I64), task.i64(f"limit{axis}")
+        fits = at.ult(limit)
+        with k.when(at >= limit if skip else fits.eq(0)):
+            task.report(at)
+        inside = inside & fits
+        place = place + at * task.i64(f"step{axis}")
+    return place, inside
 
 
 @frozen
@@ -40,15 +56,7 @@ class Gather(Value):
             shared = outer // task.i64("group")
             rows = task.view("index", element, task.i64("count") * self.depth, self.depth, 1)[shared]
             with k.loop(last, first) as i:
-                place = outer * task.i64("x_outer")
-                inside = k.const(k.index(0).eq(0).type, 1)
-                for axis in range(self.depth):
-                    at = rows[i, axis].load_once().cast(I64)
-                    fits = at.ult(task.i64(f"limit{axis}"))
-                    with k.when(at >= task.i64(f"limit{axis}") if self.skip else fits.eq(0)):
-                        task.report(at)
-                    inside = inside & fits
-                    place = place + at * task.i64(f"step{axis}")
+                place, inside = place_of(k, task, rows[i], self.depth, self.skip, outer * task.i64("x_outer"))
                 with k.when(inside):
                     self._slice(k, task, place, outer * task.i64("out_outer") + i * task.i64("out_step"))
 

@@ -12,6 +12,8 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
+from .gather import place_of
+
 
 class Join(Enum):
     """What an element becomes that is met by another. `MAX` and `MIN` pass over NaN."""
@@ -60,21 +62,10 @@ class Scatter(Value):
             first = tile * task.i64("piece")
             last = (first + task.i64("piece")).min(task.i64("width"))
             with k.loop(task.i64("count")) as i:
-                place, inside = k.index(0), k.const(k.index(0).eq(0).type, 1)
-                for axis in range(self.depth):
-                    at = index[i, axis].load_once().cast(I64)
-                    fits = at.ult(task.i64(f"limit{axis}"))
-                    self._report(k, task, at, fits, axis)
-                    inside = inside & fits
-                    place = place + at * task.i64(f"step{axis}")
+                place, inside = place_of(k, task, index[i], self.depth, self.skip, k.index(0))
                 with k.when(inside):
                     source = task.view("rows", memory, task.i64("row_step"), 1)[i]
                     self._slice(k, source, task.view("out", memory, 1)[place], first, last)
-
-    def _report(self, k: Kernel, task: Task, at: Val, fits: Val, axis: int) -> None:
-        wrong = at >= task.i64(f"limit{axis}") if self.skip else fits.eq(0)
-        with k.when(wrong):
-            task.report(at)
 
     def _slice(self, k: Kernel, source: View, target: View, first: Val, last: Val) -> None:
         lanes = k.isa.f32

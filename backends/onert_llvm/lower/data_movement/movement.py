@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -129,58 +129,39 @@ def _split_like(target: Side, view: StridedView) -> Side:
     return side(target.pointer, view.shape, view.itemsize)
 
 
-def _along(view: StridedView, axis: int, start: int, size: int) -> StridedView:
-    return view[(slice(None),) * axis + (slice(start, start + size),)]
+def _places(lowering: Lowering, whole: Side, axis: int, parts: Sequence[int], stacked: bool) -> Iterator[Side]:
+    """Where each of several tensors lies in one along an axis: one after the other, or `stacked` along a new axis."""
+    before, start = (slice(None),) * axis, 0
+    for number, part in enumerate(parts):
+        if stacked:
+            yield whole.at(whole.view[(*before, number, ...)])  # a view even where no axis is left
+            continue
+        size = lowering.shape(part)[axis]
+        yield whole.at(whole.view[(*before, slice(start, start + size))])
+        start += size
 
 
-def _entry(view: StridedView, axis: int, number: int) -> StridedView:
-    """One index of an axis, without the axis; a view even where no axis is left."""
-    index: tuple[Any, ...] = (*(slice(None),) * axis, number, ...)
-    return view[index]
-
-
-def _concat(lowering: Lowering, at: int, op: Concat) -> None:
+def _join(lowering: Lowering, at: int, op: Concat | Pack) -> None:
     operation = lowering.operation(at)
     whole = operand(lowering, operation.outputs[0])
     axis = normalize_axis(op.axis, whole.view.ndim)
-    offset = 0
-    for index in operation.used:
-        part = operand(lowering, index)
-        size = part.view.shape[axis]
-        move(lowering, at, part, whole.at(_along(whole.view, axis, offset, size)), (index,))
-        offset += size
+    places = _places(lowering, whole, axis, operation.used, isinstance(op, Pack))
+    for part, place in zip(operation.used, places, strict=True):
+        move(lowering, at, operand(lowering, part), place, (part,))
 
 
-def _pack(lowering: Lowering, at: int, op: Pack) -> None:
+def _take_apart(lowering: Lowering, at: int, op: Unpack | Split | SplitV) -> None:
     operation = lowering.operation(at)
-    whole = operand(lowering, operation.outputs[0])
-    axis = normalize_axis(op.axis, whole.view.ndim)
-    for number, index in enumerate(operation.used):
-        place = _entry(whole.view, axis, number)
-        move(lowering, at, operand(lowering, index), whole.at(place), (index,))
-
-
-def _unpack(lowering: Lowering, at: int, op: Unpack) -> None:
-    operation = lowering.operation(at)
-    (source,) = operation.used
+    source = operation.used[1 if isinstance(op, Split) else 0]
     whole = operand(lowering, source)
-    axis = normalize_axis(op.axis, whole.view.ndim)
-    for number, index in enumerate(operation.outputs):
-        place = _entry(whole.view, axis, number)
-        move(lowering, at, whole.at(place), operand(lowering, index), (source,))
-
-
-def _split(lowering: Lowering, at: int, op: Split | SplitV) -> None:
-    operation = lowering.operation(at)
-    source, where = (operation.used[1], operation.used[0]) if isinstance(op, Split) else operation.used[::2]
-    whole = operand(lowering, source)
-    axis = normalize_axis(int(lowering.elements(where).reshape(-1)[0]), whole.view.ndim)
-    offset = 0
-    for index in operation.outputs:
-        part = operand(lowering, index)
-        size = part.view.shape[axis]
-        move(lowering, at, whole.at(_along(whole.view, axis, offset, size)), part, (source,))
-        offset += size
+    if isinstance(op, Unpack):
+        axis = op.axis
+    else:
+        axis = int(lowering.elements(operation.used[0 if isinstance(op, Split) else 2]).reshape(-1)[0])
+    along = normalize_axis(axis, whole.view.ndim)
+    places = _places(lowering, whole, along, operation.outputs, isinstance(op, Unpack))
+    for part, place in zip(operation.outputs, places, strict=True):
+        move(lowering, at, place, operand(lowering, part), (source,))
 
 
 def _filling(lowering: Lowering, at: int) -> tuple[Side, tuple[int, ...]]:
@@ -295,11 +276,8 @@ def _repeat(lowering: Lowering, at: int, op: Fill) -> None:
 
 
 _LOWER: Mapping[type[Op], Callable[[Lowering, int, Any], None]] = {
-    Concat: _concat,
-    Pack: _pack,
-    Unpack: _unpack,
-    Split: _split,
-    SplitV: _split,
+    **dict.fromkeys((Concat, Pack), _join),
+    **dict.fromkeys((Unpack, Split, SplitV), _take_apart),
     Pad: _pad,
     MirrorPad: _mirror_pad,
     SpaceToBatchND: _space_to_batch,
