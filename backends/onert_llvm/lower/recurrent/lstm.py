@@ -106,8 +106,7 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
         matrix, more = layer.inputs(x)
         algorithm = evolve(algorithm, inputs=matrix)
         depth = lowering.shape(x)[-1]
-        slots |= more | {"x": lowering.operand(x), "depth": depth}
-        slots |= {"x_item": layout.item * depth, "x_step": layout.step * depth}
+        slots |= more | {"depth": depth, "x_item": layout.item * depth, "x_step": layout.step * depth}
     else:
         given, room = layer.given(at, x, (4 * layout.batch * layout.steps * width, 4 * layout.batch * own))
         slots |= {
@@ -118,13 +117,8 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
         touched = (evolve(given, write=False), room)
     y, h_out, c_out = operation.outputs
     slots |= {
-        "y": lowering.operand(y),
         "y_item": layout.item * outputs,
         "y_step": layout.step * outputs,
-        "h": lowering.operand(h),
-        "c": lowering.operand(c),
-        "h_out": lowering.operand(h_out),
-        "c_out": lowering.operand(c_out),
         "steps": layout.steps,
         "cells": cells,
         "padded": padded,
@@ -132,7 +126,8 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
         "scratch": room.pointer,
         "room": own,
     }
-    used = {name: slots[name] for name in algorithm.slots}
+    reads = {"h": h, "c": c, **({"x": x} if layer.by_steps else {})}
+    writes = {"y": y, "h_out": h_out, "c_out": c_out}
+    used = {name: slots[name] for name in algorithm.slots if name not in reads and name not in writes}
     flops = 2 * layout.steps * layout.batch * width * outputs
-    reads = (x, h, c) if layer.by_steps else (h, c)
-    lowering.emit(at, algorithm, used, layout.batch, reads, (y, h_out, c_out), flops, touched)
+    lowering.run(at, algorithm, layout.batch, reads, writes, used, flops, touched)
