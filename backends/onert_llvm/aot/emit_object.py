@@ -8,7 +8,7 @@ from hashlib import sha256
 from attrs import frozen
 from llvmlite import ir
 
-from onert.backend import Blueprint, EntryPoint, Footprint, ObjectCode, Place, Region, Settings, Version
+from onert.backend import Blueprint, EntryPoint, Footprint, ObjectCode, Place, Region, Version
 from onert.ir import Array
 from onert_llvm.codegen.footprint import loaded_bytes, stack_bytes
 from onert_llvm.codegen.kernel_abi import build
@@ -18,10 +18,9 @@ from onert_llvm.codegen.native import cpuid_text, jump_text, pool_text, run_text
 from onert_llvm.command.command import JUMP, REPORT_BYTES, Area, Command, Lowered, Pointer, all_steps
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers
-from onert_llvm.compile import lowered
 from onert_llvm.runtime.native_kernel import is_idle
 from onert_llvm.target.isa import Isa
-from onert_llvm.target.versions import notes, versions
+from onert_llvm.target.versions import notes
 
 from .bound import Begun, Body, Bound, Program, Report, Run, program_bytes, steps
 from .constant_layout import CONTENT_BYTES, Constants, Key, lay_out
@@ -238,16 +237,3 @@ class _Part:
 
     def _key(self, pointer: Pointer) -> Key:
         return (*self.key, pointer.area.value, pointer.index)
-
-
-def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:
-    """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
-    wanted = blueprint.target
-    commands = {
-        isa: [
-            [lowered(sequence, isa, settings) for sequence in (*entry.sequences, *entry.undo)]
-            for entry in blueprint.entries
-        ]
-        for isa in versions(wanted.triple, wanted.cpu, wanted.features)
-    }
-    return emit(blueprint, commands, settings.num_threads)

@@ -43,6 +43,10 @@ class Elements(Value):
         """The type of what means are divided by: floats are multiplied by its reciprocal."""
         return F32
 
+    def lanes(self, k: Kernel) -> int:
+        """Elements of a register of totals."""
+        return k.isa.f32
+
     def start(self, k: Kernel, lanes: int) -> Val:
         """Where totals begin: it changes nothing."""
         return k.const(vec(self.accumulator, lanes), self.fold.start(self.kind))
@@ -137,6 +141,10 @@ class Quantized(Elements):
     def divisors(self) -> Type:
         return I32
 
+    def lanes(self, k: Kernel) -> int:
+        """Extremes are found among whole registers of what is stored."""
+        return k.isa.f32 if self.fold is Fold.SUM else k.isa.vector_bytes // (int(self.kind.memory.width) // 8)
+
     def load(self, place: View, lanes: int, mask: Val | None = None) -> Val:
         found = place.load(lanes, mask)
         return found.cast(I32, self.kind.signed) if self.fold is Fold.SUM else found
@@ -163,8 +171,10 @@ class Quantized(Elements):
             total = self._quotient(total, divisor.splat(total.lanes))
         if not self.clamped:
             return total.cast(self.kind.memory)
-        low, high = (task.i64(name).cast(I32).splat(total.lanes) for name in ("low", "high"))
-        return total.cast(I32, self.kind.signed).clamp(low, high).cast(self.kind.memory)
+        low, high = (task.i64(name).cast(total.type.element).splat(total.lanes) for name in ("low", "high"))
+        unsigned = self.fold is not Fold.SUM and self.kind.unsigned
+        bounded = total.umax(low).umin(high) if unsigned else total.clamp(low, high)
+        return bounded.cast(self.kind.memory)
 
     def _quotient(self, total: Val, count: Val) -> Val:
         """Halves away from zero. A float holds the quotient well enough to truncate it: numerators of bytes stay below

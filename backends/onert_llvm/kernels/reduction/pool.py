@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from itertools import product
 from operator import or_
@@ -94,15 +95,32 @@ class WindowPool(Value):
                     count = task.i64("kernel_h") * task.i64("kernel_w")
                 divisor = self.elements.divisor(k, count) if self.elements.mean else None
                 out = task.view("c", memory, task.i64("out_w") * channels, channels, 1)[line, x]
-                for c, mask in k.registers(channels):
-                    total = self._total(k, source, rows, columns, c, mask)
+                for c, lanes, mask in self._registers(k, channels):
+                    total = self._total(k, source, rows, columns, (c, lanes, mask))
                     out[c].store(self.elements.finish(k, task, total, divisor), mask)
 
+    def _registers(self, k: Kernel, channels: Val) -> Iterator[tuple[Val, int, Val | None]]:
+        """Where each register of channels begins, how many it has, and their mask: the widest first."""
+        wide, lanes = self.elements.lanes(k), k.isa.f32
+        if wide <= lanes:
+            yield from ((c, lanes, mask) for c, mask in k.registers(channels))
+            return
+        whole = channels - channels % wide
+        with k.loop(whole, step=wide) as c:
+            yield c, wide, None
+        with k.loop(channels, whole, step=lanes) as c:
+            yield c, lanes, k.mask(lanes, channels - c)
+
     def _total(
-        self, k: Kernel, source: View, rows: tuple[Val, Val], columns: tuple[Val, Val], c: Val, mask: Val | None
+        self,
+        k: Kernel,
+        source: View,
+        rows: tuple[Val, Val],
+        columns: tuple[Val, Val],
+        some: tuple[Val, int, Val | None],
     ) -> Val:
         """A register of channels of a window, put together."""
-        elements, lanes = self.elements, k.isa.f32
+        elements, (c, lanes, mask) = self.elements, some
         total, spoilt = k.var(elements.start(k, lanes)), elements.spoilt(k)
 
         def add(x: Val, count: int) -> None:

@@ -29,7 +29,8 @@ from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int
 
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .epilogue import Tail, tail
-from .int8_gemm import byte_contraction, byte_product, sliding
+from .int8_gemm import byte_contraction, byte_product
+from .sliding_window import sliding
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 _PIECE = 1 << 14

@@ -27,9 +27,10 @@ from onert_llvm.target.isa import Dot, Isa
 from . import int16_filters
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .int8_filters import stored
-from .int8_gemm import ByteProduct, byte_product, sliding
+from .int8_gemm import ByteProduct, byte_product
 from .int16_filters import Parameters
 from .quantized_layer import Layer, groups, layer_of, single_channel, why_no_form
+from .sliding_window import sliding
 
 MOST_TAPS = 64
 """Elements of a depthwise window, whose code is written out."""

@@ -29,8 +29,9 @@ from onert_llvm.target.isa import Lookup
 from . import int8_filters
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .int8_filters import Filter, Outputs
-from .int8_gemm import ByteProduct, byte_contraction, byte_product, sliding
+from .int8_gemm import ByteProduct, byte_contraction, byte_product
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
+from .sliding_window import sliding
 from .small import layers
 
 

@@ -1,4 +1,4 @@
-"""Products with a constant matrix of signed bytes, whatever is done with the sums, and how windows slide."""
+"""Products with a constant matrix of signed bytes: its packed form, whatever is done with the sums."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from onert.ir import Array
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.contraction import Contraction, Ending, Operand
-from onert_llvm.kernels.contraction.direct.sliding_window import Slide, slide, together
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.register_tile import Tile
@@ -17,7 +16,6 @@ from onert_llvm.schedule.cost_model import Shape, fetching
 from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
 from onert_llvm.target.isa import Isa
 
-from .conv_geometry import Plane
 from .cut import cut
 
 
@@ -66,11 +64,3 @@ def byte_contraction(
     patched = isinstance(rows, Patches)
     terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits)
     return Contraction(fetching(tile, isa) if far and not patched else tile, rows, terms, ending)
-
-
-def sliding(geometry: Plane, isa: Isa) -> tuple[Slide, dict[str, Slot]]:
-    """How a window moves along, and the slots of the picture."""
-    window, stride, dilation = (of[1] for of in (geometry.window, geometry.stride, geometry.dilation))
-    path = slide(geometry.window, stride, dilation, geometry.channels, isa)
-    some = together(window, stride, dilation, geometry.pads[1], geometry.size[1], geometry.out[1])
-    return path, {**geometry.slots, **some}

@@ -1,0 +1,22 @@
+"""Objects of bundles: read when one is made."""
+
+from __future__ import annotations
+
+from onert.backend import Blueprint, ObjectCode, Settings
+from onert_llvm.compile import lowered
+from onert_llvm.target.versions import versions
+
+from .emit_object import emit
+
+
+def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:
+    """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
+    wanted = blueprint.target
+    commands = {
+        isa: [
+            [lowered(sequence, isa, settings) for sequence in (*entry.sequences, *entry.undo)]
+            for entry in blueprint.entries
+        ]
+        for isa in versions(wanted.triple, wanted.cpu, wanted.features)
+    }
+    return emit(blueprint, commands, settings.num_threads)
