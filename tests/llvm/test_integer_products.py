@@ -246,7 +246,7 @@ def _sums(shifts: Array) -> tuple[Array, Array, Array]:
     return x[:whole], m[:whole], s[:whole]
 
 
-def _scaled(isa: Isa, how: Requantize, columns: Array, x: Array, **bounds: int) -> Array:
+def scaled_sums(isa: Isa, how: Requantize, columns: Array, x: Array, **bounds: int) -> Array:
     found = guarded(np.zeros(len(x), np.int32))
     limits = {"low": -128, "high": 127, "zero_point": 0} | bounds
     slots = {"columns": guarded(columns), "x": guarded(x.astype(np.int32)), "y": found, **limits}
@@ -258,7 +258,7 @@ def _scaled(isa: Isa, how: Requantize, columns: Array, x: Array, **bounds: int) 
 def test_wide_scaling_is_exact_for_every_sum_and_multiplier(isa: Isa) -> None:
     x, m, s = _sums(np.arange(-31, 8))
     columns = pack_columns(Scaling.WIDE, np.zeros(len(x), np.int32), (m, s), 0, isa)
-    np.testing.assert_array_equal(_scaled(isa, RAW, columns, x), multiply_by_quantized_multiplier(x, m, s))
+    np.testing.assert_array_equal(scaled_sums(isa, RAW, columns, x), multiply_by_quantized_multiplier(x, m, s))
 
 
 @ISAS
@@ -274,11 +274,11 @@ def test_narrow_scaling_is_exact_wherever_it_is_chosen(isa: Isa, zero: int) -> N
     assert scaling(np.abs(x), (m, s), zero) is Scaling.NARROW
     columns = pack_columns(Scaling.NARROW, np.zeros(len(x), np.int32), (m, s), zero, isa)
     expected = np.clip(multiply_by_quantized_multiplier(x, m, s) + zero, -100, 90)
-    found = _scaled(isa, Requantize(Scaling.NARROW, clamped=True), columns, x + (1 << 31), low=-100, high=90)
+    found = scaled_sums(isa, Requantize(Scaling.NARROW, clamped=True), columns, x + (1 << 31), low=-100, high=90)
     np.testing.assert_array_equal(found, expected)
     columns = pack_columns(Scaling.NARROW, np.zeros(len(x), np.int32), (m, s), zero, isa, rectified=True)
     how = Requantize(Scaling.NARROW, clamped=True, rectified=True)
-    found = _scaled(isa, how, columns, x + (1 << 31), low=zero, high=127)
+    found = scaled_sums(isa, how, columns, x + (1 << 31), low=zero, high=127)
     np.testing.assert_array_equal(found, np.clip(multiply_by_quantized_multiplier(x, m, s) + zero, zero, 127))
 
 
@@ -297,7 +297,7 @@ def test_narrow_scaling_holds_up_to_the_largest_sums_it_is_chosen_for(isa: Isa, 
     x, m = (a.ravel() for a in np.meshgrid(sums, mantissas))
     s = np.full(len(x), shift)
     columns = pack_columns(Scaling.NARROW, np.zeros(len(x), np.int32), (m, s), zero, isa)
-    found = _scaled(isa, Requantize(Scaling.NARROW), columns, x + (1 << 31))
+    found = scaled_sums(isa, Requantize(Scaling.NARROW), columns, x + (1 << 31))
     np.testing.assert_array_equal(found, np.clip(multiply_by_quantized_multiplier(x, m, s) + zero, -128, 127))
 
 
@@ -320,7 +320,7 @@ def test_what_lies_just_below_a_half_is_rounded_down(isa: Isa, doubles: bool) ->
     below = [float(np.nextafter(h, 0)) for h in (0.5, 1.5, 2.5, 63.5)]
     reals = np.array([*below, *below, 0.5, 1.5, 2.5, 63.5, 0.5, 1.5, 2.5, 63.5])
     x = np.array([1] * 4 + [-1] * 4 + [1] * 4 + [-1] * 4)
-    found = _scaled(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(16), reals, isa), x)
+    found = scaled_sums(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(16), reals, isa), x)
     assert found.tolist() == [0, 1, 2, 63, 0, -1, -2, -63, 1, 2, 3, 64, -1, -2, -3, -64]
 
 
@@ -331,7 +331,7 @@ def test_real_scaling_rounds_once_and_halves_away_from_zero(isa: Isa, doubles: b
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.integers(-(1 << 31), 1 << 31, 500) >> rng.integers(0, 31, 500), np.arange(-262, 262)])
     reals = np.concatenate([rng.uniform(0, 2, 500) ** 20, np.full(524, 0.5)])
-    found = _scaled(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(1024), reals, isa), x, zero_point=-5)
+    found = scaled_sums(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(1024), reals, isa), x, zero_point=-5)
     np.testing.assert_array_equal(found, np.clip(round_half_away(x * reals) - 5, -128, 127))
 
 
@@ -345,7 +345,7 @@ def test_products_that_float64_rounds_to_a_half_are_rounded_as_halves(isa: Isa, 
     near = (rng.integers(0, 127, 4096) + 0.5) / np.maximum(np.abs(x), 1)
     reals = np.concatenate([near, np.nextafter(near, 0), np.nextafter(near, 1)])
     x = np.tile(x, 3)
-    found = _scaled(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(len(x)), reals, isa), x)
+    found = scaled_sums(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(len(x)), reals, isa), x)
     np.testing.assert_array_equal(found, np.clip(round_half_away(x * reals), -128, 127))
 
 
@@ -355,5 +355,5 @@ def test_products_that_float64_rounds_to_a_half_are_rounded_as_halves(isa: Isa, 
 def test_real_multipliers_of_any_size_are_applied(isa: Isa, doubles: bool, real: float) -> None:
     isa = evolve(isa, doubles=doubles)
     x = np.array([0, 1, -1, 2, -3, 127, -128, (1 << 31) - 1, -(1 << 31), 5, -5, 9, 10, -11, 12, 13])
-    found = _scaled(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(16), np.full(16, real), isa), x)
+    found = scaled_sums(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(16), np.full(16, real), isa), x)
     np.testing.assert_array_equal(found, np.clip(round_half_away(np.clip(x * real, -1e9, 1e9)), -128, 127))

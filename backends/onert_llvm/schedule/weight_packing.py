@@ -17,6 +17,8 @@ from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.runtime.aligned_memory import zeros
 from onert_llvm.target.isa import Isa
 
+from .float_scaling import FloatMultipliers
+
 Multipliers = tuple[Array, Array]
 """Mantissas and shifts in fixed point, one of each for every column or for all."""
 
@@ -233,6 +235,14 @@ def pack_columns(
     odd = np.stack([mantissas[1::2] << 1, np.zeros(len(mantissas) // 2, np.int64)], 1).reshape(-1)
     halves = [np.ascontiguousarray(offsets[i::2]).view(np.int32) for i in (0, 1)]
     return _fields((start + (1 << 31), mantissas << 1, odd, *halves, right), isa)
+
+
+def pack_floats(bias: Array, multipliers: FloatMultipliers, isa: Isa, places: Array | None = None) -> Array:
+    """The same where the multipliers are floats."""
+    of = multipliers
+    words = (row.view(np.int32) for row in (of.factor, of.rest, of.added, of.below))
+    rows = (bias + of.steps, *words, of.steps)
+    return _fields([_placed(row, places, isa) for row in rows], isa)
 
 
 def real_scaling(isa: Isa) -> Scaling:

@@ -114,6 +114,11 @@ class Isa(Value):
         return self.masks and self.registers >= 32
 
     @property
+    def rounds(self) -> bool:
+        """Whether instructions on floats say how they round."""
+        return self.free_masks and self.architecture == "x86_64"
+
+    @property
     def group(self) -> int:
         """How many neighbours along k lie together for each column of a packed panel of bytes."""
         return self.dot.value.group

@@ -21,7 +21,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F64, I8, I32, I64, Kernel, Val, vec
+from onert_llvm.irbuilder import F32, F64, I8, I16, I32, I64, Kernel, Val, intrinsic, vec
 from onert_llvm.irbuilder.text import constant
 
 from .byte_table import loaded, looked_up
@@ -31,12 +31,15 @@ class Scaling(Enum):
     """How sums are multiplied, and what each register of columns finds in slot `columns`: 32 bits a lane, in order.
 
     `NARROW`: a fixed-point multiplier below 1/2 on sums so small that nothing overflows; the zero point is part of it.
-    `WIDE`: any fixed-point multiplier on any sum. `REAL`: a float64 multiplier, rounded once, halves away from zero;
-    `EXACT`: the same result in integers, for processors that do not compute with float64.
+    `WIDE`: any fixed-point multiplier on any sum. `FLOAT`: a multiplier as floats that round every sum alike, for
+    processors whose instructions say how they round; the zero point is part of it, and `zero` is what a sum of 0 has
+    become (`schedule/float_scaling.py`). `REAL`: a float64 multiplier, rounded once, halves away from zero; `EXACT`:
+    the same result in integers, for processors that do not compute with float64.
     """
 
     NARROW = ("bias", "even", "odd", "even_offset", "odd_offset", "right")
     WIDE = ("bias", "mantissa", "right", "left")
+    FLOAT = ("bias", "factor", "rest", "added", "below", "zero")
     REAL = ("bias", "first_half", "second_half")
     EXACT = ("bias", "mantissa_low", "mantissa_high", "shift")
 
@@ -57,11 +60,16 @@ class Requantize(Value):
     tabled: bool = False
 
     @property
+    def moves(self) -> bool:
+        """Whether the zero point is part of what each column's sums are multiplied with."""
+        return self.scaling in (Scaling.NARROW, Scaling.FLOAT)
+
+    @property
     def slots(self) -> tuple[str, ...]:
         """`columns` is what `packing.pack_columns` makes; the result is clamped to [`low`, `high`]."""
         return (
             "columns",
-            *(() if self.scaling is Scaling.NARROW else ("zero_point",)),
+            *(() if self.moves else ("zero_point",)),
             *(("low", "high") if self.clamped else ()),
             *(("weight_zero",) if self.weight_zero_point else ()),
             *(("table",) if self.tabled else ()),
@@ -88,13 +96,15 @@ def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, V
 def with_zero_point(task: Task, how: Requantize, x: Val, lanes: dict[str, Val]) -> Val:
     """The same before it is clamped."""
     real = scaled(how.scaling, x, lanes, how.rectified)
-    return real if how.scaling is Scaling.NARROW else real + task.i64("zero_point").cast(I32)
+    return real if how.moves else real + task.i64("zero_point").cast(I32)
 
 
 def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False) -> Val:
     """The sums times the columns' multipliers, and the zero point where it is part of them."""
     if how is Scaling.NARROW:
         return _narrow(x, lanes, rectified)
+    if how is Scaling.FLOAT:
+        return _float(x, lanes, rectified)
     if how is Scaling.EXACT:
         return exact(x, lanes)
     return _real(x, lanes) if how is Scaling.REAL else fixed(x, lanes)
@@ -136,6 +146,25 @@ def fixed(x: Val, lanes: dict[str, Val]) -> Val:
     y = _interleaved(even, odd, x, high=False)
     t = (y + (y >> 31)) >> (right - 1).max(0)
     return (right > 0).select((t + 1) >> 1, y)
+
+
+_NEAREST, _DOWN = 8, 9
+"""How AVX-512 rounds, without exceptions."""
+
+
+def _float(x: Val, lanes: dict[str, Val], rectified: bool) -> Val:
+    sums = x.cast(F32)
+    factor, rest, added = (lanes[name].bits(sums.type) for name in ("factor", "rest", "added"))
+    if not rectified:
+        added = (x < lanes["zero"]).select(lanes["below"].bits(sums.type), added)
+    real = _multiply_add(sums, factor, _multiply_add(sums, rest, added, _NEAREST), _DOWN)
+    t, every, how = vec(I32, x.lanes), Val(x.b, constant(I16, -1)), Val(x.b, constant(I32, _DOWN))
+    return intrinsic(x.b, "llvm.x86.avx512.mask.cvtps2dq.512", t, real, Val(x.b, constant(t, 0)), every, how)
+
+
+def _multiply_add(a: Val, b: Val, c: Val, rounding: int) -> Val:
+    how = Val(a.b, constant(I32, rounding))
+    return intrinsic(a.b, "llvm.x86.avx512.vfmadd.ps.512", a.type, a, b, c, how)
 
 
 _BEYOND = float(1 << 30)

@@ -13,7 +13,17 @@ from onert_llvm.kernels.arithmetic.byte_table import stored_table
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
-from onert_llvm.schedule.weight_packing import folded_bias, pack_columns, pack_reals, real_scaling, scaling, sum_bounds
+from onert_llvm.schedule.float_scaling import FloatMultipliers, Sums, fitted
+from onert_llvm.schedule.weight_packing import (
+    Multipliers,
+    folded_bias,
+    pack_columns,
+    pack_floats,
+    pack_reals,
+    real_scaling,
+    scaling,
+    sum_bounds,
+)
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 
@@ -84,7 +94,7 @@ class Outputs:
 
         `places` says which of them is in which lane, if not all in order.
         """
-        x, weight, result = self.types.input(0), self.types.input(1), self.types.output
+        x, result = self.types.input(0), self.types.output
         bias = self.bias(part)
         signed, isa = self.signed, lowering.isa
 
@@ -93,18 +103,19 @@ class Outputs:
 
         low, high = self.activation.bounds(result)
         slots: dict[str, Slot] = {"low": low, "high": high, "weight_zero": weights.zero}
-        rectified = False
-        if self.real:
-            reals = filter_ratios(x, weight, result)
-            how = real_scaling(isa)
-            own = reals[part] if len(reals) > 1 else reals
-            columns = lowering.later(lambda: pack_reals(folded(), own, isa, places))
+        bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, signed)
+        rectified = low >= result.zero_point
+        reals, pair = self._multipliers(part)
+        floats = self._floats(reals, pair, bounds, bias, rectified) if isa.rounds else None
+        if floats is not None:
+            how = Scaling.FLOAT
+            columns = lowering.later(lambda: pack_floats(folded(), floats, isa, places))
+        elif pair is None:
+            how, rectified = real_scaling(isa), False
+            columns = lowering.later(lambda: pack_reals(folded(), reals, isa, places))
         else:
-            every = filter_multipliers(x, weight, result)
-            pair = every if len(every[0]) == 1 else (every[0][part], every[1][part])
-            bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, signed)
             how = scaling(bounds, pair, result.zero_point)
-            rectified = how is Scaling.NARROW and low >= result.zero_point
+            rectified = rectified and how is Scaling.NARROW
             columns = lowering.later(
                 lambda: pack_columns(how, folded(), pair, result.zero_point, isa, rectified, places)
             )
@@ -114,6 +125,29 @@ class Outputs:
         clamped, corrected = (low, high) != result.dtype.limits, weights.zero != 0
         kind = Requantize(how, clamped, corrected, rectified, self.table is not None)
         return {name: slots[name] for name in kind.slots}, kind
+
+    def _multipliers(self, part: slice | Array) -> tuple[Array, Multipliers | None]:
+        """The multipliers of the outputs `part`, or one for all, in float64, and in fixed point where TFLite's are."""
+        x, weight, result = self.types.input(0), self.types.input(1), self.types.output
+        if self.real:
+            reals = filter_ratios(x, weight, result)
+            return reals[part] if len(reals) > 1 else reals, None
+        mantissas, shifts = filter_multipliers(x, weight, result)
+        if len(mantissas) > 1:
+            mantissas, shifts = mantissas[part], shifts[part]
+        return np.ldexp(mantissas.astype(np.float64), shifts.astype(np.int32) - 31), (mantissas, shifts)
+
+    def _floats(
+        self, reals: Array, pair: Multipliers | None, bounds: Array, bias: Array | None, rectified: bool
+    ) -> FloatMultipliers | None:
+        """The multipliers as floats for sums within `bounds`; None if these would round differently."""
+        result, late = self.types.output, np.zeros(len(bounds))
+        if pair is not None:
+            late = late + np.where(pair[1] < 0, np.ldexp(0.5, pair[1].astype(np.int32)), 0.0)
+        start = np.zeros(len(bounds), np.int64) if bias is None else bias.astype(np.int64)
+        sums, limits = Sums(start, bounds - np.abs(start)), self.activation.bounds(result)
+        each = np.broadcast_to(reals, bounds.shape)
+        return fitted(each, late, sums, limits, result.zero_point, rectified=rectified, alike=self.real)
 
     def bias(self, part: slice | Array) -> Array | None:
         """The bias of the outputs `part`, where there is one."""
