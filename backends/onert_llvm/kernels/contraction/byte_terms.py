@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from attrs import frozen
 
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, Var, View
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
 
 from .contraction import Ending, Finished, Reading, Sums, Terms
-from .float_microkernel import accumulators
-from .int8_microkernel import dot, multiply_add_int8, narrow_shift, offset
+from .float_microkernel import Accumulators, accumulators
+from .int8_microkernel import add_group, dot, multiply_add_int8, narrow_shift, offset
 from .register_tile import Block, Row, Tile
 
 
@@ -24,15 +24,22 @@ from .register_tile import Block, Row, Tile
 class ByteTerms(Terms):
     """Bytes, `signed` or not, times signed bytes packed by `packing.pack_int8`; those of fewer `bits` by `pack_narrow`.
 
-    `rest` is how many terms of a run are left behind the last whole step.
+    `rest` is how many terms of a run are left behind the last whole step. `outliers`: some weights are not bytes. What
+    they have too much is multiplied apart: slots `outliers`, how many groups of terms there are with such; `places`, of
+    each its tap and its first term (64 bits); `beyond`, its weights for all columns of the panels.
     """
 
     rest: int
     signed: bool = True
     bits: int = 8
+    outliers: bool = False
 
     name = "int8"
     element = I8
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("outliers", "places", "beyond") if self.outliers else ()
 
     def group(self, k: Kernel) -> int:
         return k.isa.group
@@ -57,9 +64,23 @@ class ByteTerms(Terms):
             panel = panels if run.tap is None else panels[run.tap]
             depth, fetch = run.depth if run.filled is None else run.filled, block.fetching(run.tap, steps)
             multiply_add_int8(k, acc, run.rows, panel, depth, self.rest, self.signed, fetch, self.bits)
+        if self.outliers:
+            self._add_outliers(k, task, tile, block, acc, reading)
         if not shift:
             return [[x.get() for x in row] for row in acc]
         return [[(x.get() >> shift) + first for x, first in zip(row, starts, strict=True)] for row in acc]
+
+    def _add_outliers(
+        self, k: Kernel, task: Task, tile: Tile, block: Block, acc: Accumulators, reading: Reading
+    ) -> None:
+        assert reading.at is not None
+        group = self.group(k)
+        across = task.i64("panels") * (tile.columns.widest * k.isa.f32 * group)
+        weights = task.view("beyond", I8, across, 1)
+        with k.loop(task.i64("outliers"), nonempty=True) as number:
+            tap, first = (task.view("places", I64, 2, 1)[number, i].load() for i in range(2))
+            rows = [row.after(first) for row in reading.at(tap)]
+            add_group(k, acc, rows, weights[number].after(block.column * group), self.signed)
 
 
 def _groups(k: Kernel, depth: Val, group: int) -> Val:

@@ -84,12 +84,13 @@ class Reading:
     """How the terms of some rows are read: a loop over their runs, of `depth` terms each.
 
     Without taps there is one run, and `depth` is None. `single` gives the same for one row of the tile, by its
-    number in it.
+    number in it, and `at` all rows at a tap.
     """
 
     depth: Val | None
     each: Callable[[], AbstractContextManager[Run]]
     single: Callable[[Val], Reading] | None = None
+    at: Callable[[Val], list[View]] | None = None
 
 
 class Terms(Value):

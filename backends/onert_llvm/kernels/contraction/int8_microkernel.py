@@ -74,6 +74,13 @@ def multiply_add_int8(
             _step(k, acc, a, own)
 
 
+def add_group(k: Kernel, acc: Accumulators, rows: Sequence[View], weights: View, signed: bool) -> None:
+    """`acc[i][j] += (rows[i][p] + offset) * weights[j, p]` for the terms p of one whole group."""
+    lanes = k.isa.f32 * k.isa.group
+    b = [weights[j * lanes].load(lanes) for j in range(len(acc[0]))]
+    _step(k, acc, [_whole(k, row, k.isa.group, signed) for row in rows], b)
+
+
 def _own(packed: Val, number: int, bits: int) -> Val:
     """The weights of one of the groups that share bytes, at the top of each byte."""
     if bits == 8:

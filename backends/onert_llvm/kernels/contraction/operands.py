@@ -36,7 +36,7 @@ def straight(rows: list[View], depth: Val) -> Reading:
     def each() -> Iterator[Run]:
         yield Run(rows, depth)
 
-    return Reading(None, each)
+    return Reading(None, each, at=lambda tap: rows)
 
 
 @frozen
@@ -97,14 +97,16 @@ class Patches(Value):
         pitch = -(-segment // group) * group
         first, step, down = self._places(k, task, block, terms.element, pitch)
 
+        def at(ky: Val) -> list[View]:
+            row = k.view(first, terms.element, 1).after(ky * down)
+            return [row.after(step * i) for i in range(block.count)]
+
         @contextmanager
         def each() -> Iterator[Run]:
             with k.loop(self.patch.height, nonempty=True) as ky:
-                row = k.view(first, terms.element, 1).after(ky * down)
-                rows = [row.after(step * i) for i in range(block.count)]
-                yield Run(rows, k.index(segment), ky, k.index(pitch))
+                yield Run(at(ky), k.index(segment), ky, k.index(pitch))
 
-        return Reading(k.index(pitch), each)
+        return Reading(k.index(pitch), each, at=at)
 
     def _places(self, k: Kernel, task: Task, block: Block, element: Type, pitch: int) -> tuple[Val, Val, Val]:
         """The first window, and how far windows and their rows are apart: in the picture, if nothing outside of it is

@@ -22,6 +22,7 @@ from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.rule import Lower
+from onert_llvm.schedule.byte_outliers import split
 from onert_llvm.schedule.cost_model import Shape, registers_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
 from onert_llvm.target.isa import Lookup
@@ -29,7 +30,7 @@ from onert_llvm.target.isa import Lookup
 from . import int8_filters
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .int8_filters import Filter, Outputs
-from .int8_gemm import ByteProduct, byte_contraction, byte_product
+from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slots
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
 from .sliding_window import sliding
 from .small import layers
@@ -70,16 +71,21 @@ def _cut(
     row_bytes: int,
     pointwise: bool = True,
     bits: int = 8,
-) -> tuple[ByteProduct, Requantize]:
-    """A product of `m` rows with a filter `[taps, k, n]` of `bits` and where its results go, and how these are made of
-    sums.
+    straight: bool = True,
+) -> tuple[ByteProduct, Requantize, bool]:
+    """A product of `m` rows with a filter `[taps, k, n]` of `bits` and where its results go, how these are made of
+    sums, and whether it has outliers; where taps do not lie `straight` it has none.
     """
     count, depth, n = taps.values.shape
-    columns, how = layer.outputs.scaled(lowering, taps, layer.part)
-    code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), layer.outputs.signed, how, bits)
+    outliers = split(taps.values, taps.zero, lowering.isa.group) if straight and bits == 8 else None
+    columns, how = layer.outputs.scaled(lowering, taps if outliers is None else Filter(outliers.whole, 0), layer.part)
+    packed = taps.values if outliers is None else outliers.bytes
+    signed = layer.outputs.signed
+    code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), signed, how, bits, outliers is not None)
     tile = lowering.tile(code, Shape(m, n, count * depth, integer=True))
-    product = byte_product(lowering, m, taps.values, tile, row_bytes, bits=bits)
-    return evolve(product, slots=product.slots | columns | layer.target(lowering)), how
+    product = byte_product(lowering, m, packed, tile, row_bytes, bits=bits)
+    more = outlier_slots(lowering, product, outliers) if outliers is not None else {}
+    return evolve(product, slots=product.slots | columns | more | layer.target(lowering)), how, outliers is not None
 
 
 @_with_chain
@@ -99,11 +105,12 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     shape = (kh, kw * c, n) if patched else (kh * kw, c, n)
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
     taps = layer.filter.ordered(layer.filter.values.reshape(shape))
-    cut, how = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
+    straight = patched or geometry.pointwise
+    cut, how, outliers = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise, straight=straight)
     padding = partial(layer.padding, lowering, c)
     rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Patches)
     signed = layer.outputs.signed
-    algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, Bytes(how, signed), signed)
+    algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, Bytes(how, signed), signed, outliers=outliers)
     layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
 
 
@@ -118,10 +125,12 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
         return
     stored = layer.outputs.types.input(1).dtype.bits
     bits = stored if layer.filter.zero == 0 and depth <= MOST_TERMS else 8
-    cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth, bits=bits)
+    taps = layer.filter.ordered(layer.filter.values.T[None])
+    cut, how, outliers = _cut(lowering, layer, m, taps, depth, bits=bits)
     rows, slots = rows_of(layer.input(lowering), depth)
     signed = layer.outputs.signed
-    algorithm = byte_contraction(lowering.isa, cut.tile, rows, depth, Bytes(how, signed), signed, bits)
+    ending = Bytes(how, signed)
+    algorithm = byte_contraction(lowering.isa, cut.tile, rows, depth, ending, signed, bits, outliers=outliers)
     layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from attrs import frozen
 
 from onert.ir import Array
@@ -12,6 +13,7 @@ from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.schedule.byte_outliers import Outliers
 from onert_llvm.schedule.cost_model import Shape, fetching
 from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
 from onert_llvm.target.isa import Isa
@@ -50,6 +52,17 @@ def byte_product(
     return ByteProduct(tile, work.tiles, slots)
 
 
+def outlier_slots(lowering: Lowering, product: ByteProduct, outliers: Outliers) -> dict[str, Slot]:
+    """What `ByteTerms` reads of weights that are not bytes."""
+    count, group, n = outliers.beyond.shape
+    count_of_panels, lanes = product.slots["panels"], lowering.isa.f32
+    assert isinstance(count_of_panels, int)
+    packed = np.zeros((count, count_of_panels * product.tile.columns.widest * lanes, group), np.int8)
+    packed[:, :n] = outliers.beyond.transpose(0, 2, 1)
+    places = np.stack([outliers.taps, outliers.firsts], axis=1).astype(np.int64)
+    return {"outliers": count, "places": lowering.constant(places), "beyond": lowering.constant(packed)}
+
+
 def byte_contraction(
     isa: Isa,
     tile: Tile,
@@ -59,8 +72,9 @@ def byte_contraction(
     signed: bool = True,
     bits: int = 8,
     far: bool = True,
+    outliers: bool = False,
 ) -> Contraction:
     """The kernel of such a product, whose runs of terms are `depth` long; panels may come from `far`."""
     patched = isinstance(rows, Patches)
-    terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits)
+    terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits, outliers)
     return Contraction(fetching(tile, isa) if far and not patched else tile, rows, terms, ending)

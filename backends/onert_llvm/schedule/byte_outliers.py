@@ -1,0 +1,52 @@
+"""Weights of unsigned bytes whose zero point is not in the middle: nearly all are signed bytes when it is subtracted.
+
+A scale is chosen so that the least or the greatest weight of a layer just fits, so with the zero point at 140 some one
+weight is -140 and few others are below -128. What is beyond the bytes is multiplied apart, group by group of terms; the
+sums of rows, which the zero point would be multiplied with, are not needed then.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+
+_FEW, _SHARE = 4, 8
+"""How many groups of terms may have outliers, at least and as a part of all: the sums of rows take longer."""
+
+
+@frozen(eq=False)
+class Outliers:
+    """A filter `[taps, k, n]` less its zero point: `whole` in 16 bits, and as `bytes`.
+
+    What is left are groups of terms: `taps` and `firsts` say where they begin, `beyond[groups, group, n]` are signed
+    bytes.
+    """
+
+    whole: Array
+    bytes: Array
+    taps: Array
+    firsts: Array
+    beyond: Array
+
+
+def split(weights: Array, zero: int, group: int) -> Outliers | None:
+    """Signed bytes `weights[taps, k, n]` less their zero point; None if it is 0, or too many are beyond bytes."""
+    taps, depth, n = weights.shape
+    if zero == 0 or depth < group:
+        return None
+    whole = weights.astype(np.int16) - np.int16(zero)
+    inside = whole.clip(-128, 127)
+    beyond = whole - inside
+    found = np.flatnonzero(beyond.any(axis=2).reshape(-1))
+    firsts = np.minimum(found % depth // group * group, depth - group)
+    places = np.unique(np.stack([found // depth, firsts], axis=1), axis=0)
+    if len(places) > max(_FEW, taps * -(-depth // group) // _SHARE) or np.abs(beyond).max(initial=0) > 127:
+        return None
+    left, groups = beyond.copy(), []
+    for tap, first in places.tolist():
+        groups.append(left[tap, first : first + group].astype(np.int8))
+        left[tap, first : first + group] = 0  # where the last group begins earlier it has terms of the one before
+    taken = np.stack(groups) if groups else np.zeros((0, group, n), np.int8)
+    return Outliers(whole, inside.astype(np.int8), places[:, 0], places[:, 1], taken)

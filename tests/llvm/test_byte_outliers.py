@@ -1,0 +1,73 @@
+"""Layers of unsigned bytes whose weights have a zero point: the few that are no signed bytes are multiplied apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases.case import Case
+
+from onert.ir import Quantization
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert_llvm.schedule.byte_outliers import split
+from onert_llvm.target.isa import Isa, runnable
+
+from .harness import Array
+from .natively import check, subgraph_of
+
+ZERO = 141
+SHAPES = {
+    "first": ((1, 9, 13, 3), (24, 3, 3, 3), 2),
+    "pointwise": ((1, 5, 7, 16), (70, 1, 1, 16), 1),
+    "odd": ((1, 5, 7, 37), (20, 1, 1, 37), 1),
+    "layer": ((3, 130), (33, 130), 1),
+}
+
+
+def _weights(shape: tuple[int, ...], beyond: int, seed: int) -> Array:
+    """Weights of which so many are no signed bytes when the zero point is subtracted."""
+    rng = np.random.default_rng(seed)
+    out = rng.integers(ZERO - 128, 256, shape).astype(np.uint8)
+    places = rng.choice(out.size, beyond, replace=False)
+    out.reshape(-1)[places] = rng.integers(0, ZERO - 128, beyond)
+    out.reshape(-1)[places[-1:]] = 0
+    return out
+
+
+@pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("name", "beyond"), [*((name, 3) for name in SHAPES), ("odd", 200)])
+def test_layers_are_exact(isa: Isa, name: str, beyond: int) -> None:
+    shape, filters, stride = SHAPES[name]
+    rng = np.random.default_rng(beyond)
+    x, w = rng.integers(0, 256, shape).astype(np.uint8), _weights(filters, beyond, beyond)
+    bias = rng.integers(-2000, 2000, filters[0]).astype(np.int32)
+    op = FullyConnected() if len(shape) == 2 else Conv2D(Padding.SAME, stride, stride)
+    scales = Quantization((0.02,), (119,)), Quantization((0.01,), (ZERO,)), Quantization((0.0002,), (0,))
+    case = Case("", op, (x, w, bias), quantization=scales, result_quantization=(Quantization((0.1,), (100,)),))
+    check(subgraph_of(case, constant=(1, 2)), [x], isa)
+
+
+@pytest.mark.parametrize("group", [2, 4])
+@pytest.mark.parametrize(("taps", "depth"), [(1, 4), (1, 130), (3, 9), (3, 6)])
+def test_bytes_and_what_is_beyond_them_add_up(group: int, taps: int, depth: int) -> None:
+    for seed in range(20):
+        stored = (_weights((taps, depth, 5), 3, seed).astype(np.int16) - 128).astype(np.int8)
+        found = split(stored, ZERO - 128, group)
+        if found is None:
+            continue
+        total = found.bytes.astype(np.int64)
+        for tap, first, beyond in zip(found.taps, found.firsts, found.beyond, strict=True):
+            assert first + group <= depth
+            total[tap, first : first + group] += beyond
+        np.testing.assert_array_equal(total, stored.astype(np.int64) - (ZERO - 128))
+        np.testing.assert_array_equal(total, found.whole)
+
+
+def test_weights_without_a_zero_point_or_with_too_many_outliers_are_left_as_they_are() -> None:
+    stored = np.full((1, 64, 4), -128, np.int8)
+    assert split(stored, 0, 4) is None
+    assert split(stored, 5, 4) is None
+    assert split(stored[:, :3], 5, 4) is None
+    stored[:, 1:] = 0
+    assert split(stored, 5, 4) is not None
