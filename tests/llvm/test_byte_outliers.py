@@ -9,8 +9,9 @@ from cases.case import Case
 from onert.ir import Quantization
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert_llvm.schedule.byte_outliers import split
+from onert_llvm.schedule.byte_outliers import split, with_row_again
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
@@ -46,6 +47,36 @@ def test_layers_are_exact(isa: Isa, name: str, beyond: int) -> None:
     scales = Quantization((0.02,), (119,)), Quantization((0.01,), (ZERO,)), Quantization((0.0002,), (0,))
     case = Case("", op, (x, w, bias), quantization=scales, result_quantization=(Quantization((0.1,), (100,)),))
     check(subgraph_of(case, constant=(1, 2)), [x], isa)
+
+
+@pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("window", "channels", "rows"), [(3, 70, (2,)), (5, 24, (0,)), (3, 9, (0, 1))])
+def test_depthwise_layers_are_exact(isa: Isa, window: int, channels: int, rows: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(channels)
+    x = rng.integers(0, 256, (2, 6, 7, channels)).astype(np.uint8)
+    w = rng.integers(ZERO - 128, 256, (1, window, window, channels)).astype(np.uint8)
+    for row in rows:
+        w[0, row, 1, channels - 2 - row] = row
+    bias = rng.integers(-2000, 2000, channels).astype(np.int32)
+    scales = Quantization((0.02,), (119,)), Quantization((0.01,), (ZERO,)), Quantization((0.0002,), (0,))
+    result = (Quantization((0.1,), (100,)),)
+    case = Case("", DepthwiseConv2D(Padding.SAME), (x, w, bias), quantization=scales, result_quantization=result)
+    check(subgraph_of(case, constant=(1, 2)), [x], isa)
+
+
+def test_one_row_of_a_window_is_there_again_where_a_group_of_rows_has_room() -> None:
+    stored = np.full((3, 3, 5), -20, np.int8)
+    stored[1, 2, 3] = -128
+    found = with_row_again(stored, 13, 4)
+    assert found is not None
+    assert found.number == 1
+    total = found.bytes[:3].astype(np.int64)
+    total[1] += found.bytes[3]
+    np.testing.assert_array_equal(total, stored.astype(np.int64) - 13)
+    assert with_row_again(stored[:2], 13, 2) is None
+    assert with_row_again(stored, 0, 4) is None
+    stored[0, 0, 0] = -128
+    assert with_row_again(stored, 13, 4) is None
 
 
 @pytest.mark.parametrize("group", [2, 4])

@@ -17,6 +17,35 @@ _FEW, _SHARE = 4, 8
 
 
 @frozen(eq=False)
+class RowAgain:
+    """A depthwise filter `[height, width, n]` less its zero point: `whole` in 16 bits, and as `bytes` with a row more.
+
+    What is left of row `number` when it is made bytes is the last.
+    """
+
+    whole: Array
+    bytes: Array
+    number: int
+
+
+def with_row_again(weights: Array, zero: int, group: int) -> RowAgain | None:
+    """The same for signed bytes `weights[height, width, n]` that are multiplied by groups of rows, where there is room.
+
+    None if the zero point is 0, no group has room, or other rows are beyond bytes too.
+    """
+    if zero == 0 or len(weights) % group == 0:
+        return None
+    whole = weights.astype(np.int16) - np.int16(zero)
+    inside = whole.clip(-128, 127)
+    beyond = whole - inside
+    rows = np.flatnonzero(beyond.any(axis=(1, 2)))
+    if len(rows) != 1 or np.abs(beyond).max() > 127:
+        return None
+    number = int(rows[0])
+    return RowAgain(whole, np.concatenate([inside, beyond[number : number + 1]]).astype(np.int8), number)
+
+
+@frozen(eq=False)
 class Outliers:
     """A filter `[taps, k, n]` less its zero point: `whole` in 16 bits, and as `bytes`.
 

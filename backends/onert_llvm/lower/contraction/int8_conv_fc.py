@@ -22,7 +22,7 @@ from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.rule import Lower
-from onert_llvm.schedule.byte_outliers import split
+from onert_llvm.schedule.byte_outliers import split, with_row_again
 from onert_llvm.schedule.cost_model import Shape, registers_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
 from onert_llvm.target.isa import Lookup
@@ -151,14 +151,18 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     path, picture = sliding(geometry, lowering.isa)
     wide = registers_together(lowering.isa)
     places = channel_order(n, wide, lowering.isa)
-    taps = layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n))
-    columns, how = layer.outputs.scaled(lowering, taps, slice(None), places)
-    weights = layer.filter.values.reshape(kh, kw, n)
+    weights, zero = layer.filter.values.reshape(kh, kw, n), layer.filter.zero
+    again = with_row_again(weights, zero, lowering.isa.group)
+    if again is not None:
+        path, picture = evolve(path, window=(kh + 1, kw), again=True), picture | {"again": again.number}
+    taps = Filter(weights, zero) if again is None else Filter(again.whole, 0)
+    columns, how = layer.outputs.scaled(lowering, taps.ordered(taps.values.reshape(-1, 1, n)), slice(None), places)
+    packed = weights if again is None else again.bytes
     repeated = _repeated(lowering, layer, n // c) if n > c else None
     slots: dict[str, Slot] = {
         **picture,
         **columns,
-        "w": lowering.later(lambda: pack_depthwise_int8(weights, places, lowering.isa)),
+        "w": lowering.later(lambda: pack_depthwise_int8(packed, places, lowering.isa)),
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,

@@ -28,7 +28,7 @@ from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.int8_microkernel import dot, offset
 
-from .sliding_window import SLOTS, Body, Finish, Slide, Sums, each_slide
+from .sliding_window import Body, Finish, Slide, Sums, each_slide
 
 NARROW = Requantize()
 
@@ -47,7 +47,7 @@ class DepthwiseInt8(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return ("w", "c", "channels", "ldc", *SLOTS, *self.requantize.slots)
+        return ("w", "c", "channels", "ldc", *self.slide.slots, *self.requantize.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = self.requantize

@@ -28,12 +28,18 @@ class Slide(Value):
     """`window` is (height, width) in taps; `stride` is what it moves across, in distances between neighbouring taps.
 
     With a dilation, outputs whose windows see the same columns are some outputs apart; these make a row of their own
-    (`slide`). `masked`: the channels end inside a register.
+    (`slide`). `masked`: the channels end inside a register. `again`: the last row is another one once more, slot
+    `again` says which.
     """
 
     window: tuple[int, int]
     stride: int
     masked: bool
+    again: bool = False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return (*SLOTS, *(("again",) if self.again else ()))
 
     def parts(self, isa: Isa, registers: int) -> list[_Part]:
         """The window's taps across, as few at a time as need half of the target's registers for what is carried.
@@ -187,7 +193,8 @@ def _find(k: Kernel, task: Task, slide: Slide, element: Type, first: Val, lines:
         top = y * task.i64("stride_h") - task.i64("pad_h")
         source = task.view("input", element, task.i64("image"), task.i64("row"))[image]
         for j in range(slide.window[0]):
-            at = top + task.i64("dilation_h") * j
+            row = task.i64("again") if slide.again and j == slide.window[0] - 1 else k.index(j)
+            at = top + task.i64("dilation_h") * row
             inside = at.ult(task.i64("in_h"))
             lines.places[i, j].store(inside.select(source[at].address, task.ptr("zero")))
             lines.pixels[i, j].store(inside.select(task.i64("pixel"), k.index(0)))
