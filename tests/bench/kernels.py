@@ -26,7 +26,7 @@ from llvm.contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_co
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec, Task, build
 from onert_llvm.codegen.llvm_codegen import compile_text
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, vec
-from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
@@ -36,11 +36,13 @@ from onert_llvm.kernels.contraction.int8_microkernel import dot
 from onert_llvm.runtime.object_loader import load
 from onert_llvm.schedule.cost_model import Shape as ProductShape
 from onert_llvm.schedule.cost_model import fetching, line_tile, product_tile, registers_together, row_work, strip
+from onert_llvm.schedule.float_scaling import Sums, fitted
 from onert_llvm.schedule.weight_packing import (
     channel_order,
     pack_columns,
     pack_depthwise_int8,
     pack_f32,
+    pack_floats,
     pack_int8,
     panel_bytes_f32,
     panel_bytes_int8,
@@ -216,11 +218,13 @@ class Runner:
         if patch is not None:
             if not self.integer:
                 return self._lines(shape, slots)
-            algorithm = patch_conv_int8(tile, patch)
+            algorithm = patch_conv_int8(tile, patch, how=self._requantize)
         elif w == shape.stride == 1:
-            algorithm = gemm_int8(fetching(tile, self.isa), rest) if self.integer else gemm_f32(tile)
+            how, packed = self._requantize, fetching(tile, self.isa)
+            algorithm = gemm_int8(packed, rest, how=how) if self.integer else gemm_f32(tile)
         else:
-            algorithm = conv_int8(fetching(tile, self.isa), rest) if self.integer else conv_f32(tile)
+            how, packed = self._requantize, fetching(tile, self.isa)
+            algorithm = conv_int8(packed, rest, how=how) if self.integer else conv_f32(tile)
         return self.bind(algorithm, work.tiles, slots)
 
     def _lines(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
@@ -241,16 +245,26 @@ class Runner:
             return self.bind(DepthwiseF32(cut), shape.out[0], slots | {"w": weights, "channels": c})
         wide = registers_together(self.isa)
         packed = _aligned(pack_depthwise_int8(weights, channel_order(c, wide, self.isa), self.isa))
-        algorithm = DepthwiseInt8(slide((w, w), shape.stride, 1, c, self.isa), wide)
+        algorithm = DepthwiseInt8(slide((w, w), shape.stride, 1, c, self.isa), wide, requantize=self._requantize)
         some = together(w, shape.stride, 1, slots["pad_w"], shape.columns, shape.out[1])
         return self.bind(algorithm, shape.out[0], slots | some | {"w": packed, "channels": c})
 
     def _columns(self, n: int) -> dict[str, Any]:
         if not self.integer:
             return {}
-        multipliers = np.full(n, 1518500249), np.full(n, -9)
-        columns = pack_columns(Scaling.NARROW, np.zeros(n, np.int32), multipliers, 3, self.isa)
-        return {"columns": _aligned(columns)}
+        mantissas, shifts, start = np.full(n, 1518500249), np.full(n, -9), np.zeros(n, np.int64)
+        if not self.isa.rounds:
+            return {"columns": _aligned(pack_columns(Scaling.NARROW, start, (mantissas, shifts), 3, self.isa))}
+        reals, late = np.ldexp(mantissas.astype(float), shifts - 31), np.ldexp(0.5, shifts)
+        sums = Sums(start, start + (1 << 20))
+        floats = fitted(reals, late, sums, (-128, 127), 3, rectified=False, alike=False)
+        assert floats is not None
+        return {"columns": _aligned(pack_floats(start, floats, self.isa))}
+
+    @property
+    def _requantize(self) -> Requantize:
+        """How sums of bytes become bytes, as layers of models mostly have it."""
+        return Requantize(Scaling.FLOAT if self.isa.rounds else Scaling.NARROW)
 
     def _window(self, s: Shape) -> dict[str, Any]:
         pads = [max((o - 1) * s.stride + s.window - i, 0) // 2 for o, i in zip(s.out, (s.rows, s.columns), strict=True)]
