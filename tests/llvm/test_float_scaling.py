@@ -110,5 +110,12 @@ def test_columns_whose_weights_are_nearly_nothing_have_few_results(results: floa
     assert fitted(reals, _late(shifts), wide, (-128, 127), zero, rectified=rectified, alike=False) is None
 
 
+@pytest.mark.parametrize("real", [np.nan, np.inf, -0.01, 1e-5])
+def test_multipliers_that_are_none_and_sums_that_wrap_have_no_floats(real: float) -> None:
+    reals, spread = np.array([0.01, real]), np.array([1000, 1 << 31 if real == 1e-5 else 1000])
+    sums = Sums(spread * 0, spread)
+    assert fitted(reals, np.zeros(2), sums, (-128, 127), 0, rectified=False, alike=True) is None
+
+
 def test_only_instructions_that_say_how_they_round_scale_so() -> None:
     assert {isa.name for isa in runnable() if isa.rounds} == {i.name for i in runnable() if "x86-64-v4" in i.name}

@@ -76,7 +76,7 @@ def fitted(
     reach = most + abs(zero_point) + 2
     few = reals * _WHOLE <= reach
     own = np.where(few, 1.0, reals)
-    if (own < 0).any() or (sums.bounds * reals).max() >= _BEYOND:
+    if not (np.isfinite(reals) & (reals >= 0)).all() or (sums.bounds * reals).max() >= _BEYOND:
         return None
     first, last = _room(own, late, most)
     near = _INEXACT * reach / own
@@ -105,8 +105,8 @@ def fitted(
         if rectified:
             both.append(added)
             break
-    if (np.where(few, 0, sums.bounds + np.abs(steps))).max() >= 1 << 31:
-        return None
+    if (sums.bounds + np.where(few, 0, np.abs(steps))).max() >= 1 << 31:
+        return None  # sums wrap
     found = FloatMultipliers(steps.astype(np.int64), factor, rest, *both)
     return _with_few(found, np.flatnonzero(few), reals, late, sums, (low, high), zero_point) if few.any() else found
 
