@@ -54,7 +54,11 @@ class Llvm(Backend):
         return groups
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
-        kernel: NativeKernel = _compile().generate(sequence, settings, _store())
+        kernel: NativeKernel
+        if settings.tune is None:
+            kernel = _compile().generate(sequence, settings, _store())
+        else:
+            kernel = _loading().module("onert_llvm.tune").generate(sequence, settings, self.fingerprint(settings))
         return kernel
 
     def stretched(self, kernel: Kernel, trace: Trace) -> StretchedKernel | None:

@@ -24,6 +24,7 @@ from onert_llvm.lower.rule import Rule
 from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
 from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.runtime.serialized_kernel import KeptKernel, kept
+from onert_llvm.schedule.choices import Choices
 from onert_llvm.target.isa import Isa, target
 
 from .codegen import kernel_compiler
@@ -107,11 +108,11 @@ def begin(settings: Settings, store: Cache) -> None:
     kernel_compiler.begin(target(settings.target, settings.precision), settings.num_threads, store)
 
 
-def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:
-    """The kernel of a sequence, its code loaded."""
+def generate(sequence: Sequence, settings: Settings, store: Cache, choices: Choices | None = None) -> NativeKernel:
+    """The kernel of a sequence, its code loaded; with `choices` in the place of the cost models'."""
     isa = target(settings.target, settings.precision)
     with kernel_compiler.Making(isa, settings.num_threads, store) as making:
-        commands = lowered(sequence, isa, settings, making.begin, making.each)
+        commands = lowered(sequence, isa, settings, making.begin, making.each, choices)
         kernels, walkers = making.finished(commands.specs)
     return NativeKernel(commands, kernels, walkers, settings.num_threads)
 
@@ -154,9 +155,10 @@ def lowered(
     settings: Settings,
     begin: Callable[[Iterable[KernelSpec]], None] = _nothing,
     each: Each = in_turn,
+    choices: Choices | None = None,
 ) -> Lowered:
     """The commands of a sequence for a target; `begin` hears of their kernels as they come, `each` makes constants."""
-    lowering = Lowering(sequence.subgraph, isa, settings)
+    lowering = Lowering(sequence.subgraph, isa, settings, choices)
 
     def lower(group: Group) -> None:
         rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)

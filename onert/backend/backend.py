@@ -29,13 +29,15 @@ class Settings(Value):
     """What the user chose that concerns backends; `extra` holds keys that only one backend knows.
 
     With a `precision` of "fast" a backend may take algorithms that round more than the sums of all terms do; with
-    "bf16" it may round what it multiplies to bfloat16.
+    "bf16" it may round what it multiplies to bfloat16. With `tune` it may measure for so many seconds what else it
+    could choose; 0: it takes what it knows from such measurements.
     """
 
     num_threads: int = 1
     target: str = "native"
     precision: str = "exact"
     extra: Mapping[str, str] = field(factory=dict)
+    tune: float | None = None
 
 
 class Backend:

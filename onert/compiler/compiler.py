@@ -118,7 +118,13 @@ class Compilation:
         if self.lengths.first is None:  # the first program may have been compiled by another process
             self.lengths.begin(self.entry.reshaped(self.shapes))
         given = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
+        self.measure_no_more()
         return self.program({**self.shapes, **given})
+
+    def measure_no_more(self) -> None:
+        """Nobody who changes a shape waits for measurements: such programs take what is known."""
+        if self.options.tune is not None:
+            self.options = evolve(self.options, tune=0.0)
 
     def program(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
         """The program for inputs of these shapes, the others as the model has them."""
@@ -164,6 +170,7 @@ class Compilation:
 
         def specialize(other: Mapping[int, tuple[int, ...]]) -> Program:
             given = {entry.position(position): tuple(shape) for position, shape in other.items()}
+            self.measure_no_more()
             return self.program({**shapes, **given})
 
         return specialize

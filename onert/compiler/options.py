@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .extension import Extension
 
 
+MOST_TUNING = 86400.0
+"""Seconds: a day."""
+
+
 @frozen
 class Options(Value):
     """How to compile and run a model.
@@ -47,6 +51,8 @@ class Options(Value):
     - `precision`: "exact": results are as near to the true ones as sums of all terms are; "fast": convolutions may
       take algorithms that round more, up to 6e-6 of the range of their results; "bf16": products of float32 with
       constant weights may be those of numbers rounded to bfloat16, added in float32
+    - `tune`: seconds in which backends measure alternatives to what their cost models choose, and keep what they find
+      in the cache; 0 takes what was found before. None: neither
     - `extra`: settings that only one backend knows
     - `workspace_dir`: where files are written and read that have no path of their own
     - `use_scheduler`: backends are chosen by the measured times in `exec_time.json` in the workspace
@@ -75,6 +81,7 @@ class Options(Value):
     extensions: tuple[str | Extension, ...] = field(default=(), converter=tupled)
     target: str = "native"
     precision: str = "exact"
+    tune: float | None = None
     extra: Mapping[str, str] = field(factory=dict)
     workspace_dir: str = field(default=".", converter=path_text)
     use_scheduler: bool = False
@@ -100,6 +107,8 @@ class Options(Value):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise OptionError(name, f"is {value}, expected at least 1")
+        if self.tune is not None and not 0 <= self.tune <= MOST_TUNING:
+            raise OptionError("tune", f"is {self.tune}, expected 0 to {MOST_TUNING:.0f} seconds")
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None, **explicit: Any) -> Options:
@@ -145,7 +154,7 @@ class Options(Value):
     @property
     def settings(self) -> Settings:
         """What backends are told."""
-        return Settings(self.num_threads, self.target, self.precision, self.extra)
+        return Settings(self.num_threads, self.target, self.precision, self.extra, self.tune)
 
 
 def recordings(options: Options) -> dict[str, str]:

@@ -31,6 +31,7 @@ CALLED = {
     "num_threads": "--num_threads",
     "precision": "--precision",
     "set_input_shape": "--shape_run",
+    "tune": "--tune",
 }
 """What options and functions of the library are called here."""
 _LEAST = {
@@ -146,6 +147,12 @@ def parser() -> argparse.ArgumentParser:
     compiling.add_argument("--backends", metavar="A;B", help="backends by preference")
     compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
     compiling.add_argument("--precision", choices=PRECISIONS, help="how much results may be rounded (default exact)")
+    compiling.add_argument(
+        "--tune",
+        type=float,
+        metavar="SECONDS",
+        help="measure other ways to compute kernels for so long, and keep the best",
+    )
     compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
     compiling.add_argument(
         "-q",

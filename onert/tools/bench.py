@@ -62,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
     out.add_argument("--backends", default=None, help="onert's backends, by preference, separated by ';'")
     out.add_argument("--precision", choices=PRECISIONS, default="exact", help="of onert (default exact)")
+    out.add_argument("--tune", type=float, metavar="SECONDS", help="let onert measure other ways to compute kernels")
     out.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
     out.add_argument("--self-check", action="store_true", help="enter onert twice: the ratio must come out at 1.00")
     out.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -72,7 +73,7 @@ def prepare_onert(
     path: Path, threads: int, options: argparse.Namespace, known: dict[Path, Given]
 ) -> tuple[Prepared, list[Any]]:
     """onert with random inputs; `known` gets the shapes that are chosen for what a model leaves open."""
-    chosen: dict[str, Any] = {"num_threads": threads, "precision": options.precision}
+    chosen: dict[str, Any] = {"num_threads": threads, "precision": options.precision, "tune": options.tune}
     if options.backends is not None:
         chosen["backends"] = backend_names(options.backends)
     given = shapes(options.shape_prepare, "--shape_prepare")
@@ -180,7 +181,7 @@ def show_machine(measured: Sequence[Mapping[str, Any]], console: Console) -> Non
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when a model failed, 2 for wrong usage."""
-    called = {"num_threads": "--threads", "input_shapes": "--shape_prepare"}
+    called = {"num_threads": "--threads", "input_shapes": "--shape_prepare", "tune": "--tune"}
     return ended("onert_bench", partial(_run, parser().parse_args(arguments)), called=called)
 
 

@@ -50,6 +50,7 @@ OPTIONS: Mapping[str, tuple[object, Mapping[str, Any]]] = {
     "max_work": (1 << 20, {}),
     "optimize": (False, {}),
     "precision": ("fast", {}),
+    "tune": (0.0, {}),
     "disabled_passes": (frozenset({"fold_constants"}), {}),
     "target": (isa.runnable()[0].name, {}),
     "extra": ({"a setting": "of a backend"}, {}),

@@ -29,13 +29,16 @@ from onert_llvm.command.command import (
 )
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.runtime.aligned_memory import aligned
-from onert_llvm.schedule.cost_model import Shape, packed_tile
+from onert_llvm.schedule.choices import Choices
+from onert_llvm.schedule.cost_model import Shape, Work, near_tiles, packed_tile, recut, row_work
 from onert_llvm.target.isa import Isa
 
 from .shared_packing import shared
 
 _Op = TypeVar("_Op", bound=Op)
 _Found = TypeVar("_Found")
+_TILES = 4
+"""Tiles that measurements choose among."""
 Pack = Callable[[Array, Columns, Isa], Array]
 Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
 """What calls functions, not necessarily one after the other, and gives their results in order."""
@@ -49,10 +52,11 @@ def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
 class Lowering:
     """Collects the commands of one sequence."""
 
-    def __init__(self, subgraph: Subgraph, isa: Isa, settings: Settings) -> None:
+    def __init__(self, subgraph: Subgraph, isa: Isa, settings: Settings, choices: Choices | None = None) -> None:
         self.subgraph = subgraph
         self.isa = isa
         self.settings = settings
+        self._choices = choices
         self.threads = settings.num_threads
         self._commands: list[Command] = []
         self._beside: list[Command] = []
@@ -146,9 +150,22 @@ class Lowering:
 
         It is for `isa` where the weights are packed for another target than this.
         """
-        found = packed_tile(shape, isa or self.isa, self.tiles(code))
+        target = isa or self.isa
+        found = packed_tile(shape, target, self.tiles(code))
+        found = self.choose(("tile", code, shape), found, lambda: near_tiles(shape, target, _TILES))
         self.has_code(code, found)
         return found
+
+    def choose(self, place: Hashable, model: _Found, others: Callable[[], Iterable[_Found]]) -> _Found:
+        """What was measured to be the fastest at a place, among what `others` gives; else the cost model's choice."""
+        return model if self._choices is None else self._choices.of((place, self.threads), model, others())
+
+    def cut(self, shape: Shape, tile: Tile, panels: int, row_bytes: int, batches: int = 1) -> Work:
+        """The cut of the rows of a product, or of each of several, of `row_bytes` each into work tiles."""
+        found = row_work(shape, tile, panels, row_bytes, self.isa, self.threads, batches)
+        if batches > 1:
+            return found
+        return self.choose(("rows", shape, tile, panels), found, lambda: recut(shape, tile, panels, found))
 
     def tiles(self, code: Hashable) -> Sequence[Tile]:
         """The tiles that there is such code for already."""

@@ -106,6 +106,25 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     return _fitting(best if best in known else next(alike, best), rows)
 
 
+def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
+    """So many tiles at most for a product whose right side is packed, by estimated cycles.
+
+    They add each sum in as many accumulators as the best one, so that results have the same bits.
+    """
+    choices = sorted(_choices(shape, isa, isa.free_masks), key=_cycles)
+    tiles = [
+        _tile(shape, isa, mr, Columns(wide, padded=True) if isa.free_masks else columns(shape.n, wide, isa))
+        for _, mr, wide in choices
+    ]
+    return [tile for tile in tiles if tile.split == tiles[0].split][:most]
+
+
+def recut(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
+    """Cuts of rows into work tiles of half as many rows, and of twice as many; results have the same bits."""
+    rows = {max(1, work.mc // tile.mr // 2) * tile.mr, min(2 * work.mc, -(-shape.m // tile.mr) * tile.mr)}
+    return [Work(mc, -(-shape.m // mc) * panels) for mc in sorted(rows) if mc != work.mc]
+
+
 def _fitting(tile: Tile, rows: int) -> Tile:
     """The tile, for products of no fewer rows than it has."""
     _require(tile.mr <= rows)

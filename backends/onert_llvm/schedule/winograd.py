@@ -88,9 +88,9 @@ def chosen(
 
     The number of images and the size of the outputs may be symbolic.
     """
-    if isa.small or channels < isa.f32 or n < isa.f32 or (paired and channels % 2):
+    layers = tuple(Layer(form, channels, n, isa, paired) for form in possible(forms, channels, n, isa, paired))
+    if not layers:
         return None
-    layers = tuple(Layer(form, channels, n, isa, paired) for form in forms)
     counts = (*(tiles(layer.form, images, out)[0] for layer in layers), images * out[0] * out[1])
     costs = _costs(layers, tuple(map(hint, counts)))
     number = costs.index(min(costs))
@@ -116,6 +116,12 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int]) -> list[float]:
         cycles = where_greater(mr, outputs, inf, -(-outputs // mr) * each)
         of_terms = minimum(of_terms, cycles if is_whole else where_greater(MANY_ROWS, outputs, cycles, inf))
     return [*costs, _WORTH * of_terms]
+
+
+def possible(forms: Sequence[Form], channels: int, n: int, isa: Isa, paired: bool) -> Sequence[Form]:
+    """Those of some forms that a layer of so many channels can be computed by: all of them, or none."""
+    none = isa.small or channels < isa.f32 or n < isa.f32 or (paired and channels % 2)
+    return () if none else forms
 
 
 @frozen

@@ -46,7 +46,8 @@ def keep(figures: Mapping[str, float]) -> None:
     """Let the cost models read these figures of this machine's processor from now on, in the place of others that are
     kept or known. OSError if the cache cannot be written to."""
     text = " ".join(f"{name}={value:.3g}" for name, value in figures.items())
-    _kept().store(_key(told()), text.encode("ascii"), label="machine\tfigures of this processor")
+    if not _kept().store(_key(told()), text.encode("ascii"), label="machine\tfigures of this processor"):
+        raise OSError(f"{_kept().directory} cannot be written to, or is not the user's own")
     processor.cache_clear()
 
 

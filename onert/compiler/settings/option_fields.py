@@ -30,6 +30,7 @@ class OptionFields(TypedDict, total=False):
     extensions: Sequence[str | Extension]
     target: str
     precision: str
+    tune: float | None
     extra: Mapping[str, str]
     workspace_dir: str | PathLike[str]
     use_scheduler: bool

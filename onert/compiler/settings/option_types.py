@@ -16,6 +16,11 @@ def whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def _number(value: object) -> bool:
+    """Whether it is a number, which may be whole."""
+    return whole(value) or isinstance(value, float | np.floating)
+
+
 def _optional(holds: Holds) -> Holds:
     return lambda value: value is None or holds(value)
 
@@ -58,6 +63,7 @@ _KINDS: Mapping[str, tuple[Holds, str]] = {
     "extensions": (_is(tuple), "a tuple of extensions or of their names such as ('name',)"),
     "target": _TEXT,
     "precision": _TEXT,
+    "tune": (_optional(_number), "a number of seconds, or None"),
     "extra": (_mapping(_is(str), _is(str)), "a dictionary such as {'name': 'value'}"),
     "workspace_dir": (_is(str), "a path"),
     "use_scheduler": _FLAG,

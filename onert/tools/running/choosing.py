@@ -87,7 +87,7 @@ def choices(options: argparse.Namespace) -> dict[str, Any]:
     chosen: dict[str, Any] = {"input_shapes": prepared}
     if options.backends is not None:
         chosen["backends"] = backend_names(options.backends)
-    for name in ("executor", "num_threads", "precision", "signature"):
+    for name in ("executor", "num_threads", "precision", "signature", "tune"):
         if getattr(options, name) is not None:
             chosen[name] = getattr(options, name)
     return chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.schedule.cost_model import Shape, Work, row_work
+from onert_llvm.schedule.cost_model import Shape, Work
 from onert_llvm.schedule.weight_packing import panels
 
 
@@ -17,6 +17,6 @@ def cut(
     Of several `batches`, each has such a product.
     """
     across = panels(shape.n, tile.columns, lowering.isa)
-    work = row_work(shape, tile, across, row_bytes, lowering.isa, lowering.threads, batches)
+    work = lowering.cut(shape, tile, across, row_bytes, batches)
     sizes = {"m": shape.m, "n": shape.n, "mc": work.mc, "panels": across, "panel_bytes": panel_bytes, "ldc": shape.n}
     return work, {"b": b, **sizes}

@@ -144,7 +144,7 @@ def convolve_constant(
     n, _, _, c = filters.shape
     windows = Windows(at, geometry, source, reads, after)
     infinite = geometry.padded and not all_finite(filters)
-    if geometry.lined(c) and not infinite:
+    if geometry.lined(c) and not infinite and lowering.choose(("lines", geometry, n, holes), True, lambda: [holes]):
         _along_lines(lowering, windows, filters, ldc, holes)
         return
     kind = Terms.FLOAT if holes else terms(lowering, geometry.rows, c, filters, geometry.pointwise)

@@ -16,7 +16,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
 from onert_llvm.schedule.weight_packing import PackWinograd, panel_bytes_f32, panels
-from onert_llvm.schedule.winograd import MOST_PIECES, blocks, chosen, tiles
+from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, possible, tiles
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
 """What a precision allows. Results of F(2x2, 3x3) are nearer to the true ones than sums of all terms are, those of
@@ -38,10 +38,14 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         return False
     forms = FORMS[lowering.settings.precision] if geometry.stride == (1, 1) else (BY_TWOS,)
     paired = kind is Terms.PAIRED and channels % 2 == 0
-    layer = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out, paired)
-    if layer is None or not recoverable(filters, layer.form):
+    estimated = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out, paired)
+    form = None if estimated is None else estimated.form
+    others = possible(forms, channels, n, lowering.isa, paired)
+    form = lowering.choose(("winograd", geometry, channels, n, kind), form, lambda: (None, *others))
+    if form is None or not recoverable(filters, form):
         return False
-    form, (total, down, across) = layer.form, tiles(layer.form, geometry.images, geometry.out)
+    layer = Layer(form, channels, n, lowering.isa, paired)
+    total, down, across = tiles(form, geometry.images, geometry.out)
     after = windows.after.shared(WINDOW**2 * channels)
     code = (WinogradF32, form, after.epilogue, paired)
     cut = blocks(layer, total, lowering.threads, lowering.tiles(code))

@@ -1,0 +1,236 @@
+"""Measuring alternatives to what the cost models choose, on the real shapes, and keeping what was found.
+
+Kernels are measured one group of operations at a time, on tensors of random elements. An alternative has to beat what
+is chosen so far in short rounds in turn, so that other work, or a clock that changes, strikes both alike. In the end
+all of the sequence is measured with and without what is new: nothing is kept that does not hold there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from statistics import median
+from typing import Any, Protocol
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.backend import Sequence as Operations
+from onert.backend import Settings, Tensor, Tensors
+from onert.backend.cache import Cache, default_directory
+from onert.ir import Array, Operand
+from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.shape import static
+from onert.ir.symbolic.trace import is_symbolic
+from onert.ir.value import Value
+from onert_llvm.runtime.native_kernel import NativeKernel
+from onert_llvm.schedule.choices import Choices
+
+from .compile import generate as compiled
+
+_NOTHING: Any = None
+"""The context of kernels that keep no state."""
+Found = Mapping[str, str]
+"""The text of the alternative to take, by place."""
+ROUNDS, FEWEST = 9, 3
+"""Rounds of a comparison, and after how many a clear loser is given up."""
+CLEARLY, MOSTLY = 1.03, 7
+"""How much faster an alternative must be in the median of the rounds, and in how many of them it must be faster."""
+ROUND = 2_000_000
+"""Nanoseconds of runs of one round; at least one run."""
+FOR_KERNELS = 0.85
+"""The part of the time for kernels one by one; the rest is for all of them together."""
+Clock = Callable[[], float]
+
+
+class Trial(Protocol):
+    """Something that was made with some choices: the alternatives that there were by place, the cost model's first."""
+
+    @property
+    def offered(self) -> Mapping[str, tuple[str, ...]]: ...
+
+    def measure(self) -> float:
+        """The time of a run in a short round, in any unit."""
+
+
+Site = Callable[[Found], Trial]
+"""What is tuned: it is made with choices."""
+
+
+@frozen
+class Outcome(Value):
+    """The alternatives to take, and the cost model's choice for each place where another was found to be faster."""
+
+    found: Found
+    replaced: Found
+
+
+def search(sites: Sequence[Site], known: Found, seconds: float, clock: Clock) -> Outcome:
+    """Measure the places that are not `known` yet: those that take longest first, until time is over.
+
+    A place is found once all its alternatives were measured, or where one had won when time was over.
+    """
+    found, replaced, end = dict(known), dict[str, str](), clock() + seconds
+    timed: list[tuple[float, int]] = []
+    for number, site in enumerate(sites):
+        if clock() >= end:
+            break
+        trial = site(found)
+        if any(place not in found for place in trial.offered):
+            timed.append((-trial.measure(), number))
+    for _, number in sorted(timed):
+        if not _settle(sites[number], found, replaced, end, clock):
+            break
+    return Outcome(found, replaced)
+
+
+def _settle(site: Site, found: dict[str, str], replaced: dict[str, str], end: float, clock: Clock) -> bool:
+    """Add the best alternative of each new place of a site to what was found; False if time was over before."""
+    best = site(found)
+    while (place := next((place for place in best.offered if place not in found), None)) is not None:
+        model, *others = best.offered[place]
+        taken, over = model, False
+        for text in others:
+            trial = None if clock() >= end else site({**found, place: text})
+            won = None if trial is None else is_faster(trial, best, end, clock)
+            if trial is not None and won:
+                taken, best = text, trial
+            if over := won is None:
+                break
+        if not over or taken != model:
+            found[place] = taken
+        if taken != model:
+            replaced[place] = model
+        if over:
+            return False
+    return True
+
+
+def is_faster(trial: Trial, other: Trial, end: float, clock: Clock, clearly: float = CLEARLY) -> bool | None:
+    """Whether a trial beats another beyond noise; None where time is over before that is known."""
+    ratios: list[float] = []
+    for number in range(ROUNDS):
+        if clock() >= end:
+            return None
+        if number % 2:
+            mine, its = trial.measure(), other.measure()
+        else:
+            its, mine = other.measure(), trial.measure()
+        ratios.append(its / max(mine, 1e-9))
+        if len(ratios) == FEWEST and median(ratios) < 1:
+            return False
+    return median(ratios) >= clearly and (clearly == 1 or sum(ratio > 1 for ratio in ratios) >= MOSTLY)
+
+
+def settled(outcome: Outcome, whole: Site, known: Found, end: float, clock: Clock) -> Found:
+    """What to keep of an outcome: the model's choices again where all together is slower than what was known, and none
+    where time was over before that was seen.
+    """
+    if not outcome.replaced:
+        return outcome.found
+    won = is_faster(whole(outcome.found), whole(known), end, clock, clearly=1)
+    if won is None:
+        return {place: text for place, text in outcome.found.items() if place not in outcome.replaced}
+    return outcome.found if won else {**outcome.found, **outcome.replaced}
+
+
+def generate(
+    operations: Operations, settings: Settings, fingerprint: str, clock: Clock = time.monotonic
+) -> NativeKernel:
+    """The kernel of a sequence with the choices that are kept for its kernels.
+
+    Before, what `settings.tune` leaves time for is measured and kept, where a sequence can run on any elements. One
+    with symbolic sizes has no choices.
+    """
+    store = Cache(default_directory(os.environ))
+    make = partial(compiled, settings=evolve(settings, tune=None), store=store)
+    if settings.tune is None or not _is_static(operations):
+        return make(operations)
+    key = Cache.key("choices 1", fingerprint, str(settings.num_threads))
+    known = parsed(store.load(key))
+    found: Found = known
+    if settings.tune > 0 and _is_plain(operations):
+        end = clock() + settings.tune
+        tensors = _tensors(operations)
+        groups = [evolve(operations, groups=(evolve(group, threads=None),)) for group in operations.groups]
+        sites = [partial(Measured, group, make, tensors) for group in groups]
+        outcome = search(sites, known, FOR_KERNELS * settings.tune, clock)
+        found = settled(outcome, partial(Measured, operations, make, tensors), known, end, clock)
+        if found != known:
+            # Another process may have kept something meanwhile: what it found about the same places is as good.
+            kept = {**parsed(store.load(key)), **found}
+            store.store(key, written(kept), label=f"choices\t{len(kept)} for {settings.num_threads} threads")
+    return make(operations, choices=Choices(found))
+
+
+def _is_static(operations: Operations) -> bool:
+    """Whether all sizes are numbers."""
+    shapes = (operations.subgraph.type(i).shape for i in _used(operations))
+    return all(size is not None and not is_symbolic(size) for shape in shapes for size in shape)
+
+
+def _used(operations: Operations) -> list[int]:
+    return sorted({i for operation in operations.body for i in (*operation.used, *operation.outputs)})
+
+
+def _is_plain(operations: Operations) -> bool:
+    """Whether it can be run on any elements: without loops, branches, and what is updated where it lies."""
+    return not any(isinstance(operation.op, Loop | Branch) or operation.op.overwrites for operation in operations.body)
+
+
+def _tensors(operations: Operations) -> Tensors:
+    """Memory for every operand that is stored: random floats and bytes, other numbers 0."""
+    graph, rng = operations.subgraph, np.random.default_rng(0)
+    unstored = {i for group in operations.groups for i in group.unstored}
+    arrays = {i: _elements(graph.operands[i], rng) for i in _used(operations) if i not in unstored}
+    for operation in operations.body:
+        if operation.op.shares and {operation.used[0], operation.outputs[0]} <= arrays.keys():
+            shape = static(graph.type(operation.outputs[0]).shape)
+            arrays[operation.outputs[0]] = arrays[operation.used[0]].reshape(shape)
+    return Tensors({i: Tensor(graph.type(i), array) for i, array in arrays.items()})
+
+
+def _elements(operand: Operand, rng: np.random.Generator) -> Array:
+    if operand.data is not None:
+        return operand.data.array
+    type_ = operand.known
+    shape, dtype = static(type_.shape), type_.dtype.numpy
+    if type_.dtype.is_float:
+        return rng.uniform(-1, 1, shape).astype(dtype)
+    if dtype.itemsize == 1 and dtype.kind in "iu":
+        return rng.integers(0, 100, shape).astype(dtype)
+    return np.zeros(shape, dtype)
+
+
+class Measured:
+    """A sequence's kernel, made with some choices and bound to tensors."""
+
+    def __init__(
+        self, operations: Operations, make: Callable[..., NativeKernel], tensors: Tensors, taken: Found
+    ) -> None:
+        choices = Choices(taken)
+        self.run = make(operations, choices=choices).bind(tensors, _NOTHING)
+        self.offered = choices.offered
+
+    def measure(self) -> float:
+        """Nanoseconds of a run, of as many as a round has time for, after one that does not count."""
+        self.run()
+        runs, start = 0, time.perf_counter_ns()
+        while (now := time.perf_counter_ns()) < start + ROUND or not runs:
+            self.run()
+            runs += 1
+        return (now - start) / runs
+
+
+def parsed(payload: bytes | memoryview | None) -> dict[str, str]:
+    """Choices as `written`; lines that are none are left out."""
+    lines = b"" if payload is None else bytes(payload)
+    pairs = (line.split("\t") for line in lines.decode("utf-8", "replace").split("\n"))
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def written(found: Found) -> bytes:
+    """Choices as text, one a line."""
+    return "\n".join(f"{place}\t{text}" for place, text in sorted(found.items())).encode()

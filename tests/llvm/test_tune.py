@@ -1,0 +1,314 @@
+"""Claims about choices by measurement: what is taken, what it costs, what is kept. No time is measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import onert
+from onert.backend.cache import Cache
+from onert.backend.writers import WRITERS
+from onert.ir import Array, DType, OptionError, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.tools import bench, run
+from onert_llvm import tune
+from onert_llvm.schedule.choices import Choices
+from onert_llvm.tune import Outcome, parsed, search, settled, written
+
+Found = Mapping[str, str]
+
+
+class Clock:
+    """Seconds that only measurements take."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Fake:
+    """What was made with some choices: a run takes what `takes` says for these, and a second passes."""
+
+    def __init__(
+        self, clock: Clock, places: Mapping[str, tuple[str, ...]], takes: Callable[[Found], float], found: Found
+    ) -> None:
+        self.clock, self.takes, self.found = clock, takes, dict(found)
+        self.offered = places
+        self.measured = 0
+
+    def measure(self) -> float:
+        self.clock.now += 1
+        self.measured += 1
+        return self.takes(self.found)
+
+
+def site(
+    clock: Clock, places: Mapping[str, tuple[str, ...]], takes: Callable[[Found], float], log: list[Found] | None = None
+) -> tune.Site:
+    def made(found: Found) -> Fake:
+        if log is not None:
+            log.append(dict(found))
+        return Fake(clock, places, takes, found)
+
+    return made
+
+
+def by_texts(**times: float) -> Callable[[Found], float]:
+    """A run takes as long as the text chosen at place "a" says; "model" where none is."""
+    return lambda found: times[found.get("a", "model")]
+
+
+A = {"a": ("model", "other", "third")}
+OUTCOMES = {
+    "another is faster": (by_texts(model=10, other=5, third=20), "other"),
+    "the fastest of several": (by_texts(model=10, other=5, third=4), "third"),
+    "a little faster": (by_texts(model=10, other=9.9, third=9.8), "model"),
+    "none is faster": (by_texts(model=10, other=10, third=11), "model"),
+}
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_an_alternative_is_taken_where_it_is_faster_beyond_noise(name: str) -> None:
+    takes, expected = OUTCOMES[name]
+    outcome = search([site(clock := Clock(), A, takes)], {}, 1000, clock)
+    assert outcome.found == {"a": expected}
+    assert outcome.replaced == ({} if expected == "model" else {"a": "model"})
+
+
+@pytest.mark.parametrize(("wins", "taken"), [(6, False), (7, True)])
+def test_it_must_win_most_rounds(wins: int, taken: bool) -> None:
+    clock = Clock()
+    rounds = iter([5.0] * wins + [20.0] * (tune.ROUNDS - wins))
+    trial, model = (Fake(clock, A, takes, {}) for takes in (lambda found: next(rounds), lambda found: 10.0))
+    assert tune.is_faster(trial, model, 1000, clock) is taken
+
+
+def test_a_clear_loser_is_given_up_early() -> None:
+    clock = Clock()
+    trial, model = (Fake(clock, A, takes, {}) for takes in (lambda found: 20.0, lambda found: 10.0))
+    assert tune.is_faster(trial, model, 1000, clock) is False
+    assert trial.measured == model.measured == tune.FEWEST
+
+
+@pytest.mark.parametrize("seconds", range(0, 60, 7))
+def test_time_is_a_bound_and_what_was_not_measured_to_the_end_is_not_known(seconds: int) -> None:
+    clock = Clock()
+    places = {"a": ("model", "other"), "b": ("model", "other"), "c": ("model", "other")}
+    outcome = search([site(clock, places, lambda found: 10.0 - len(found))], {}, seconds, clock)
+    assert clock.now <= seconds + 2
+    assert set(outcome.found) == set("abc"[: len(outcome.found)])
+    assert len(outcome.found) == min(3, max(0, seconds - 2) // (2 * tune.ROUNDS))
+
+
+def test_what_takes_longest_is_measured_first() -> None:
+    clock = Clock()
+    times = {"a": 2.0, "b": 9.0, "c": 4.0}
+    sites = [site(clock, {name: ("model", "other")}, lambda found, time=time: time) for name, time in times.items()]  # type: ignore[misc]
+    assert list(search(sites, {}, 1000, clock).found) == ["b", "c", "a"]
+
+
+def test_what_is_known_is_not_measured_again() -> None:
+    clock = Clock()
+    known = {"a": "other"}
+    outcome = search([site(clock, A, by_texts(model=1, other=10, third=1))], known, 1000, clock)
+    assert (outcome.found, outcome.replaced, clock.now) == (known, {}, 0)
+
+
+def test_places_that_an_alternative_brings_are_measured_too() -> None:
+    clock = Clock()
+
+    def made(found: Found) -> Fake:
+        places = {"a": ("model", "other")} | ({"b": ("model", "other")} if found.get("a") == "other" else {})
+        return Fake(clock, places, lambda found: 10.0 - 4 * (found.get("a") == "other"), found)
+
+    assert search([made], {}, 1000, clock).found == {"a": "other", "b": "model"}
+
+
+WHOLE = {
+    # the time of all together with what was found (10 without), whether time is over, what is kept
+    "faster": (9.0, False, {"a": "other", "b": "model"}),
+    "as fast": (10.0, False, {"a": "other", "b": "model"}),
+    "slower": (11.0, False, {"a": "model", "b": "model"}),
+    "time is over": (9.0, True, {"b": "model"}),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_nothing_is_kept_that_makes_the_whole_slower(name: str) -> None:
+    time, over, expected = WHOLE[name]
+    clock = Clock()
+    whole = site(clock, {}, lambda found: time if found else 10.0)
+    outcome = Outcome({"a": "other", "b": "model"}, {"a": "model"})
+    assert settled(outcome, whole, {}, 0 if over else 1000, clock) == expected
+
+
+def test_choices_are_read_as_they_are_written() -> None:
+    found = {"place": "Tile(mr=6)", "another": "None"}
+    assert parsed(written(found)) == found
+    assert parsed(None) == parsed(b"") == parsed(b"no line\n\xff\xfe\na\tb\tc") == {}
+
+
+def test_an_alternative_that_is_not_offered_is_not_taken() -> None:
+    first = Choices({})
+    assert first.of(("tile", 1), 5, [6, 7]) == 5
+    ((place, offered),) = first.offered.items()
+    assert offered == ("5", "6", "7")
+    assert Choices({place: "7"}).of(("tile", 1), 5, [6, 7]) == 7
+    assert Choices({place: "8"}).of(("tile", 1), 5, [6, 7]) == 5
+
+
+# ---- compiled models
+
+
+def _network(size: int = 3) -> Package:
+    rng = np.random.default_rng(0)
+    b = Builder("network")
+    x = b.input(TensorType(DType.FLOAT32, (1, 12, 12, 4)), "x")
+    for inputs, outputs in ((4, 32), (32, 48)):
+        x = b.add(Conv2D(), x, b.constant(rng.uniform(-1, 1, (outputs, size, size, inputs)).astype(np.float32)), None)
+    return Package((b.model([x]),), "network")
+
+
+MODEL = Path(__file__).parents[2] / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+INPUT = np.random.default_rng(1).uniform(-1, 1, (1, 12, 12, 4)).astype(np.float32)
+
+
+def _result(package: Package, **options: object) -> Array:
+    (found,) = onert.Execution(onert.compile(package, **options)).run([INPUT]).values()  # type: ignore[arg-type]
+    WRITERS.finish()
+    return found
+
+
+class Count(tune.Measured):
+    """A kernel that is faster the more of its choices are not the cost model's."""
+
+    made = 0
+
+    def __init__(self, operations: object, make: object, tensors: object, taken: Found) -> None:
+        super().__init__(operations, make, tensors, taken)  # type: ignore[arg-type]
+        type(self).made += 1
+        self.others = sum(taken.get(place, texts[0]) != texts[0] for place, texts in self.offered.items())
+
+    def measure(self) -> float:
+        self.run()
+        return 10.0 / (1 + self.others)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache of its own, in which every alternative is faster than the cost model's choice."""
+    monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tune, "Measured", Count)
+    monkeypatch.setattr(Count, "made", 0)
+    yield tmp_path
+    WRITERS.finish()
+
+
+def _entries(folder: Path) -> dict[str, Found]:
+    store = Cache(folder)
+    keys = [entry.key for entry in store.entries() if store.label(entry.key).startswith("choices")]
+    return {key: parsed(store.load(key)) for key in keys}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_another_process_takes_what_was_found_and_measures_nothing_again(kept: Path, threads: int) -> None:
+    package = _network()
+    usual = _result(package, num_threads=threads)
+    tuned = _result(package, num_threads=threads, tune=100.0)
+    ((name, found),) = _entries(kept).items()
+    made = Count.made
+    assert made > 4
+    assert {text.partition("(")[0] for text in found.values()} >= {"False", "Tile", "Work"}
+    np.testing.assert_allclose(tuned, usual, rtol=0, atol=3e-6 * float(np.ptp(usual)))
+    again = _result(evolve(package, name="another"), num_threads=threads, tune=0.0)
+    assert (again.tobytes(), Count.made) == (tuned.tobytes(), made)
+    assert _entries(kept) == {name: found}
+    assert _result(package, num_threads=threads).tobytes() == usual.tobytes()
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 100, b"place\tno alternative\nno line", None])
+def test_damaged_choices_are_ignored(kept: Path, damage: bytes | None) -> None:
+    package = _network()
+    usual = _result(package, tune=0.0)
+    _result(package, tune=100.0)
+    ((name, _),) = _entries(kept).items()
+    if damage is None:
+        (kept / f"{name}.onert").write_bytes(b"no entry")
+    else:
+        Cache(kept).store(name, damage, label="choices")
+    assert _result(evolve(package, name="another"), tune=0.0).tobytes() == usual.tobytes()
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_tiles_and_cuts_change_no_bit_and_algorithms_only_roundings(kept: Path, size: int) -> None:
+    """Each alternative of each place by itself."""
+    package = _network(size)
+    usual = _result(package, num_threads=2)
+    _result(package, num_threads=2, tune=100.0)
+    ((name, found),) = _entries(kept).items()
+    exact = 0
+    for place, text in found.items():
+        Cache(kept).store(name, written({place: text}), label="choices")
+        result = _result(evolve(package, name=place), num_threads=2, tune=0.0)
+        if text.startswith(("Tile(", "Work(")):
+            assert result.tobytes() == usual.tobytes()
+            exact += 1
+        np.testing.assert_allclose(result, usual, rtol=0, atol=3e-6 * float(np.ptp(usual)))
+    assert exact
+
+
+def test_products_of_bytes_are_tuned_and_exact(kept: Path) -> None:
+    package = onert.load(MODEL)
+    results = []
+    for seconds in (None, 100.0):
+        execution = onert.Execution(onert.compile(package, num_threads=1, tune=seconds))
+        (info,) = execution.program.inputs
+        elements = np.random.default_rng(0).integers(-128, 128, [d or 1 for d in info.shape]).astype(info.dtype.numpy)
+        results.append([array.tobytes() for array in execution.run([elements]).values()])
+    assert results[0] == results[1]
+    ((_, found),) = _entries(kept).items()
+    assert found
+
+
+def test_other_shapes_wait_for_no_measurement(kept: Path) -> None:
+    b = Builder("open")
+    x = b.input(TensorType(DType.FLOAT32, (None, 12, 12, 4)), "x")
+    y = b.add(Conv2D(), x, b.constant(np.ones((32, 3, 3, 4), np.float32)), None)
+    package = Package((b.model([y]),), "open")
+    execution = onert.Execution(onert.compile(package, input_shapes={0: (1, 12, 12, 4)}, tune=100.0))
+    execution.run([INPUT])
+    made = Count.made
+    assert made > 0
+    for count in (2, 3, 4, 5):
+        execution.set_input_shape(0, (count, 12, 12, 4))
+        execution.run([np.repeat(INPUT, count, 0)])
+    assert Count.made == made
+
+
+WRONG = {
+    "negative": (-1.0, "tune is -1.0, expected 0 to 86400 seconds"),
+    "no number": (float("nan"), "tune is nan, expected 0 to 86400 seconds"),
+    "endless": (float("inf"), "tune is inf, expected 0 to 86400 seconds"),
+    "a word": ("long", "tune is 'long', expected a number of seconds, or None"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_number_of_seconds_is_one_sentence(name: str) -> None:
+    value, sentence = WRONG[name]
+    with pytest.raises(OptionError, match=sentence):
+        onert.Options(tune=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("main", [run.main, bench.main], ids=["onert_run", "onert_bench"])
+def test_commands_say_what_is_wrong_with_it(
+    main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(MODEL), "--tune", "-2"]) == 2
+    assert "--tune is -2.0, expected 0 to 86400 seconds" in capsys.readouterr().err
