@@ -36,8 +36,10 @@ Found = Mapping[str, str]
 """The text of the alternative to take, by place."""
 ROUNDS, FEWEST = 9, 3
 """Rounds of a comparison, and after how many a clear loser is given up."""
-CLEARLY, MOSTLY = 1.03, 7
-"""How much faster an alternative must be in the median of the rounds, and in how many of them it must be faster."""
+WHOLE_ROUNDS, WHOLE_CLEARLY = 21, 1.01
+"""Rounds in which all of a sequence is compared, and how much faster it must be with what is new."""
+CLEARLY, MOSTLY = 1.03, 3 / 4
+"""How much faster an alternative must be in the median of the rounds, and in what part of them it must be faster."""
 ROUND = 2_000_000
 """Nanoseconds of runs of one round; at least one run."""
 FOR_KERNELS = 0.85
@@ -108,10 +110,12 @@ def _settle(site: Site, found: dict[str, str], replaced: dict[str, str], end: fl
     return True
 
 
-def is_faster(trial: Trial, other: Trial, end: float, clock: Clock, clearly: float = CLEARLY) -> bool | None:
+def is_faster(
+    trial: Trial, other: Trial, end: float, clock: Clock, clearly: float = CLEARLY, rounds: int = ROUNDS
+) -> bool | None:
     """Whether a trial beats another beyond noise; None where time is over before that is known."""
     ratios: list[float] = []
-    for number in range(ROUNDS):
+    for number in range(rounds):
         if clock() >= end:
             return None
         if number % 2:
@@ -121,16 +125,16 @@ def is_faster(trial: Trial, other: Trial, end: float, clock: Clock, clearly: flo
         ratios.append(its / max(mine, 1e-9))
         if len(ratios) == FEWEST and median(ratios) < 1:
             return False
-    return median(ratios) >= clearly and (clearly == 1 or sum(ratio > 1 for ratio in ratios) >= MOSTLY)
+    return median(ratios) >= clearly and sum(ratio > 1 for ratio in ratios) >= MOSTLY * rounds
 
 
 def settled(outcome: Outcome, whole: Site, known: Found, end: float, clock: Clock) -> Found:
-    """What to keep of an outcome: the model's choices again where all together is slower than what was known, and none
-    where time was over before that was seen.
+    """What to keep of an outcome: the model's choices again unless all together is faster than what was known, and none
+    of what is new where time was over before that was seen.
     """
     if not outcome.replaced:
         return outcome.found
-    won = is_faster(whole(outcome.found), whole(known), end, clock, clearly=1)
+    won = is_faster(whole(outcome.found), whole(known), end, clock, WHOLE_CLEARLY, WHOLE_ROUNDS)
     if won is None:
         return {place: text for place, text in outcome.found.items() if place not in outcome.replaced}
     return outcome.found if won else {**outcome.found, **outcome.replaced}
