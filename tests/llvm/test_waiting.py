@@ -132,14 +132,14 @@ def test_a_run_is_whole_where_other_threads_never_come(
     """The pool believes in more threads than it has: the caller does all that is theirs."""
     taken = []
 
-    class Alone(threads.Pools):
-        def take(self, functions: Any, wanted: int) -> threads.Pool:
-            pool = threads.Pool(functions, 1)
-            ctypes.c_int64.from_address(pool._address + 3 * 8).value = wanted  # the shares of a command
-            taken.append(wanted)
-            return pool
+    def alone(functions: Any, wanted: int) -> threads.Pool:
+        pool = threads.Pool(functions, 1)
+        ctypes.c_int64.from_address(pool._address + 3 * 8).value = wanted  # the shares of a command
+        taken.append(wanted)
+        return pool
 
-    monkeypatch.setattr(native_kernel, "POOLS", Alone())
+    monkeypatch.setattr(native_kernel, "POOLS", threads.Pools())
+    monkeypatch.setattr(native_kernel, "Pool", alone)
     execution = onert.Execution(onert.compile(package, executor="Parallel", num_threads=count))
     for _ in range(3):
         assert _answers(execution) == expected

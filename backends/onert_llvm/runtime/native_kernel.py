@@ -31,7 +31,7 @@ from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers, has_lanes, waits
 
 from .aligned_memory import zeros
-from .thread_pool import POOLS
+from .thread_pool import POOLS, Pool
 
 _WORDS, _STATE = 8, 16
 """64-bit words of a command in memory, or a thread's share of it (see `pool.ll`), and of what is known of runs."""
@@ -221,7 +221,7 @@ class _Alone(partial[None]):
 class _Together:
     """Runs the commands on a borrowed pool of threads."""
 
-    __slots__ = ("_address", "_call", "_keep", "_kernel", "_operations", "_run", "_state", "_words")
+    __slots__ = ("_address", "_call", "_idle", "_keep", "_kernel", "_operations", "_run", "_state", "_words")
 
     def __init__(
         self,
@@ -236,6 +236,7 @@ class _Together:
         self._run = run
         self._operations = operations
         self._kernel = kernel
+        self._idle = POOLS.idle(kernel.threads)
         self._address = address
         self._words = np.array([address, count, 0 if state is None else state.ctypes.data], np.int64)
         self._call = ctypes.c_void_p(self._words.ctypes.data)
@@ -252,11 +253,14 @@ class _Together:
         )
 
     def __call__(self) -> None:
-        pool = POOLS.take(self._kernel.pool, self._kernel.threads)
+        try:
+            pool = self._idle.pop()
+        except IndexError:
+            pool = Pool(self._kernel.pool, self._kernel.threads)
         try:
             self._run(pool.pointer, self._call)
         finally:
-            POOLS.give(pool, self._kernel.threads)
+            self._idle.append(pool)
 
 
 class _Checked:
@@ -323,11 +327,6 @@ class Places:
                 found = self._operands[pointer.index] = (array.ctypes.data, array)
             base = found[0]
         return int(base) + pointer.offset
-
-    def reports(self, first: Pointer, count: int) -> Array:
-        """The reports of so many checks."""
-        start = first.offset // REPORT_BYTES
-        return self.all_reports[start : start + count]
 
 
 def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:

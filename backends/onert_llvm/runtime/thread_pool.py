@@ -57,28 +57,23 @@ class Pools:
 
     def forget(self) -> None:
         """After a fork: the threads stayed with the parent."""
-        self._idle = {}
+        for pools in list(self._idle.values()):
+            pools.clear()
         _UNSTOPPED.clear()
 
     def close(self) -> None:
         """Stop the workers of all idle pools: before a process ends, for their code goes with it."""
         finish()
-        idle, self._idle = self._idle, {}
-        for pool in (pool for pools in idle.values() for pool in pools):
-            pool.close()
+        for pools in list(self._idle.values()):
+            idle, pools[:] = pools[:], []
+            for pool in idle:
+                pool.close()
 
-    def take(self, functions: Mapping[str, int], threads: int) -> Pool:
-        """A pool for one run, to be given back after it."""
-        try:
-            return self._idle[threads].pop()
-        except (KeyError, IndexError):
-            return Pool(functions, threads)
-
-    def give(self, pool: Pool, threads: int) -> None:
-        try:
-            self._idle[threads].append(pool)
-        except KeyError:
-            self._idle.setdefault(threads, []).append(pool)
+    def idle(self, threads: int) -> list[Pool]:
+        """The idle pools of so many threads, always the same list: a run takes one from its end, or starts one where
+        there is none, and puts it there afterwards.
+        """
+        return self._idle.setdefault(threads, [])
 
 
 POOLS = Pools()
