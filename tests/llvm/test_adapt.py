@@ -27,7 +27,7 @@ from onert_llvm.target.isa import runnable
 
 from .test_pool import chain
 
-PHASE, LEVEL, OTHER, LEFT, LAST = 0, 1, 2, 3, 11
+PHASE, LEVEL, OTHER, LEFT, LAST, DUE, PAUSE = 0, 1, 2, 3, 11, 14, 15
 CALM, KEEPING, TRYING = 0, 1, 2
 US, MILLISECOND = 1_000, 1_000_000
 ISA = runnable()[0]
@@ -41,7 +41,7 @@ IMAGES: list[Image] = []
 @pytest.fixture(scope="module")
 def functions() -> Functions:
     """The addresses of what `pool.ll` and `adapt.ll` define, what is internal among it."""
-    names = ("timed", "held_up", "onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
+    names = ("timed", "held_up", "calm", "onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
     text = pool_text(ISA)
     for name in names:
         text = text.replace(f"define internal void @{name}(", f"define void @{name}(")
@@ -61,6 +61,7 @@ class Program:
         shape = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
         self.held_up_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(functions["held_up"])
         self.timed_call = shape(functions["timed"])
+        self.calm_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(functions["calm"])
         self.words, self.threads, self.takes = np.zeros(16, np.int64), threads, takes
         self.now, self.place = 0, self.words.ctypes.data
 
@@ -167,6 +168,26 @@ def test_a_caller_that_was_held_up_for_long_has_its_runs_timed(functions: Functi
     assert program.words[PHASE] == CALM
     program.held_up(3 * MILLISECOND)
     assert [program.words[PHASE], program.words[LEVEL]] == [KEEPING, 0]
+
+
+def test_a_calm_program_is_looked_at_now_and_then(functions: Functions) -> None:
+    """Threads may be slower together without being held up."""
+    program = Program(functions, 2, steady({0: 150 * US, 1: 100 * US}))
+    pauses = []
+    for _ in range(12):
+        program.calm_call(program.place)
+        pauses.append(int(program.words[PAUSE]))
+        assert program.words[PHASE] == (CALM if len(pauses) == 1 else KEEPING)
+        program.words[[PHASE, DUE]] = CALM, 0
+    assert pauses[:3] == [50 * MILLISECOND, 100 * MILLISECOND, 200 * MILLISECOND]
+    assert pauses[-1] == pauses[-2] == 12800 * MILLISECOND
+    program.words[DUE] = 1 << 62
+    program.calm_call(program.place)
+    assert program.words[PHASE] == CALM
+    program.words[DUE] = 0
+    program.calm_call(program.place)
+    program.until(KEEPING, 1)
+    assert program.now < 50 * MILLISECOND
 
 
 def test_what_held_up_a_caller_some_time_ago_does_not_count(functions: Functions) -> None:

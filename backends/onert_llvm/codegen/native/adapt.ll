@@ -5,14 +5,18 @@
 ; caller was held up for long enough, runs of its program are timed, and now and then half the threads, or twice as many,
 ; are tried. What trying may lose is bounded: a try ends where it took some milliseconds longer than runs as they were, and
 ; the next one comes after 24 times what was lost. So others that stay cost a twenty-fourth, and soon after they have gone
-; all threads are at work again. Nothing is timed before somebody was held up, and nothing after a while in which all
-; threads were at work and nobody was.
+; all threads are at work again. Once all threads were at work and nobody was held up for a while, nothing is timed.
+;
+; Threads may also be slower together where nobody holds them up: a virtual machine's processors may be so far from one
+; another that meeting takes longer than the work. So all this begins as well after 50 milliseconds of calm, then after twice
+; as long each time, up to 13 seconds.
 
 ; What is known of a program's runs: 0 phase, 1 threads by which power of two fewer than there are, 2 the same for the
 ; other way that is tried, 3 nanoseconds left until the next try, 4 how many that were at first, 5 and 6 nanoseconds and
 ; 64ths of runs of the way that is kept, of late, 7 and 8 those of the try, 9 by how many nanoseconds runs of late took less
 ; than those of the other way would, 10 nanoseconds for which callers were held up, 11 when that was last, 12 how long 64
-; runs of the other way took, or 0. Phases: 0 nothing is timed, 1 one way is kept, 2 the other is tried.
+; runs of the other way took, or 0, 13 runs without a clock, 14 when to look at a calm program, 15 how long after the time
+; before. Phases: 0 nothing is timed, 1 one way is kept, 2 the other is tried.
 %State = type [16 x i64]
 
 ; Run the commands on the calling thread alone.
@@ -98,7 +102,17 @@ all:
   %after = load i64, ptr %sleptp, align 8
   %slept = sub i64 %after, %before
   %held = icmp ne i64 %slept, 0
-  br i1 %held, label %note, label %done
+  br i1 %held, label %note, label %unheld
+unheld:
+  %before_runs = call i64 @word(ptr %state, i64 13)
+  %runs = add i64 %before_runs, 1
+  call void @set(ptr %state, i64 13, i64 %runs)
+  %low = and i64 %runs, 63
+  %some_runs = icmp eq i64 %low, 0
+  br i1 %some_runs, label %calm_for_long, label %done
+calm_for_long:
+  call void @calm(ptr %state)
+  ret void
 note:
   call void @held_up(ptr %state, i64 %slept)
   ret void
@@ -144,12 +158,44 @@ entry:
   %enough = icmp sgt i64 %sum, 6000000
   br i1 %enough, label %time, label %done
 time:
+  call void @begin(ptr %state)
+  br label %done
+done:
+  ret void
+}
+
+; A program was calm for some runs: is it time to look at it?
+define internal void @calm(ptr %state) noinline {
+entry:
+  %now = call i64 @now()
+  %due = call i64 @word(ptr %state, i64 14)
+  %pause = call i64 @word(ptr %state, i64 15)
+  %first = icmp eq i64 %pause, 0
+  %late = icmp sge i64 %now, %due
+  %look = or i1 %first, %late
+  br i1 %look, label %again, label %done
+again:
+  %double = shl i64 %pause, 1
+  %least = select i1 %first, i64 50000000, i64 %double
+  %much = icmp ugt i64 %least, 12800000000
+  %most = select i1 %much, i64 12800000000, i64 %least
+  %following = add i64 %now, %most
+  call void @set(ptr %state, i64 14, i64 %following)
+  call void @set(ptr %state, i64 15, i64 %most)
+  br i1 %first, label %done, label %time
+time:
+  call void @begin(ptr %state)
+  br label %done
+done:
+  ret void
+}
+
+; Time runs from now on, of which nothing is known.
+define internal void @begin(ptr %state) {
   call void @set(ptr %state, i64 5, i64 0)
   call void @set(ptr %state, i64 6, i64 0)
   call void @set(ptr %state, i64 12, i64 0)
   call void @keep(ptr %state, i64 16000000)
-  br label %done
-done:
   ret void
 }
 
