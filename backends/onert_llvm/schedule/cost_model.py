@@ -181,17 +181,19 @@ class _SplitOfRows(Value):
     def results(self, count: int) -> Array:
         """The results for each number of rows below `count`, of all tiles at once; 0 for no rows."""
         few = min(count, MANY_ROWS)
-        of_many: Array = np.ones(count, np.int64)
-        of_many[:few] = [self(rows) if rows else 0 for rows in range(few)]
-        return of_many
+        found: Array = np.full(count, self(MANY_ROWS))
+        found[:few] = [self(rows) if rows else 0 for rows in range(few)]
+        return found
 
 
 def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int, bool], ...]:
     """Of a product of floats whose right side is packed, for each tile: the estimated cycles of a row of tiles, how
     many rows it has, and whether it adds every sum in one accumulator.
     """
-    tiles = register_tiles(isa, False, _WIDEST_PADDED if isa.free_masks else 4)
-    return tuple((_across(shape, isa, isa.free_masks, mr, wide), mr, mr * wide >= _whole(isa)) for mr, wide in tiles)
+    cpu, tiles = machine(isa), register_tiles(isa, False, _WIDEST_PADDED if isa.free_masks else 4)
+    return tuple(
+        (_across(shape, isa, cpu, isa.free_masks, mr, wide), mr, mr * wide >= _whole(isa)) for mr, wide in tiles
+    )
 
 
 @cache
@@ -211,16 +213,16 @@ def _cycles(choice: tuple[float, int, int]) -> float:
 
 def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int]]:
     """All tiles: their estimated cycles, rows and registers of columns."""
+    cpu = machine(isa)
     return [
-        (-(-shape.m // mr) * _across(shape, isa, padded, mr, wide), mr, wide)
+        (-(-shape.m // mr) * _across(shape, isa, cpu, padded, mr, wide), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
         if _suits(mr, shape.integer or mr * wide >= _whole(isa), shape.m)
     ]
 
 
-def _across(shape: Shape, isa: Isa, padded: bool, mr: int, wide: int) -> float:
+def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: int) -> float:
     """The estimated cycles of a row of tiles over all columns."""
-    cpu = machine(isa)
     steps = shape.k / isa.group if shape.integer else shape.k
     full, rest = divmod(shape.n, wide * isa.f32)
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)

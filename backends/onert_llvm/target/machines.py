@@ -6,7 +6,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from attrs import fields, frozen
@@ -96,7 +96,7 @@ def _number(text: str) -> float:
 @cache
 def known() -> Mapping[str, Figures]:
     """The rows of `machines.toml` by the beginning of the processors' names."""
-    read = tomllib.loads(resources.files(__package__).joinpath("machines.toml").read_text(encoding="utf-8"))
+    read = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
     return {
         name: {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         for name, row in read.items()

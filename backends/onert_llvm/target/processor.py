@@ -63,16 +63,16 @@ def _sizes(folder: Path) -> dict[str, int]:
     """Bytes of the first caches of data, as Linux lists them."""
     found: dict[str, int] = {}
     for index in range(4):
-        level, kind, size = (_read(folder / f"index{index}" / name).strip() for name in ("level", "type", "size"))
+        level, kind, size = (_read(f"{folder}/index{index}/{name}").strip() for name in ("level", "type", "size"))
         unit = _UNITS.get(size[-1:], 0)
         if kind in ("Data", "Unified") and level in _LEVELS and size[:-1].isdecimal() and unit:
             found[_LEVELS[level]] = int(size[:-1]) * unit
     return found
 
 
-def _read(path: Path) -> str:
+def _read(path: str | Path) -> str:
     try:
-        with path.open("rb", buffering=0) as file:
+        with open(path, "rb", buffering=0) as file:
             return file.read(_BEGINNING).decode("ascii", "replace")
     except OSError:
         return ""  # another system, which has no such files
