@@ -152,7 +152,7 @@ def generate(
     make = partial(compiled, settings=evolve(settings, tune=None), store=store)
     if settings.tune is None or not _is_static(operations):
         return make(operations)
-    key = Cache.key("choices 1", fingerprint, str(settings.num_threads))
+    key = Cache.key("choices 1", fingerprint, str(settings.num_threads), settings.precision)
     known = parsed(store.load(key))
     found: Found = known
     if settings.tune > 0 and _is_plain(operations):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import evolve
+from branchy_models import PACKAGES
 
 import onert
 from onert.backend.cache import Cache
@@ -189,10 +190,12 @@ class Count(tune.Measured):
     """A kernel that is faster the more of its choices are not the cost model's."""
 
     made = 0
+    texts: set[str]
 
     def __init__(self, operations: object, make: object, tensors: object, taken: Found) -> None:
         super().__init__(operations, make, tensors, taken)  # type: ignore[arg-type]
         type(self).made += 1
+        self.texts.update(text for texts in self.offered.values() for text in texts)
         self.others = sum(taken.get(place, texts[0]) != texts[0] for place, texts in self.offered.items())
 
     def measure(self) -> float:
@@ -206,6 +209,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(tune, "Measured", Count)
     monkeypatch.setattr(Count, "made", 0)
+    monkeypatch.setattr(Count, "texts", set(), raising=False)
     yield tmp_path
     WRITERS.finish()
 
@@ -274,6 +278,30 @@ def test_products_of_bytes_are_tuned_and_exact(kept: Path) -> None:
     assert results[0] == results[1]
     ((_, found),) = _entries(kept).items()
     assert found
+
+
+def test_each_precision_has_choices_of_its_own_and_is_offered_what_it_allows(kept: Path) -> None:
+    package = _network()
+    for count, precision in enumerate(("exact", "fast"), 1):
+        usual = _result(package, precision=precision, num_threads=1)
+        tuned = _result(package, precision=precision, num_threads=1, tune=100.0)
+        assert len(_entries(kept)) == count
+        np.testing.assert_allclose(tuned, usual, rtol=0, atol=6e-6 * float(np.ptp(usual)))
+        assert any(text.startswith("Form(outputs=2") for text in Count.texts)
+        assert any(text.startswith("Form(outputs=4") for text in Count.texts) == (precision == "fast")
+
+
+def test_programs_of_branches_side_by_side_are_tuned_too(kept: Path) -> None:
+    package = PACKAGES["inception"]()
+    answers = []
+    for seconds in (None, 100.0):
+        execution = onert.Execution(onert.compile(package, executor="Parallel", num_threads=2, tune=seconds))
+        rng = np.random.default_rng(0)
+        given = [rng.uniform(-1, 1, [d or 1 for d in i.shape]).astype(np.float32) for i in execution.program.inputs]
+        answers.append(list(execution.run(given).values()))
+    assert Count.made > 0
+    for usual, tuned in zip(*answers, strict=True):
+        np.testing.assert_allclose(tuned, usual, rtol=0, atol=6e-6 * float(np.ptp(usual)))
 
 
 def test_other_shapes_wait_for_no_measurement(kept: Path) -> None:
