@@ -4,8 +4,8 @@
 ; all others wait for it. How much that costs depends on how long runs are and on how the system gives turns. So when a
 ; caller was held up for long enough, runs of its program are timed, and now and then half the threads, or twice as many,
 ; are tried. What trying may lose is bounded: a try ends where it took some milliseconds longer than runs as they were, and
-; the next one comes after 24 times what was lost. So others that stay cost a twenty-fourth, and soon after they have gone
-; all threads are at work again. Once all threads were at work and nobody was held up for a while, nothing is timed.
+; the next one comes after 24 or 48 times what was lost. So others that stay cost a forty-eighth, and soon after they have
+; gone all threads are at work again. Once all threads were at work and nobody was held up for a while, nothing is timed.
 ;
 ; Threads may also be slower together where nobody holds them up: a virtual machine's processors may be so far from one
 ; another that meeting takes longer than the work. So all this begins as well after 50 milliseconds of calm, then after twice
@@ -369,8 +369,12 @@ stay:
   %telling = or i1 %long, %first
   %found = select i1 %telling, i64 %mean, i64 %earlier
   call void @set(ptr %state, i64 12, i64 %found)
-  ; The next try comes after 24 times what this one lost, within 32 and 512 milliseconds.
-  %long_after = mul i64 %lost, 24
+  ; The next try comes after 24 times what this one lost, or 48 times where the one before lost, too, within 32 and 512
+  ; milliseconds.
+  %pause_before = call i64 @word(ptr %state, i64 4)
+  %in_a_row = icmp ugt i64 %pause_before, 32000000
+  %times = select i1 %in_a_row, i64 48, i64 24
+  %long_after = mul i64 %lost, %times
   %early = icmp slt i64 %long_after, 32000000
   %least = select i1 %early, i64 32000000, i64 %long_after
   %late = icmp sgt i64 %least, 512000000
