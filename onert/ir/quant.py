@@ -3,13 +3,84 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from typing import Generic, TypeVar, overload
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from .dtype import Array, DType
 from .errors import RuleError
 from .value import Value
+
+NumberT = TypeVar("NumberT", int, float)
+
+
+@frozen(eq=False, repr=False)
+class Numbers(Sequence[NumberT], Generic[NumberT]):
+    """Numbers of 64 bits as a frozen value: equal to others of the same content.
+
+    A tuple would take five times the memory and, of the millions that weights in blocks have, seconds. `stored` is a
+    read-only array in one dimension: all `length` of them, or one where all are the same.
+    """
+
+    stored: Array
+    length: int
+
+    @property
+    def array(self) -> Array:
+        """All of them, read-only."""
+        return self.stored if len(self.stored) == self.length else np.broadcast_to(self.stored, self.length)
+
+    def __array__(self, dtype: np.dtype[np.generic] | None = None, copy: bool | None = None) -> Array:
+        return np.array(self.array, dtype, copy=True) if copy else np.asarray(self.array, dtype)
+
+    def __len__(self) -> int:
+        return self.length
+
+    @overload
+    def __getitem__(self, at: int) -> NumberT: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[NumberT]: ...
+    def __getitem__(self, at: int | slice) -> NumberT | Sequence[NumberT]:
+        found: NumberT | Sequence[NumberT] = self.array[at].tolist()
+        return found
+
+    def __iter__(self) -> Iterator[NumberT]:
+        return iter(self.array.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Numbers):
+            return NotImplemented
+        return self is other or (self.length == other.length and np.array_equal(self.stored, other.stored))
+
+    def __hash__(self) -> int:
+        return hash((self.length, *self.stored[:1].tolist(), *self.stored[-1:].tolist()))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def floats(values: Sequence[float] | Array) -> Numbers[float]:
+    """Numbers as float64."""
+    return _numbers(values, np.float64)
+
+
+def integers(values: Sequence[int] | Array) -> Numbers[int]:
+    """Numbers as int64; RuleError for one that is longer."""
+    try:
+        return _numbers(values, np.int64)
+    except OverflowError as error:
+        raise RuleError("quantisation has a zero point of more than 64 bits") from error
+
+
+def _numbers(values: Sequence[float] | Array, dtype: type[np.generic]) -> Numbers[NumberT]:
+    if isinstance(values, Numbers) and values.stored.dtype == dtype:
+        return values
+    found = np.array(values, dtype).reshape(-1)
+    stored = found[:1].copy() if len(found) > 1 and (found == found[0]).all() else found
+    stored.flags.writeable = False
+    return Numbers(stored, len(found))
 
 
 @frozen
@@ -23,8 +94,8 @@ class Quantization(Value):
     BlockwiseQuantization.
     """
 
-    scales: tuple[float, ...]
-    zero_points: tuple[int, ...]
+    scales: Numbers[float] = field(converter=floats)
+    zero_points: Numbers[int] = field(converter=integers)
     axis: int | None = None
     block_size: int | None = None
 
@@ -36,8 +107,9 @@ class Quantization(Value):
                 f"quantisation has {len(self.scales)} scales and {len(self.zero_points)} zero points, "
                 "expected as many of each"
             )
-        if not 0 < min(self.scales) <= max(self.scales) < math.inf or math.isnan(sum(self.scales)):
-            wrong = next(scale for scale in self.scales if not 0 < scale < math.inf)
+        fine = (self.scales.stored > 0) & (self.scales.stored < math.inf)
+        if not fine.all():
+            wrong = self.scales.stored[~fine][0]
             raise RuleError(f"quantisation scale is {wrong}, expected a positive finite number")
 
     @property
@@ -48,13 +120,13 @@ class Quantization(Value):
     def scale(self) -> float:
         """The scale of a per-tensor quantisation; RuleError otherwise."""
         self._require_per_tensor()
-        return self.scales[0]
+        return float(self.scales.stored[0])
 
     @property
     def zero_point(self) -> int:
         """The zero point of a per-tensor quantisation; RuleError otherwise."""
         self._require_per_tensor()
-        return self.zero_points[0]
+        return int(self.zero_points.stored[0])
 
     def _require_per_tensor(self) -> None:
         if self.axis is not None:

@@ -84,25 +84,35 @@ def refusing_like(other: Subgraph, refused: Operation) -> Subgraph:
     return Subgraph((*inputs, *map(Operand, types)), (operation,), tuple(range(len(inputs))), outputs)
 
 
-def inlined(graph: Subgraph, at: int, called: Subgraph, givens: Sequence[Given]) -> Subgraph:
-    """The graph with a call's operations in its stead."""
-    operation, edit = graph.operations[at], Edit(graph)
-    number = dict(zip(called.inputs, _handed(givens), strict=True))
-    number |= {i: edit.operand(o) for i, o in enumerate(called.operands) if i not in number}
-    edit.replace(
-        at,
-        *(
-            evolve(
-                o,
-                inputs=tuple(None if i is None else number[i] for i in o.inputs),
-                outputs=tuple(number[i] for i in o.outputs),
-                location=f"{operation}, in it {o}",
-            )
-            for o in called.operations
-        ),
-    )
-    for mine, theirs in zip(operation.outputs, called.outputs, strict=True):
-        edit.redirect(mine, number[theirs])
+@frozen
+class Taken(Value):
+    """A graph that takes the place of a call, and what it is given."""
+
+    graph: Subgraph
+    givens: Sequence[Given]
+
+
+def inlined(graph: Subgraph, found: Mapping[int, Taken]) -> Subgraph:
+    """The graph with the operations of what is called in the stead of calls, by number."""
+    edit = Edit(graph)
+    for at, taken in found.items():
+        operation, called = graph.operations[at], taken.graph
+        number = dict(zip(called.inputs, _handed(taken.givens), strict=True))
+        number |= {i: edit.operand(o) for i, o in enumerate(called.operands) if i not in number}
+        edit.replace(
+            at,
+            *(
+                evolve(
+                    o,
+                    inputs=tuple(None if i is None else number[i] for i in o.inputs),
+                    outputs=tuple(number[i] for i in o.outputs),
+                    location=f"{operation}, in it {o}",
+                )
+                for o in called.operations
+            ),
+        )
+        for mine, theirs in zip(operation.outputs, called.outputs, strict=True):
+            edit.redirect(mine, number[theirs])
     return edit.done()
 
 

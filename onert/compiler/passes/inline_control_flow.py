@@ -23,6 +23,7 @@ from onert.ir.ops.control_flow.enclosed import Branch, Loop
 
 from .called_graphs import (
     Enclosed,
+    Taken,
     informed,
     inlined,
     own_outputs,
@@ -110,7 +111,7 @@ class _Enclosing:
                 changed = None if key in given_up else self.changed(graph, at)
                 if changed is not None:
                     settled = not isinstance(operation.op, Call)
-                    graph = self.settle(changed) if settled else self.moved(changed)
+                    graph = self.settle(changed) if settled else changed
                     break
                 given_up.add(key)
             else:
@@ -118,36 +119,55 @@ class _Enclosing:
                     return graph
                 graph, settled = self.settle(graph), True
 
-    def moved(self, graph: Subgraph) -> Subgraph:
-        """The graph after a call's operations took its place."""
-        self.left -= 1 + len(graph.operations) // AT_ONCE
-        return graph
-
     def changed(self, graph: Subgraph, at: int) -> Subgraph | None:
         """The graph with an operation enclosed, or with what it calls in its stead; None if it stays."""
         if self.left < 0 or self.depth == MOST_NESTED:
             return None
         operation = graph.operations[at]
-        found = [None if i is None else given(graph, i) for i in operation.inputs]
-        givens = [each for each in found if each is not None]
-        if len(givens) != len(found):
+        if isinstance(operation.op, Call):
+            return self.without_calls(graph, at)
+        givens = _givens(graph, operation)
+        if givens is None:
             return None
-        ends = [each.end for each in givens]
-        settled = settled_call(operation.op, ends)
-        if settled is not None:
-            taken = givens[len(givens) - len(self.model[settled].inputs) :]
-            try:
-                called = self.specialized(settled, [each.end for each in taken])
-            except (ModelError, RuleError):
-                return None
-            if called is None or not (_closed(called) or refusal(called)):
-                return None
-            return infer_alone(inlined(graph, at, called, taken))
+        taken = self.stand_in(operation, givens)
+        if taken is not None:
+            return infer_alone(inlined(graph, {at: taken}))
         enclosed = self.enclosed(graph, operation, givens)
         if enclosed is None:
             return None
         changed, at = replaced(graph, at, givens, enclosed)
         return changed if self.runs(changed.operations[at], changed.types(changed.operations[at])) else None
+
+    def without_calls(self, graph: Subgraph, first: int) -> Subgraph | None:
+        """The graph with what is called in the stead of calls, from the `first` to the next loop or branch, so that
+        types are inferred once for all of them; None if the first one stays.
+        """
+        found: dict[int, Taken] = {}
+        operations = len(graph.operations)
+        for at, operation in enumerate(graph.operations[first:], first):
+            if isinstance(operation.op, While | If) or self.left < 0:
+                break
+            givens = _givens(graph, operation) if isinstance(operation.op, Call) else None
+            taken = None if givens is None else self.stand_in(operation, givens)
+            if taken is not None:
+                found[at] = taken
+                operations += len(taken.graph.operations)
+                self.left -= 1 + operations // AT_ONCE
+            elif at == first:
+                return None
+        return infer_alone(inlined(graph, found))
+
+    def stand_in(self, operation: Operation, givens: Sequence[Given]) -> Taken | None:
+        """What an operation is sure to run once, if it can take its place."""
+        settled = settled_call(operation.op, [each.end for each in givens])
+        if settled is None:
+            return None
+        taken = givens[len(givens) - len(self.model[settled].inputs) :]
+        try:
+            called = self.specialized(settled, [each.end for each in taken])
+        except (ModelError, RuleError):
+            return None
+        return None if called is None or not (_closed(called) or refusal(called)) else Taken(called, taken)
 
     def enclosed(self, graph: Subgraph, operation: Operation, givens: Sequence[Given]) -> Enclosed | None:
         """The operation with its graphs in it; None if it stays."""
@@ -272,6 +292,13 @@ class _Enclosing:
         finally:
             self.depth -= 1
         return graph
+
+
+def _givens(graph: Subgraph, operation: Operation) -> list[Given] | None:
+    """What an operation is given; None unless all of it is known."""
+    found = [None if i is None else given(graph, i) for i in operation.inputs]
+    givens = [each for each in found if each is not None]
+    return givens if len(givens) == len(found) else None
 
 
 def _largest(graph: Subgraph, givens: Sequence[Given]) -> dict[int, int]:

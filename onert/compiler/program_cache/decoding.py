@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from onert.ir import Array, CompileError, Constant, DType, OnertError, Operation, Subgraph
+from onert.ir.quant import Numbers
 
 from .encoding import FIXED, GROUP, HEAD, LATER
 from .records import Records, construction
@@ -238,6 +239,17 @@ def _constant(array: Array) -> Constant:
     return Constant(array)
 
 
+def _numbers(stored: Any, length: int) -> Numbers[Any]:
+    """Numbers of which all are there, or one for all."""
+    array = np.array(stored) if isinstance(stored, tuple) else stored
+    if not isinstance(array, np.ndarray) or array.dtype not in (np.float64, np.int64) or array.ndim != 1:
+        raise TypeError(f"numbers are made of {type(stored).__qualname__}, expected 64-bit ones")
+    if len(array) not in (1, length) or length < 1:
+        raise ValueError(f"{len(array)} numbers stand for {length}")
+    array.flags.writeable = False
+    return Numbers(array, length)
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -253,5 +265,6 @@ _MADE: Mapping[str, Callable[..., Any]] = {
     "array": _filled,
     "objects": _of_objects,
     "constant": _constant,
+    "numbers": _numbers,
 }
 """What nodes are made of their references by, where that is no class of the list."""

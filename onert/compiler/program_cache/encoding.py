@@ -27,6 +27,7 @@ import numpy as np
 from attrs import has
 
 from onert.ir import Array, Constant, DType, Subgraph
+from onert.ir.quant import Numbers
 
 from .records import Records, construction
 
@@ -36,6 +37,9 @@ LATER = "operations"
 """The field of a subgraph that is read when somebody asks for it."""
 HEAD = struct.Struct("<5q")
 GROUP = struct.Struct("<3q")
+
+_FEW = 256
+"""Numbers that lie in a document; more are in a buffer."""
 
 _Key = tuple[str, Any]
 
@@ -111,6 +115,9 @@ class _Encoder:
             return self._over("set", [self.node(each) for each in sorted(value)])
         if kind is Constant:
             return self._over("constant", [self.node(np.asarray(value.array))])
+        if kind is Numbers:
+            stored = tuple(value.stored.tolist()) if len(value.stored) <= _FEW else value.stored
+            return self._over("numbers", [self.node(stored), self.node(value.length)])
         if isinstance(value, np.ndarray):
             return self._array(value)
         if isinstance(value, np.integer | np.bool_ | np.float64):

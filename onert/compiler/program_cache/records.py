@@ -40,6 +40,7 @@ from onert.ir import (
 )
 from onert.ir.package import Connection, Port
 from onert.ir.process import imports
+from onert.ir.quant import Numbers
 
 CORE: tuple[type[Any], ...] = (
     *(Program, Routine, Step, Operations, Group, ArenaPlan, Placement, TensorInfo),
@@ -62,6 +63,7 @@ _PLAIN: Mapping[str, tuple[type[Any], ...]] = {
     "Mapping": (dict,),
     "Array": (np.ndarray,),
     "Constant": (Constant,),
+    "Numbers": (Numbers,),
 }
 """The types of values that a field may have, by the name its annotation begins with."""
 

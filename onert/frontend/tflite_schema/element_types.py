@@ -51,14 +51,13 @@ def unpack(raw: Data, dtype: DType, shape: tuple[int, ...]) -> Array:
     if dtype.bits >= 8:
         return np.frombuffer(raw, dtype.numpy).reshape(shape)
     count = int(np.prod(shape, dtype=np.int64))
-    per_byte = 8 // dtype.bits
     packed = np.frombuffer(raw, np.uint8)
-    shifts = np.arange(per_byte, dtype=np.uint8) * dtype.bits
-    fields = (packed[:, None] >> shifts) & ((1 << dtype.bits) - 1)
-    flat = fields.reshape(-1)[:count].astype(dtype.numpy)
-    if dtype.limits[0] < 0:
-        flat = np.where(flat > dtype.limits[1], flat - (1 << dtype.bits), flat).astype(dtype.numpy)
-    return flat.reshape(shape)
+    kind = np.int8 if dtype.limits[0] < 0 else np.uint8
+    fields = np.empty((len(packed), 8 // dtype.bits), dtype.numpy)
+    for at in range(fields.shape[1]):
+        top = packed << np.uint8(8 - dtype.bits * (at + 1))  # what is shifted back has its sign where there is one
+        fields[:, at] = top.view(kind) >> kind(8 - dtype.bits)
+    return fields.reshape(-1)[:count].reshape(shape)
 
 
 def strings(raw: Data, shape: tuple[int, ...]) -> Array:

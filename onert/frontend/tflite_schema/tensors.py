@@ -187,7 +187,7 @@ def _quantization(
         if len(scales) != type_.shape[axis]:
             raise ModelError(f"has {len(scales)} scales along dimension {axis} of {type_.shape[axis]}")
         axis_or_none = axis
-    return Quantization(tuple(scales.tolist()), tuple(zeros.tolist()), axis_or_none)
+    return Quantization(scales, zeros, axis_or_none)
 
 
 def _blockwise(blocks: Table, type_: TensorType, axis: int, tables: Sequence[Table], buffers: Buffers) -> Quantization:
@@ -199,8 +199,10 @@ def _blockwise(blocks: Table, type_: TensorType, axis: int, tables: Sequence[Tab
     count = int(np.prod(shape, dtype=np.int64)) // size
     scales = _numbers(int(blocks.scalar(slot("BlockwiseQuantization", "scales"), "i", 0)), count, tables, buffers)
     zero_index = int(blocks.scalar(slot("BlockwiseQuantization", "zero_points"), "i", 0))
-    zeros = np.zeros(count) if zero_index <= 0 else _numbers(zero_index, count, tables, buffers)
-    return Quantization(tuple(map(float, scales)), tuple(int(z) for z in zeros), len(shape) - 1, size)
+    zeros = np.zeros(1) if zero_index <= 0 else _numbers(zero_index, count, tables, buffers)
+    if not np.isfinite(zeros).all():
+        raise ModelError("has a zero point of a block that is not finite")
+    return Quantization(scales, np.broadcast_to(zeros.astype(np.int64), count), len(shape) - 1, size)
 
 
 def _numbers(

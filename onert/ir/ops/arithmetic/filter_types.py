@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from onert.ir.dtype import DType
 from onert.ir.op import require
 from onert.ir.types import TensorType
@@ -168,12 +172,12 @@ def require_scale(what: str, type_: TensorType) -> None:
 
 def require_symmetric(what: str, type_: TensorType) -> None:
     """RuleError for a zero point other than 0."""
-    found = () if type_.quantization is None else type_.quantization.zero_points
-    wrong = next((z for z in found if z != 0), 0)
+    stored = np.zeros(1) if type_.quantization is None else type_.quantization.zero_points.stored
+    wrong = stored[np.argmax(stored != 0)]
     require(wrong == 0, f"{what} of {type_.dtype.text} has zero point {wrong}, expected 0")
 
 
-def scales_of(type_: TensorType) -> tuple[float, ...]:
+def scales_of(type_: TensorType) -> Sequence[float]:
     """All scales; none where there is no quantisation."""
     return () if type_.quantization is None else type_.quantization.scales
 
