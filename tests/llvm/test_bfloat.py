@@ -18,6 +18,7 @@ from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.contraction.bfloat.round_rows import RoundRows
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.lower.contraction import float_conv_fc
+from onert_llvm.lower.contraction.bfloat import layers as bfloat_layers
 from onert_llvm.lower.contraction.winograd import layers as winograd_layers
 from onert_llvm.lower.recurrent.lstm import STATES
 from onert_llvm.schedule import winograd
@@ -86,6 +87,27 @@ def test_fully_connected_layers_stay_within_the_bound(
 ) -> None:
     _near(FullyConnected(), _numbers(rows, depth), _numbers(n, depth, seed=1), isa, taken)
     assert set(taken) == {Terms.PAIRED}
+
+
+@ABLE
+def test_layers_in_a_row_share_the_rounded_rows_of_one_input(isa: Isa, monkeypatch: pytest.MonkeyPatch) -> None:
+    b, made, real = Builder(), [], bfloat_layers.rounded_rows
+
+    def rounded_rows(*args: object) -> object:
+        made.append(real(*args))  # type: ignore[arg-type]
+        return made[-1]
+
+    monkeypatch.setattr(bfloat_layers, "rounded_rows", rounded_rows)
+    inputs = [_numbers(8, 20, seed=seed) for seed in range(2)]
+    weights = [_numbers(24, 20, seed=seed) for seed in range(2, 6)]
+    x, y = (b.input(TensorType(DType.FLOAT32, each.shape)) for each in inputs)
+    read = (x, x, y, x)
+    outputs = [b.add(FullyConnected(), of, b.constant(w)) for of, w in zip(read, weights, strict=True)]
+    found = natively(b.subgraph(outputs), inputs, isa, 1, precision="bf16")
+    assert len(made) == 3  # what was rounded of x lies there no more behind the layer on y
+    for answer, of, w in zip(found, (0, 0, 1, 0), weights, strict=True):
+        (alone,) = natively(_layer(FullyConnected(), inputs[of], w), [inputs[of]], isa, 1, precision="bf16")
+        np.testing.assert_array_equal(answer, alone)
 
 
 @ISAS

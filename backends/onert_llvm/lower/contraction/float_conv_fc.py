@@ -27,7 +27,7 @@ from onert_llvm.schedule.bfloat_packing import pack_bfloat
 from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 
-from .bfloat.layers import rounded_rows, rounded_windows, terms
+from .bfloat.layers import rounded_rows, rounded_windows, shared_rows, terms
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .cut import cut
 from .epilogue import Tail, Windows, tail
@@ -241,7 +241,7 @@ def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, af
     after, flops, touched, reads = after.shared(depth), 2 * found.m * found.n * depth, found.accesses, (x, *after.reads)
     source = lowering.operand(x)
     if found.terms is Terms.PAIRED:
-        made = rounded_rows(lowering, at, source, (found.m, depth, depth), (x,))
+        made = shared_rows(lowering, at, source, (found.m, depth, depth), (x,))
         source, depth, touched, reads = made.pointer, (depth + 1) // 2, (made,), after.reads
     rows, slots = rows_of(source, depth)
     slots |= {**found.slots, **after.slots, "c": after.place}

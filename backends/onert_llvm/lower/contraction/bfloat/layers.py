@@ -36,11 +36,19 @@ def rounded_windows(lowering: Lowering, windows: Windows, channels: int) -> tupl
     """The same windows over pixels of so many channels as pairs of bfloat16, and the memory that has these."""
     geometry = windows.geometry
     pixels = geometry.images * geometry.size[0] * geometry.size[1]
-    made = rounded_rows(
-        lowering, windows.operation, windows.source, (pixels, channels, geometry.channels), windows.reads
-    )
+    shape = pixels, channels, geometry.channels
+    made = shared_rows(lowering, windows.operation, windows.source, shape, windows.reads)
     paired = evolve(geometry, channels=(channels + 1) // 2)
     return evolve(windows, geometry=paired, source=made.pointer, reads=()), made
+
+
+def shared_rows(
+    lowering: Lowering, at: int, source: Pointer, shape: tuple[int, int, int], reads: Sequence[int]
+) -> Access:
+    """The same as `rounded_rows`, made once for layers in a row with the same input, as queries, keys and values."""
+    what = ("pairs", source, shape)
+    found: Access = lowering.left(what) or lowering.leave(what, rounded_rows(lowering, at, source, shape, reads))
+    return found
 
 
 def rounded_bytes(lowering: Lowering, rows: int, size: int) -> int:
