@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's filtering, and products of bfloat16, in bundles give what they give in process."""
+"""Convolutions by Winograd's filtering, and products of 16-bit floats, in bundles give what they promise."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 
-from .machines import needs_compiler
+from .machines import MACHINES, needs_compiler, run
 
-pytestmark = needs_compiler
 SIZE, CHANNELS = 40, 32
 
 
@@ -29,6 +29,7 @@ def _network() -> Package:
     return Package((b.model([y]),), "net")
 
 
+@needs_compiler
 @pytest.mark.parametrize("precision", ["exact", "fast", "bf16"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_precision_gives_what_it_gives_in_process(tmp_path: Path, precision: str, threads: int) -> None:
@@ -45,3 +46,36 @@ def test_a_precision_gives_what_it_gives_in_process(tmp_path: Path, precision: s
         expected.append(np.array(execution.get_output(0)))
     np.testing.assert_array_equal(found, expected[0])
     assert np.abs(found - expected[1]).max() <= 1e-2 * np.abs(expected[1]).max()
+
+
+ARM = next(machine for machine in MACHINES if machine.name == "aarch64")
+
+
+@pytest.mark.skipif(ARM.missing is not None, reason=f"{ARM.missing} is not installed")
+def test_products_of_float16_stay_within_their_bound(tmp_path: Path) -> None:
+    """A fully connected layer of odd sizes, and a convolution whose windows meet the edges, on an Arm processor."""
+    rng, b = np.random.default_rng(0), Builder()
+    x = rng.standard_normal((7, 45), np.float32)
+    image = rng.standard_normal((1, 5, 6, 23), np.float32)
+    matrix = rng.standard_normal((21, 45), np.float32)
+    filters = rng.standard_normal((13, 3, 2, 23), np.float32)
+    inputs = [b.input(TensorType(DType.FLOAT32, each.shape), name) for each, name in ((x, "x"), (image, "image"))]
+    window = Conv2D(Padding.SAME, stride_width=2)
+    outputs = [
+        b.add(FullyConnected(), inputs[0], b.constant(matrix)),
+        b.add(window, inputs[1], b.constant(filters)),
+    ]
+    package = Package((b.model(outputs),), "net")
+    found = {}
+    for precision in ("exact", "fp16"):
+        folder = tmp_path / precision
+        onert.bundle(package, folder, name="net", target=ARM.target, features="+fullfp16", precision=precision)
+        status, found[precision] = run(ARM, folder, [x, image])
+        assert status == 0
+    assert all((a != e).any() for a, e in zip(found["fp16"], found["exact"], strict=True))
+    magnitudes = [
+        FullyConnected().evaluate(abs(x), abs(matrix)),
+        window.evaluate(abs(image), abs(filters)),
+    ]
+    for half, exact, most in zip(found["fp16"], found["exact"], magnitudes, strict=True):
+        assert (abs(half - exact) <= 2.0**-7 * most).all()

@@ -2,12 +2,13 @@
 
 from .kernel import Kernel, Var
 from .text import Block, Module, Number
-from .types import BF16, F32, F64, I1, I8, I16, I32, I64, PTR, Type, vec
+from .types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Type, vec
 from .value import Val, intrinsic, transposed
 from .view import View
 
 __all__ = [
     "BF16",
+    "F16",
     "F32",
     "F64",
     "I1",

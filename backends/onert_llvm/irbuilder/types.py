@@ -43,7 +43,7 @@ class Type:
 
 I1, I8, I16, I32, I64 = (Type(f"i{n}", f"i{n}", Sort.INTEGER, n) for n in (1, 8, 16, 32, 64))
 F32, F64 = Type("float", "f32", Sort.FLOAT, 32), Type("double", "f64", Sort.FLOAT, 64)
-BF16 = Type("bfloat", "bf16", Sort.FLOAT, 16)
+F16, BF16 = Type("half", "f16", Sort.FLOAT, 16), Type("bfloat", "bf16", Sort.FLOAT, 16)
 PTR = Type("ptr", "p0", Sort.POINTER, 64)
 VOID = Type("void", "isVoid", Sort.VOID, 0)
 

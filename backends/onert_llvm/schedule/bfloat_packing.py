@@ -1,4 +1,4 @@
-"""Weights rounded to bfloat16, packed in pairs along k."""
+"""Weights rounded to bfloat16 or float16, packed in pairs along k."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.target.isa import Isa
 
 from .weight_packing import PackWinograd, pack_f32, panels_f32
+
+LARGEST_HALF = np.uint32(0x477FEFFF).view(np.float32)
+"""The largest float32 that the nearest float16 of is finite."""
 
 LARGEST = np.uint32(0x7F7F7FFF).view(np.float32)
 """The largest float32 that the nearest bfloat16 of is finite."""
@@ -35,6 +38,20 @@ def pack_bfloat(weights: Array, columns: Columns, isa: Isa) -> Array:
     return pack_f32(pairs(weights), columns, isa)
 
 
+def half_pairs(weights: Array) -> Array:
+    """The same of float16."""
+    words = weights.astype(np.float16).view(np.uint16).astype(np.uint32)
+    found, second = words[..., 0::2, :].copy(), words[..., 1::2, :]
+    found[..., : second.shape[-2], :] |= second << 16
+    out: Array = found.view(np.float32)
+    return out
+
+
+def pack_half(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """Panels of the pairs of float16 of `weights[taps, k, n]`: `[taps, ceil(k / 2), width]`."""
+    return pack_f32(half_pairs(weights), columns, isa)
+
+
 @frozen
 class PackBfloatWinograd(Value):
     """Filters `[n, 3, 3, channels]`, of which there is an even number, transformed for a form and then rounded: panels
@@ -55,6 +72,6 @@ class PackBfloatWinograd(Value):
         return packed
 
 
-def roundable(weights: Array) -> bool:
-    """Whether all weights are finite when they are rounded."""
-    return bool(weights.min(initial=0) >= -LARGEST and weights.max(initial=0) <= LARGEST)  # false where any is NaN
+def roundable(weights: Array, largest: np.float32 = LARGEST) -> bool:
+    """Whether all weights are finite when they are rounded to bfloat16, or what has another `largest` number."""
+    return bool(weights.min(initial=0) >= -largest and weights.max(initial=0) <= largest)  # false where any is NaN

@@ -88,7 +88,8 @@ class Isa(Value):
     registers of floats of 64 bits are computed by instructions, `small` whether memory is counted in kilobytes, so that
     what need not be kept for all steps at once is not, `products` how such processors multiply bytes, `lookup` what
     tables of bytes are read by, `bfloat` whether one instruction adds products of pairs of bfloat16 to
-    a float32, `processor` the machine that code is made for, where it is this one (`processor.py`).
+    a float32, `half` whether one multiplies and adds as many numbers of 16 bits as a register holds, `processor` the
+    machine that code is made for, where it is this one (`processor.py`).
     """
 
     name: str
@@ -106,6 +107,7 @@ class Isa(Value):
     products: Products | None = None
     lookup: Lookup = Lookup.NONE
     bfloat: bool = False
+    half: bool = False
     processor: str = ""
 
     @property
@@ -196,6 +198,19 @@ ISAS = (
     Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD, lookup=Lookup.TABLE),
     Isa("aarch64-dotprod", _LINUX_ARM, "generic", _DOT, 16, 32, True, False, Dot.SDOT, lookup=Lookup.TABLE),
     Isa(
+        "aarch64-fp16",
+        _LINUX_ARM,
+        "generic",
+        _DOT + ",+fullfp16",
+        16,
+        32,
+        True,
+        False,
+        Dot.SDOT,
+        lookup=Lookup.TABLE,
+        half=True,
+    ),
+    Isa(
         "aarch64-bf16",
         _LINUX_ARM,
         "generic",
@@ -241,6 +256,7 @@ _NEEDS = {
     "x86-64-v4-bf16": ("X86_V4", "AVX512VNNI", "AVX512VBMI", "AVX512BF16"),
     "aarch64": (),
     "aarch64-dotprod": ("ASIMDDP",),
+    "aarch64-fp16": ("ASIMDDP", "ASIMDHP"),
     "aarch64-bf16": ("ASIMDDP", "ASIMDBF16"),
 }
 _OLDER_NAMES = {"X86_V3": ("AVX2", "FMA3", "F16C"), "X86_V4": ("AVX512_SKX",)}
@@ -260,7 +276,8 @@ def target(name: str, precision: str = "exact") -> Isa:
 def runnable(precision: str = "exact") -> tuple[Isa, ...]:
     """The targets whose code this machine can run, the most able last; BackendError on an unknown architecture.
 
-    Those that have nothing but products of bfloat16 before others are left out where a precision does not use these.
+    Those that have nothing but products of numbers of 16 bits before others are left out where a precision does not use
+    these.
     """
     machine = platform.machine().lower()
     architecture = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}.get(machine)
@@ -273,6 +290,7 @@ def runnable(precision: str = "exact") -> tuple[Isa, ...]:
         if isa.triple.startswith(architecture)
         and isa.name in _NEEDS
         and (precision == "bf16" or not isa.bfloat)
+        and (precision == "fp16" or not isa.half)
         and all(_has(features, need) for need in _NEEDS[isa.name])
     )
 

@@ -50,8 +50,8 @@ _AARCH64 = Architecture(
     _like("aarch64", "generic cortex-a53 cortex-a57 cortex-a72 cortex-a73")
     | _like("aarch64-dotprod", "cortex-a55 cortex-a75 cortex-a76 cortex-a77 cortex-a78 cortex-x1 cortex-a510")
     | _like("aarch64-dotprod", "neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 apple-m1 apple-m2"),
-    {"dotprod": {"dot": Dot.SDOT}, "bf16": {"bfloat": True}},
-    frozenset(["lse", "rcpc", "crc", "fullfp16", "i8mm"]),
+    {"dotprod": {"dot": Dot.SDOT}, "bf16": {"bfloat": True}, "fullfp16": {"half": True}},
+    frozenset(["lse", "rcpc", "crc", "i8mm"]),
 )
 _ARM = Architecture(
     "armv7-unknown-linux-gnueabihf",

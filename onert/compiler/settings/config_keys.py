@@ -14,7 +14,7 @@ from onert.ir import CompileError
 from onert.ir.process.cpus import MAX_THREADS
 
 EXECUTORS = ("Linear", "Dataflow", "Parallel")
-PRECISIONS = ("exact", "fast", "bf16")
+PRECISIONS = ("exact", "fast", "bf16", "fp16")
 
 PREFIX = "ONERT_"
 """What names begin with in the environment of an application."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from onert_llvm.irbuilder import F32, I32, Kernel, Val, Var, View
+from onert_llvm.irbuilder import F16, F32, I16, I32, Kernel, Val, Var, View, vec
 
-from .bfloat.terms import Terms, add_pairs, widened
+from .bfloat.terms import RUN, Terms, add_pairs, half_sums, widened
 
 MOST_UNROLLED, MOST_TOGETHER = 12, 10
 """Terms of a sum that are written out where their number is known, with so many accumulators at most: beside more, the
@@ -38,9 +38,12 @@ def multiply_add(
 
     With `split` > 1 so many sums are kept apart: with few rows they hide the latency of the additions. `mask` says
     which lanes of a row's last register may be read, all where it is None. `at_step(p)` is written before each step of
-    `split` terms. Where `terms` are rounded to bfloat16, `depth` counts pairs; rows that are not have twice as many.
+    `split` terms. Where `terms` are rounded to 16 bits, `depth` counts pairs; rows that are not have twice as many.
     Rows lie at multiples of `align` bytes.
     """
+    if terms is Terms.HALVES:
+        _add_halves(k, acc, rows, panel, depth, at_step)
+        return
     few = len(rows) * len(acc[0]) <= MOST_TOGETHER
     if depth.constant is not None and depth.constant <= MOST_UNROLLED and few and split == 1:
         for term in range(depth.constant):
@@ -61,6 +64,31 @@ def multiply_add(
         for row, extra in zip(acc, part, strict=True):
             for x, y in zip(row, extra, strict=True):
                 x.set(x.get() + y.get())
+
+
+def _add_halves(
+    k: Kernel,
+    acc: Accumulators,
+    rows: Sequence[View],
+    panel: View,
+    depth: Val,
+    at_step: Callable[[Val], None] | None,
+) -> None:
+    """The same for pairs of float16: sums of `RUN` pairs in float16, and those of these in float32."""
+    halves = vec(F16, 2 * k.isa.f32)
+    with k.loop(depth, step=RUN) as first:
+        sums = [[k.var(k.zeros(I16, halves.lanes).bits(halves)) for _ in own] for own in acc]
+        with k.loop((first + RUN).min(depth), first, nonempty=True) as p:
+            if at_step is not None:
+                at_step(p)
+            b = [x.bits(halves) for x in _registers(k, acc, panel, p, None)]
+            for row, own in zip(rows, sums, strict=True):
+                a = row[p].load().splat(k.isa.f32).bits(halves)
+                for bj, x in zip(b, own, strict=True):
+                    x.set(k.fma(a, bj, x.get()))
+        for total, own in zip(acc, sums, strict=True):
+            for x, found in zip(total, own, strict=True):
+                x.set(x.get() + half_sums(k, found.get()))
 
 
 def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, depth: Val) -> None:

@@ -23,8 +23,8 @@ from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
-from onert_llvm.schedule.bfloat_packing import pack_bfloat
-from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile
+from onert_llvm.schedule.bfloat_packing import pack_bfloat, pack_half
+from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile, run_tile
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 
 from .bfloat.layers import rounded_rows, rounded_windows, shared_rows, terms
@@ -82,6 +82,8 @@ def product(
     """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given."""
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
+    if kind is Terms.HALVES:
+        tile, pack = run_tile(m, n, lowering.isa), pack_half
     tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth))
     b, panel_bytes = (
         lowering.packed(weights, tile.columns, pack),
@@ -187,6 +189,7 @@ def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int,
         first = number * geometry.stride[1]
         wide[:, first : first + kw, :, number] = filters.transpose(1, 2, 3, 0)
     kind = Terms.FLOAT if holes or together > 1 else terms(lowering, geometry.rows, width * c, filters, False)
+    kind = Terms.FLOAT if kind is Terms.HALVES else kind
     rows = wide.reshape(kh if kind is Terms.PAIRED else 1, -1, together * n)
     found = product(lowering, geometry.rows, rows, tile=tile, kind=kind)
     after, source, reads, touched = after.repeated(lowering, together), windows.source, windows.reads, after.accesses
@@ -208,7 +211,7 @@ def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exac
     """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
     touched, flops = found.accesses, 2 * windows.geometry.rows * windows.geometry.taps * c * found.n
     after, packed = windows.after.shared(windows.geometry.taps * c), not found.accesses
-    if found.terms is Terms.PAIRED:
+    if found.terms.pairs:
         windows, made = rounded_windows(lowering, windows, c)
         touched, c = (made,), windows.geometry.channels
     padding = partial(lowering.constant, np.zeros(c, np.float32))
@@ -240,7 +243,7 @@ def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, af
     """The rows of `x`, `depth` elements each, times a matrix."""
     after, flops, touched, reads = after.shared(depth), 2 * found.m * found.n * depth, found.accesses, (x, *after.reads)
     source = lowering.operand(x)
-    if found.terms is Terms.PAIRED:
+    if found.terms.pairs:
         made = shared_rows(lowering, at, source, (found.m, depth, depth), (x,))
         source, depth, touched, reads = made.pointer, (depth + 1) // 2, (made,), after.reads
     rows, slots = rows_of(source, depth)

@@ -62,13 +62,13 @@ def rows_times(
 ) -> None:
     """The command that puts every row of `x` times `weights[k, n]` plus the bias into scratch memory.
 
-    `pairs` is scratch memory for the rows as bfloat16.
+    `pairs` is scratch memory for the rows as pairs.
     """
     depth, n = weights.shape
     m = math.prod(lowering.shape(x)) // depth
     found = product(lowering, m, weights[None], kind=terms(lowering, m, depth, weights))
     flops, source, reads, touched = 2 * m * n * depth, lowering.operand(x), [x], [target]
-    if found.terms is Terms.PAIRED:
+    if found.terms.pairs:
         pairs = rounded_rows(lowering, at, source, (m, depth, depth), reads, pairs)
         depth, source, reads, touched = (depth + 1) // 2, pairs.pointer, [], [target, pairs]
     rows, slots = rows_of(source, depth)

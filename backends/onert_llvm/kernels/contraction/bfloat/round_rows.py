@@ -1,4 +1,4 @@
-"""Rows of floats rounded to bfloat16, in pairs."""
+"""Rows of floats rounded to 16 bits, in pairs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from .terms import rounded
 
 @frozen
 class RoundRows(Value):
-    """Rows of `size` floats, `pitch` elements apart, as rows of pairs; what an odd row lacks is 0.
+    """Rows of `size` floats, `pitch` elements apart, as rows of pairs of bfloat16, or of float16 where
+    these are `half`; what an odd row lacks is 0.
 
     Tiles are groups of `group` of the `rows`. Elements end at `total`, which may be inside the last row.
     """
+
+    half: bool = False
 
     slots = ("x", "out", "rows", "size", "pitch", "total", "group")
 
@@ -30,7 +33,7 @@ class RoundRows(Value):
             count = (task.i64("total") - i * pitch).min(size)
             whole = count - count % lanes
             with k.loop(whole, step=lanes) as at:
-                out[at].store(rounded(k, row[at].load(lanes)))
+                out[at].store(rounded(k, row[at].load(lanes), self.half))
             with k.when(whole < count):
                 x = row[whole].load(lanes, k.mask(lanes, count - whole))
-                out[whole].store(rounded(k, x), k.mask(lanes, (count - whole + 1) // 2 * 2))
+                out[whole].store(rounded(k, x, self.half), k.mask(lanes, (count - whole + 1) // 2 * 2))

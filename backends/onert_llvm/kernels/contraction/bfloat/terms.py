@@ -1,4 +1,4 @@
-"""Products of numbers rounded to bfloat16, added in float32.
+"""Products of numbers rounded to 16 bits: bfloat16, added in float32, and float16, some of them added in float16.
 
 Two neighbours along k lie together as one element of 32 bits, the first lower, so that packed panels, rows and tiles
 are those of float32 with half as many terms.
@@ -8,19 +8,30 @@ from __future__ import annotations
 
 from enum import Enum
 
-from onert_llvm.irbuilder import BF16, F32, I16, I32, Kernel, Val, intrinsic, vec
+from onert_llvm.irbuilder import BF16, F16, F32, I16, I32, Kernel, Val, intrinsic, vec
 
 
 class Terms(Enum):
     """What the terms of a sum are products of.
 
     `PAIRED`: both sides are pairs of bfloat16, which one instruction of the target multiplies and adds. `WIDENED`: the
-    right side alone is, and is widened to float32: so few bytes that this takes no time.
+    right side alone is, and is widened to float32: so few bytes that this takes no time. `HALVES`: both sides are pairs
+    of float16, whose products are added in float16, `RUN` pairs at a time.
     """
 
     FLOAT = "float"
     PAIRED = "paired"
     WIDENED = "widened"
+    HALVES = "halves"
+
+    @property
+    def pairs(self) -> bool:
+        """Whether both sides are pairs."""
+        return self in (Terms.PAIRED, Terms.HALVES)
+
+
+RUN = 8
+"""Pairs whose products are added in float16 before these sums are added in float32."""
 
 
 _DOT = {4: "llvm.aarch64.neon.bfdot.v4f32.v8bf16", 16: "llvm.x86.avx512bf16.dpbf16ps.512"}
@@ -47,11 +58,19 @@ def one_of(pairs: Val, at: Val) -> Val:
     return (words & _UPPER).bits(vec(F32, pairs.lanes))
 
 
-def rounded(k: Kernel, x: Val) -> Val:
-    """A register of float32 as bfloat16, the nearest, halves to even: 16 bits a lane.
+def half_sums(k: Kernel, sums: Val) -> Val:
+    """The sum of each two neighbours of a register of float16, in float32."""
+    wide, numbers = sums.cast(F32), range(sums.lanes)
+    return wide.shuffle(numbers[::2]) + wide.shuffle(numbers[1::2])
 
-    Where the target has an instruction for that, numbers below 2**-126 become 0.
+
+def rounded(k: Kernel, x: Val, half: bool = False) -> Val:
+    """A register of float32 as bfloat16, or as float16, the nearest, halves to even: 16 bits a lane.
+
+    Where the target has an instruction for bfloat16, numbers below 2**-126 become 0.
     """
+    if half:
+        return x.cast(F16).bits(vec(I16, x.lanes))
     if k.isa.bfloat:
         return x.cast(BF16).bits(vec(I16, x.lanes))
     words = x.bits(vec(I32, x.lanes))

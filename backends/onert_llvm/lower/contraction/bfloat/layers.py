@@ -1,4 +1,4 @@
-"""Products of bfloat16, which `precision="bf16"` allows: where they are taken, and how rows of floats become pairs."""
+"""Products of bfloat16 or float16, which a precision allows: where they are taken, and how rows become pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert_llvm.kernels.contraction.bfloat.round_rows import RoundRows
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Windows
-from onert_llvm.schedule.bfloat_packing import roundable
+from onert_llvm.schedule.bfloat_packing import LARGEST_HALF, roundable
 
 FEW_ROWS = 4
 """With fewer rows than so many, a product takes as long as its weights take to read: these alone are rounded."""
@@ -24,6 +24,9 @@ _TOGETHER = 1 << 12
 def terms(lowering: Lowering, m: int, depth: int, weights: Array, pointwise: bool = True) -> Terms:
     """What `m` rows of `depth` elements times constant weights are products of, by the precision that was chosen."""
     isa = lowering.isa
+    if lowering.settings.precision == "fp16":
+        halves = isa.half and m >= FEW_ROWS and depth > 1 and roundable(weights, LARGEST_HALF)
+        return Terms.HALVES if halves else Terms.FLOAT
     if lowering.settings.precision != "bf16" or isa.small:
         return Terms.FLOAT
     few = pointwise and m < FEW_ROWS
@@ -33,7 +36,7 @@ def terms(lowering: Lowering, m: int, depth: int, weights: Array, pointwise: boo
 
 
 def rounded_windows(lowering: Lowering, windows: Windows, channels: int) -> tuple[Windows, Access]:
-    """The same windows over pixels of so many channels as pairs of bfloat16, and the memory that has these."""
+    """The same windows over pixels of so many channels as pairs, and the memory that has these."""
     geometry = windows.geometry
     pixels = geometry.images * geometry.size[0] * geometry.size[1]
     shape = pixels, channels, geometry.channels
@@ -53,7 +56,7 @@ def shared_rows(
 
 def rounded_bytes(lowering: Lowering, rows: int, size: int) -> int:
     """Bytes of so many rows of pairs; none where the precision does not ask for them."""
-    return rows * ((size + 1) // 2) * 4 if lowering.settings.precision == "bf16" else 0
+    return rows * ((size + 1) // 2) * 4 if lowering.settings.precision in ("bf16", "fp16") else 0
 
 
 def rounded_rows(
@@ -75,5 +78,6 @@ def rounded_rows(
         rows, size, pitch, group = -(-total // _TOGETHER), _TOGETHER, _TOGETHER, 1
     slots: dict[str, Slot] = {"x": source, "out": made.pointer}
     slots |= {"rows": rows, "size": size, "pitch": pitch, "total": total, "group": group}
-    lowering.emit(at, RoundRows(), slots, -(-rows // group), reads, (), 0, (made,))
+    rounding = RoundRows(lowering.settings.precision == "fp16")
+    lowering.emit(at, rounding, slots, -(-rows // group), reads, (), 0, (made,))
     return evolve(made, write=False)
