@@ -49,9 +49,9 @@ class Options(Value):
       or an import path `module:NAME`; a program that they have a part in is not cached
     - `target`: what backends generate code for: "native", or a target triple
     - `precision`: "exact": results are as near to the true ones as sums of all terms are; "fast": convolutions may
-      take algorithms that round more, up to 6e-6 of the range of their results; "bf16": products of float32 with
-      constant weights may be those of numbers rounded to bfloat16, added in float32; "fp16": they may be those of
-      numbers rounded to float16, added in float16 and float32, on Arm's processors that do so
+      take algorithms that round more, up to 6e-6 of the range of their results; "bf16": products of float32 may
+      be those of numbers rounded to bfloat16, added in float32; "fp16": those with constant weights may be of numbers
+      rounded to float16, added in float16 and float32, on Arm's processors that do so
     - `tune`: seconds in which backends measure alternatives to what their cost models choose, and keep what they find
       in the cache; 0 takes what was found before. None: neither
     - `extra`: settings that only one backend knows

@@ -163,6 +163,35 @@ def test_a_constant_matrix_on_the_right_is_rounded(isa: Isa) -> None:
     assert not np.array_equal(found[0], natively(subgraph, [x], isa)[0])
 
 
+@ABLE
+@pytest.mark.parametrize("adjoint", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((2, 3, 33, 34), (2, 3, 34, 49)), ((4, 40, 64), (64, 32)), ((2, 1, 32, 64), (1, 3, 64, 100))],
+)
+def test_both_sides_of_computed_products_are_rounded(
+    isa: Isa, left: tuple[int, ...], right: tuple[int, ...], adjoint: bool
+) -> None:
+    shapes = left, (*right[:-2], right[-1], right[-2]) if adjoint else right
+    op, b, inputs = BatchMatMul(adjoint_y=adjoint), Builder(), [_numbers(*s, seed=i) for i, s in enumerate(shapes)]
+    subgraph = b.subgraph([b.add(op, *(b.input(TensorType(DType.FLOAT32, s)) for s in shapes))])
+    (expected,) = by_meaning(subgraph, inputs)
+    (magnitudes,) = by_meaning(subgraph, [abs(x) for x in inputs])
+    found = [natively(subgraph, inputs, isa, threads, precision="bf16")[0] for threads in (1, 3)]
+    assert (abs(found[0] - expected) <= BOUND[Terms.PAIRED] * magnitudes).all()
+    assert not np.array_equal(found[0], natively(subgraph, inputs, isa)[0])
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@ABLE
+@pytest.mark.parametrize(("m", "k", "n"), [(40, 33, 40), (31, 64, 40), (40, 64, 31), (40, 30, 40)])
+def test_computed_products_of_an_odd_number_or_of_few_are_exact(isa: Isa, m: int, k: int, n: int) -> None:
+    b, inputs = Builder(), [_numbers(2, m, k), _numbers(2, k, n, seed=1)]
+    subgraph = b.subgraph([b.add(BatchMatMul(), *(b.input(TensorType(DType.FLOAT32, x.shape)) for x in inputs))])
+    found = [natively(subgraph, inputs, isa, precision=precision)[0] for precision in ("exact", "bf16")]
+    np.testing.assert_array_equal(*found)
+
+
 @ISAS
 @pytest.mark.parametrize(("sizes", "parts"), [((1, 2, 5, 6, 7), ("projection",)), ((3, 2, 33, 20, 20), ())])
 def test_layers_with_a_state_have_rounded_weights(

@@ -12,9 +12,11 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert_llvm.command.command import Access
 from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.attention import softmax_of_products
+from onert_llvm.lower.contraction.bfloat.computed import paired, worth_pairs
 from onert_llvm.lower.contraction.bfloat.layers import terms
 from onert_llvm.lower.contraction.cut import cut
 from onert_llvm.lower.contraction.epilogue import tail
@@ -63,19 +65,24 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     at, sides = operations[0], sides_of(lowering, operations[0])
     if not op.adjoint_x and math.prod(sides.own[1]) == 1:
         sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows meet one matrix
-    lanes, depth, n, extra = lowering.isa.f32, sides.k, sides.n, tuple[Access, ...]()
-    b, ldb = lowering.operand(y), n
-    if op.adjoint_y or not (lowering.isa.masks or n % lanes == 0):  # else a row's last register cannot be read in part
+    lanes, depth, n = lowering.isa.f32, sides.k, sides.n
+    kind, reads, extra = Terms.FLOAT, [x, y], tuple[Access, ...]()
+    source, b, ldb = lowering.operand(x), lowering.operand(y), n
+    if worth_pairs(lowering, op, sides.m, depth, n):
+        made = paired(lowering, at, op, x, y)
+        kind, reads, extra, depth = Terms.PAIRED, [], (made.left, made.right), depth // 2
+        source, b, ldb = made.left.pointer, made.right.pointer, made.ldb
+    elif op.adjoint_y or not (lowering.isa.masks or n % lanes == 0):  # else a row's last register is not read in part
         ldb = -(-n // lanes) * lanes
         extra = (turned(lowering, at, ldb, lowering.scratch(room_of(lowering, at, ldb))[0]),)
-        b = extra[0].pointer
+        reads, b = [x], extra[0].pointer
     shape = Shape(sides.m, n, depth)
     tile = evolve(product_tile(sides.m, n, depth, lowering.isa), ahead=0, stream=False)
     work, slots = cut(lowering, shape, tile, depth * 4, b, 0, sides.count)
     after = tail(lowering, operations, Activation.NONE, None, n)
     slots |= {
         **after.slots,
-        "a": lowering.operand(x),
+        "a": source,
         "c": after.place,
         "offsets": sides.offsets(lowering, sides.m * depth, depth * ldb),
         "per_batch": work.tiles,
@@ -84,6 +91,6 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         "a_step": sides.m if op.adjoint_x else 1,
         "ldb": ldb,
     }
-    algorithm = BatchedContraction(tile, FloatTerms(masked=not extra), after.epilogue, strided=True)
-    reads = (x, *(() if extra else (y,)), *after.reads)
-    lowering.emit(at, algorithm, slots, sides.count * work.tiles, reads, after.writes, sides.flops, extra)
+    algorithm = BatchedContraction(tile, FloatTerms(masked=not extra, kind=kind), after.epilogue, strided=True)
+    read = (*reads, *after.reads)
+    lowering.emit(at, algorithm, slots, sides.count * work.tiles, read, after.writes, sides.flops, extra)
