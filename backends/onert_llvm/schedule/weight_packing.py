@@ -169,6 +169,18 @@ def pack_int2(weights: Array, columns: Columns, isa: Isa) -> Array:
     return pack_narrow(weights, columns, isa, 2)
 
 
+@frozen
+class PackLifted(Value):
+    """`PACKS` for weights of so many `bits` that `lift` is added to first, modulo 256."""
+
+    bits: int
+    lift: int
+
+    def __call__(self, weights: Array, columns: Columns, isa: Isa) -> Array:
+        lifted = (weights.view(np.uint8) + np.uint8(self.lift)).view(np.int8)
+        return PACKS[self.bits](lifted, columns, isa)
+
+
 PACKS = {8: pack_int8, 4: pack_int4, 2: pack_int2}
 """What packs weights by their bits."""
 

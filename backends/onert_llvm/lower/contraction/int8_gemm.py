@@ -12,7 +12,7 @@ from onert_llvm.kernels.contraction.contraction import Contraction, Ending, Oper
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.register_tile import Tile
-from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.command_builder import Lowering, Pack
 from onert_llvm.schedule.byte_outliers import Outliers
 from onert_llvm.schedule.cost_model import Shape, fetching
 from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8
@@ -38,15 +38,16 @@ def byte_product(
     row_bytes: int,
     packed_for: Isa | None = None,
     bits: int = 8,
+    pack: Pack | None = None,
 ) -> ByteProduct:
     """The product of `m` rows, each of which reads `row_bytes` that no other does, with `weights[taps, k, n]`.
 
-    These are packed for the target unless another is given, as so many `bits` each. Rows of the result
-    follow each other.
+    These are packed for the target unless another is given, as so many `bits` each, by `pack` where that is another
+    way. Rows of the result follow each other.
     """
     isa = packed_for or lowering.isa
     taps, depth, n = weights.shape
-    packed = lowering.packed(weights, tile.columns, PACKS[bits], isa)
+    packed = lowering.packed(weights, tile.columns, pack or PACKS[bits], isa)
     panel_bytes = panel_bytes_int8(taps, depth, tile.columns, isa, bits)
     work, slots = cut(lowering, Shape(m, n, row_bytes, True), tile, row_bytes, packed, panel_bytes)
     return ByteProduct(tile, work.tiles, slots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve
@@ -22,7 +23,7 @@ from onert_llvm.lower.contraction.epilogue import tail
 from onert_llvm.lower.contraction.int8_gemm import byte_product
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import run_tile
-from onert_llvm.schedule.weight_packing import pack_run_scales, shortest
+from onert_llvm.schedule.weight_packing import PackLifted, pack_run_scales, shortest
 
 _FILTERS = (DType.INT8, DType.INT4, DType.INT2)
 _STEP = 16
@@ -62,8 +63,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     source = lowering.left(what) or lowering.leave(what, _rows(lowering, at, x, (m, runs, run), -moved))
     (sums,) = source.more
     tile = run_tile(m, n, lowering.isa)
-    lifted = (stored.view(np.uint8) + np.uint8(moved)).view(np.int8)
-    product = byte_product(lowering, m, lifted.T[None], tile, depth, bits=bits)
+    product = byte_product(lowering, m, stored.T[None], tile, depth, bits=bits, pack=PackLifted(bits, moved))
     scales = np.asarray(weight.quantization.scales, np.float32).reshape(n, runs)
     stored_scales = shortest(scales)
     slots: dict[str, Slot] = {
@@ -75,7 +75,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "runs": runs,
         "starts": sums.pointer,
         "scales": lowering.later(lambda: pack_run_scales(stored_scales, tile.columns, lowering.isa)),
-        "sums": lowering.constant(_scaled_sums(stored, scales, run, lowering.isa.f32)),
+        "sums": lowering.later(partial(_scaled_sums, stored, scales, run, lowering.isa.f32)),
     }
     algorithm = GemmBlocks(tile, run, bits, BlockScaled(after.epilogue), stored_scales is not scales)
     own = {name: slots[name] for name in algorithm.slots}
