@@ -40,7 +40,7 @@ class GemmBlocks(Value):
     A run is a multiple of the terms of a step. Of several rows each run asks for a line of the next panel.
 
     What becomes of a run's sums is computed between the products of the next one, so that the units that multiply have
-    work while sums are waited for. On a processor whose multiplications and dot products share units (AMD's Zen 5) that
+    work while sums are waited for. On a processor whose multiplications and dot products share units (Zen 5) that
     is 54 cycles for what would take 58, four rows by three registers of columns by 32 terms, where 48 are the least.
     """
 
