@@ -163,3 +163,20 @@ def test_every_operation_has_a_page(name: str) -> None:
     doc = OPS[name].__doc__
     assert doc is not None
     assert len(doc.split()) >= 5
+
+
+def test_no_module_reads_pickles() -> None:
+    """Nor what else would run what a file says. How programs are pickled, `copyreg` is told: users may."""
+    forbidden = ("pickle", "marshal", "shelve", "dill", "cloudpickle")
+    texts = {p: p.read_text() for folder in ("onert", "backends") for p in (REPOSITORY / folder).rglob("*.py")}
+    assert len(texts) > 300
+    for path, text in texts.items():
+        if any(name in text for name in forbidden):
+            for node in ast.walk(ast.parse(text)):
+                names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                keywords = node.keywords if isinstance(node, ast.Call) else []
+                allowed = [k.value for k in keywords if k.arg == "allow_pickle"]
+                if names or allowed:
+                    assert not {name.partition(".")[0] for name in names} & {*forbidden}, path
+                    assert all(isinstance(each, ast.Constant) and each.value is False for each in allowed), path

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onert
-from onert.compiler.rewrite.extents import Extent, Extents
+from onert.compiler.rewrite.counts.extents import Extent, Extents
 from onert.ir import DType, Package, TensorType, evaluate
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries

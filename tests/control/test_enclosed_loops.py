@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import onert
-from onert.compiler.passes.called_graphs import size
 from onert.compiler.passes.inline_control_flow import MOST_REPEATED
+from onert.compiler.rewrite.called_graphs import size
 from onert.ir import CompileError, DType, ExecutionError, Operation, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call as CallOp

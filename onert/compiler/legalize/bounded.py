@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from onert.compiler.rewrite.counting import COUNTING
+from onert.compiler.rewrite.counts.counting import COUNTING
 from onert.ir import Operation, Subgraph
 from onert.ir.ops.data_movement.fill import FirstEntries, Where
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
@@ -24,7 +24,7 @@ def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
     if not any(_counts(graph, operation) for operation in graph.operations):
         return graph
 
-    rules = imports.module("onert.compiler.rewrite.bounding")  # of many kinds, which few models need
+    rules = imports.module("onert.compiler.rewrite.counts.bounding")  # of many kinds, which few models need
     found: Subgraph = rules.Bounding(graph, partial(becomes_native, supports=supports)).run()
     return found
 

@@ -12,16 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from onert.compiler.rewrite.effects import is_function
-from onert.compiler.rewrite.ends import End, Given, entered, given, is_known, leaving, left, unified
-from onert.compiler.rewrite.extents import Extents
-from onert.compiler.rewrite.trip_counts import ends, trips
-from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
-from onert.ir.analysis.model_inference import infer_alone
-from onert.ir.ops.control_flow.control import Call, If, While
-from onert.ir.ops.control_flow.enclosed import Branch, Loop
-
-from .called_graphs import (
+from onert.compiler.limits import WORK_OF_A_COMMAND, work_of_a_command
+from onert.compiler.rewrite.called_graphs import (
     Enclosed,
     Taken,
     informed,
@@ -32,8 +24,15 @@ from .called_graphs import (
     replaced,
     settled_call,
     size,
-    work_of_a_run,
 )
+from onert.compiler.rewrite.counts.ends import End, Given, entered, given, is_known, leaving, left, unified
+from onert.compiler.rewrite.counts.extents import Extents
+from onert.compiler.rewrite.effects import is_function
+from onert.compiler.rewrite.trip_counts import ends, trips
+from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
+from onert.ir.analysis.model_inference import infer_alone
+from onert.ir.ops.control_flow.control import Call, If, While
+from onert.ir.ops.control_flow.enclosed import Branch, Loop
 
 EVEN_ROUNDS = 1000
 """With fewer rounds allowed, a loop in a loop is left to the executor: its rounds take long, and it counts them all."""
@@ -254,7 +253,7 @@ class _Enclosing:
         """
         if self.most is None or self.share is None:
             return self.most
-        allowed = max(1, self.share // (work_of_a_run(condition) + work_of_a_run(body)))
+        allowed = max(1, self.share // (_work_of_a_run(condition) + _work_of_a_run(body)))
         if not self.loops:
             return min(self.most, allowed)
         if known is not None and 0 < known <= min(self.most, allowed):
@@ -338,3 +337,17 @@ def _closed(graph: Subgraph) -> bool:
     if graph.state or not is_known(graph):
         return False
     return all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations)
+
+
+def _work_of_a_run(graph: Subgraph) -> int:
+    """The additions, and what takes as long, of one run of a graph in which all is known, loops at their longest."""
+    total = WORK_OF_A_COMMAND
+    for operation in graph.operations:
+        op = operation.op
+        if isinstance(op, Loop):
+            total += (op.most or 1) * (_work_of_a_run(op.condition) + _work_of_a_run(op.body))
+        elif isinstance(op, Branch):
+            total += max(_work_of_a_run(op.then), _work_of_a_run(op.otherwise))
+        else:
+            total += work_of_a_command(op, graph.types(operation))
+    return total

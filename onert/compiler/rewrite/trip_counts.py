@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from onert.compiler.rewrite.counts.extents import Extents
 from onert.ir import Op, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 
 from .edit import definer
-from .extents import Extents
 
 
 def ends(condition: Subgraph, body: Subgraph) -> bool:

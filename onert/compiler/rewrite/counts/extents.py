@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
+from onert.compiler.rewrite.edit import definer
 from onert.ir import Array, DType, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.copy import Copy
@@ -25,8 +26,6 @@ from onert.ir.ops.reduction.reduce import ArgReduce, Reduce, Reduction
 from onert.ir.ops.vision_audio.boxes import CountedBoxes
 from onert.ir.shape import num_elements, static
 from onert.ir.value import Value
-
-from .edit import definer
 
 MOST_CELLS = 64
 """Integers that are told from one another; of more of them one extent says what all can be."""

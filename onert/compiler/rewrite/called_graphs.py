@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from onert.compiler.limits import WORK_OF_A_COMMAND, work_of_a_command
-from onert.compiler.rewrite.counting import Writer
-from onert.compiler.rewrite.edit import Edit, compact
-from onert.compiler.rewrite.effects import is_function
-from onert.compiler.rewrite.ends import COUNT, End, Given, fitted
+from onert.compiler.rewrite.counts.counting import Writer
+from onert.compiler.rewrite.counts.ends import COUNT, End, Given, fitted
 from onert.ir import Constant, Op, Operand, Operation, Subgraph, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If
@@ -20,6 +17,9 @@ from onert.ir.ops.custom import declared
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.value import Value
+
+from .edit import Edit, compact
+from .effects import is_function
 
 
 @frozen
@@ -159,17 +159,3 @@ def own_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
         outputs[at] = len(operands) - 1
         operations.append(Operation(Copy(), (output,), (outputs[at],), f"copy of {graph.label(output)}"))
     return compact(evolve(graph, operands=tuple(operands), operations=tuple(operations), outputs=tuple(outputs)))
-
-
-def work_of_a_run(graph: Subgraph) -> int:
-    """The additions, and what takes as long, of one run of a graph in which all is known, loops at their longest."""
-    total = WORK_OF_A_COMMAND
-    for operation in graph.operations:
-        op = operation.op
-        if isinstance(op, Loop):
-            total += (op.most or 1) * (work_of_a_run(op.condition) + work_of_a_run(op.body))
-        elif isinstance(op, Branch):
-            total += max(work_of_a_run(op.then), work_of_a_run(op.otherwise))
-        else:
-            total += work_of_a_command(op, graph.types(operation))
-    return total

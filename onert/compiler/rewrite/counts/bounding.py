@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import evolve
 
+from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import CallTypes, DType, Op, Operation, RuleError, Subgraph, TensorType
 from onert.ir.analysis.inference import infer
 from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, Where, Within
@@ -20,7 +21,6 @@ from onert.ir.shape import normalize_axis
 
 from .counted import written
 from .counting import COUNTING, Counted, Writer
-from .edit import Edit, definer
 from .ends import COUNT, MOST_BYTES
 from .first_entries import moved
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
+from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import DType, Operand, Operation, Subgraph, TensorType
 from onert.ir.ops.data_movement.fill import FirstEntries, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
@@ -15,7 +16,6 @@ from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice
 from onert.ir.value import Value
 
 from .counting import Writer
-from .edit import Edit, definer
 
 COUNT = TensorType(DType.INT64, ())
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import evolve, frozen
 
+from onert.compiler.rewrite.edit import Edit
 from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, TensorType
 from onert.ir.analysis.inference import infer
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
@@ -23,7 +24,6 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.value import Value
 
-from .edit import Edit
 from .extents import Extent, Extents
 
 COUNTING = (
