@@ -106,6 +106,7 @@ class Compilation:
         self.lengths = Lengths(entry, options, partial(support, backends=backends, chosen=self.choices))
         self.alone = 0
         self.recipes: dict[tuple[tuple[int, int], ...], Recipes] = {}
+        self.before_recipes: set[tuple[tuple[Shape, Shape], ...]] = set()  # whose programs were compiled before these
         constants = sum(o.type.nbytes for graph in entry.model.subgraphs for o in graph.operands if o.is_constant)
         self.kept = min(MOST_KEPT, max(KEPT_PROGRAMS, KEPT_BYTES // max(1, constants)))
 
@@ -132,8 +133,13 @@ class Compilation:
         # Threads that ask for the same at the same time may compile it twice: a lock could stay held by one that is
         # interrupted, or in a child that is forked.
         program = self.programs.get(entry.shapes)
-        if program is None or program.stretch is None:  # which may have been compiled before there were recipes
-            program = self.by_recipe(entry, shapes) or program or self.compiled(entry, shapes)
+        if program is None or entry.shapes in self.before_recipes:
+            made = self.by_recipe(entry, shapes)
+            if made is None and not self.recipes:
+                self.before_recipes.add(entry.shapes)
+            else:
+                self.before_recipes.discard(entry.shapes)
+            program = made or program or self.compiled(entry, shapes)
         self.programs.pop(entry.shapes, None)
         self.programs[entry.shapes] = program
         for oldest in tuple(self.programs)[: -self.kept]:

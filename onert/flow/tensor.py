@@ -95,9 +95,15 @@ class Tensor:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """How NumPy finds the elements of what has no buffer."""
+        """How NumPy finds the elements of what has no buffer; AttributeError for types that it has no name for."""
+        if self._array.dtype.kind == "V":
+            raise AttributeError(f"NumPy has no name for {self._array.dtype}")
         found: dict[str, Any] = self._array.__array_interface__
         return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The elements for NumPy, where it has no name for their type."""
+        return np.array(self._array, dtype, copy=copy)
 
     def __repr__(self) -> str:
         return str(self._array)

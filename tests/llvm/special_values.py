@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 
 import cases
+import ml_dtypes
 import numpy as np
 from attrs import evolve, frozen
 from cases.case import Case
@@ -174,6 +175,8 @@ def difference(mine: Array, theirs: Array) -> str | None:
     """How two results differ: in NaNs, infinities, values (beyond 1e-5 of their range) or the sign of a zero."""
     if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
         return f"{mine.dtype}{mine.shape} is not {theirs.dtype}{theirs.shape}"
+    if mine.dtype == ml_dtypes.bfloat16:
+        mine, theirs = mine.astype(np.float32), theirs.astype(np.float32)
     if mine.dtype.kind not in "fc":
         return None if np.array_equal(mine, theirs) else "elements"
     if not np.array_equal(np.isnan(mine), np.isnan(theirs)):

@@ -80,12 +80,12 @@ def _cut(
     outliers = split(taps.values, taps.zero, lowering.isa.group) if straight and bits == 8 else None
     columns, how = layer.outputs.scaled(lowering, taps if outliers is None else Filter(outliers.whole, 0), layer.part)
     packed = taps.values if outliers is None else outliers.bytes
-    signed = layer.outputs.signed
-    code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), signed, how, bits, outliers is not None)
+    signed, apart = layer.outputs.signed, outliers is not None and len(outliers.beyond) > 0
+    code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), signed, how, bits, apart)
     tile = lowering.tile(code, Shape(m, n, count * depth, integer=True))
     product = byte_product(lowering, m, packed, tile, row_bytes, bits=bits)
-    more = outlier_slots(lowering, product, outliers) if outliers is not None else {}
-    return evolve(product, slots=product.slots | columns | more | layer.target(lowering)), how, outliers is not None
+    more = outlier_slots(lowering, product, outliers) if outliers is not None and apart else {}
+    return evolve(product, slots=product.slots | columns | more | layer.target(lowering)), how, apart
 
 
 @_with_chain
