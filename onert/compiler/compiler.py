@@ -144,6 +144,7 @@ class Compilation:
         self.programs[entry.shapes] = program
         for oldest in tuple(self.programs)[: -self.kept]:
             self.programs.pop(oldest, None)
+            self.before_recipes.discard(oldest)
         return program
 
     def by_recipe(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]) -> Program | None:

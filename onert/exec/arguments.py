@@ -77,9 +77,9 @@ Usual = tuple[str, int, Array]
 """An input that is copied: its name, its operand, and the buffer that it is copied to."""
 
 
-def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> Sequence[Array] | None:
+def given_again(usual: Sequence[Usual], inputs: Any, count: int, *, same_shapes: bool = True) -> Sequence[Array] | None:
     """The arrays that are given, where these are for the same inputs as before, in the order of `usual`, and fit their
-    buffers as they are. `count`: how many inputs there are.
+    buffers as they are, or differ in their shapes at most. `count`: how many inputs there are.
 
     So what has been looked at once is not looked at for each run of a small model.
     """
@@ -95,26 +95,9 @@ def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> Sequence[Arr
         return None
     for at, (_, _, mine) in enumerate(usual):
         array = arrays[at]
-        if type(array) is not np.ndarray or array.shape != mine.shape or array.dtype != mine.dtype:
-            return None
-    return arrays
-
-
-def given_alike(usual: Sequence[Usual], inputs: Any) -> Sequence[Array] | None:
-    """The arrays that are given, in the order of `usual`, which are all inputs, if they are given as those before were
-    and differ from these in their shapes at most.
-    """
-    if type(inputs) is dict:
-        arrays: Sequence[Any] = [inputs.get(name) for name, _, _ in usual]
-    elif type(inputs) is list or type(inputs) is tuple:
-        arrays = inputs
-    else:
-        return None
-    if len(inputs) != len(usual):
-        return None
-    for at, (_, _, mine) in enumerate(usual):
-        array = arrays[at]
         if type(array) is not np.ndarray or array.dtype != mine.dtype:
+            return None
+        if same_shapes and array.shape != mine.shape:
             return None
     return arrays
 

@@ -12,7 +12,7 @@ from onert.backend import Program, TensorInfo
 from onert.exec.frames.stretched import StretchedFrame
 from onert.ir import Array, Shape
 
-from .arguments import Usual, given_alike
+from .arguments import Usual, given_again
 from .context import Instance
 from .runner import Runner, Setup
 
@@ -125,7 +125,8 @@ class Lengths:
         usual, now = setup.usual, self._kept[0] if self._kept else None
         if now is None or now.frame is not setup.frame or not now.is_open or setup.own_outputs:
             return None
-        arrays = given_alike(usual, inputs) if len(usual) == len(setup.inputs) else None
+        count = len(setup.inputs)
+        arrays = given_again(usual, inputs, count, same_shapes=False) if len(usual) == count else None
         if arrays is None:
             return None
         shapes = [array.shape for array in arrays]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache, reduce
+from functools import lru_cache, reduce
 from math import inf
 
 from attrs import frozen
@@ -154,7 +154,7 @@ def _is_sure(layers: Sequence[Layer], number: int, counts: Sequence[int]) -> boo
     return holds(seen, [(each, hint(other)) for each, other in others]) and holds(counts[number], others)
 
 
-@cache
+@lru_cache(1024)
 def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
     """Of a layer's cycles: what each tile of outputs takes at least, and what all take at most, by each tile."""
     least, most = inf, []
@@ -171,7 +171,7 @@ def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
     return least, tuple(most)
 
 
-@cache
+@lru_cache(1024)
 def _bounds_of_terms(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
     """The same of the sums of all terms, for each output."""
     rows = packed_rows(Shape(1, layer.n, WINDOW**2 * layer.steps), layer.isa)
@@ -212,7 +212,7 @@ class _Cut(Value):
         return -(-steps // -(-steps // self.most))
 
 
-@cache
+@lru_cache(1024)
 def _cuts(layer: Layer) -> tuple[_Cut, ...]:
     """What a layer takes by each register tile."""
     form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
