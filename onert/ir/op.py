@@ -213,6 +213,13 @@ class Op(Value):
                 raise RuleError(f"input {index} ({param.name}) is absent, expected a tensor")
 
 
+@frozen
+class OnStored(Op):
+    """An operation kind whose `evaluate` moves elements without looking at them; see `Op.stored`."""
+
+    stored: ClassVar[bool] = True
+
+
 def require(condition: bool, rule: str) -> None:
     """RuleError with the sentence `rule` unless `condition` holds."""
     if not condition:

@@ -11,15 +11,13 @@ How signs are packed no public source says (the kernels are a library of their o
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.flops import elementwise
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.shape import MAX_ELEMENTS, Dim
@@ -64,7 +62,7 @@ def _weights(scales: Array, binary: Array, clusters: Array, hidden: int) -> Arra
 
 
 @frozen
-class BcqFullyConnected(Op):
+class BcqFullyConnected(OnStored):
     """`weights · x + bias`, the weights given as scaled signs.
 
     - `x`: float32 `[hidden, columns]`
@@ -78,8 +76,6 @@ class BcqFullyConnected(Op):
 
     hidden: int
     activation: Activation = Activation.NONE
-
-    stored: ClassVar[bool] = True
 
     def infer(
         self,
@@ -110,7 +106,7 @@ class BcqFullyConnected(Op):
 
 
 @frozen
-class BcqGather(Op):
+class BcqGather(OnStored):
     """Slices along `axis` of a table `[rows, hidden]` given as scaled signs.
 
     - `scales`, `binary`, `clusters`: as those of BcqFullyConnected
@@ -119,8 +115,6 @@ class BcqGather(Op):
 
     hidden: int
     axis: int = 0
-
-    stored: ClassVar[bool] = True
 
     def infer(self, scales: TensorType, binary: TensorType, indices: TensorType, clusters: TensorType) -> TensorType:
         rows = _check(scales, binary, clusters, self.hidden)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from attrs import frozen
 
 from onert.ir.dtype import Array
-from onert.ir.op import Op
+from onert.ir.op import OnStored
 from onert.ir.types import TensorType
 
 
 @frozen
-class Copy(Op):
+class Copy(OnStored):
     """The same elements in memory of their own.
 
     The compiler inserts it where a model returns an input, a constant, or one tensor twice, so that every output has
@@ -20,8 +18,6 @@ class Copy(Op):
 
     - `x`: any element type, any shape. The result has the same type and shape.
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         return x.result(x.shape)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import ClassVar
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Dim
 from onert.ir.types import TensorType, unranked
@@ -20,7 +19,7 @@ from .reshape import require_one
 
 
 @frozen
-class SparseToDense(Op):
+class SparseToDense(OnStored):
     """A tensor of `default` with other values at some indices.
 
     - `indices`: int32 or int64; a scalar, `[n]` (indices into one dimension) or `[n, rank]`
@@ -30,8 +29,6 @@ class SparseToDense(Op):
 
     Of values at the same index the last one counts.
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, indices: TensorType, shape: TensorType, values: TensorType, default: TensorType) -> TensorType:
         sv.require_index_type(indices, "indices")
@@ -63,7 +60,7 @@ class SparseToDense(Op):
 
 
 @frozen
-class Bucketize(Op):
+class Bucketize(OnStored):
     """For each element the number of boundaries that are not above it; as int32.
 
     - `x`: floats or integers, any shape
@@ -72,8 +69,6 @@ class Bucketize(Op):
     """
 
     boundaries: tuple[float, ...] = ()
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         require(
@@ -90,15 +85,13 @@ class Bucketize(Op):
 
 
 @frozen
-class Dilate(Op):
+class Dilate(OnStored):
     """Elements set apart, with `padding` between them.
 
     - `x`: any
     - `dilations`: int32 or int64, for each dimension the distance of what were neighbours, at least 1
     - `padding`: one element of x's type
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, dilations: TensorType, padding: TensorType) -> TensorType:
         require(x.dtype is padding.dtype, f"padding is {padding.dtype.text}, expected {x.dtype.text}")
@@ -136,7 +129,7 @@ class Combiner(Enum):
 
 
 @frozen
-class EmbeddingLookupSparse(Op):
+class EmbeddingLookupSparse(OnStored):
     """Rows of a table by number, weighted and combined into one for each example.
 
     - `ids`: int32 `[n]`, rows of the table
@@ -149,8 +142,6 @@ class EmbeddingLookupSparse(Op):
     """
 
     combiner: Combiner = Combiner.SUM
-
-    stored: ClassVar[bool] = True
 
     def infer(
         self,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.types import TensorType
 
@@ -22,13 +20,11 @@ def _zeros(shape: tuple[int, ...], like: Array) -> Array:
 
 
 @frozen
-class MatrixDiag(Op):
+class MatrixDiag(OnStored):
     """Square matrices with the last dimension of `diagonal` on their diagonals and zeros elsewhere.
 
     - `diagonal`: any of rank 1 or more, `[..., n]`; the result is `[..., n, n]`
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, diagonal: TensorType) -> TensorType:
         require(diagonal.rank >= 1, "diagonal is a scalar, expected rank 1 or more")
@@ -44,14 +40,12 @@ class MatrixDiag(Op):
 
 
 @frozen
-class MatrixSetDiag(Op):
+class MatrixSetDiag(OnStored):
     """Matrices with other elements on their diagonals.
 
     - `x`: any of rank 2 or more, `[..., rows, columns]`
     - `diagonal`: of x's type, `[..., min(rows, columns)]`
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, diagonal: TensorType) -> TensorType:
         require(x.rank >= 2, f"x has rank {x.rank}, expected at least 2")
@@ -73,14 +67,12 @@ class MatrixSetDiag(Op):
 
 
 @frozen
-class MatrixBandPart(Op):
+class MatrixBandPart(OnStored):
     """Matrices with zeros outside of a band around their diagonals.
 
     - `x`: numbers or booleans of rank 2 or more, `[..., rows, columns]`
     - `lower`, `upper`: one integer each, how many diagonals below and above stay; a negative number keeps all
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, lower: TensorType, upper: TensorType) -> TensorType:
         require(x.rank >= 2, f"x has rank {x.rank}, expected at least 2")

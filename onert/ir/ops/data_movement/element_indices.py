@@ -11,7 +11,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.types import TensorType
 
@@ -59,7 +59,7 @@ def _places(indices: Array, axis: int) -> tuple[Array, ...]:
 
 
 @frozen
-class GatherElements(Op):
+class GatherElements(OnStored):
     """For each index an element of `x`: that of the same place, but along `axis` the one that the index names.
 
     - `x`: any, of rank 1 or more
@@ -69,8 +69,6 @@ class GatherElements(Op):
     """
 
     axis: int = 0
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
         _require_along(x, indices, self.axis)
@@ -83,7 +81,7 @@ class GatherElements(Op):
 
 
 @frozen
-class ScatterElements(Op):
+class ScatterElements(OnStored):
     """`x` where each update is put at its own place, but along `axis` at the one that its index names.
 
     - `x`: any, of rank 1 or more
@@ -98,8 +96,6 @@ class ScatterElements(Op):
 
     axis: int = 0
     combination: Combination = Combination.REPLACE
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         _require_along(x, indices, self.axis)

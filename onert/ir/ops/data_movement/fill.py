@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import MAX_ELEMENTS, normalize_axis, num_elements
 from onert.ir.types import TensorType, unranked
@@ -19,14 +19,12 @@ from .reshape import require_one
 
 
 @frozen
-class Fill(Op):
+class Fill(OnStored):
     """A tensor of a given shape, every element `value`.
 
     - `dims`: int32 or int64 of rank 1, nothing negative
     - `value`: one element of any type
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, dims: TensorType, value: TensorType) -> TensorType:
         require_one(value, "value")
@@ -41,13 +39,11 @@ class Fill(Op):
 
 
 @frozen
-class Range(Op):
+class Range(OnStored):
     """Numbers from `start` to before `limit`, `delta` apart.
 
     - `start`, `limit`, `delta`: scalars of one type: int32, int64 or float32; delta is not 0
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, start: TensorType, limit: TensorType, delta: TensorType) -> TensorType:
         for x in (start, limit, delta):
@@ -89,7 +85,7 @@ _EXACT = 1 << 52
 
 
 @frozen
-class TopK(Op):
+class TopK(OnStored):
     """The `k` largest elements along the last axis, in descending order, and where they stood.
 
     - `x`: numbers, of rank 1 or more
@@ -99,8 +95,6 @@ class TopK(Op):
     """
 
     index: DType = DType.INT32
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
         require(x.rank >= 1, "x is a scalar, expected rank 1 or more")
@@ -124,13 +118,11 @@ class TopK(Op):
 
 
 @frozen
-class Where(Op):
+class Where(OnStored):
     """The indices of elements that are not 0, one row each, in row-major order; as int64.
 
     - `condition`: booleans or numbers
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, condition: TensorType) -> TensorType:
         require(
@@ -145,15 +137,13 @@ class Where(Op):
 
 
 @frozen
-class CountedWhere(Op):
+class CountedWhere(OnStored):
     """The same in memory for all elements: `Where`, with zeros behind the last row, and how many rows there are.
 
     - `condition`: booleans of a known shape and rank 1 or more
 
     Gives int64 `[elements, rank]` and one int64.
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, condition: TensorType) -> tuple[TensorType, TensorType]:
         require(condition.dtype is DType.BOOL and condition.rank >= 1, f"the condition is {condition}, expected bools")
@@ -167,7 +157,7 @@ class CountedWhere(Op):
 
 
 @frozen
-class FirstEntries(Op):
+class FirstEntries(OnStored):
     """The first `count` entries of `x` along an axis: what counts of a tensor in memory for the most there can be.
 
     - `x`: any, of rank 1 or more
@@ -175,8 +165,6 @@ class FirstEntries(Op):
     """
 
     axis: int = 0
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, count: TensorType) -> TensorType:
         axis = normalize_axis(self.axis, x.rank)
@@ -196,7 +184,7 @@ class FirstEntries(Op):
 
 
 @frozen
-class Within(Op):
+class Within(OnStored):
     """Integers as they are, each at least 0 and below a number that the run gives.
 
     - `x`: int32 or int64
@@ -207,8 +195,6 @@ class Within(Op):
     """
 
     inclusive: bool = False
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, limit: TensorType, count: TensorType | None = None) -> TensorType:
         require(x.dtype in (DType.INT32, DType.INT64), f"x holds {x.dtype.text}, expected i32 or i64")
@@ -235,15 +221,13 @@ BEYOND = "is more than there are, or negative"
 
 
 @frozen
-class Unique(Op):
+class Unique(OnStored):
     """The different elements of `x` in the order in which they first appear, and for each element which one it is.
 
     - `x`: numbers of rank 1
     """
 
     index: DType = DType.INT32
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
         require(x.rank == 1, f"x has rank {x.rank}, expected 1")

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.quant import dequantize
 from onert.ir.types import CallTypes, TensorType, unranked
@@ -25,7 +25,7 @@ def require_indices(indices: Array, size: int, what: str) -> None:
 
 
 @frozen
-class Gather(Op):
+class Gather(OnStored):
     """The slices of `x` along `axis` that indices name.
 
     - `x`: any, of rank 1 or more
@@ -36,8 +36,6 @@ class Gather(Op):
 
     axis: int = 0
     batch_dims: int = 0
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
         sv.require_index_type(indices, "indices")
@@ -78,14 +76,12 @@ class Gather(Op):
 
 
 @frozen
-class GatherNd(Op):
+class GatherNd(OnStored):
     """The slices of `x` that rows of indices name.
 
     - `x`: any
     - `indices`: int32 or int64; each row along the last dimension is an index into x's first dimensions
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
         sv.require_index_type(indices, "indices")
@@ -141,7 +137,7 @@ class EmbeddingLookup(Op):
 
 
 @frozen
-class HashtableLookup(Op):
+class HashtableLookup(OnStored):
     """Rows of a table by key.
 
     - `lookups`: int32 `[k]`
@@ -150,8 +146,6 @@ class HashtableLookup(Op):
 
     Gives the rows, zeros where a key is missing, and for each lookup a uint8: 1 where the key was there, else 0.
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, lookups: TensorType, keys: TensorType, values: TensorType) -> tuple[TensorType, TensorType]:
         for operand, name in ((lookups, "lookups"), (keys, "keys")):
@@ -175,15 +169,13 @@ class HashtableLookup(Op):
 
 
 @frozen
-class ScatterNd(Op):
+class ScatterNd(OnStored):
     """Zeros of a given shape, with updates added where rows of indices name.
 
     - `indices`: integers; each row along the last dimension is an index into the result's first dimensions
     - `updates`: any numbers or booleans, a slice of the result for each row
     - `shape`: integers of rank 1
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, indices: TensorType, updates: TensorType, shape: TensorType) -> TensorType:
         sv.require_index_type(indices, "indices")
@@ -224,7 +216,7 @@ def _require_rows(indices: Array, shape: tuple[int, ...]) -> None:
 
 
 @frozen
-class OneHot(Op):
+class OneHot(OnStored):
     """Rows that are `on` at an index and `off` elsewhere.
 
     - `indices`: int32 or int64; one outside of [0, depth) gives a row of `off`
@@ -233,8 +225,6 @@ class OneHot(Op):
     """
 
     axis: int = -1
-
-    stored: ClassVar[bool] = True
 
     def infer(self, indices: TensorType, depth: TensorType, on: TensorType, off: TensorType) -> TensorType:
         sv.require_index_type(indices, "indices")

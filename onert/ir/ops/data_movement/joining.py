@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.quant import round_half_away
@@ -38,7 +36,7 @@ def requantized(x: Array, source: TensorType, result: TensorType) -> Array:
 
 
 @frozen
-class Concat(Op):
+class Concat(OnStored):
     """Tensors one behind the other along `axis`, then an activation.
 
     - `xs`: of one element type and rank, of equal shape but along the axis. Quantised ones are brought to the result's
@@ -47,8 +45,6 @@ class Concat(Op):
 
     axis: int = 0
     activation: Activation = Activation.NONE
-
-    stored: ClassVar[bool] = True
 
     def infer(self, *xs: TensorType) -> TensorType:
         first = _one_type(xs, "Concat")
@@ -85,15 +81,13 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 
 @frozen
-class Pack(Op):
+class Pack(OnStored):
     """Tensors of one shape, stacked along a new axis.
 
     - `xs`: of one element type and shape
     """
 
     axis: int = 0
-
-    stored: ClassVar[bool] = True
 
     def infer(self, *xs: TensorType) -> TensorType:
         first = _one_type(xs, "Pack")
@@ -112,7 +106,7 @@ class Pack(Op):
 
 
 @frozen
-class Unpack(Op):
+class Unpack(OnStored):
     """`x` taken apart along `axis`: one result for each index, without the axis.
 
     - `x`: any, of rank 1 or more, with just `count` entries along the axis
@@ -120,8 +114,6 @@ class Unpack(Op):
 
     count: int
     axis: int = 0
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> tuple[TensorType, ...]:
         axis = shapes.normalize_axis(self.axis, x.rank)
@@ -138,7 +130,7 @@ def _require_splits(count: int) -> None:
 
 
 @frozen
-class Split(Op):
+class Split(OnStored):
     """`x` in `count` equal parts along an axis.
 
     - `axis`: one integer
@@ -146,8 +138,6 @@ class Split(Op):
     """
 
     count: int
-
-    stored: ClassVar[bool] = True
 
     def infer(self, axis: TensorType, x: TensorType) -> tuple[TensorType, ...]:
         _require_splits(self.count)
@@ -170,7 +160,7 @@ class Split(Op):
 
 
 @frozen
-class SplitV(Op):
+class SplitV(OnStored):
     """`x` in `count` parts of given sizes along an axis; one size may be -1, for what the others leave.
 
     - `x`: any
@@ -179,8 +169,6 @@ class SplitV(Op):
     """
 
     count: int
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, sizes: TensorType, axis: TensorType) -> tuple[TensorType, ...]:
         _require_splits(self.count)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Dim, Shape
 from onert.ir.types import CallTypes, TensorType
 
 
 @frozen
-class Transpose(Op):
+class Transpose(OnStored):
     """`x` with its axes in the order that `permutation` names.
 
     - `x`: any
     - `permutation`: as many integers as x has dimensions, each axis once
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, permutation: TensorType) -> TensorType:
         order = sv.integers(permutation, "permutation")
@@ -59,7 +55,7 @@ def _parts(d: Dim, by: int, what: str) -> Dim:
 
 
 @frozen
-class SpaceToDepth(Op):
+class SpaceToDepth(OnStored):
     """Blocks of `block_size` by `block_size` pixels become channels.
 
     - `x`: `[batch, height, width, channels]`, height and width multiples of the block size; the result is
@@ -67,8 +63,6 @@ class SpaceToDepth(Op):
     """
 
     block_size: int
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         _block(self.block_size)
@@ -85,15 +79,13 @@ class SpaceToDepth(Op):
 
 
 @frozen
-class DepthToSpace(Op):
+class DepthToSpace(OnStored):
     """Channels become blocks of `block_size` by `block_size` pixels: what `SpaceToDepth` undoes.
 
     - `x`: `[batch, height, width, channels]`, channels a multiple of the block's pixels
     """
 
     block_size: int
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         _block(self.block_size)
@@ -139,15 +131,13 @@ def _blocks(block: Array) -> tuple[int, ...]:
 
 
 @frozen
-class SpaceToBatchND(Op):
+class SpaceToBatchND(OnStored):
     """Pixels of a block, after padding, become images of the batch.
 
     - `x`: `[batch, spatial..., channels]` with one or two spatial dimensions
     - `block_shape`: a size for each spatial dimension
     - `paddings`: `[dimensions, 2]`, zeros before and after (the zero point where quantised)
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, block_shape: TensorType, paddings: TensorType) -> TensorType:
         count = _spatial(x, block_shape, paddings, "paddings")
@@ -186,15 +176,13 @@ class SpaceToBatchND(Op):
 
 
 @frozen
-class BatchToSpaceND(Op):
+class BatchToSpaceND(OnStored):
     """Images of the batch become pixels of blocks, then the margins are cut off: what `SpaceToBatchND` undoes.
 
     - `x`: `[batch, spatial..., channels]`, the batch a multiple of the block's pixels
     - `block_shape`: a size for each spatial dimension
     - `crops`: `[dimensions, 2]`, what is cut off before and after
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, block_shape: TensorType, crops: TensorType) -> TensorType:
         count = _spatial(x, block_shape, crops, "crops")
@@ -230,14 +218,12 @@ class BatchToSpaceND(Op):
 
 
 @frozen
-class Reverse(Op):
+class Reverse(OnStored):
     """`x` read backwards along `axes`.
 
     - `x`: any
     - `axes`: integers of rank 1, each axis once
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, axes: TensorType) -> TensorType:
         found = sv.integers(axes, "axes")
@@ -256,7 +242,7 @@ class Reverse(Op):
 
 
 @frozen
-class ReverseSequence(Op):
+class ReverseSequence(OnStored):
     """Of each batch, the first `lengths[batch]` entries along `sequence_axis` read backwards.
 
     - `x`: any, of rank 2 or more
@@ -265,8 +251,6 @@ class ReverseSequence(Op):
 
     sequence_axis: int
     batch_axis: int = 0
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, lengths: TensorType) -> TensorType:
         sequence, batch = self._axes(x.rank)

@@ -12,7 +12,7 @@ from attrs import frozen
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.types import TensorType
 
@@ -43,7 +43,7 @@ def broken_rule(part: int, axis: int, size: int) -> str:
 
 
 @frozen
-class Update(Op):
+class Update(OnStored):
     """Kinds whose only result is the first operand with parts of it replaced.
 
     Of the operands behind that, the one at `given` is what the parts become or are combined with, the others are
@@ -51,7 +51,6 @@ class Update(Op):
     memory: then nothing but the parts is written.
     """
 
-    stored: ClassVar[bool] = True
     overwrites: ClassVar[bool] = True
     given: ClassVar[int] = 1
 
@@ -102,13 +101,12 @@ class PartUpdate(Update):
 
 
 @frozen
-class Record(Op):
+class Record(OnStored):
     """Kinds that keep what an update is about to overwrite, and where: the compiler puts one before an update in place.
 
     Gives the parts, all operands that say where they lie, and one boolean, which is true.
     """
 
-    stored: ClassVar[bool] = True
     outlasts: ClassVar[bool] = True
 
     def put_back(self, x: Array, parts: Array, *places: Array) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from attrs import frozen
 
 from onert.ir.dtype import Array
-from onert.ir.op import Op
+from onert.ir.op import OnStored
 from onert.ir.types import TensorType
 
 
 @frozen
-class Permute(Op):
+class Permute(OnStored):
     """The same elements in another memory space.
 
     The compiler inserts it where two backends meet whose tensors live apart; the backend `builtin` runs it.
@@ -23,8 +21,6 @@ class Permute(Op):
 
     source: str = "host"
     target: str = "host"
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         return x.result(x.shape)

@@ -14,7 +14,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Context, Effect, Op, require
+from onert.ir.op import Context, Effect, OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.philox import Philox
 from onert.ir.types import CallTypes, TensorType, unranked
@@ -161,7 +161,7 @@ _SCRAMBLE = 0x02461E29_3EC8F720
 
 
 @frozen
-class StatelessUniform(Op):
+class StatelessUniform(OnStored):
     """Random numbers in [0, 1) that depend on the seeds alone; float32.
 
     - `shape`: integers of rank 1
@@ -169,8 +169,6 @@ class StatelessUniform(Op):
 
     Source: TensorFlow's StatelessRandomUniform (tf.random.stateless_uniform).
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, shape: TensorType, seed: TensorType) -> TensorType:
         sv.integers(seed, "seed")

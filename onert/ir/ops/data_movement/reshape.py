@@ -11,7 +11,7 @@ from attrs import frozen
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Shape
 from onert.ir.types import TensorType, unranked
@@ -37,7 +37,7 @@ def resolve(x: Shape, wanted: tuple[int, ...]) -> Shape:
 
 
 @frozen
-class Reshape(Op):
+class Reshape(OnStored):
     """The elements of `x` in their order, in another shape; one dimension of -1 is what the others leave.
 
     - `x`: any
@@ -46,7 +46,6 @@ class Reshape(Op):
 
     new_shape: tuple[int, ...] | None = None
 
-    stored: ClassVar[bool] = True
     shares: ClassVar[bool] = True
 
     def infer(self, x: TensorType, shape: TensorType | None = None) -> TensorType:
@@ -69,7 +68,7 @@ class Reshape(Op):
 
 
 @frozen
-class Squeeze(Op):
+class Squeeze(OnStored):
     """`x` without dimensions of 1: those of `axes`, all where there are none.
 
     - `x`: any
@@ -77,7 +76,6 @@ class Squeeze(Op):
 
     axes: tuple[int, ...] = ()
 
-    stored: ClassVar[bool] = True
     shares: ClassVar[bool] = True
 
     def _kept(self, x: Shape) -> list[int]:
@@ -98,14 +96,13 @@ class Squeeze(Op):
 
 
 @frozen
-class ExpandDims(Op):
+class ExpandDims(OnStored):
     """`x` with a dimension of 1 put in at `axis`.
 
     - `x`: any
     - `axis`: one integer, from -(rank + 1) to rank
     """
 
-    stored: ClassVar[bool] = True
     shares: ClassVar[bool] = True
 
     def infer(self, x: TensorType, axis: TensorType) -> TensorType:
@@ -126,15 +123,13 @@ def require_one(x: TensorType, name: str) -> None:
 
 
 @frozen
-class ShapeOf(Op):
+class ShapeOf(OnStored):
     """The shape of `x` as a tensor of rank 1 of element type `to`.
 
     - `x`: any
     """
 
     to: DType = DType.INT32
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         require(self.to in (DType.INT32, DType.INT64), f"the shape is asked for as {self.to.text}, expected i32 or i64")
@@ -145,13 +140,11 @@ class ShapeOf(Op):
 
 
 @frozen
-class Rank(Op):
+class Rank(OnStored):
     """How many dimensions `x` has, as an int32 scalar.
 
     - `x`: any
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         return TensorType(DType.INT32, ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import ClassVar
 
 import numpy as np
 from attrs import frozen
@@ -11,21 +10,19 @@ from attrs import frozen
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array
 from onert.ir.errors import RuleError
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Dim, Shape
 from onert.ir.types import CallTypes, TensorType, unranked
 
 
 @frozen
-class Slice(Op):
+class Slice(OnStored):
     """The part of `x` that starts at `begin` and is `size` large; -1 takes all that is left.
 
     - `x`: any
     - `begin`, `size`: as many integers as x has dimensions
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, begin: TensorType, size: TensorType) -> TensorType:
         starts, sizes = sv.integers(begin, "begin"), sv.integers(size, "size")
@@ -59,7 +56,7 @@ class Slice(Op):
 
 
 @frozen
-class StridedSlice(Op):
+class StridedSlice(OnStored):
     """Every so manieth element between `begin` and `end` along each axis, as Python's extended slices.
 
     Bit i of a mask speaks of position i: `begin_mask` and `end_mask` take the whole way, `ellipsis_mask` stands for all
@@ -76,8 +73,6 @@ class StridedSlice(Op):
     new_axis_mask: int = 0
     shrink_axis_mask: int = 0
     offset: bool = False
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, begin: TensorType, end: TensorType, strides: TensorType) -> TensorType:
         given = [sv.integers(t, name) for t, name in ((begin, "begin"), (end, "end"), (strides, "strides"))]
@@ -188,15 +183,13 @@ def _wider(x: Shape, pairs: list[tuple[int, int]] | None) -> Shape:
 
 
 @frozen
-class Pad(Op):
+class Pad(OnStored):
     """`x` with margins of 0 (the zero point where quantised), or of a given value.
 
     - `x`: any
     - `paddings`: `[rank, 2]`, how many elements before and after along each axis
     - `value`: one element of x's type
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, paddings: TensorType, value: TensorType | None = None) -> TensorType:
         if value is not None:
@@ -230,7 +223,7 @@ class Mirror(Enum):
 
 
 @frozen
-class MirrorPad(Op):
+class MirrorPad(OnStored):
     """`x` with margins that mirror it.
 
     - `x`: any
@@ -238,8 +231,6 @@ class MirrorPad(Op):
     """
 
     mode: Mirror = Mirror.REFLECT
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, paddings: TensorType) -> TensorType:
         pairs = _margins(x, paddings)
@@ -264,14 +255,12 @@ class MirrorPad(Op):
 
 
 @frozen
-class Tile(Op):
+class Tile(OnStored):
     """`x` repeated along each axis.
 
     - `x`: any
     - `multiples`: as many integers as x has dimensions, at least 0
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, multiples: TensorType) -> TensorType:
         found, count = sv.flattened(multiples, "multiples"), shapes.num_elements(multiples.shape)
@@ -292,14 +281,12 @@ class Tile(Op):
 
 
 @frozen
-class BroadcastTo(Op):
+class BroadcastTo(OnStored):
     """`x` repeated along dimensions of 1 and new ones in front, up to a given shape.
 
     - `x`: any
     - `shape`: integers of rank 1
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, shape: TensorType) -> TensorType:
         wanted = sv.integers(shape, "the shape")
@@ -324,13 +311,11 @@ class BroadcastTo(Op):
 
 
 @frozen
-class BroadcastArgs(Op):
+class BroadcastArgs(OnStored):
     """The shape that two shapes broadcast to.
 
     - `a`, `b`: shapes, integers of rank 1 and one type
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         for operand, name in ((a, "the first shape"), (b, "the second shape")):

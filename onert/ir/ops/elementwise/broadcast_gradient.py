@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.types import TensorType
 
 
 @frozen
-class BroadcastGradientArgs(Op):
+class BroadcastGradientArgs(OnStored):
     """Over which axes the gradients of two broadcast operands are summed.
 
     - `x`, `y`: the operands' shapes, int32 or int64 of rank 1
 
     Source: TensorFlow's BroadcastGradientArgs.
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, y: TensorType) -> tuple[TensorType, TensorType]:
         for operand, name in ((x, "the first shape"), (y, "the second shape")):

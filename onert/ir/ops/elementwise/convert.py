@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, Op, require
 from onert.ir.ops.arithmetic.unary_quantized import rescale
 from onert.ir.quant import dequantize, quantize
 from onert.ir.types import CallTypes, TensorType
 
 
 @frozen
-class Cast(Op):
+class Cast(OnStored):
     """The same numbers as elements of type `to`; quantisation is not looked at.
 
     Floats become integers by truncation towards zero, saturated, not-a-number as the largest; integers wrap; whatever
@@ -26,8 +24,6 @@ class Cast(Op):
     """
 
     to: DType
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         for dtype in (x.dtype, self.to):
@@ -141,7 +137,7 @@ class FakeQuant(Op):
 
 
 @frozen
-class Bitcast(Op):
+class Bitcast(OnStored):
     """The same bytes as elements of type `to`.
 
     Smaller elements add a last axis that counts them, larger ones take up a last axis of just that length.
@@ -150,8 +146,6 @@ class Bitcast(Op):
     """
 
     to: DType
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         for dtype in (x.dtype, self.to):

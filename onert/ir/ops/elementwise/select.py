@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.types import TensorType
 
 
 @frozen
-class Select(Op):
+class Select(OnStored):
     """`x` where the condition holds, else `y`.
 
     - `condition`: boolean
@@ -25,8 +23,6 @@ class Select(Op):
     """
 
     rows: bool = False
-
-    stored: ClassVar[bool] = True
 
     def infer(self, condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
         require(condition.dtype is DType.BOOL, f"the condition is {condition.dtype.text}, expected bool")

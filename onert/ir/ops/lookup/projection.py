@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic.fingerprint import fingerprints
 from onert.ir.types import CallTypes, TensorType
 
@@ -17,7 +15,7 @@ MAX_BITS = 31
 
 
 @frozen
-class LshProjection(Op):
+class LshProjection(OnStored):
     """Locality-sensitive hashing: bits that are the signs of weighted sums of fingerprints of x's rows.
 
     - `hash`: float32 `[hashes, bits]`, seeds; at most 31 bits where the projection is sparse
@@ -30,8 +28,6 @@ class LshProjection(Op):
     """
 
     dense: bool = False
-
-    stored: ClassVar[bool] = True
 
     def infer(self, hash: TensorType, x: TensorType, weight: TensorType | None = None) -> TensorType:  # noqa: A002 # the operand's published name
         require(hash.dtype is DType.FLOAT32, f"hash holds {hash.dtype.text}, expected f32")

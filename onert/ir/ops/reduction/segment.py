@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -11,7 +11,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.data_movement.reshape import require_one
 from onert.ir.types import TensorType
@@ -24,7 +24,7 @@ def _require_numbers(data: TensorType, name: str) -> None:
 
 
 @frozen
-class SegmentSum(Op):
+class SegmentSum(OnStored):
     """The sum of each run of rows that have the same number.
 
     - `data`: floats or integers of rank 1 or more
@@ -32,8 +32,6 @@ class SegmentSum(Op):
 
     There are as many results' rows as segments.
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, data: TensorType, segment_ids: TensorType) -> TensorType:
         _require_numbers(data, "SegmentSum")
@@ -84,7 +82,7 @@ class SegmentReduction(Enum):
 
 
 @frozen
-class UnsortedSegment(Op):
+class UnsortedSegment(OnStored):
     """Slices of `data` with the same number added, multiplied, or the largest or smallest elements of them.
 
     - `data`: floats or integers
@@ -96,8 +94,6 @@ class UnsortedSegment(Op):
     """
 
     kind: SegmentReduction
-
-    stored: ClassVar[bool] = True
 
     def infer(self, data: TensorType, segment_ids: TensorType, num_segments: TensorType) -> TensorType:
         _require_numbers(data, "UnsortedSegment")

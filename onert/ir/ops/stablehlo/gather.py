@@ -6,13 +6,12 @@ Sources: the StableHLO specification; LiteRT's kernels stablehlo_gather.cc and s
 from __future__ import annotations
 
 from enum import Enum
-from typing import ClassVar
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.philox import Philox, threefry
 from onert.ir.types import TensorType
@@ -22,7 +21,7 @@ from .with_bodies import index_depth, index_vectors
 
 
 @frozen
-class HloGather(Op):
+class HloGather(OnStored):
     """Parts of `x`, all of one size, that start where indices say, moved so that they fit.
 
     - `x`: any
@@ -38,8 +37,6 @@ class HloGather(Op):
     start_index_map: tuple[int, ...]
     index_vector_dim: int
     slice_sizes: tuple[int, ...]
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
         require(indices.dtype.is_integer, f"indices hold {indices.dtype.text}, expected integers")
@@ -93,7 +90,7 @@ _INTEGERS = (DType.INT32, DType.UINT32, DType.INT64, DType.UINT64)
 
 
 @frozen
-class HloRngBitGenerator(Op):
+class HloRngBitGenerator(OnStored):
     """Random bits of a state, and the next state.
 
     - `state`: uint64 `[2]`, for Philox also `[3]`: the key, the counter, and the counter's upper half (with two words
@@ -106,8 +103,6 @@ class HloRngBitGenerator(Op):
     algorithm: BitGenerator
     to: DType
     shape: tuple[int, ...]
-
-    stored: ClassVar[bool] = True
 
     def infer(self, state: TensorType) -> tuple[TensorType, TensorType]:
         require(state.dtype is DType.UINT64, f"the state holds {state.dtype.text}, expected u64")

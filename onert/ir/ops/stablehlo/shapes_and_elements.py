@@ -6,14 +6,13 @@ Source: the StableHLO specification; LiteRT's kernels stablehlo_*.cc where there
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.data_movement.part_update import PartUpdate, region
 from onert.ir.ops.data_movement.reshape import require_one
@@ -49,7 +48,7 @@ def require_shape(shape: Shape, name: str) -> None:
 
 
 @frozen
-class HloClamp(Op):
+class HloClamp(OnStored):
     """`x` where it lies between `low` and `high`, else the nearer of the two.
 
     - `low`, `x`, `high`: numbers of one type; low and high are scalars or of x's shape
@@ -64,14 +63,12 @@ class HloClamp(Op):
             require(fits, f"a bound is {bound}, expected a scalar or {shapes.text(x.shape)}")
         return x.result(x.shape)
 
-    stored: ClassVar[bool] = True
-
     def evaluate(self, low: Array, x: Array, high: Array) -> Array:
         return np.minimum(np.maximum(x, low), high)
 
 
 @frozen
-class HloBroadcastInDim(Op):
+class HloBroadcastInDim(OnStored):
     """`x` repeated into `shape`; its dimension i becomes dimension `dimensions[i]`.
 
     - `x`: any; a dimension is 1 or that of the result
@@ -79,8 +76,6 @@ class HloBroadcastInDim(Op):
 
     dimensions: tuple[int, ...]
     shape: tuple[int, ...]
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         sv.checked_shape(self.shape, "the result's shape")
@@ -100,7 +95,7 @@ class HloBroadcastInDim(Op):
 
 
 @frozen
-class HloSlice(Op):
+class HloSlice(OnStored):
     """Every `strides[i]`-th element from `starts[i]` to before `limits[i]` along each dimension i.
 
     - `x`: any
@@ -109,8 +104,6 @@ class HloSlice(Op):
     starts: tuple[int, ...]
     limits: tuple[int, ...]
     strides: tuple[int, ...]
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         require_numbers(self.starts, x.rank, "start_indices", 0)
@@ -129,15 +122,13 @@ class HloSlice(Op):
 
 
 @frozen
-class HloTranspose(Op):
+class HloTranspose(OnStored):
     """`x` with its dimensions in another order: dimension i of the result is dimension `permutation[i]` of x.
 
     - `x`: any
     """
 
     permutation: tuple[int, ...]
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType) -> TensorType:
         require_numbers(self.permutation, x.rank, "permutation")
@@ -156,7 +147,7 @@ def _require_starts(starts: Sequence[TensorType], rank: int) -> None:
 
 
 @frozen
-class HloDynamicSlice(Op):
+class HloDynamicSlice(OnStored):
     """The part of `x` of `sizes` elements along each dimension that starts at the given indices, moved so that it fits.
 
     - `x`: any
@@ -164,8 +155,6 @@ class HloDynamicSlice(Op):
     """
 
     sizes: tuple[int, ...]
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, *starts: TensorType) -> TensorType:
         _require_starts(starts, x.rank)
@@ -221,7 +210,7 @@ def pad(x: Array, value: Array, low: Sequence[int], high: Sequence[int], interio
 
 
 @frozen
-class HloPad(Op):
+class HloPad(OnStored):
     """`x` with margins and with elements between neighbours; negative margins cut.
 
     - `x`: any
@@ -231,8 +220,6 @@ class HloPad(Op):
     low: tuple[int, ...]
     high: tuple[int, ...]
     interior: tuple[int, ...]
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, value: TensorType) -> TensorType:
         require(value.dtype is x.dtype, f"padding is {value.dtype.text}, expected {x.dtype.text}")

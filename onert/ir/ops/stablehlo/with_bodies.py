@@ -12,14 +12,14 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import cmp_to_key
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Context, Op, require
+from onert.ir.op import Context, OnStored, Op, require
 from onert.ir.ops.data_movement.reshape import require_one
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import Dim
@@ -52,12 +52,10 @@ def _scalars(context: Context, body: int, elements: Sequence[Any], dtypes: Seque
 
 
 @frozen
-class _Body(Op):
+class _Body(OnStored):
     """What operations with a body have in common."""
 
     body: int
-
-    stored: ClassVar[bool] = True
 
     @property
     def subgraphs(self) -> tuple[int, ...]:
