@@ -153,7 +153,6 @@ class EmitsObject(Protocol):
         Equal blueprints give equal bytes. Nothing is global in the object but the entries, the configuration and what
         `ObjectCode.functions` names.
         """
-        ...
 
 
 @runtime_checkable
@@ -164,7 +163,6 @@ class ShipsCode(Protocol):
         """Write the code of sequences for machines of a target to where the backend finds it; the file, which replaces
         the one before. BackendError for a target that is not known, or if the file cannot be written.
         """
-        ...
 
 
 @runtime_checkable
@@ -173,4 +171,3 @@ class ShowsCode(Protocol):
 
     def shown(self, kernel: Kernel, form: str) -> str:
         """The code of a kernel as text, "ir" or "asm": what runs, by function; empty where it has none of its own."""
-        ...

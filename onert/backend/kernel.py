@@ -83,7 +83,6 @@ class Kernel(Protocol):
         raises RuleError or ExecutionError for elements that break a rule; it never reads or writes outside its tensors.
         It may have `parts` (`HasParts`).
         """
-        ...
 
 
 class Stretched(Protocol):
@@ -92,11 +91,9 @@ class Stretched(Protocol):
     @property
     def run(self) -> Callable[[], None]:
         """What `Kernel.bind` returns."""
-        ...
 
     def put(self) -> None:
         """Run with the numbers that are in the registers now, all of whose conditions hold."""
-        ...
 
 
 class StretchedKernel(Protocol):
@@ -105,18 +102,14 @@ class StretchedKernel(Protocol):
     @property
     def wanted(self) -> tuple[int, ...]:
         """The numbers of the trace that it needs, by index."""
-        ...
 
     @property
     def operands(self) -> frozenset[int]:
         """The operands whose memory it touches."""
-        ...
 
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
         """A call that follows instructions on these registers, in which the lengths are; False where they have no
         result for these. It changes no other memory."""
-        ...
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
         """The sequence on these tensors, whose memory has room for the longest, to be run with these registers."""
-        ...

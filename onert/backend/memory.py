@@ -30,29 +30,23 @@ class Memory(Protocol):
     @property
     def alignment(self) -> int:
         """Every offset in an arena is a multiple of this, in bytes; a power of two."""
-        ...
 
     def allocate(self, nbytes: int) -> Buffer:
         """An arena of at least `nbytes`, contents zero; ExecutionError when there is no room."""
-        ...
 
     def free(self, arena: Buffer) -> None: ...
 
     def view(self, arena: Buffer, offset: int, type_: TensorType) -> Buffer:
         """The tensor of a static type that starts `offset` bytes into the arena."""
-        ...
 
     def copy_in(self, source: Array, target: Buffer, type_: TensorType) -> None:
         """Host to this space."""
-        ...
 
     def copy_out(self, source: Buffer, type_: TensorType) -> Array:
         """This space to the host; the array may be a view."""
-        ...
 
     def copy(self, source: Buffer, target: Buffer, type_: TensorType) -> None:
         """From one place of this space to another, which do not overlap."""
-        ...
 
 
 @runtime_checkable
@@ -64,7 +58,6 @@ class OwnLayout(Protocol):
 
     def nbytes(self, type_: TensorType) -> int:
         """The bytes that a tensor of a static type takes."""
-        ...
 
 
 def tensor_bytes(memory: Memory, type_: TensorType) -> int:

@@ -10,7 +10,6 @@ class Event(Protocol):
 
     def wait(self) -> None:
         """Until all that was enqueued before the moment is done, or has failed. ExecutionError if that never comes."""
-        ...
 
 
 @runtime_checkable
@@ -22,11 +21,9 @@ class Queue(Protocol):
 
     def record(self) -> Event:
         """The moment at which all that was enqueued until now is done."""
-        ...
 
     def follow(self, event: Event) -> None:
         """Do what is enqueued from now on only after an event of any queue; the caller does not wait."""
-        ...
 
 
 @runtime_checkable
@@ -40,7 +37,6 @@ class Enqueues(Protocol):
 
     def check(self) -> None:
         """ExecutionError if work of this call has failed since the last time, asked when all of it is done."""
-        ...
 
 
 def queue_of(owner: object) -> Queue | None:

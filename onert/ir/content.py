@@ -58,27 +58,22 @@ class Source(Protocol):
 
     def part(self, start: int, size: int) -> bytes:
         """Some of the bytes; fewer where there are no more."""
-        ...
 
     @property
     def digest(self) -> str:
         """A digest of all bytes."""
-        ...
 
     @property
     def state(self) -> tuple[int, ...] | None:
         """What the system says of a file, and changes with each change of it, the time of the last one at the end; None
         for bytes that are in memory."""
-        ...
 
     def recognise(self, digest: str) -> None:
         """Take `digest` for that of all bytes, which need not be read for it."""
-        ...
 
     @property
     def data(self) -> memoryview:
         """All bytes, in memory that nobody else can change. ModelError if they are not those of `digest`."""
-        ...
 
 
 class Held:

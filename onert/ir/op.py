@@ -57,25 +57,20 @@ class Context(Protocol):
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run a subgraph of the same model; ExecutionError when the bound on depth is passed."""
-        ...
 
     @property
     def state(self) -> dict[Any, Any]:
         """What lives as long as the execution: variables by name, tables, random generators."""
-        ...
 
     @property
     def max_iterations(self) -> int | None:
         """The bound that the user set on every loop; None for no bound."""
-        ...
 
     def spend(self, work: int) -> None:
         """Count work that was not known before the run; RuleError if it is too much."""
-        ...
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
         """Count bytes that a tensor comes to hold, and others that are needed for a moment; RuleError for too many."""
-        ...
 
 
 def _params(infer: Callable[..., Any]) -> tuple[Param, ...]:

@@ -61,11 +61,9 @@ class Algorithm(Protocol):
     @property
     def slots(self) -> tuple[str, ...]:
         """The names of its task's slots, in order."""
-        ...
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         """The body of the function for the work tiles from `begin` up to `end`."""
-        ...
 
 
 @runtime_checkable

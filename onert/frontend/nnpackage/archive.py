@@ -22,7 +22,6 @@ class Archive(Protocol):
 
     def path(self, inside: str) -> Path | None:
         """Where a file lies; None if it has none of its own."""
-        ...
 
     def has(self, inside: str) -> bool: ...
 
@@ -31,11 +30,9 @@ class Archive(Protocol):
 
         ModelError if it is missing or cannot be read, or its path leaves the package.
         """
-        ...
 
     def read(self, inside: str, most: int | None = None) -> Data:
         """The content of a file of at most `most` bytes, read now; ModelError as in `source`, or where it is larger."""
-        ...
 
 
 def checked(inside: str) -> PurePosixPath:

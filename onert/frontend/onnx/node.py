@@ -68,23 +68,18 @@ class Surroundings(Protocol):
 
     def inline(self, graph: Graph, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """The results of a graph's nodes, made here."""
-        ...
 
     def nested(self, name: str) -> tuple[Draft, Surroundings]:
         """A new subgraph, and the scope of graphs that are read into it; what these capture becomes inputs of it."""
-        ...
 
     def made(self) -> int:
         """How many subgraphs the model has so far."""
-        ...
 
     def forget(self, made: int) -> None:
         """Take back the subgraphs beyond so many: nothing runs them."""
-        ...
 
     def finish(self, draft: Draft, outputs: Sequence[int]) -> int:
         """The number of a finished subgraph of the model."""
-        ...
 
     def array(self, tensor: Tensor) -> tuple[Array, DType]: ...
 

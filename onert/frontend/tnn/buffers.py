@@ -58,20 +58,16 @@ class Weights(Protocol):
 
     def part(self, layer: Layer, wish: Wish) -> Buffer | None:
         """A buffer of a layer; None where the layer has none of this name."""
-        ...
 
     def constant(self, name: str, shape: tuple[int, ...] | None) -> Buffer | None:
         """A blob that no layer makes; `shape` is what whoever needs it expects, if that can be told."""
-        ...
 
     def scale(self, blob: str) -> Mapping[str, Buffer] | None:
         """The scales and zero points of a quantised blob."""
-        ...
 
     @property
     def invents(self) -> bool:
         """Whether weights are made up, so that shapes have to be guessed where only a file would say them."""
-        ...
 
 
 def sized(buffer: Buffer, count: int, what: str) -> Buffer:

@@ -88,19 +88,15 @@ class Numbers(Protocol):
 
     def constant(self, value: object) -> int:
         """The index of a constant."""
-        ...
 
     def result(self, function: Callable[..., Any], *arguments: int) -> int:
         """The index of what a function gives."""
-        ...
 
     def sum_of_products(self, polynomial: Polynomial) -> int:
         """The index of a polynomial."""
-        ...
 
     def require(self, at: int) -> Any:
         """Make a number a condition."""
-        ...
 
 
 Rule = Callable[[Numbers, Polynomial, Polynomial], "Polynomial | bool | None"]

@@ -141,7 +141,6 @@ class Operand(Protocol):
 
     def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
         """How a tile's rows are read."""
-        ...
 
 
 @frozen

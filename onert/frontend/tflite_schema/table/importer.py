@@ -20,7 +20,6 @@ class Operator(Protocol):
     @property
     def name(self) -> str:
         """The builtin's name (`CONV_2D`) or the custom code."""
-        ...
 
     @property
     def version(self) -> int: ...
@@ -28,7 +27,6 @@ class Operator(Protocol):
     @property
     def inputs(self) -> tuple[TensorType | None, ...]:
         """The operands' types, constants' elements known; None for an absent one."""
-        ...
 
     @property
     def outputs(self) -> tuple[TensorType, ...]: ...
@@ -36,7 +34,6 @@ class Operator(Protocol):
     @property
     def intermediates(self) -> tuple[TensorType, ...]:
         """The types of tensors that tell only how values inside of the operator are quantised."""
-        ...
 
     @property
     def custom_options(self) -> bytes: ...
@@ -44,44 +41,35 @@ class Operator(Protocol):
     @property
     def position(self) -> int:
         """Where in the file the operator stands: a number that no other operator of the file has."""
-        ...
 
     @property
     def budget(self) -> Budget:
         """What reading the operator draws on."""
-        ...
 
     def integer(self, field: str) -> int:
         """A field of the options table by its name in the schema (`stride_w`); 0 where it or the table is missing."""
-        ...
 
     def number(self, field: str) -> float:
         """A floating-point field; 0.0 where it or the table is missing."""
-        ...
 
     def flag(self, field: str) -> bool: ...
 
     def integers(self, field: str) -> tuple[int, ...]:
         """A vector of integers; empty where it or the table is missing."""
-        ...
 
     def flags(self, field: str) -> tuple[bool, ...]:
         """A vector of booleans; empty where it or the table is missing."""
-        ...
 
     def numbers(self, field: str) -> tuple[float, ...]:
         """A vector of floating-point numbers; empty where it or the table is missing."""
-        ...
 
     def text(self, field: str) -> str: ...
 
     def model(self, location: str, signature: str) -> int:
         """The subgraph that runs the model in a file beside this one; ModelError if there is none."""
-        ...
 
     def has(self, field: str) -> bool:
         """Whether the file writes this field."""
-        ...
 
 
 Importer = Callable[[Operator], Op]
