@@ -23,7 +23,7 @@ class Decomposition(Value):
 
     `why_not(op, types)` says which operations of the kind are left as they are; all types are static.
     `write(draft, op, types, operands)` adds operations to the draft and gives the operands that take the place of the
-    results, of the same types.
+    results, of the same types. It is not asked where no result has elements.
     """
 
     why_not: WhyNot

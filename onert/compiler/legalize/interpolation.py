@@ -68,8 +68,6 @@ def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequenc
 
     What lies outside of the part that is taken is put in by a Select.
     """
-    if 0 in types.output.shape:
-        return [d.nothing(types.output)]
     op, x, dtype = _settled(op, types), operands[0], types.input(0).dtype
     axes = _sized(op, types)
     if op.interpolation is Interpolation.NEAREST:
@@ -248,7 +246,7 @@ def _why_not_sampled(op: GridSample, types: CallTypes) -> str | None:
     x, grid = types.input(0), types.input(1)
     if x.dtype is not DType.FLOAT32 or grid.dtype not in (DType.FLOAT32, DType.FLOAT64):
         return f"{x.dtype.text} at points in {grid.dtype.text} has no form in other operations"
-    if 0 in x.shape or 0 in types.output.shape:
+    if 0 in x.shape:
         return "a tensor has no elements"
     taps = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[op.sampling] ** (x.rank - 2)
     return None if taps <= _MOST_TAPS else f"each value is made of {taps} elements"

@@ -96,8 +96,8 @@ def _repeated(d: Draft, op: BroadcastTo, types: CallTypes, operands: Sequence[in
 
 
 def _why_not_filled(op: Fill, types: CallTypes) -> str | None:
-    if not types.output.rank or 0 in types.output.shape:
-        return "its result is a scalar or has no elements"
+    if not types.output.rank:
+        return "its result is a scalar"
     return moves(op, CallTypes(types.inputs[1:], types.outputs))
 
 

@@ -25,8 +25,6 @@ _LEAST = float(np.finfo(np.float32).tiny)
 
 
 def _why_not(op: BatchNorm | InstanceNorm | RmsNorm, types: CallTypes) -> str | None:
-    if 0 in types.output.shape:
-        return "a tensor has no elements"
     if 0 < op.epsilon < _LEAST:
         return f"epsilon is {op.epsilon}, which float32 does not hold"
     return only_float32(op, types)
@@ -110,10 +108,6 @@ def _activated(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequen
 # ---- neighbouring channels
 
 
-def _why_not_local(op: LocalResponseNormalization, types: CallTypes) -> str | None:
-    return "a tensor has no elements" if 0 in types.output.shape else only_float32(op, types)
-
-
 def _local(d: Draft, op: LocalResponseNormalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Mul(x, Pow(Add(Mul(AveragePool(Pad(Mul(x, x))), ..), bias), -beta)); roots where beta is a half or three quarters
 
@@ -149,10 +143,6 @@ def _power(d: Draft, x: int, beta: float) -> int:
 # ---- shares of a whole
 
 
-def _why_no_shares(op: Softmax | LogSoftmax, types: CallTypes) -> str | None:
-    return "a tensor has no elements" if 0 in types.output.shape else only_float32(op, types)
-
-
 def _below_largest(d: Draft, x: int) -> int:
     """Elements less the largest along the last axis, so that no power of them is infinite."""
     return d.difference(x, d.reduced(Reduction.MAX, x, (len(d.shape(x)) - 1,), keep_dims=True))
@@ -180,7 +170,7 @@ DECOMPOSITIONS = {
     InstanceNorm: (Decomposition(_why_not, _instance_norm),),
     RmsNorm: (Decomposition(_why_not_widened, _widened), Decomposition(_why_not, _rms_norm)),
     L2Normalization: (Decomposition(_why_not_activated, _activated),),
-    LocalResponseNormalization: (Decomposition(_why_not_local, _local),),
-    Softmax: (Decomposition(_why_no_shares, _softmax),),
-    LogSoftmax: (Decomposition(_why_no_shares, _log_softmax),),
+    LocalResponseNormalization: (Decomposition(only_float32, _local),),
+    Softmax: (Decomposition(only_float32, _softmax),),
+    LogSoftmax: (Decomposition(only_float32, _log_softmax),),
 }

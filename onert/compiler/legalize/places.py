@@ -34,8 +34,6 @@ def _why_no_rows(op: OneHot, types: CallTypes) -> str | None:
 def _one_hot(d: Draft, op: OneHot, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Select(Equal(Reshape(indices), [0, 1 ..]), on, off)"""
     indices, _, on, off = operands
-    if 0 in types.output.shape:
-        return [d.nothing(types.output)]
     indices = d.index(indices)
     at = normalize_axis(op.axis, types.output.rank)
     own, depth = d.shape(indices), static(types.output.shape)[at]
@@ -51,8 +49,6 @@ def _reverse_sequence(d: Draft, op: ReverseSequence, types: CallTypes, operands:
     """
     x, lengths = operands
     shape = d.shape(x)
-    if 0 in shape:
-        return [d.nothing(types.output)]
     sequence, batch = (normalize_axis(a, len(shape)) for a in (op.sequence_axis, op.batch_axis))
     lengths = d.reshaped(d.index(lengths), shape[batch], 1)
     time = d.numbers(shape[sequence], lengths, (1, shape[sequence]))
@@ -68,8 +64,6 @@ def _gather_elements(d: Draft, op: GatherElements, types: CallTypes, operands: S
     """Gather(Transpose(Slice(x)), Transpose(indices)), line by line along the axis, transposed back"""
     x, indices = operands
     shape, wanted = d.shape(x), d.shape(indices)
-    if 0 in wanted:
-        return [d.nothing(types.output)]
     at, rank = normalize_axis(op.axis, len(shape)), len(shape)
     x = d.part(x, [0] * rank, [n if axis == at else wanted[axis] for axis, n in enumerate(shape)])
     order = [*(axis for axis in range(rank) if axis != at), at]
@@ -90,8 +84,6 @@ def _matrix_diag(d: Draft, op: MatrixDiag, types: CallTypes, operands: Sequence[
     """Select(Equal(rows, columns), Reshape(diagonal), 0)"""
     (diagonal,) = operands
     *before, size = d.shape(diagonal)
-    if 0 in types.output.shape:
-        return [d.nothing(types.output)]
     return [d.chosen(_diagonal(d, size, size), d.reshaped(diagonal, *before, 1, size), d.like(diagonal, 0))]
 
 
@@ -99,8 +91,6 @@ def _matrix_set_diag(d: Draft, op: MatrixSetDiag, types: CallTypes, operands: Se
     """Select(Equal(rows, columns), Reshape(diagonal), x)"""
     x, diagonal = operands
     *before, rows, columns = d.shape(x)
-    if 0 in types.output.shape:
-        return [d.nothing(types.output)]
     wide = (*before, rows, 1) if rows < columns else (*before, 1, columns)
     found = d.chosen(_diagonal(d, rows, columns), d.reshaped(diagonal, *wide), x)
     return [found]
@@ -114,8 +104,6 @@ def _matrix_band_part(d: Draft, op: MatrixBandPart, types: CallTypes, operands: 
     """Select(And(Or(above <= upper, upper < 0), Or(below <= lower, lower < 0)), x, 0)"""
     x, *bounds = operands
     *_, rows, columns = d.shape(x)
-    if 0 in types.output.shape:
-        return [d.nothing(types.output)]
     down, across = (np.arange(n, dtype=np.int64) for n in (rows, columns))
     sides = []
     for bound, near, far in zip(bounds, (across, down[:, None]), (down[:, None], across), strict=True):
@@ -131,8 +119,6 @@ def _matrix_band_part(d: Draft, op: MatrixBandPart, types: CallTypes, operands: 
 def _zeros(d: Draft, op: ZerosLike, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """BroadcastTo(0)"""
     out = types.output
-    if 0 in out.shape:
-        return [d.nothing(out)]
     return [d.broadcast(d.reshaped(d.like(operands[0], 0), *(1,) * out.rank), static(out.shape))]
 
 
@@ -239,8 +225,6 @@ def _buckets(d: Draft, op: Bucketize, types: CallTypes, operands: Sequence[int])
     """Sum(Cast(Not(Less(Reshape(x), boundaries)))): what is no number is below none"""
     (x,) = operands
     shape = d.shape(x)
-    if 0 in shape:
-        return [d.nothing(types.output)]
     if not op.boundaries:
         return [d.broadcast(d.constant(np.zeros((1,) * len(shape), np.int32)), shape)]
     if d.dtype(x) is DType.FLOAT32:

@@ -61,9 +61,7 @@ def _reduce(d: Draft, op: HloReduce, types: CallTypes, operands: Sequence[int]) 
     found = []
     for x, start, out in zip(operands[:count], operands[count:], types.outputs, strict=True):
         shape = static(out.shape)
-        if 0 in shape:
-            found.append(d.nothing(out))
-        elif 0 in d.shape(x):
+        if 0 in d.shape(x):
             found.append(d.broadcast(d.reshaped(start, *(1,) * len(shape)), shape))
         else:
             reduced = d.reduced(_KINDS[function], x, op.dimensions) if op.dimensions else x
@@ -118,10 +116,7 @@ def _each(
     """The results, tensor by tensor, from what reduces a tensor with its margins."""
     assert op.function is not None
     count, found = len(operands) // 2, []
-    for x, start, out in zip(operands[:count], operands[count:], types.outputs, strict=True):
-        if 0 in out.shape:
-            found.append(d.nothing(out))
-            continue
+    for x, start in zip(operands[:count], operands[count:], strict=True):
         wide = padded(d, x, start, op.low, op.high, [step - 1 for step in op.base_dilations])
         found.append(_put_together(d, op.function, reduced(wide), start))
     return found
@@ -221,8 +216,6 @@ def _elements(types: CallTypes, at: int) -> list[int]:
 def _reduce_window(d: Draft, op: ReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Binary(Reduce(Gather(x, table)), init), the table and the reduction for each dimension"""
     function, kind = _WINDOWS[op.kind]
-    if 0 in types.output.shape:
-        return [d.nothing(types.output)]
     reduced = _reduced_windows(d, operands[0], kind, *(_elements(types, at) for at in (2, 3, 4)))
     return [d.binary(function, reduced, d.reshaped(operands[1]))]
 
@@ -345,8 +338,6 @@ def _why_not_of_nothing(op: Reduce, types: CallTypes) -> str | None:
 def _of_nothing(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """What the reduction of no elements is"""
     shape = static(types.output.shape)
-    if 0 in shape:
-        return [d.nothing(types.output)]
     dtype = types.output.dtype
     with np.errstate(all="ignore"):
         value = Reduce(op.kind).evaluate(np.zeros(0, dtype.numpy), np.zeros(1, np.int32))

@@ -22,12 +22,8 @@ from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import static
 
-from .decomposition import Decomposition, only_float32
+from .decomposition import Decomposition, always, only_float32
 from .draft import Draft
-
-
-def _why_not_rotated(op: RoPE, types: CallTypes) -> str | None:
-    return "a tensor has no elements" if 0 in types.output.shape else only_float32(op, types)
 
 
 def _rotated(d: Draft, x: int, sin: int, cos: int, pairing: Pairing) -> int:
@@ -105,10 +101,6 @@ def _attention(d: Draft, op: Attention, types: CallTypes, operands: Sequence[int
 # ---- experts
 
 
-def _why_no_experts(op: MixtureOfExperts, types: CallTypes) -> str | None:
-    return "a tensor has no elements" if 0 in types.output.shape else None
-
-
 def _experts(d: Draft, op: MixtureOfExperts, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """A loop over the experts that rows have chosen: each gathers its matrices, and puts its row in place"""
     x, weights, indices, gate, up, down, scales = operands
@@ -148,7 +140,7 @@ def _one_expert(d: Draft, at: int, rows: int, numbers: int, factors: int, gate: 
 
 
 DECOMPOSITIONS = {
-    RoPE: (Decomposition(_why_not_rotated, _rope),),
+    RoPE: (Decomposition(only_float32, _rope),),
     Attention: (Decomposition(_why_no_attention, _attention),),
-    MixtureOfExperts: (Decomposition(_why_no_experts, _experts),),
+    MixtureOfExperts: (Decomposition(always, _experts),),
 }

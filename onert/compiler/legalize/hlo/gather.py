@@ -17,8 +17,6 @@ from onert.ir.shape import static
 def _gather(d: Draft, op: HloGather, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(Gather(Slice(x), clamp(indices)))  or  Transpose(GatherNd(Transpose(Slice(x)), clamp(indices)))"""
     x, indices = operands
-    if 0 in types.output.shape:
-        return [d.nothing(types.output)]
     named, sizes = op.start_index_map, d.shape(x)
     part = [sizes[axis] if axis in named else size for axis, size in enumerate(op.slice_sizes)]
     x = d.part(x, [0] * len(sizes), part)

@@ -25,8 +25,6 @@ MOST_NUMBERS = 1 << 24
 def _broadcast(d: Draft, op: hlo.HloBroadcastInDim, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """BroadcastTo(Reshape(Transpose(x)))"""
     (x,) = operands
-    if 0 in op.shape:
-        return [d.nothing(types.output)]
     wide = [1] * len(op.shape)
     for size, axis in zip(d.shape(x), op.dimensions, strict=True):
         wide[axis] = size
@@ -54,8 +52,6 @@ def _slice(d: Draft, op: hlo.HloSlice, types: CallTypes, operands: Sequence[int]
     """StridedSlice(x, starts, limits, strides), or Slice where it takes every element"""
     (x,) = operands
     sizes = static(types.output.shape)
-    if 0 in sizes:
-        return [d.nothing(types.output)]
     steps = [min(step, max(size, 1)) for step, size in zip(op.strides, d.shape(x), strict=True)]
     if all(step == 1 or size == 1 for step, size in zip(steps, sizes, strict=True)):
         return [d.part(x, op.starts, sizes)]
@@ -64,15 +60,13 @@ def _slice(d: Draft, op: hlo.HloSlice, types: CallTypes, operands: Sequence[int]
 
 def _transpose(d: Draft, op: hlo.HloTranspose, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(x, permutation)"""
-    return [d.nothing(types.output) if 0 in types.output.shape else d.transposed(operands[0], op.permutation)]
+    return [d.transposed(operands[0], op.permutation)]
 
 
 def _dynamic_slice(d: Draft, op: hlo.HloDynamicSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Gather(x, clamp(start) + [0, 1 ..]) along each dimension that is cut, the most cut first"""
     x, *starts = operands
     sizes = d.shape(x)
-    if 0 in op.sizes:
-        return [d.nothing(types.output)]
     cut = [axis for axis, (size, part) in enumerate(zip(sizes, op.sizes, strict=True)) if part < size]
     for axis in sorted(cut, key=lambda a: op.sizes[a] / sizes[a]):
         at = d.clamped(d.reshaped(d.index(starts[axis]), 1), 0, sizes[axis] - op.sizes[axis])
@@ -133,8 +127,6 @@ def _why_no_numbers(op: hlo.HloIota, types: CallTypes) -> str | None:
 
 def _iota(d: Draft, op: hlo.HloIota, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """BroadcastTo([0, 1, ..])"""
-    if 0 in op.shape:
-        return [d.nothing(types.output)]
     along = [-1 if axis == op.dimension else 1 for axis in range(len(op.shape))]
     numbers = np.arange(op.shape[op.dimension]).astype(op.to.numpy).reshape(along)
     return [d.broadcast(d.constant(numbers, dtype=op.to), op.shape)]
