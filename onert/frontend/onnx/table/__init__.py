@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from onert.frontend.onnx.node import Importer, Table
-from onert.ir.process import imports
+from onert.frontend.families import Families
+from onert.frontend.onnx.node import Importer
 
 FAMILIES = (
     "elements.elementwise",
@@ -49,30 +46,5 @@ FAMILIES = (
     "learning.training",
 )
 """The files of tables, those first whose operators models have most."""
-
-
-class Families(Mapping[tuple[str, str], Importer]):
-    """The tables of all families as one; a family is read when no earlier one has the operator that is looked for."""
-
-    def __getitem__(self, key: tuple[str, str]) -> Importer:
-        for family in FAMILIES:
-            found = self._of(family).get(key)
-            if found is not None:
-                return found
-        raise KeyError(key)
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        for family in FAMILIES:
-            yield from self._of(family)
-
-    def __len__(self) -> int:
-        return sum(len(self._of(family)) for family in FAMILIES)
-
-    def _of(self, family: str) -> Table:
-        module: Any = imports.module(f"{__name__}.{family}")
-        found: Table = module.TABLE
-        return found
-
-
-TABLE = Families()
+TABLE: Families[tuple[str, str], Importer] = Families(__name__, FAMILIES)
 """Importers by domain and operator."""
