@@ -48,62 +48,26 @@ def only_float32(op: Op, types: CallTypes) -> str | None:
     return f"a tensor is of {other[0].dtype.text}, which is not computed in float32" if other else None
 
 
-_KINDS: Mapping[str, tuple[str, ...]] = {
+_KINDS: Mapping[str, str] = {
     "hlo.shapes": (
-        "HloBroadcastInDim",
-        "HloClamp",
-        "HloSlice",
-        "HloTranspose",
-        "HloDynamicSlice",
-        "HloDynamicUpdateSlice",
-        "DynamicUpdateSlice",
-        "HloIota",
-        "HloPad",
-        "Dilate",
+        "HloBroadcastInDim HloClamp HloSlice HloTranspose HloDynamicSlice HloDynamicUpdateSlice "
+        "DynamicUpdateSlice HloIota HloPad Dilate"
     ),
-    "hlo.convolution": ("HloConvolution",),
-    "interpolation": ("Interpolate", "GridSample"),
-    "products": ("HloDotGeneral", "BatchMatMul", "FullyConnected", "Einsum"),
-    "hlo.gather": ("HloGather",),
-    "scatter": ("HloScatter", "ScatterNd", "ScatterElements", "SparseToDense", "UnsortedSegment", "SegmentSum"),
-    "reductions": ("HloReduce", "HloReduceWindow", "ReduceWindow", "HloSort", "Reduce", "ArgReduce"),
-    "transformer": ("RoPE", "Attention", "MixtureOfExperts"),
-    "norms": (
-        "BatchNorm",
-        "InstanceNorm",
-        "RmsNorm",
-        "L2Normalization",
-        "LocalResponseNormalization",
-        "Softmax",
-        "LogSoftmax",
-    ),
-    "elementwise": (
-        "Conv2D",
-        "DepthwiseConv2D",
-        "Pool2D",
-        "Binary",
-        "Unary",
-        "Cast",
-        "Select",
-    ),
-    "movement": ("Slice", "Split", "BroadcastTo", "Fill", "Range", "PutRow", "Squeeze", "ExpandDims"),
+    "hlo.convolution": "HloConvolution",
+    "interpolation": "Interpolate GridSample",
+    "products": "HloDotGeneral BatchMatMul FullyConnected Einsum",
+    "hlo.gather": "HloGather",
+    "scatter": "HloScatter ScatterNd ScatterElements SparseToDense UnsortedSegment SegmentSum",
+    "reductions": "HloReduce HloReduceWindow ReduceWindow HloSort Reduce ArgReduce",
+    "transformer": "RoPE Attention MixtureOfExperts",
+    "norms": "BatchNorm InstanceNorm RmsNorm L2Normalization LocalResponseNormalization Softmax LogSoftmax",
+    "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary Unary Cast Select",
+    "movement": "Slice Split BroadcastTo Fill Range PutRow Squeeze ExpandDims",
     "places": (
-        "OneHot",
-        "GatherElements",
-        "ReverseSequence",
-        "MatrixDiag",
-        "MatrixSetDiag",
-        "MatrixBandPart",
-        "ZerosLike",
-        "ShapeOf",
-        "Rank",
-        "Reshape",
-        "EmbeddingLookup",
-        "FakeQuant",
-        "Bucketize",
-        "AddN",
+        "OneHot GatherElements ReverseSequence MatrixDiag MatrixSetDiag MatrixBandPart ZerosLike ShapeOf Rank "
+        "Reshape EmbeddingLookup FakeQuant Bucketize AddN"
     ),
-    "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "LSTM", "BidirectionalLSTM", "BasicLSTM"),
+    "recurrent": "RNN BidirectionalRNN GRU SVDF LSTM BidirectionalLSTM BasicLSTM",
 }
 """The kinds that each file of this package decomposes: a file is read when a model has one of them."""
 
@@ -111,7 +75,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 @cache
 def places() -> Mapping[str, str]:
     """The file for each kind that has decompositions."""
-    return {kind: file for file, kinds in _KINDS.items() for kind in kinds}
+    return {kind: file for file, kinds in _KINDS.items() for kind in kinds.split()}
 
 
 def has_decompositions(kind: type[Op]) -> bool:

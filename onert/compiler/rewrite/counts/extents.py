@@ -89,10 +89,6 @@ def _largest(a: Extent, b: Extent) -> Extent:
     return Extent(max(a.low, b.low), max(a.high, b.high))
 
 
-def _either(a: Extent, b: Extent) -> Extent:
-    return Extent(min(a.low, b.low), max(a.high, b.high))
-
-
 def _quotient(a: Extent, b: Extent) -> Extent | None:
     """Rounded down or towards 0, of what is not negative."""
     return Extent(a.low // b.high, a.high // b.low) if a.low >= 0 and b.low > 0 else None
