@@ -250,18 +250,10 @@ def _numbers(stored: Any, length: int) -> Numbers[Any]:
     return Numbers(array, length)
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _dtype(text: str) -> np.dtype[Any]:
-    return DType.from_text(text).numpy
-
-
 _MADE: Mapping[str, Callable[..., Any]] = {
-    "root": _same,
+    "root": lambda value: value,
     "long": int,
-    "dtype": _dtype,
+    "dtype": lambda text: DType.from_text(text).numpy,
     "array": _filled,
     "objects": _of_objects,
     "constant": _constant,

@@ -48,18 +48,6 @@ def _cut(x: Any, y: Any) -> Any:
     return x // y if x >= 0 and y > 0 else _refused()
 
 
-def _down(x: Any, y: Any) -> Any:
-    return x // y if y > 0 else _refused()
-
-
-def _left(x: Any, y: Any) -> Any:
-    return x % y if y > 0 else _refused()
-
-
-def _left_cut(x: Any, y: Any) -> Any:
-    return x % y if x >= 0 and y > 0 else _refused()
-
-
 def _whole(x: Any, y: Any) -> Any:
     """A quotient of floats that is an integer for all lengths."""
     rest = x % y if y > 0 else _refused()
@@ -80,9 +68,9 @@ _INTEGERS: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
     BinaryKind.SUB: operator.sub,
     BinaryKind.MUL: operator.mul,
     BinaryKind.DIV: _cut,
-    BinaryKind.FLOOR_DIV: _down,
-    BinaryKind.FLOOR_MOD: _left,
-    BinaryKind.REMAINDER: _left_cut,
+    BinaryKind.FLOOR_DIV: lambda x, y: x // y if y > 0 else _refused(),
+    BinaryKind.FLOOR_MOD: lambda x, y: x % y if y > 0 else _refused(),
+    BinaryKind.REMAINDER: lambda x, y: x % y if x >= 0 and y > 0 else _refused(),
     BinaryKind.MAXIMUM: maximum,
     BinaryKind.MINIMUM: minimum,
 }

@@ -63,10 +63,6 @@ def _backend(variable: str, name: str) -> str:
     return name
 
 
-def _backends(variable: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(_backend(variable, name) for name in names)
-
-
 def _each_backend(variable: str, chosen: Mapping[Any, str]) -> Mapping[Any, str]:
     return {what: _backend(variable, name) for what, name in chosen.items()}
 
@@ -77,7 +73,7 @@ def _threads(variable: str, count: int) -> int:
 
 
 PERMITTED: Mapping[str, Check] = {
-    "BACKENDS": _backends,
+    "BACKENDS": lambda variable, names: tuple(_backend(variable, name) for name in names),
     "OP_BACKEND_ALLOPS": _backend,
     "OP_BACKEND_MAP": _each_backend,
     "EXECUTOR": _as_it_is,

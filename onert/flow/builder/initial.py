@@ -48,10 +48,6 @@ def _uniform(stream: Philox, shape: tuple[int, ...]) -> Array:
     return (2 * drawn - 1) * _scale(count)
 
 
-def _normal(stream: Philox, shape: tuple[int, ...]) -> Array:
-    return _standard(stream, shape) * _scale(math.prod(shape))
-
-
 def _standard(stream: Philox, shape: tuple[int, ...]) -> Array:
     count = math.prod(shape)
     return normal(_bits(stream, count))[:count].reshape(shape).astype(np.float64)
@@ -74,7 +70,7 @@ def _scale(count: int) -> float:
 
 DISTRIBUTIONS: Mapping[str, Callable[[Philox, tuple[int, ...]], Array]] = {
     "uniform": _uniform,
-    "normal": _normal,
+    "normal": lambda stream, shape: _standard(stream, shape) * _scale(math.prod(shape)),
     "ortho": _ortho,
 }
 """The distributions by the names that attributes have."""

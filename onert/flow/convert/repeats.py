@@ -47,22 +47,10 @@ def _tile(g: Given, op: Tile) -> Sequence[Variable]:
     return (x if x is not g[0] else g.f.identity(x),)
 
 
-def _fill(g: Given, op: Fill) -> Sequence[Variable]:
-    return (g.f.broadcast(g.f.reshape(g[1], [1] * len(g.shape)), g.shape),)
-
-
 def _scaled_below_zero(g: Given, slope: Variable | float) -> Sequence[Variable]:
     """`x` where it is not below 0, else `x · slope`."""
     x = g[0]
     return (g.f.cond(g.f.less(x, 0.0), g.f.mul(x, slope), x),)
-
-
-def _prelu(g: Given, op: PRelu) -> Sequence[Variable]:
-    return _scaled_below_zero(g, g[1])
-
-
-def _leaky_relu(g: Given, op: LeakyRelu) -> Sequence[Variable]:
-    return _scaled_below_zero(g, op.alpha)
 
 
 def _dequantize(g: Given, op: Dequantize) -> Sequence[Variable]:
@@ -77,9 +65,9 @@ def _dequantize(g: Given, op: Dequantize) -> Sequence[Variable]:
 
 RULES: Mapping[type[Op], Rule] = {
     Dequantize: _dequantize,
-    Fill: _fill,
-    LeakyRelu: _leaky_relu,
-    PRelu: _prelu,
+    Fill: lambda g, op: (g.f.broadcast(g.f.reshape(g[1], [1] * len(g.shape)), g.shape),),
+    LeakyRelu: lambda g, op: _scaled_below_zero(g, op.alpha),
+    PRelu: lambda g, op: _scaled_below_zero(g, g[1]),
     Pad: _pad,
     Tile: _tile,
 }

@@ -26,7 +26,7 @@ from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
-from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind, unary_kinds
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 
@@ -110,29 +110,12 @@ def name_of(dtype: DType) -> str:
     return name
 
 
+_SAME = unary_kinds(
+    "Abs Neg Square Sign Exp Log Sqrt Rsqrt Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh "
+    "Erf Relu Floor Ceil Trunc Round"
+)
 _UNARY: Mapping[UnaryKind, str] = {
-    **{
-        UnaryKind[name.upper()]: name
-        for name in (
-            *(
-                "Abs",
-                "Neg",
-                "Square",
-                "Sign",
-                "Exp",
-                "Log",
-                "Sqrt",
-                "Rsqrt",
-                "Sin",
-                "Cos",
-                "Tan",
-                "Asin",
-                "Acos",
-                "Atan",
-            ),
-            *("Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Relu", "Floor", "Ceil", "Trunc", "Round"),
-        )
-    },
+    **{kind: name for name, kind in _SAME.items()},
     UnaryKind.LOGISTIC: "Sigmoid",
     UnaryKind.GELU_TANH: "Gelu",
     UnaryKind.LOGICAL_NOT: "Not",
@@ -201,14 +184,6 @@ def _select(g: Given, op: Select) -> Sequence[Variable]:
     return (g.add("Cond", condition, g[1], g[2]),)
 
 
-def _cast(g: Given, op: Cast) -> Sequence[Variable]:
-    return (g.add("Cast", g[0]),)
-
-
-def _copy(g: Given, op: Op) -> Sequence[Variable]:
-    return (g.f.identity(g[0]),)
-
-
 def _reshaped(g: Given, op: Op) -> Sequence[Variable]:
     return (g.f.reshape(g[0], g.sizes),)
 
@@ -270,14 +245,6 @@ def _softmax(g: Given, op: Softmax) -> Sequence[Variable]:
     return (g.f.softmax(x, x.rank() - 1),)
 
 
-def _log_softmax(g: Given, op: LogSoftmax) -> Sequence[Variable]:
-    return (g.f.log_softmax(g[0], g[0].rank() - 1),)
-
-
-def _transpose(g: Given, op: Transpose) -> Sequence[Variable]:
-    return (g.f.transpose(g[0], [int(axis) for axis in g.elements(1)]),)
-
-
 def _concat(g: Given, op: Concat) -> Sequence[Variable]:
     parts = [g[i] for i in range(len(g.inputs))]
     return (g.activated(g.f.concat(parts, axis=shapes.normalize_axis(op.axis, parts[0].rank())), op.activation),)
@@ -287,10 +254,6 @@ def _pack(g: Given, op: Pack) -> Sequence[Variable]:
     axis = shapes.normalize_axis(op.axis, len(g.sizes))
     parts = [g.f.expand_dims(g[i], axis) for i in range(len(g.inputs))]
     return (g.f.concat(parts, axis=axis),)
-
-
-def _split(g: Given, op: Split) -> Sequence[Variable]:
-    return g.f.split(g[1], op.count, int(g.elements(0).reshape(-1)[0]))
 
 
 def _split_v(g: Given, op: SplitV) -> Sequence[Variable]:
@@ -310,10 +273,6 @@ def _split_v(g: Given, op: SplitV) -> Sequence[Variable]:
 def _unpack(g: Given, op: Unpack) -> Sequence[Variable]:
     parts = g.f.split(g[0], op.count, shapes.normalize_axis(op.axis, g[0].rank()))
     return [g.f.reshape(part, g.sizes) for part in parts]
-
-
-def _slice(g: Given, op: Slice) -> Sequence[Variable]:
-    return (g.f.slice(g[0], [int(b) for b in g.elements(1)], [int(s) for s in g.elements(2)]),)
 
 
 def _strided_slice(g: Given, op: StridedSlice) -> Sequence[Variable]:
@@ -356,36 +315,32 @@ def _gather_nd(g: Given, op: GatherNd) -> Sequence[Variable]:
     return (g.f.gather(g[0], g[1]),)
 
 
-def _broadcast(g: Given, op: BroadcastTo) -> Sequence[Variable]:
-    return (g.f.broadcast(g[0], g.shape),)
-
-
 RULES: Mapping[type[Op], Rule] = {
     AddN: _add_n,
     ArgReduce: _arg_reduce,
     BatchMatMul: _matmul,
     Binary: _binary,
-    BroadcastTo: _broadcast,
-    Cast: _cast,
+    BroadcastTo: lambda g, op: (g.f.broadcast(g[0], g.shape),),
+    Cast: lambda g, op: (g.add("Cast", g[0]),),
     Comparison: _comparison,
     Concat: _concat,
-    Copy: _copy,
+    Copy: lambda g, op: (g.f.identity(g[0]),),
     ExpandDims: _reshaped,
     FullyConnected: _fully_connected,
     Gather: _gather,
     GatherNd: _gather_nd,
-    LogSoftmax: _log_softmax,
+    LogSoftmax: lambda g, op: (g.f.log_softmax(g[0], g[0].rank() - 1),),
     Pack: _pack,
     Reduce: _reduce,
     Reshape: _reshaped,
     Select: _select,
-    Slice: _slice,
+    Slice: lambda g, op: (g.f.slice(g[0], [int(b) for b in g.elements(1)], [int(s) for s in g.elements(2)]),),
     Softmax: _softmax,
-    Split: _split,
+    Split: lambda g, op: g.f.split(g[1], op.count, int(g.elements(0).reshape(-1)[0])),
     SplitV: _split_v,
     Squeeze: _reshaped,
     StridedSlice: _strided_slice,
-    Transpose: _transpose,
+    Transpose: lambda g, op: (g.f.transpose(g[0], [int(axis) for axis in g.elements(1)]),),
     Unary: _unary,
     Unpack: _unpack,
 }

@@ -47,10 +47,6 @@ def _placed(g: Gradients, operation: Operation, value: Variable) -> Variable:
     return g.scatter(indices, value, params.shape, _batch(operation) or None, pooled=True)
 
 
-def _gather_sum(g: Gradients, operation: Operation) -> list[Term | None]:
-    return [lambda: _placed(g, operation, g.adjoint(operation.outputs[0])), None]
-
-
 def _gather_avg(g: Gradients, operation: Operation) -> list[Term | None]:
     (_, indices), (y,) = operation.inputs, operation.outputs
 
@@ -117,7 +113,7 @@ def _one_hot(g: Gradients, operation: Operation) -> list[Term | None]:
 
 RULES: Mapping[str, GradientRule] = {
     "Gather": _gather,
-    "GatherSum": _gather_sum,
+    "GatherSum": lambda g, operation: [lambda: _placed(g, operation, g.adjoint(operation.outputs[0])), None],
     "GatherAvg": _gather_avg,
     "GatherMax": _gather_max,
     "Scatter": _scatter,

@@ -21,6 +21,7 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 from . import building
 from .draft import Draft
+from .node import Node
 
 
 @frozen(eq=False)
@@ -200,3 +201,13 @@ class Expression:
         """0, 1, 2 and so on, as many as this, an int64, says."""
         zero, one = (self.draft.constant(v, DType.INT64) for v in (0, 1))
         return self.of(self.draft.add(Range(), zero, self.scalar().operand, one))
+
+
+def operand(node: Node, index: int) -> Expression:
+    """An input that is a tensor; ModelError where it is absent."""
+    return Expression(node.draft, node.input(index))
+
+
+def optional(node: Node, index: int) -> Expression | None:
+    """An input that may be absent."""
+    return operand(node, index) if node.has(index) else None

@@ -150,10 +150,6 @@ def _gather(r: _Reader) -> Parts:
     return parts
 
 
-def _blob_scale(r: _Reader) -> Parts:
-    return _scales(r) | {"bias": r.buffer("bias")}
-
-
 def _statistics(r: _Reader) -> Parts:
     r.text("layer name")
     r.number("flag")
@@ -195,7 +191,7 @@ RESOURCES: Mapping[int, Callable[[_Reader], Parts]] = {
     302: _all("matrix", "offset", "shifts", "slopes", "mix", "bias"),
     305: _present("indices", "updates"),
     308: _all("value"),
-    600: _blob_scale,
+    600: lambda r: _scales(r) | {"bias": r.buffer("bias")},
 }
 """What a resource is made of, by TNN's numbers of layer types."""
 NAMED: Mapping[str, Callable[[_Reader], Parts]] = {

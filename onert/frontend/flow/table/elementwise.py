@@ -13,7 +13,7 @@ from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.select import Select
-from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.elementwise.unary import UnaryKind, unary_kinds
 
 Function = tuple[int, Callable[..., int]]
 """How many arguments a function takes, and what adds it: given an `Emitter` and that many operands."""
@@ -71,73 +71,39 @@ def _multiply_add(x: int, y: int, z: int, kind: BinaryKind) -> Function:
     return 3, add
 
 
-def _not(e: Emitter, x: int) -> int:
-    return e.cast(e.unary(UnaryKind.LOGICAL_NOT, e.truth(x)), e.dtype(x))
-
-
 def _and_not(e: Emitter, x: int, y: int) -> int:
     """`not x and y`, as the instruction of that name."""
     both = e.binary(BinaryKind.LOGICAL_AND, e.unary(UnaryKind.LOGICAL_NOT, e.truth(x)), e.truth(y))
     return e.cast(both, e.dtype(x))
 
 
-def _cond(e: Emitter, condition: int, x: int, y: int) -> int:
-    return e.add(Select(), e.truth(condition), x, y)
-
-
-def _select(e: Emitter, condition: int, x: int) -> int:
-    return e.add(Select(), e.truth(condition), x, e.like(x, 0))
-
-
-def _log_sigmoid(e: Emitter, x: int) -> int:
-    return e.unary(UnaryKind.NEG, e.unary(UnaryKind.SOFTPLUS, e.unary(UnaryKind.NEG, x)))
-
-
 def _softsign(e: Emitter, x: int) -> int:
     return e.binary(BinaryKind.DIV, x, e.binary(BinaryKind.ADD, e.unary(UnaryKind.ABS, x), e.like(x, 1)))
 
 
+_UNARY = unary_kinds(
+    "Abs Neg Sign Square Sqrt Rsqrt Exp Log Erf Relu Softplus Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh "
+    "Asinh Acosh Atanh"
+)
 FUNCTIONS: Mapping[str, Function] = {
+    **{name: _unary(kind) for name, kind in _UNARY.items()},
     "Id": (1, lambda e, x: e.add(Copy(), x)),
-    "Abs": _unary(UnaryKind.ABS),
-    "Neg": _unary(UnaryKind.NEG),
-    "Sign": _unary(UnaryKind.SIGN),
-    "Square": _unary(UnaryKind.SQUARE),
-    "Sqrt": _unary(UnaryKind.SQRT),
-    "Rsqrt": _unary(UnaryKind.RSQRT),
     "Reciprocal": (1, lambda e, x: e.reciprocal(x)),
-    "Exp": _unary(UnaryKind.EXP),
     "Exp2": _scaled(UnaryKind.EXP, before=_LN2),
-    "Log": _unary(UnaryKind.LOG),
     "Log2": _scaled(UnaryKind.LOG, after=1 / _LN2),
-    "Erf": _unary(UnaryKind.ERF),
     "Sigmoid": _unary(UnaryKind.LOGISTIC),
-    "Relu": _unary(UnaryKind.RELU),
     "Gelu": _unary(UnaryKind.GELU_TANH),
     "Softsign": (1, _softsign),
-    "Softplus": _unary(UnaryKind.SOFTPLUS),
-    "LogSigmoid": (1, _log_sigmoid),
-    "Sin": _unary(UnaryKind.SIN),
-    "Cos": _unary(UnaryKind.COS),
-    "Tan": _unary(UnaryKind.TAN),
+    "LogSigmoid": (1, lambda e, x: e.unary(UnaryKind.NEG, e.unary(UnaryKind.SOFTPLUS, e.unary(UnaryKind.NEG, x)))),
     "Cot": _reciprocal_of(UnaryKind.TAN),
     "Sec": _reciprocal_of(UnaryKind.COS),
     "Csc": _reciprocal_of(UnaryKind.SIN),
-    "Asin": _unary(UnaryKind.ASIN),
-    "Acos": _unary(UnaryKind.ACOS),
-    "Atan": _unary(UnaryKind.ATAN),
     "Acot": _of_reciprocal(UnaryKind.ATAN),
     "Asec": _of_reciprocal(UnaryKind.ACOS),
     "Acsc": _of_reciprocal(UnaryKind.ASIN),
-    "Sinh": _unary(UnaryKind.SINH),
-    "Cosh": _unary(UnaryKind.COSH),
-    "Tanh": _unary(UnaryKind.TANH),
     "Coth": _reciprocal_of(UnaryKind.TANH),
     "Sech": _reciprocal_of(UnaryKind.COSH),
     "Csch": _reciprocal_of(UnaryKind.SINH),
-    "Asinh": _unary(UnaryKind.ASINH),
-    "Acosh": _unary(UnaryKind.ACOSH),
-    "Atanh": _unary(UnaryKind.ATANH),
     "Acoth": _of_reciprocal(UnaryKind.ATANH),
     "Asech": _of_reciprocal(UnaryKind.ACOSH),
     "Acsch": _of_reciprocal(UnaryKind.ASINH),
@@ -169,9 +135,9 @@ FUNCTIONS: Mapping[str, Function] = {
     "Or": _logical(BinaryKind.LOGICAL_OR),
     "Xor": _logical(BinaryKind.BITWISE_XOR),
     "AndNot": (2, _and_not),
-    "Not": (1, _not),
-    "Cond": (3, _cond),
-    "Select": (2, _select),
+    "Not": (1, lambda e, x: e.cast(e.unary(UnaryKind.LOGICAL_NOT, e.truth(x)), e.dtype(x))),
+    "Cond": (3, lambda e, condition, x, y: e.add(Select(), e.truth(condition), x, y)),
+    "Select": (2, lambda e, condition, x: e.add(Select(), e.truth(condition), x, e.like(x, 0))),
 }
 """The functions of elements by the names that recipes call them by; comparisons give booleans."""
 

@@ -46,14 +46,6 @@ def _place(node: Node, index: int, default: int) -> int | None:
     return None if found is None else int(found.reshape(-1)[0])
 
 
-def _construct(node: Node) -> Value:
-    return Sequence_(node.operands())
-
-
-def _empty(node: Node) -> Value:
-    return Sequence_((), node.element_type("dtype", DType.FLOAT32))
-
-
 def _insert(node: Node) -> Value:
     d, old = node.draft, sequence(node, 0)
     at = _place(node, 2, len(old.items)) if isinstance(old, Sequence_) else None
@@ -225,8 +217,8 @@ _IMPORTERS: dict[str, Importer] = {
     "OptionalGetElement": _content,
     "OptionalHasElement": _has_content,
     "SequenceAt": _at,
-    "SequenceConstruct": _construct,
-    "SequenceEmpty": _empty,
+    "SequenceConstruct": lambda node: Sequence_(node.operands()),
+    "SequenceEmpty": lambda node: Sequence_((), node.element_type("dtype", DType.FLOAT32)),
     "SequenceErase": _erase,
     "SequenceInsert": _insert,
     "SequenceLength": _length,

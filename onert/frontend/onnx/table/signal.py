@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from onert.frontend.onnx.building import converted
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
@@ -16,7 +16,7 @@ def _window(*shares: float) -> Importer:
     """A sum of cosines: `shares[k] * cos(2 pi k n / N)`, the first one constant."""
 
     def build(node: Node) -> int:
-        size = Expression(node.draft, node.input(0)).cast(DType.INT64).scalar()
+        size = operand(node, 0).cast(DType.INT64).scalar()
         count = size.count().cast(DType.FLOAT64)
         length = (size if node.flag("periodic", default=True) else (size - 1).at_least(1)).cast(DType.FLOAT64)
         found = count * 0 + shares[0]
@@ -41,14 +41,14 @@ def _fourier(node: Node) -> int:
 def _short_time(node: Node) -> int:
     """Frames of the signal, a step apart, times a window, each transformed."""
     d = node.draft
-    signal, step = Expression(d, node.input(0)), Expression(d, node.input(1)).cast(DType.INT64)
+    signal, step = operand(node, 0), operand(node, 1).cast(DType.INT64)
     if signal.rank == 2:
         signal = signal.expand(2)
     if signal.rank != 3:
         raise ModelError(f"the signal is {signal.type}, expected [batch, length, 1 or 2]")
-    window = Expression(d, node.input(2)) if node.has(2) else None
+    window = operand(node, 2) if node.has(2) else None
     if node.has(3):
-        length = Expression(d, node.input(3)).cast(DType.INT64).reshape(1)
+        length = operand(node, 3).cast(DType.INT64).reshape(1)
     elif window is not None:
         length = window.size(0)
     else:

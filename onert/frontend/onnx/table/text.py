@@ -9,10 +9,6 @@ from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
 from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit
 
 
-def _concatenated(node: Node) -> int:
-    return node.draft.add(StringConcat(), node.input(0), node.input(1))
-
-
 def _split(node: Node) -> tuple[int, ...]:
     most = node.integer("maxsplit") if node.given("maxsplit") else None
     return node.draft.add_many(StringSplit(node.text("delimiter"), most), node.input(0))
@@ -25,10 +21,6 @@ def _normalized(node: Node) -> int:
         raise ModelError(f"case_change_action is {wanted!r}, expected NONE, LOWER or UPPER")
     op = StringNormalize(letters, node.texts("stopwords"), node.flag("is_case_sensitive"))
     return node.draft.add(op, node.input(0))
-
-
-def _matched(node: Node) -> int:
-    return node.draft.add(RegexFullMatch(node.text("pattern")), node.input(0))
 
 
 def _groups(node: Node) -> int:
@@ -51,8 +43,8 @@ def _groups(node: Node) -> int:
 
 
 _IMPORTERS: dict[str, Importer] = {
-    "RegexFullMatch": _matched,
-    "StringConcat": _concatenated,
+    "RegexFullMatch": lambda node: node.draft.add(RegexFullMatch(node.text("pattern")), node.input(0)),
+    "StringConcat": lambda node: node.draft.add(StringConcat(), node.input(0), node.input(1)),
     "StringNormalizer": _normalized,
     "StringSplit": _split,
     "TfIdfVectorizer": _groups,

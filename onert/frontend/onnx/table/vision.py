@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onert.frontend.onnx.building import ints, reshape
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.columns import FromColumns
@@ -34,7 +34,7 @@ def _grid_sample(node: Node) -> int:
 def _affine_grid(node: Node) -> int:
     """The points that a matrix takes the places of a picture to, the last axis first."""
     d = node.draft
-    theta, sizes = Expression(d, node.input(0)), Expression(d, node.input(1))
+    theta, sizes = operand(node, 0), operand(node, 1)
     if theta.rank != 3:
         raise ModelError(f"theta is {theta.type}, expected 3 dimensions")
     axes, corners = theta.known(1, "theta"), node.flag("align_corners")

@@ -34,10 +34,6 @@ def _all(operator: Operator) -> Op:
     return Reduce(Reduction.ALL, keep_dims=flag(flexible_map(operator.custom_options, operator.budget), "keep_dims"))
 
 
-def _einsum(operator: Operator) -> Op:
-    return Einsum(text(flexible_map(operator.custom_options, operator.budget), "equation"))
-
-
 def _batch_norm(operator: Operator) -> Op:
     options = flexible_map(operator.custom_options, operator.budget)
     if flag(options, "is_training"):
@@ -64,7 +60,7 @@ CUSTOM: Table = {
     "All": _all,
     "BatchMatMulV2": _batch_matmul,
     "BroadcastTo": fixed(BroadcastTo()),
-    "Einsum": _einsum,
+    "Einsum": lambda operator: Einsum(text(flexible_map(operator.custom_options, operator.budget), "equation")),
     "Erf": fixed(Unary(UnaryKind.ERF)),
     "FusedBatchNormV3": _batch_norm,
     "MatrixBandPart": fixed(MatrixBandPart()),

@@ -15,7 +15,7 @@ from onert.frontend.tnn.site import Site
 from onert.ir import ModelError
 from onert.ir.ops.data_movement.joining import SplitV
 from onert.ir.ops.elementwise.binary import BinaryKind, PRelu
-from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind, unary_kinds
 
 _MOST = float(np.finfo(np.float32).max)
 _SELU_ALPHA, _SELU_GAMMA = 1.6732632, 1.0507010
@@ -96,10 +96,6 @@ def _sloped(site: Site) -> tuple[float, float]:
     return site.number("alpha"), site.number("beta")
 
 
-def _hard_sigmoid(site: Site) -> Sequence[int]:
-    return [_hard(site, site.x, *_sloped(site))]
-
-
 def _hard(site: Site, x: int, alpha: float, beta: float) -> int:
     """x * alpha + beta, between 0 and 1."""
     g = site.graph
@@ -127,10 +123,6 @@ def _elu(site: Site) -> Sequence[int]:
 def _selu(site: Site) -> Sequence[int]:
     alpha, gamma = site.number("alpha", _SELU_ALPHA), site.number("gamma", _SELU_GAMMA)
     return [site.graph.binary(BinaryKind.MUL, _exponential(site, alpha), gamma)]
-
-
-def _leaky_relu(site: Site) -> Sequence[int]:
-    return [site.graph.add(LeakyRelu(site.number("alpha", 0.01)), site.x)]
 
 
 def _power(site: Site) -> Sequence[int]:
@@ -181,25 +173,10 @@ def _quantized_relu(site: Site) -> Sequence[int]:
     return [g.move(Unary(UnaryKind.RELU), x)]
 
 
+_UNARY = unary_kinds("ReLU ReLU6 Tanh Abs Neg Square Sqrt Rsqrt Exp Log Sin Cos Sign Floor Ceil Erf GELU")
 LAYERS: dict[str, Callable[[Site], Sequence[int]]] = {
-    "ReLU": _unary(UnaryKind.RELU),
-    "ReLU6": _unary(UnaryKind.RELU6),
+    **{name: _unary(kind) for name, kind in _UNARY.items()},
     "Sigmoid": _unary(UnaryKind.LOGISTIC),
-    "Tanh": _unary(UnaryKind.TANH),
-    "Abs": _unary(UnaryKind.ABS),
-    "Neg": _unary(UnaryKind.NEG),
-    "Square": _unary(UnaryKind.SQUARE),
-    "Sqrt": _unary(UnaryKind.SQRT),
-    "Rsqrt": _unary(UnaryKind.RSQRT),
-    "Exp": _unary(UnaryKind.EXP),
-    "Log": _unary(UnaryKind.LOG),
-    "Sin": _unary(UnaryKind.SIN),
-    "Cos": _unary(UnaryKind.COS),
-    "Sign": _unary(UnaryKind.SIGN),
-    "Floor": _unary(UnaryKind.FLOOR),
-    "Ceil": _unary(UnaryKind.CEIL),
-    "Erf": _unary(UnaryKind.ERF),
-    "GELU": _unary(UnaryKind.GELU),
     "Tan": _formula(_tan),
     "Asin": _formula(_asin),
     "Acos": _formula(_acos),
@@ -209,11 +186,11 @@ LAYERS: dict[str, Callable[[Site], Sequence[int]]] = {
     "LogSigmoid": _formula(_log_sigmoid),
     "Reciprocal": _formula(_reciprocal),
     "Clip": _clip,
-    "HardSigmoid": _hard_sigmoid,
+    "HardSigmoid": lambda site: [_hard(site, site.x, *_sloped(site))],
     "HardSwish": _hard_swish,
     "Elu": _elu,
     "Selu": _selu,
-    "LeakyRelu": _leaky_relu,
+    "LeakyRelu": lambda site: [site.graph.add(LeakyRelu(site.number("alpha", 0.01)), site.x)],
     "Power": _power,
     "PReLU": _prelu,
     "GLU": _gated,

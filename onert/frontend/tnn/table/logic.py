@@ -58,10 +58,6 @@ def _connected(kind: BinaryKind) -> Callable[[Site], Sequence[int]]:
     return write
 
 
-def _not(site: Site) -> Sequence[int]:
-    return _stored(site, site.graph.add(Unary(UnaryKind.LOGICAL_NOT), _truth(site, site.x)))
-
-
 def _where(site: Site) -> Sequence[int]:
     """The first input's elements where the third is other than 0, elsewhere the second's."""
     return [site.graph.add(Select(), _truth(site, site.input(2)), site.input(0), site.input(1))]
@@ -114,7 +110,7 @@ LAYERS = {
     "Less": _compared(ComparisonKind.LESS),
     "Mod": _remainder,
     "NonZero": _places,
-    "Not": _not,
+    "Not": lambda site: _stored(site, site.graph.add(Unary(UnaryKind.LOGICAL_NOT), _truth(site, site.x))),
     "Or": _connected(BinaryKind.LOGICAL_OR),
     "Where": _where,
 }

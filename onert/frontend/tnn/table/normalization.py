@@ -40,10 +40,6 @@ def _scaled(site: Site, x: int, *, always_bias: bool = True) -> int:
     return x
 
 
-def _batch_norm(site: Site) -> Sequence[int]:
-    return [_scaled(site, site.x)]
-
-
 def _batch_statistics(site: Site) -> Sequence[int]:
     """`(x - mean) / sqrt(variance + epsilon)`, mean and variance stored times a factor."""
     g = site.graph
@@ -130,7 +126,7 @@ def _lrn(site: Site) -> Sequence[int]:
 LAYERS = {
     "BatchNorm": _batch_statistics,
     "BiasAdd": _bias,
-    "BatchNormCxx": _batch_norm,
+    "BatchNormCxx": lambda site: [_scaled(site, site.x)],
     "Scale": _scale,
     "InstBatchNormCxx": _instance_norm,
     "LayerNorm": _layer_norm,

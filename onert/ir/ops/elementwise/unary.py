@@ -108,6 +108,11 @@ class UnaryKind(Enum):
     IMAG = Scalar(np.imag, complex=True)
 
 
+def unary_kinds(names: str) -> dict[str, UnaryKind]:
+    """Kinds by the names that a format has for them, separated by spaces, which are these in other letters: `Abs`."""
+    return {name: UnaryKind[name.upper()] for name in names.split()}
+
+
 _PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 _INT16 = {UnaryKind.LOGISTIC: int16.logistic, UnaryKind.TANH: int16.tanh}
 _INTERPOLATED = (UnaryKind.EXP, UnaryKind.LOG, UnaryKind.GELU, UnaryKind.GELU_TANH, UnaryKind.RSQRT)

@@ -12,7 +12,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind, unary_kinds
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
@@ -41,24 +41,9 @@ _BY_KIND: dict[type[Op], float] = {
 _DIVIDED, _TRANSCENDENTAL = 25.0, 43.0
 _DIVISIONS = (BinaryKind.DIV, BinaryKind.FLOOR_DIV, BinaryKind.FLOOR_MOD, BinaryKind.REMAINDER)
 _ROOTS = (UnaryKind.SQRT, UnaryKind.RSQRT, UnaryKind.CBRT)
-_PLAIN = (
-    UnaryKind.ABS,
-    UnaryKind.NEG,
-    UnaryKind.SQUARE,
-    UnaryKind.SIGN,
-    UnaryKind.HARD_SWISH,
-    UnaryKind.RELU,
-    UnaryKind.RELU6,
-    UnaryKind.RELU_N1_TO_1,
-    UnaryKind.RELU_0_TO_1,
-    UnaryKind.FLOOR,
-    UnaryKind.CEIL,
-    UnaryKind.TRUNC,
-    UnaryKind.ROUND,
-    UnaryKind.LOGICAL_NOT,
-    UnaryKind.REAL,
-    UnaryKind.IMAG,
-)
+_PLAIN = unary_kinds(
+    "ABS NEG SQUARE SIGN HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 FLOOR CEIL TRUNC ROUND LOGICAL_NOT REAL IMAG"
+).values()
 
 
 def rate(op: Op) -> float:

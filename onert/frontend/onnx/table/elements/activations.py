@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from onert.frontend.onnx.building import axis_last, binary, cast, like, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.gather import OneHot
@@ -19,13 +19,10 @@ from onert.ir.ops.reduction.reduce import ArgReduce, Extreme
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.shape import normalize_axis
 
+from .elementwise import unary
 from .randomness import dropped
 
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
-
-
-def _leaky(node: Node) -> int:
-    return node.draft.add(LeakyRelu(node.number("alpha", 0.01)), node.input(0))
 
 
 def _prelu(node: Node) -> int:
@@ -148,14 +145,6 @@ def along_axis(node: Node, x: int, apply: Callable[[Draft, int], int]) -> int:
     raise ModelError(f"is given {d.type(x)}, expected known dimensions from axis {axis} on")
 
 
-def _softmax(node: Node) -> int:
-    return along_axis(node, node.input(0), lambda d, x: d.add(Softmax(), x))
-
-
-def _log_softmax(node: Node) -> int:
-    return along_axis(node, node.input(0), lambda d, x: d.add(LogSoftmax(), x))
-
-
 def _hardmax(node: Node) -> int:
     def apply(d: Draft, x: int) -> int:
         size = d.type(x).shape[-1]
@@ -173,20 +162,13 @@ def _swiglu(node: Node) -> int:
     return binary(d, MUL, swish, x)
 
 
-def _unary(kind: UnaryKind) -> Importer:
-    def build(node: Node) -> int:
-        return node.draft.add(Unary(kind), node.input(0))
-
-    return build
-
-
 def _dropout(node: Node) -> tuple[int, ...]:
     """Nothing, but in training, which only input 2 may ask for."""
     d, x = node.draft, node.input(0)
     training = node.value(2)
     if node.has(2) and (training is None or bool(training.reshape(-1)[0])):
-        ratio = Expression(d, node.input(1)) if node.has(1) else Expression(d, d.constant(0.5, DType.FLOAT32))
-        used, kept = dropped(node, Expression(d, x), ratio, Expression(d, node.input(2)))
+        ratio = operand(node, 1) if node.has(1) else Expression(d, d.constant(0.5, DType.FLOAT32))
+        used, kept = dropped(node, Expression(d, x), ratio, operand(node, 2))
         return used.operand, kept.operand
     if not node.wants(1):
         return (x,)
@@ -202,16 +184,16 @@ _IMPORTERS: dict[str, Importer] = {
     "Elu": _elu,
     "Gelu": _gelu,
     "HardSigmoid": _hard_sigmoid,
-    "HardSwish": _unary(UnaryKind.HARD_SWISH),
+    "HardSwish": unary(UnaryKind.HARD_SWISH),
     "Hardmax": _hardmax,
-    "LeakyRelu": _leaky,
-    "LogSoftmax": _log_softmax,
+    "LeakyRelu": lambda node: node.draft.add(LeakyRelu(node.number("alpha", 0.01)), node.input(0)),
+    "LogSoftmax": lambda node: along_axis(node, node.input(0), lambda d, x: d.add(LogSoftmax(), x)),
     "Mish": _mish,
     "PRelu": _prelu,
     "Selu": _selu,
     "Shrink": _shrink,
-    "Softmax": _softmax,
-    "Softplus": _unary(UnaryKind.SOFTPLUS),
+    "Softmax": lambda node: along_axis(node, node.input(0), lambda d, x: d.add(Softmax(), x)),
+    "Softplus": unary(UnaryKind.SOFTPLUS),
     "Softsign": _softsign,
     "SwiGLU": _swiglu,
     "Swish": _swish,

@@ -14,7 +14,7 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Bitcast
 from onert.ir.ops.elementwise.select import Select
-from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind, unary_kinds
 from onert.ir.shape import normalize_axis
 
 
@@ -126,10 +126,6 @@ def _is_infinite(node: Node) -> int:
     return d.add(Comparison(ComparisonKind.EQUAL), x, like(d, x, np.inf if positive else -np.inf))
 
 
-def _where(node: Node) -> int:
-    return node.draft.add(Select(), node.input(0), node.input(1), node.input(2))
-
-
 def _scalar(d: Draft, operand: int | None) -> float | None:
     value = None if operand is None else d.value(operand)
     return float(value.reshape(-1)[0]) if value is not None and value.size == 1 else None
@@ -162,40 +158,13 @@ _BOUNDED: dict[tuple[float | None, float | None], UnaryKind] = {
 }
 
 
-def _bitcast(node: Node) -> int:
-    return node.draft.add(Bitcast(node.element_type("to")), node.input(0))
-
-
-def _exclusive(node: Node) -> int:
-    return binary(node.draft, BinaryKind.BITWISE_XOR, *_pair(node))
-
-
 _UNARY = {
-    "Abs": UnaryKind.ABS,
-    "Acos": UnaryKind.ACOS,
-    "Acosh": UnaryKind.ACOSH,
-    "Asin": UnaryKind.ASIN,
-    "Asinh": UnaryKind.ASINH,
-    "Atan": UnaryKind.ATAN,
-    "Atanh": UnaryKind.ATANH,
-    "Ceil": UnaryKind.CEIL,
-    "Cos": UnaryKind.COS,
-    "Cosh": UnaryKind.COSH,
-    "Erf": UnaryKind.ERF,
-    "Exp": UnaryKind.EXP,
-    "Floor": UnaryKind.FLOOR,
-    "Log": UnaryKind.LOG,
-    "Neg": UnaryKind.NEG,
+    **unary_kinds(
+        "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor Log Neg Relu Round Sign Sin Sinh "
+        "Sqrt Tan Tanh"
+    ),
     "Not": UnaryKind.LOGICAL_NOT,
-    "Relu": UnaryKind.RELU,
-    "Round": UnaryKind.ROUND,
     "Sigmoid": UnaryKind.LOGISTIC,
-    "Sign": UnaryKind.SIGN,
-    "Sin": UnaryKind.SIN,
-    "Sinh": UnaryKind.SINH,
-    "Sqrt": UnaryKind.SQRT,
-    "Tan": UnaryKind.TAN,
-    "Tanh": UnaryKind.TANH,
 }
 _BINARY = {
     "Add": BinaryKind.ADD,
@@ -207,6 +176,7 @@ _BINARY = {
     "BitwiseAnd": BinaryKind.BITWISE_AND,
     "BitwiseOr": BinaryKind.BITWISE_OR,
     "BitwiseXor": BinaryKind.BITWISE_XOR,
+    "Xor": BinaryKind.BITWISE_XOR,
 }
 _COMPARISONS = {
     "Equal": ComparisonKind.EQUAL,
@@ -217,7 +187,7 @@ _COMPARISONS = {
 }
 _MANY = {"Max": BinaryKind.MAXIMUM, "Min": BinaryKind.MINIMUM, "Sum": BinaryKind.ADD}
 _OTHERS: dict[str, Importer] = {
-    "BitCast": _bitcast,
+    "BitCast": lambda node: node.draft.add(Bitcast(node.element_type("to")), node.input(0)),
     "BitShift": _shift,
     "BitwiseNot": _bitwise_not,
     "Clip": _clip,
@@ -227,8 +197,7 @@ _OTHERS: dict[str, Importer] = {
     "Mod": _modulo,
     "Pow": _power,
     "Reciprocal": _reciprocal,
-    "Where": _where,
-    "Xor": _exclusive,
+    "Where": lambda node: node.draft.add(Select(), node.input(0), node.input(1), node.input(2)),
 }
 TABLE = {
     **{("", name): unary(kind) for name, kind in _UNARY.items()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -48,18 +49,19 @@ def _from_front(d: Draft, indices: int, sizes: int) -> int:
     return d.add(Select(), negative, binary(d, ADD, wide, sizes), wide)
 
 
-def _gather(node: Node) -> int:
+def _along_axis(node: Node) -> tuple[int, int]:
+    """The axis that the node names, and the indices along it."""
     d, x = node.draft, node.input(0)
     axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
-    size = reshape(d, dimension(d, x, axis), ())
-    return d.add(Gather(axis), x, _from_front(d, node.input(1), size))
+    return axis, _from_front(d, node.input(1), reshape(d, dimension(d, x, axis), ()))
 
 
-def _gather_elements(node: Node) -> int:
-    d, x = node.draft, node.input(0)
-    axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
-    size = reshape(d, dimension(d, x, axis), ())
-    return d.add(GatherElements(axis), x, _from_front(d, node.input(1), size))
+def _gather(kind: Callable[[int], Gather | GatherElements]) -> Importer:
+    def build(node: Node) -> int:
+        axis, indices = _along_axis(node)
+        return node.draft.add(kind(axis), node.input(0), indices)
+
+    return build
 
 
 def _gather_slices(node: Node) -> int:
@@ -89,11 +91,8 @@ def _combination(node: Node) -> Combination:
 
 
 def _scatter_elements(node: Node) -> int:
-    d, x = node.draft, node.input(0)
-    axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
-    size = reshape(d, dimension(d, x, axis), ())
-    op = ScatterElements(axis, _combination(node))
-    return d.add(op, x, _from_front(d, node.input(1), size), node.input(2))
+    axis, indices = _along_axis(node)
+    return node.draft.add(ScatterElements(axis, _combination(node)), node.input(0), indices, node.input(2))
 
 
 def _scatter_slices(node: Node) -> int:
@@ -171,8 +170,8 @@ def _unique(node: Node) -> tuple[int, ...]:
 
 _IMPORTERS: dict[str, Importer] = {
     "Compress": _compress,
-    "Gather": _gather,
-    "GatherElements": _gather_elements,
+    "Gather": _gather(Gather),
+    "GatherElements": _gather(GatherElements),
     "GatherND": _gather_slices,
     "NonZero": _non_zero,
     "OneHot": _one_hot,

@@ -8,7 +8,7 @@ import numpy as np
 
 from onert.frontend.onnx.building import axes_of, ints, like, require_rank, reshape
 from onert.frontend.onnx.draft import Draft
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.element_indices import ScatterElements
@@ -52,9 +52,9 @@ def _pad(node: Node) -> int:
 def _told_by_run(node: Node, x: Expression, value: int, mode: str) -> int:
     """Margins that are operands: [before each axis, behind each axis], for all axes or for some that are named."""
     d = node.draft
-    pads = Expression(d, node.input(1)).cast(DType.INT64)
+    pads = operand(node, 1).cast(DType.INT64)
     if node.version >= 18 and node.has(3):
-        axes = Expression(d, node.input(3)).cast(DType.INT64)
+        axes = operand(node, 3).cast(DType.INT64)
         count = axes.known(0, "axes")
         places = axes.binary(BinaryKind.FLOOR_MOD, x.rank)
         zeros = x.of(ints(d, [0] * x.rank))
@@ -90,7 +90,7 @@ def _cropped(node: Node) -> int:
 
     What is odd is cut off behind, and filled up behind.
     """
-    d, x, wanted = node.draft, Expression(node.draft, node.input(0)), Expression(node.draft, node.input(1))
+    d, x, wanted = node.draft, operand(node, 0), operand(node, 1)
     given = node.integers("axes")
     axes = axes_of(given, x.rank) if given is not None else tuple(range(x.rank))
     zero = x.of(ints(d, [0]))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from onert.frontend.onnx.building import converted, ints, shape_of
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial, Random
@@ -60,7 +60,7 @@ def _like(distribution: Distribution) -> Importer:
 
 def _bernoulli(node: Node) -> int:
     """1 as often as the elements say, else 0."""
-    d, x = node.draft, Expression(node.draft, node.input(0))
+    d, x = node.draft, operand(node, 0)
     drawn = _drawn(node, Distribution.UNIFORM, shape_of(d, x.operand))
     return converted(d, (drawn < x.cast(DType.FLOAT32)).operand, node.element_type("dtype", x.dtype))
 
@@ -69,7 +69,7 @@ def _multinomial(node: Node) -> int:
     """Classes drawn by the logarithms of their chances."""
     seed, seed2 = _seeds(node)
     to = node.element_type("dtype", DType.INT32)
-    d, x = node.draft, Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
+    d, x = node.draft, operand(node, 0).cast(DType.FLOAT32)
     op = Multinomial(to, seed, seed2, d.size)
     return d.add(op, x.operand, d.constant(node.integer("sample_size", 1), DType.INT32))
 

@@ -21,7 +21,7 @@ from onert.frontend.onnx.building import (
     shape_of,
 )
 from onert.frontend.onnx.draft import Draft, capture
-from onert.frontend.onnx.node import Fork, Importer, Node, Value
+from onert.frontend.onnx.node import Fork, Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.element_indices import ScatterElements
 from onert.ir.ops.data_movement.fill import Fill, Range, Where
@@ -53,18 +53,6 @@ def _constant(node: Node) -> int:
     if node.given("value_strings"):
         return d.constant(np.array([t.encode() for t in node.texts("value_strings")], object), DType.STRING)
     raise ModelError("has none of the attributes that give a constant its value")
-
-
-def _identity(node: Node) -> Value:
-    return node.any(0)
-
-
-def _cast(node: Node) -> int:
-    return _converted(node, node.element_type("to"))
-
-
-def _cast_like(node: Node) -> int:
-    return _converted(node, node.type(1).dtype)
 
 
 def _converted(node: Node, to: DType) -> int:
@@ -257,10 +245,6 @@ def _both(a: int | None, b: int | None) -> int | None:
     return None if a is None and b is None else b if a is None else a
 
 
-def _expand(node: Node) -> int:
-    return expanded(node.draft, node.input(0), node.input(1))
-
-
 def _tile(node: Node) -> int:
     d = node.draft
     if node.version >= 6:
@@ -301,14 +285,14 @@ def _eye_like(node: Node) -> int:
 
 
 _IMPORTERS: dict[str, Importer] = {
-    "Cast": _cast,
-    "CastLike": _cast_like,
+    "Cast": lambda node: _converted(node, node.element_type("to")),
+    "CastLike": lambda node: _converted(node, node.type(1).dtype),
     "Constant": _constant,
     "ConstantOfShape": _filled,
-    "Expand": _expand,
+    "Expand": lambda node: expanded(node.draft, node.input(0), node.input(1)),
     "EyeLike": _eye_like,
     "Flatten": _flatten,
-    "Identity": _identity,
+    "Identity": lambda node: node.any(0),
     "Range": _range,
     "Reshape": _reshape,
     "Shape": _shape,

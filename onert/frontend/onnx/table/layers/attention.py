@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onert.frontend.onnx.building import converted
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.messages import Graph
 from onert.frontend.onnx.node import Importer, Node, Value
 from onert.ir import DType, ModelError
@@ -58,15 +58,9 @@ def softmax(x: Expression) -> Expression:
     return x.of(x.draft.add(Softmax(), x.operand))
 
 
-def _optional(node: Node, index: int) -> Expression | None:
-    found = node.optional(index)
-    return None if found is None else Expression(node.draft, found)
-
-
 def _attention(node: Node) -> tuple[int | None, ...]:
     """Source: ONNX Attention, opsets 23 to 25."""
-    d = node.draft
-    q, k, v = (Expression(d, node.input(at)) for at in range(3))
+    q, k, v = (operand(node, at) for at in range(3))
     flat = q.rank == 3
     if flat:
         q = heads_apart(q, node.integer("q_num_heads"), "the query")
@@ -74,7 +68,7 @@ def _attention(node: Node) -> tuple[int | None, ...]:
         v = heads_apart(v, node.integer("kv_num_heads"), "the value")
     if q.rank != 4 or k.rank != 4 or v.rank != 4:
         raise ModelError(f"is given {q.type}, {k.type} and {v.type}, expected 3 or 4 dimensions of each")
-    past = _optional(node, 4), _optional(node, 5)
+    past = optional(node, 4), optional(node, 5)
     if past[0] is not None and past[1] is not None:
         k, v = past[0].joined([k], 2), past[1].joined([v], 2)
     scale = node.number("scale", 1 / math.sqrt(q.known(3, "the query"))) if node.given("scale") else None
@@ -100,7 +94,7 @@ def _attention(node: Node) -> tuple[int | None, ...]:
 
 def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> Expression | None:
     """What is added to the scores: the mask, and minus infinity where a query may not see a key."""
-    mask, lengths = _optional(node, 3), _optional(node, 6)
+    mask, lengths = optional(node, 3), optional(node, 6)
     if mask is not None:
         mask = _filled(mask, k)
         if mask.dtype is DType.BOOL:
@@ -148,7 +142,7 @@ def _filled(mask: Expression, k: Expression) -> Expression:
 def _flexible(node: Node) -> int:
     """Attention whose scores and weights graphs of the model may change. Source: ai.onnx.preview FlexAttention 1."""
     d = node.draft
-    q, k, v = (Expression(d, node.input(at)) for at in range(3))
+    q, k, v = (operand(node, at) for at in range(3))
     if q.rank != 4 or k.rank != 4 or v.rank != 4:
         raise ModelError(f"is given {q.type}, {k.type} and {v.type}, expected 4 dimensions of each")
     heads = q.known(1, "the query")
@@ -175,15 +169,15 @@ def _changed(node: Node, name: str, x: Expression) -> Expression:
 
 def _rotary(node: Node) -> int:
     """Source: ONNX RotaryEmbedding, opset 23."""
-    d, x = node.draft, Expression(node.draft, node.input(0))
+    _d, x = node.draft, operand(node, 0)
     flat = x.rank == 3
     if flat:
         x = heads_apart(x, node.integer("num_heads"), "the input")
     if x.rank != 4:
         raise ModelError(f"is given {x.type}, expected 3 or 4 dimensions")
-    tables = [Expression(d, node.input(at)) for at in (1, 2)]
+    tables = [operand(node, at) for at in (1, 2)]
     if node.has(3):
-        tables = [table.take(Expression(d, node.input(3)), 0) for table in tables]
+        tables = [table.take(operand(node, 3), 0) for table in tables]
     width = node.integer("rotary_embedding_dim") or x.known(3, "the input")
     y = rotary_embedding(x, tables[0], tables[1], width, interleaved=node.flag("interleaved"))
     return (heads_together(y) if flat else y).operand

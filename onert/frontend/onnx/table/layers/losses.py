@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onert.frontend.onnx.building import axis_last
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.element_indices import GatherElements
@@ -44,19 +44,19 @@ def _loss(node: Node, x: Expression, target: Expression, weight: Expression | No
 
 
 def _weight(node: Node) -> Expression | None:
-    return Expression(node.draft, node.input(2)) if node.has(2) else None
+    return operand(node, 2) if node.has(2) else None
 
 
 def _log_likelihood(node: Node) -> int:
     """Source: ONNX NegativeLogLikelihoodLoss."""
-    x, target = (Expression(node.draft, node.input(at)) for at in (0, 1))
+    x, target = (operand(node, at) for at in (0, 1))
     return _loss(node, x, target, _weight(node)).operand
 
 
 def _cross_entropy(node: Node) -> tuple[int, int]:
     """The loss, and the logarithms of the classes' shares. Source: ONNX SoftmaxCrossEntropyLoss."""
     d = node.draft
-    x, target = (Expression(d, node.input(at)) for at in (0, 1))
+    x, target = (operand(node, at) for at in (0, 1))
     if x.rank < 2:
         raise ModelError(f"is given {x.type}, expected at least 2 dimensions")
     order = axis_last(x.rank, 1)

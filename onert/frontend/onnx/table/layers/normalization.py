@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onert.frontend.onnx.building import binary, cast, ints, like, require_rank, reshape, to_back, to_front, transpose
 from onert.frontend.onnx.draft import Draft
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import padded
 from onert.ir import DType, ModelError
@@ -41,16 +41,16 @@ def _batch(node: Node) -> int | tuple[int, ...]:
 
 def _batch_in_training(node: Node) -> tuple[int, ...]:
     """With the mean and variance of the batch itself, and the running ones moved towards them."""
-    d, x = node.draft, Expression(node.draft, node.input(0))
+    d, x = node.draft, operand(node, 0)
     axes = (0, *range(2, x.rank))
     found, _, _ = standardized(d, x.operand, axes, node.number("epsilon", 1e-5))
     mean = x.of(mean_of(d, x.operand, axes))
     variance = x.of(mean_of(d, ((x - mean) * (x - mean)).operand, axes)).reshape(None)
     each = (None, *(1,) * (x.rank - 2))
-    scale, offset = (Expression(d, node.input(at)).reshape(*each).cast(x.dtype) for at in (1, 2))
+    scale, offset = (operand(node, at).reshape(*each).cast(x.dtype) for at in (1, 2))
     share, moved = node.number("momentum", 0.9), []
     for at, new in ((3, mean.reshape(None)), (4, variance)):
-        old = Expression(d, node.input(at))
+        old = operand(node, at)
         moved.append((old * share + new.cast(old.dtype) * (1 - share)).operand)
     return (x.of(found) * scale + offset).operand, *moved
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onert.frontend.onnx.building import ints, joined
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType
 from onert.ir.ops.contraction.einsum import Einsum, spelled
@@ -30,7 +30,7 @@ def _unpooled(node: Node) -> int:
     Places are counted in the shape that the windows give, whatever shape is asked for.
     """
     d = node.draft
-    x, at = Expression(d, node.input(0)), Expression(d, node.input(1))
+    x, at = operand(node, 0), operand(node, 1)
     over = windows(node, (), x.shape[2:])
     sizes = [x.size(0), x.size(1)]
     for axis, (kernel, stride, (before, after)) in enumerate(
@@ -43,7 +43,7 @@ def _unpooled(node: Node) -> int:
     found = x.of(flat).reshaped(*sizes)
     if not node.has(2):
         return found.operand
-    wanted = Expression(d, node.input(2)).cast(DType.INT64)
+    wanted = operand(node, 2).cast(DType.INT64)
     starts = x.of(ints(d, [0] * x.rank))
     return _cornered(found, shape, wanted, starts).operand
 
@@ -68,9 +68,9 @@ def _einsum(node: Node) -> int:
     return node.draft.add(Einsum(spelled(given, arrow, result, ranks)), *operands)
 
 
-def _determinant(node: Node) -> int:
-    return node.draft.add(Determinant(), node.input(0))
-
-
-_IMPORTERS: dict[str, Importer] = {"Det": _determinant, "Einsum": _einsum, "MaxUnpool": _unpooled}
+_IMPORTERS: dict[str, Importer] = {
+    "Det": lambda node: node.draft.add(Determinant(), node.input(0)),
+    "Einsum": _einsum,
+    "MaxUnpool": _unpooled,
+}
 TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

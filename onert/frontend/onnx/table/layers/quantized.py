@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.quantization import saturated
 from onert.ir import DType, ModelError
@@ -39,11 +39,10 @@ def _matmul(node: Node) -> int:
 
     Those of a may be given for each row, those of b for each column.
     """
-    d = node.draft
     sums = _operand(node, PRODUCTS["", "MatMulInteger"], node.input(0), node.input(3), node.input(2), node.input(5))
-    left, right, scale = (_alone(Expression(d, node.input(at))).cast(DType.FLOAT32) for at in (1, 4, 6))
+    left, right, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     left = left.reshape(None, 1) if left.rank == 1 else left
-    return requantized(sums, left * right / scale, _alone(Expression(d, node.input(7)))).operand
+    return requantized(sums, left * right / scale, _alone(operand(node, 7))).operand
 
 
 def _convolution(node: Node) -> int:
@@ -51,14 +50,13 @@ def _convolution(node: Node) -> int:
 
     The filters' scale may be given for each of them.
     """
-    d = node.draft
     sums = _operand(node, CONVOLUTIONS["", "ConvInteger"], node.input(0), node.input(3), node.input(2), node.input(5))
     each = (None, *(1,) * (sums.rank - 2))
     if node.has(8):
-        sums = sums + Expression(d, node.input(8)).reshape(*each)
-    own, filters, scale = (_alone(Expression(d, node.input(at))).cast(DType.FLOAT32) for at in (1, 4, 6))
+        sums = sums + operand(node, 8).reshape(*each)
+    own, filters, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     filters = filters.reshape(*each) if filters.rank == 1 else filters
-    return requantized(sums, own * filters / scale, _alone(Expression(d, node.input(7)))).operand
+    return requantized(sums, own * filters / scale, _alone(operand(node, 7))).operand
 
 
 _IMPORTERS: dict[str, Importer] = {"QLinearConv": _convolution, "QLinearMatMul": _matmul}

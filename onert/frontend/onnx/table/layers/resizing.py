@@ -9,7 +9,7 @@ import numpy as np
 from attrs import evolve
 
 from onert.frontend.onnx.building import axes_of, require_rank
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
@@ -95,14 +95,14 @@ def _told_by_run(node: Node, scales_at: int, sizes_at: int | None) -> bool:
 
 def _resized_at_run(node: Node, axes: tuple[int, ...], sizes_at: int | None, plain: Interpolate) -> int:
     """To sizes, by scales, or of a region that are operands."""
-    d, x = node.draft, Expression(node.draft, node.input(0))
+    d, x = node.draft, operand(node, 0)
     order = sorted(range(len(axes)), key=axes.__getitem__)
     by_size = sizes_at is not None and _filled(node, sizes_at)
     given = Expression(d, node.input(sizes_at or 0 if by_size else (2 if node.version >= 11 else 1))).take(order, 0)
     region = None
     if plain.coordinates is Coordinates.CROP:
         both = [*order, *(len(axes) + at for at in order)]
-        region = Expression(d, node.input(1)).take(both, 0).operand
+        region = operand(node, 1).take(both, 0).operand
     op = evolve(
         plain,
         axes=tuple(sorted(axes)),

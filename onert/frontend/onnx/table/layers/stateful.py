@@ -8,7 +8,7 @@ import numpy as np
 
 from onert.frontend.onnx.building import joined as joined_vectors
 from onert.frontend.onnx.draft import Draft, capture
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node, Surroundings
 from onert.frontend.onnx.table.control import looped
 from onert.ir import DType, ModelError
@@ -35,7 +35,7 @@ def _linear_attention(node: Node) -> tuple[int, int]:
         raise ModelError(f"update_rule is {rule!r}, expected one of {', '.join(_RULES)}")
     gated, corrected = _RULES[rule]
     heads, own = node.integer("q_num_heads"), node.integer("kv_num_heads")
-    given = [Expression(d, node.input(at)) for at in range(3)]
+    given = [operand(node, at) for at in range(3)]
     dtype = given[0].dtype
     q, k, v = (
         heads_apart(x.cast(DType.FLOAT32), count, name)
@@ -45,14 +45,14 @@ def _linear_attention(node: Node) -> tuple[int, int]:
     scale = node.number("scale") or 1 / math.sqrt(n)
     scanned = [q * scale, k, v]
     if gated:
-        decay = Expression(d, node.input(4)).cast(DType.FLOAT32)
+        decay = operand(node, 4).cast(DType.FLOAT32)
         scanned.append(heads_apart(decay, own, "decay").unary(UnaryKind.EXP))
     if corrected:
-        beta = Expression(d, node.input(5)).cast(DType.FLOAT32)
+        beta = operand(node, 5).cast(DType.FLOAT32)
         scanned.append(heads_apart(beta, beta.known(2, "beta"), "beta"))
     steps = [x.transpose(2, 0, 1, 3) for x in scanned]
     if node.has(3):
-        state = Expression(d, node.input(3))
+        state = operand(node, 3)
         kind, first = state.dtype, state.cast(DType.FLOAT32)
     else:
         sizes = [d.constant(np.array([s], np.int64)) for s in (own, n, width)]
@@ -82,12 +82,12 @@ def _causal_convolution(node: Node) -> tuple[int, int]:
     Source: ONNX CausalConvWithState, opset 27.
     """
     d = node.draft
-    x, weight = (Expression(d, node.input(at)) for at in (0, 1))
+    x, weight = (operand(node, at) for at in (0, 1))
     if x.rank != 3 or weight.rank != 3:
         raise ModelError(f"is given {x.type} and {weight.type}, expected 3 dimensions of each")
     channels, k = weight.known(0, "the weight"), weight.known(2, "the weight")
     if node.has(3):
-        past = Expression(d, node.input(3))
+        past = operand(node, 3)
     else:
         sizes = d.constant(np.array([channels, k - 1], np.int64))
         past = x.of(d.add(Fill(), joined_vectors(d, [x.size(0).operand, sizes]), x.like(0).operand))
@@ -95,7 +95,7 @@ def _causal_convolution(node: Node) -> tuple[int, int]:
     wide = DType.FLOAT64 if x.dtype is DType.FLOAT64 else DType.FLOAT32
     rows = whole.cast(wide).transpose(0, 2, 1).expand(1)
     filters = weight.cast(wide).reshape(channels, k).transpose(1, 0).reshape(1, 1, k, channels)
-    bias = Expression(d, node.input(2)).cast(wide) if node.has(2) else None
+    bias = operand(node, 2).cast(wide) if node.has(2) else None
     bias = x.of(d.constant(np.zeros(channels, wide.numpy), wide)) if bias is None else bias
     y = x.of(d.add(DepthwiseConv2D(), rows.operand, filters.operand, bias.operand)).squeeze(1).transpose(0, 2, 1)
     y = y.cast(x.dtype)
@@ -115,7 +115,7 @@ def _tensor_scatter(node: Node) -> int:
     Source: ONNX TensorScatter, opset 24.
     """
     d = node.draft
-    cache, update = (Expression(d, node.input(at)) for at in (0, 1))
+    cache, update = (operand(node, at) for at in (0, 1))
     axis = normalize_axis(node.integer("axis", -2), cache.rank)
     if axis == 0 or update.rank != cache.rank:
         raise ModelError(
@@ -126,7 +126,7 @@ def _tensor_scatter(node: Node) -> int:
         raise ModelError(f"mode is {mode!r}, expected linear or circular")
     places = update.size(axis).count().reshape(*(None if a == axis else 1 for a in range(update.rank)))
     if node.has(2):
-        start = Expression(d, node.input(2)).cast(DType.INT64)
+        start = operand(node, 2).cast(DType.INT64)
         places = places + start.reshape(*(None if a == 0 else 1 for a in range(update.rank)))
     if mode == "circular":
         places = places.binary(BinaryKind.FLOOR_MOD, cache.size(axis).scalar())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onert.frontend.onnx.building import converted, require_rank
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.data_movement.gather import OneHot
@@ -18,7 +18,7 @@ from .scores import DOMAIN, best, labels, transformed
 
 def rows(node: Node) -> Expression:
     """The features of each row, float32 `[rows, features]`; one row where there is one dimension."""
-    x = Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
+    x = operand(node, 0).cast(DType.FLOAT32)
     if x.rank == 1:
         x = x.expand(0)
     if x.rank != 2:
@@ -65,7 +65,7 @@ def _classifier(node: Node) -> tuple[int, int]:
 
 def _scaled(node: Node) -> int:
     """`(x - offset) * scale`."""
-    x = Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
+    x = operand(node, 0).cast(DType.FLOAT32)
     offset, scale = node.numbers("offset"), node.numbers("scale")
     x = x - _vector(x, offset) if offset else x
     return (x * _vector(x, scale) if scale else x).operand
@@ -73,7 +73,7 @@ def _scaled(node: Node) -> int:
 
 def _normalized(node: Node) -> int:
     """Each row over its largest element, the sum of its magnitudes, or its length; as it is where that is 0."""
-    x = Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
+    x = operand(node, 0).cast(DType.FLOAT32)
     last, norm = x.rank - 1, node.text("norm", "MAX")
     size = x.unary(UnaryKind.ABS)
     if norm == "MAX":
@@ -88,13 +88,13 @@ def _normalized(node: Node) -> int:
 
 
 def _binarized(node: Node) -> int:
-    x = Expression(node.draft, node.input(0))
+    x = operand(node, 0)
     return (x > node.number("threshold")).cast(x.dtype).operand
 
 
 def _imputed(node: Node) -> int:
     """Elements that equal one value replaced by another."""
-    x = Expression(node.draft, node.input(0))
+    x = operand(node, 0)
     if x.dtype.is_float:
         numbers: tuple[float, ...] = node.numbers("imputed_value_floats") or ()
         old = node.number("replaced_value_float")
@@ -111,7 +111,7 @@ def _imputed(node: Node) -> int:
 def _features(node: Node) -> int:
     """The elements along the last axis that indices name."""
     d = node.draft
-    x, places = Expression(d, node.input(0)), Expression(d, node.input(1))
+    x, places = operand(node, 0), operand(node, 1)
     if require_rank(d, x.operand) == 0:
         raise ModelError(f"is given {x.type}, expected at least 1 dimension")
     found = x.take(places.reshape(None), x.rank - 1)
@@ -185,7 +185,7 @@ def _categories(node: Node) -> int:
 
 def _map(node: Node) -> int:
     """The columns as they are, in the order of their names: a tensor stands for the list of maps."""
-    x = Expression(node.draft, node.input(0))
+    x = operand(node, 0)
     named = labels(node, "classlabels_int64s", "classlabels_strings")
     if named is None or (x.rank and x.shape[-1] not in (None, len(named[0]))):
         raise ModelError(f"there are {0 if named is None else len(named[0])} names for the columns of {x.type}")
@@ -218,7 +218,7 @@ def _default(node: Node, dtype: DType) -> object:
 
 def _one_hot(node: Node) -> int:
     """A row of zeros for each element, with a one for its category; for none of them all zeros."""
-    d, x = node.draft, Expression(node.draft, node.input(0))
+    d, x = node.draft, operand(node, 0)
     classes = labels(node, "cats_int64s", "cats_strings")
     if classes is None:
         raise ModelError("has no categories")

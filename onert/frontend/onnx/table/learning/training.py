@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -19,9 +19,9 @@ def _each(states: int, step: Step) -> Importer:
     """A step for every tensor: inputs are all tensors, all gradients, then each kind of state."""
 
     def build(node: Node) -> tuple[int, ...]:
-        d, kinds = node.draft, states + 2
-        rate, update = Expression(d, node.input(0)).scalar(), Expression(d, node.input(1)).scalar()
-        given = [Expression(d, node.input(at)) for at in range(2, len(node.inputs))]
+        _d, kinds = node.draft, states + 2
+        rate, update = operand(node, 0).scalar(), operand(node, 1).scalar()
+        given = [operand(node, at) for at in range(2, len(node.inputs))]
         count = len(given) // kinds
         if not count or len(given) % kinds:
             raise ModelError(f"has {len(given)} tensors, expected a multiple of {kinds}")

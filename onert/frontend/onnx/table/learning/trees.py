@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import define, field
 
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.lookup.trees import Aggregation, Test, TreeEnsemble
@@ -49,7 +49,7 @@ class _Trees:
         return -(len(self.starts) - 1)
 
     def operation(self, node: Node, outputs: int, aggregation: Aggregation) -> Expression:
-        d, x = node.draft, Expression(node.draft, node.input(0))
+        d, x = node.draft, operand(node, 0)
         x = x.expand(0) if x.rank == 1 else x
 
         def constant(values: Sequence[float], dtype: DType = DType.INT64) -> int:

@@ -6,7 +6,7 @@ import math
 
 from attrs import evolve, frozen
 
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import split
 from onert.frontend.onnx.table.layers.attention import (
@@ -37,11 +37,6 @@ class _Answer:
     y: Expression
     scores: Expression
     weights: Expression
-
-
-def _optional(node: Node, index: int) -> Expression | None:
-    found = node.optional(index)
-    return None if found is None else Expression(node.draft, found)
 
 
 def _refuse(node: Node, inputs: tuple[int, ...], flags: tuple[str, ...] = ()) -> None:
@@ -86,7 +81,7 @@ def _mask(node: Node, at: int, k: Expression, q: Expression) -> Expression | Non
     It is given for each key `[batch, keys]`, for each query and key `[batch, queries, keys]`, as the length of each
     sequence `[batch]`, or as all ends and then all starts `[2 * batch]`.
     """
-    mask = _optional(node, at)
+    mask = optional(node, at)
     if mask is None:
         return None
     filler = node.number("mask_filter_value", -10000.0)
@@ -110,7 +105,7 @@ def _mask(node: Node, at: int, k: Expression, q: Expression) -> Expression | Non
 
 def _biased(node: Node, at: int, sizes: list[int]) -> list[Expression | None]:
     """The parts of a bias for queries, keys and values."""
-    bias = _optional(node, at)
+    bias = optional(node, at)
     if bias is None:
         return [None] * len(sizes)
     return [bias.of(part) for part in split(bias.draft, bias.operand, sizes, 0)]
@@ -123,8 +118,8 @@ def _hidden(node: Node, q: Expression, k: Expression) -> Expression | None:
 def _multi_head(node: Node) -> tuple[int | None, ...]:
     """Inputs: query, key, value, bias, mask of keys, bias of scores, keys and values seen before."""
     _refuse(node, (8, 9))
-    d, heads = node.draft, node.integer("num_heads")
-    q, k, v = Expression(d, node.input(0)), _optional(node, 1), _optional(node, 2)
+    _d, heads = node.draft, node.integer("num_heads")
+    q, k, v = operand(node, 0), optional(node, 1), optional(node, 2)
     if k is None or v is None:
         _refuse(node, (3,))
     if k is None:  # [batch, tokens, heads, 3, n]
@@ -143,10 +138,10 @@ def _multi_head(node: Node) -> tuple[int | None, ...]:
         if k.rank == 3:
             k = heads_apart(k if parts[1] is None else k + parts[1], heads, "the key")
             v = heads_apart(v if parts[2] is None else v + parts[2], heads, "the value")
-    past = _optional(node, 6), _optional(node, 7)
+    past = optional(node, 6), optional(node, 7)
     if past[0] is not None and past[1] is not None:
         k, v = past[0].joined([k], 2), past[1].joined([v], 2)
-    bias = _sum([_mask(node, 4, k, q), _hidden(node, q, k), _optional(node, 5)])
+    bias = _sum([_mask(node, 4, k, q), _hidden(node, q, k), optional(node, 5)])
     found = _attended(q, k, v, _scale(node, q), bias)
     return heads_together(found.y).operand, k.operand, v.operand, found.scores.operand
 
@@ -165,7 +160,7 @@ def _projected(node: Node, x: Expression, past: Expression | None) -> tuple[int 
     )
     if past is not None:
         k, v = past.take(0, 0).joined([k], 2), past.take(1, 0).joined([v], 2)
-    bias = _sum([_mask(node, 3, k, q), _hidden(node, q, k), _optional(node, 5)])
+    bias = _sum([_mask(node, 3, k, q), _hidden(node, q, k), optional(node, 5)])
     found = _attended(q, k, v, _scale(node, q), bias)
     present = k.expand(0).joined([v.expand(0)], 0) if node.wants(1) else None
     return heads_together(found.y).operand, None if present is None else present.operand
@@ -174,9 +169,8 @@ def _projected(node: Node, x: Expression, past: Expression | None) -> tuple[int 
 def _attention(node: Node) -> tuple[int | None, ...]:
     """Inputs: x, the weights of queries, keys and values side by side, a bias, a mask, the past, a bias of scores."""
     _refuse(node, (6,), ("do_rotary", "past_present_share_buffer"))
-    d = node.draft
-    x = Expression(d, node.input(0)) @ Expression(d, node.input(1))
-    return _projected(node, x + Expression(d, node.input(2)) if node.has(2) else x, _optional(node, 4))
+    x = operand(node, 0) @ operand(node, 1)
+    return _projected(node, x + operand(node, 2) if node.has(2) else x, optional(node, 4))
 
 
 def _quantized_attention(node: Node) -> tuple[int | None, ...]:
@@ -187,12 +181,12 @@ def _quantized_attention(node: Node) -> tuple[int | None, ...]:
     if not isinstance(product, int):
         raise ModelError("the product is no tensor")
     masked = evolve(node, inputs=(None, None, None, node.optional(5)))
-    return _projected(masked, Expression(node.draft, product), _optional(node, 8))
+    return _projected(masked, Expression(node.draft, product), optional(node, 8))
 
 
 def _normalized(node: Node, x: Expression, at: int) -> Expression:
     """Each head over the root of its mean square, times a weight."""
-    weight = _optional(node, at)
+    weight = optional(node, at)
     if weight is None:
         return x
     squares = x.of(mean_of(x.draft, (x * x).operand, (3,)))
@@ -211,7 +205,7 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
     for name in ("k_quant_type", "v_quant_type"):
         if node.text(name, "NONE") != "NONE":
             raise ModelError(f"{name} is {node.text(name)!r}, which is not supported")
-    q, k, v = Expression(d, node.input(0)), _optional(node, 1), _optional(node, 2)
+    q, k, v = operand(node, 0), optional(node, 1), optional(node, 2)
     if heads < 1 or own < 1:
         raise ModelError(f"there are {heads} heads of queries and {own} of keys")
     if k is None or v is None:
@@ -224,16 +218,16 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
         _normalized(node, heads_apart(k, own, "the key"), 15),
     )
     v, new = heads_apart(v, own, "the value"), q.size(2)
-    totals = Expression(d, node.input(5)).cast(DType.INT64).reshape(None) + 1
-    most = Expression(d, node.input(6)).cast(DType.INT64).reshape(1)
+    totals = operand(node, 5).cast(DType.INT64).reshape(None) + 1
+    most = operand(node, 6).cast(DType.INT64).reshape(1)
     first = most.equals(new).choose(totals.like(0), totals - new)
     places = first.expand(1) + new.count()
     if node.flag("do_rotary"):
-        turns = _optional(node, 9) or places
-        cos, sin = (Expression(d, node.input(at)).take(turns, 0) for at in (7, 8))
+        turns = optional(node, 9) or places
+        cos, sin = (operand(node, at).take(turns, 0) for at in (7, 8))
         width, pairs = 2 * cos.known(2, "a table"), node.flag("rotary_interleaved")
         q, k = (rotary_embedding(x, cos, sin, width, interleaved=pairs) for x in (q, k))
-    past = _optional(node, 3), _optional(node, 4)
+    past = optional(node, 3), optional(node, 4)
     if past[0] is not None and past[1] is not None:
         k, v = _written(k, v, (past[0], past[1]), first, most)
     columns = k.size(2).count().expand(0).expand(0)
@@ -246,7 +240,7 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
     hidden = seen.expand(1).choose(q.like(0), _LEAST)
     raw, cap = scores(q, repeated_heads(k, heads), _scale(node, q)), node.number("softcap")
     raw = (raw / cap).unary(UnaryKind.TANH) * cap if cap else raw
-    bias = _optional(node, 10)
+    bias = optional(node, 10)
     raw = (raw if bias is None else raw + bias) + hidden
     weights = _with_sink(node, raw, heads)
     shown = {1: raw, 2: weights}.get(node.integer("qk_output"))
@@ -256,7 +250,7 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
 
 def _with_sink(node: Node, x: Expression, heads: int) -> Expression:
     """The softmax of scores beside one that belongs to no key: 0, or each head's own."""
-    sink = _optional(node, 11)
+    sink = optional(node, 11)
     if sink is None and not node.integer("smooth_softmax") > 0:
         return softmax(x)
     alone = x.like(0).reshape(1, 1, 1, 1) if sink is None else sink.reshape(1, heads, 1, 1)

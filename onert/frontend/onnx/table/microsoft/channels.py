@@ -8,7 +8,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from onert.frontend.onnx.building import to_back, to_front
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import split
 from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
@@ -21,16 +21,12 @@ from .fused import TABLE as FUSED
 from .standard import NEWEST
 
 
-def _operand(node: Node, index: int) -> Expression:
-    return Expression(node.draft, node.input(index))
-
-
 def _convolved(node: Node) -> int:
     """FusedConv of a picture and of what is added, whose channels are last; filters lie as ever."""
-    x = _operand(node, 0)
+    x = operand(node, 0)
     given = [x.transpose(*to_back(x.rank)).operand, node.input(1), node.optional(2)]
     if node.has(3):
-        given.append(_operand(node, 3).transpose(*to_back(x.rank)).operand)
+        given.append(operand(node, 3).transpose(*to_back(x.rank)).operand)
     found = FUSED[DOMAIN, "FusedConv"](evolve(node, inputs=tuple(given)))
     assert isinstance(found, int)
     return x.of(found).transpose(*to_front(x.rank)).operand
@@ -58,24 +54,20 @@ def _by_groups(node: Node, x: Expression) -> int:
     return (_silu(y) if code else y).operand
 
 
-def _group_norm(node: Node) -> int:
-    return _by_groups(node, _operand(node, 0))
-
-
 def _skip_group_norm(node: Node) -> tuple[int, int]:
     """Of the sum of input, skip and bias, the second result; a skip [batch, channels] is for all places."""
-    x, skip = _operand(node, 0), _operand(node, 3)
+    x, skip = operand(node, 0), operand(node, 3)
     if skip.rank == 2 and x.rank > 2:
         for _ in range(x.rank - 2):
             skip = skip.expand(1)
     x = x + skip
-    x = x + _operand(node, 4) if node.has(4) else x
+    x = x + operand(node, 4) if node.has(4) else x
     return _by_groups(node, x), x.operand
 
 
 def _gated_norm(node: Node) -> int:
     """Each part of a row over the root of its mean square, times the scale and a function of the gate."""
-    x, scale, gate = (_operand(node, at) for at in range(3))
+    x, scale, gate = (operand(node, at) for at in range(3))
     name = node.text("activation", "silu")
     if name not in ("silu", "swish", "sigmoid"):
         raise ModelError(f"activation is {name!r}, expected silu, swish or sigmoid")
@@ -94,14 +86,14 @@ def _gated_norm(node: Node) -> int:
 
 def _halves(node: Node) -> int:
     """Input and bias added: the first half of each row times GELU of the second."""
-    x = _operand(node, 0) + _operand(node, 1)
+    x = operand(node, 0) + operand(node, 1)
     half = x.known(x.rank - 1, "the rows") // 2
     left, right = (x.of(part) for part in split(node.draft, x.operand, [half, half], x.rank - 1))
     return (left * right.unary(UnaryKind.GELU)).operand
 
 
 def _product_gelu(node: Node) -> int:
-    product = _operand(node, 0) @ _operand(node, 1)
+    product = operand(node, 0) @ operand(node, 1)
     found = FUSED[DOMAIN, "FastGelu"](evolve(node, inputs=(product.operand, node.optional(2))))
     assert isinstance(found, int)
     return found
@@ -111,13 +103,13 @@ def _integers_times(node: Node) -> int:
     """The product of two tensors of bytes without their zero points, int32."""
     sides = []
     for at in (0, 2):
-        x = _operand(node, at).cast(DType.INT32)
-        sides.append(x - _operand(node, at + 1).cast(DType.INT32) if node.has(at + 1) else x)
+        x = operand(node, at).cast(DType.INT32)
+        sides.append(x - operand(node, at + 1).cast(DType.INT32) if node.has(at + 1) else x)
     return (sides[0] * sides[1]).operand
 
 
 def _integers_summed(node: Node) -> int:
-    x = _operand(node, 0).cast(DType.INT32)
+    x = operand(node, 0).cast(DType.INT32)
     axes = node.integers("axes") or tuple(range(x.rank))
     return x.sum(*axes, keep=node.flag("keepdims", default=True)).operand
 
@@ -126,7 +118,7 @@ _IMPORTERS: dict[str, Importer] = {
     "BiasSplitGelu": _halves,
     "GatedRMSNorm": _gated_norm,
     "GemmFastGelu": _product_gelu,
-    "GroupNorm": _group_norm,
+    "GroupNorm": lambda node: _by_groups(node, operand(node, 0)),
     "MulInteger": _integers_times,
     "NhwcConv": _convolved,
     "NhwcFusedConv": _convolved,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.data_movement.fill import TopK
@@ -20,11 +20,6 @@ from .packed import codes
 _INTERLEAVED, _BEHIND = 1, 2
 """How the two halves of a fused SwiGLU lie."""
 _FUNCTIONS = {"relu": UnaryKind.RELU, "gelu": UnaryKind.GELU_TANH}
-
-
-def _optional(node: Node, index: int) -> Expression | None:
-    found = node.optional(index)
-    return None if found is None else Expression(node.draft, found)
 
 
 def _shares(node: Node, scores: Expression, mixing: Expression | None) -> Expression:
@@ -58,7 +53,7 @@ def _mixed(
     """Every expert's answer times its share, added. Weights are `[experts, outputs, inputs]`."""
     if node.flag("use_sparse_mixer"):
         raise ModelError("has attribute use_sparse_mixer, which is not supported")
-    x = Expression(node.draft, node.input(0))
+    x = operand(node, 0)
     first, second, third = weights
     if first is None or second is None:
         raise ModelError("has no weights for one of its two layers")
@@ -114,7 +109,7 @@ def _gated(node: Node, x: Expression, line: Expression | None) -> Expression:
 
 def _experts(node: Node) -> int:
     """Inputs: tokens, scores, and for each of up to three layers weights and biases."""
-    given = [_optional(node, at) for at in range(1, 8)]
+    given = [optional(node, at) for at in range(1, 8)]
     scores = given[0]
     if scores is None:
         raise ModelError("input 1 is absent, expected the router's scores")
@@ -127,10 +122,10 @@ def _quantized(node: Node) -> int:
         raise ModelError(
             f"quant_type is {node.text('quant_type', 'int')!r}, or weights are packed, which is not supported"
         )
-    scores = Expression(node.draft, node.input(1))
+    scores = operand(node, 1)
     weights = tuple(_unpacked(node, f"fc{at + 1}", 2 + 3 * at, 11 + at) for at in range(3))
-    biases = tuple(_optional(node, 4 + 3 * at) for at in range(3))
-    return _mixed(node, scores, _optional(node, 14), weights, biases)
+    biases = tuple(optional(node, 4 + 3 * at) for at in range(3))
+    return _mixed(node, scores, optional(node, 14), weights, biases)
 
 
 def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:
@@ -162,7 +157,7 @@ def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:
             raise ModelError(f"zero points of {layer} are {node.type(zeros)} with scales {node.type(at + 1)}")
         zero = np.repeat(zero, values.shape[2] // blocks, 2)
     real = (values - zero) * np.repeat(scale, values.shape[2] // blocks, 2)
-    x = Expression(node.draft, node.input(0))
+    x = operand(node, 0)
     return x.of(node.draft.constant(real.astype(x.dtype.numpy), x.dtype))
 
 

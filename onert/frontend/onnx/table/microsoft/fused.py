@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.layers.convolution import TABLE as CONVOLUTIONS
 from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
@@ -21,10 +21,6 @@ from . import DOMAIN
 from .standard import NEWEST, as_standard
 
 
-def _operand(node: Node, index: int) -> Expression:
-    return Expression(node.draft, node.input(index))
-
-
 def _turned(node: Node, x: Expression, name: str, batches: str) -> Expression:
     """With the last two axes swapped, or the first of them brought behind the batches, where attributes say so."""
     if node.flag(batches):
@@ -35,8 +31,8 @@ def _turned(node: Node, x: Expression, name: str, batches: str) -> Expression:
 
 
 def _fused_matmul(node: Node) -> int:
-    x = _turned(node, _operand(node, 0), "transA", "transBatchA")
-    y = _turned(node, _operand(node, 1), "transB", "transBatchB")
+    x = _turned(node, operand(node, 0), "transA", "transBatchA")
+    y = _turned(node, operand(node, 1), "transB", "transBatchB")
     found = x.of(multiplied(node.draft, x.operand, y.operand))
     alpha = node.number("alpha", 1.0)
     return (found if alpha == 1 else found * alpha).operand
@@ -70,7 +66,7 @@ def _with_activation(importer: Importer, *, added: int | None = None) -> Importe
         if not isinstance(found, int):
             raise ModelError("gives several results, expected one")
         x = Expression(node.draft, found)
-        x = x + _operand(node, added) if added is not None and node.has(added) else x
+        x = x + operand(node, added) if added is not None and node.has(added) else x
         return _activated(node, x).operand
 
     return build
@@ -80,38 +76,34 @@ def _of_sum(function: Callable[[Expression], Expression]) -> Importer:
     """A function of the input and a bias, if there is one."""
 
     def build(node: Node) -> int:
-        x = _operand(node, 0)
-        return function(x + _operand(node, 1) if node.has(1) else x).operand
+        x = operand(node, 0)
+        return function(x + operand(node, 1) if node.has(1) else x).operand
 
     return build
 
 
 def _quick_gelu(node: Node) -> int:
-    x = _operand(node, 0)
+    x = operand(node, 0)
     return (x * (x * node.number("alpha", 1.702)).unary(UnaryKind.LOGISTIC)).operand
-
-
-def _bias_add(node: Node) -> int:
-    return (_operand(node, 0) + _operand(node, 1) + _operand(node, 2)).operand
 
 
 def _skip(node: Node) -> tuple[int | None, ...]:
     """The sum of input, skip and bias, normalised with beta; the fourth result is the sum."""
-    x = _operand(node, 0) + _operand(node, 1)
-    x = x + _operand(node, 4) if node.has(4) else x
+    x = operand(node, 0) + operand(node, 1)
+    x = x + operand(node, 4) if node.has(4) else x
     found, mean, inverse = standardized(node.draft, x.operand, (x.rank - 1,), node.number("epsilon", 1e-12))
-    y = x.of(found) * _operand(node, 2)
-    y = y + _operand(node, 3) if node.has(3) else y
+    y = x.of(found) * operand(node, 2)
+    y = y + operand(node, 3) if node.has(3) else y
     return y.operand, mean, inverse, x.operand
 
 
 def _skip_simplified(node: Node) -> tuple[int | None, ...]:
     """The sum of input, skip and bias over the root of its mean square; the fourth result is the sum."""
-    x = _operand(node, 0) + _operand(node, 1)
-    x = x + _operand(node, 3) if node.has(3) else x
+    x = operand(node, 0) + operand(node, 1)
+    x = x + operand(node, 3) if node.has(3) else x
     squares = x.of(mean_of(node.draft, (x * x).operand, (x.rank - 1,)))
     inverse = (squares + node.number("epsilon", 1e-12)).unary(UnaryKind.RSQRT)
-    return (x * inverse * _operand(node, 2)).operand, None, inverse.operand, x.operand
+    return (x * inverse * operand(node, 2)).operand, None, inverse.operand, x.operand
 
 
 def _embedded(node: Node) -> tuple[int | None, ...]:
@@ -119,16 +111,16 @@ def _embedded(node: Node) -> tuple[int | None, ...]:
 
     Inputs: words, segments, three tables, gamma, beta, a mask, positions.
     """
-    words, positions = _operand(node, 0), _operand(node, 3)
+    words, positions = operand(node, 0), operand(node, 3)
     if words.rank != 2:
         raise ModelError(f"words are {words.type}, expected 2 dimensions")
-    places = _operand(node, 8) if node.has(8) else words.size(1).count().expand(0)
-    x = _operand(node, 2).take(words, 0) + positions.take(places, 0)
-    x = x + _operand(node, 4).take(_operand(node, 1), 0) if node.has(1) and node.has(4) else x
+    places = operand(node, 8) if node.has(8) else words.size(1).count().expand(0)
+    x = operand(node, 2).take(words, 0) + positions.take(places, 0)
+    x = x + operand(node, 4).take(operand(node, 1), 0) if node.has(1) and node.has(4) else x
     found, _, _ = standardized(node.draft, x.operand, (2,), node.number("epsilon", 1e-12))
-    y = x.of(found) * _operand(node, 5) + _operand(node, 6)
+    y = x.of(found) * operand(node, 5) + operand(node, 6)
     if node.has(7):
-        counted = _operand(node, 7).equals(1).cast(DType.INT32).sum(1, keep=False)
+        counted = operand(node, 7).equals(1).cast(DType.INT32).sum(1, keep=False)
     else:
         counted = words.of(node.draft.constant(0, DType.INT32)).broadcast(words.size(0))
     return y.operand, counted.operand, x.operand
@@ -136,8 +128,8 @@ def _embedded(node: Node) -> tuple[int | None, ...]:
 
 def _rotary(node: Node) -> int:
     """Positions are one offset for all, or one for each token."""
-    d, x = node.draft, _operand(node, 0)
-    places, cos, sin = (_operand(node, at) for at in (1, 2, 3))
+    d, x = node.draft, operand(node, 0)
+    places, cos, sin = (operand(node, at) for at in (1, 2, 3))
     width = node.integer("rotary_embedding_dim")
     flat = x.rank == 3
     if flat:
@@ -161,7 +153,7 @@ def _rotary(node: Node) -> int:
 
 
 _IMPORTERS: dict[str, Importer] = {
-    "BiasAdd": _bias_add,
+    "BiasAdd": lambda node: (operand(node, 0) + operand(node, 1) + operand(node, 2)).operand,
     "BiasGelu": _of_sum(lambda x: x.unary(UnaryKind.GELU)),
     "EmbedLayerNormalization": _embedded,
     "FastGelu": _of_sum(lambda x: x.unary(UnaryKind.GELU_TANH)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.layers.products import multiplied
 from onert.ir import Array, DType, ModelError
@@ -44,10 +44,10 @@ def _product(node: Node) -> int:
     else:
         zeros = np.full((n, blocks, 1), 1 << (bits - 1), np.float32)
     weights = ((values - zeros) * scales).reshape(n, -1)[:, :k]
-    x = Expression(d, node.input(0))
+    x = operand(node, 0)
     matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
     y = x.of(multiplied(d, x.operand, matrix))
-    return (y + Expression(d, node.input(5)) if node.has(5) else y).operand
+    return (y + operand(node, 5) if node.has(5) else y).operand
 
 
 def _rows(node: Node) -> int:
@@ -55,8 +55,7 @@ def _rows(node: Node) -> int:
 
     Inputs: the table, indices, scales, zero points.
     """
-    d = node.draft
-    table, indices, scales = (Expression(d, node.input(at)) for at in range(3))
+    table, indices, scales = (operand(node, at) for at in range(3))
     rank, block = table.rank, node.integer("block_size", 128)
     gathered = normalize_axis(node.integer("gather_axis"), rank)
     along = normalize_axis(node.integer("quantize_axis", 1), rank)
@@ -74,7 +73,7 @@ def _rows(node: Node) -> int:
     packed = bits if octets else 8
     values = _whole(table.take(indices, gathered), packed)
     if node.has(3):
-        zero = _whole(Expression(d, node.input(3)).take(indices, gathered), packed).cast(scales.dtype)
+        zero = _whole(operand(node, 3).take(indices, gathered), packed).cast(scales.dtype)
     scale, values = scales.take(indices, gathered), values.cast(scales.dtype)
     width, blocks = values.known(values.rank - 1, "the table"), scale.known(scale.rank - 1, "the scales")
     if blocks != -(-width // block):

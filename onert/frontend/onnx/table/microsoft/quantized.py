@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
 from onert.frontend.onnx.table.elements.quantization import TABLE as QUANTIZATION
@@ -24,13 +24,13 @@ from .standard import NEWEST, channels_first
 
 
 def _operand(node: Node, index: int) -> Expression:
-    found = Expression(node.draft, node.input(index))
+    found = operand(node, index)
     return found.reshape() if found.rank == 1 and found.shape[0] == 1 else found
 
 
 def _real(node: Node, at: int) -> Expression:
     """The real numbers of an input, its scale and its zero point, which follow it."""
-    x = Expression(node.draft, node.input(at)).cast(DType.FLOAT32)
+    x = operand(node, at).cast(DType.FLOAT32)
     if node.has(at + 2):
         x = x - _operand(node, at + 2).cast(DType.FLOAT32)
     return x * _operand(node, at + 1)
@@ -78,7 +78,7 @@ def _integers_to_float(node: Node) -> int:
     sums = PRODUCTS["", "MatMulInteger"](evolve(node, inputs=given, outputs=("sums",)))
     assert isinstance(sums, int)
     y = Expression(node.draft, sums).cast(DType.FLOAT32) * (_operand(node, 2) * _operand(node, 3))
-    return (y + Expression(node.draft, node.input(6)) if node.has(6) else y).operand
+    return (y + operand(node, 6) if node.has(6) else y).operand
 
 
 def _dynamic(node: Node) -> int:
@@ -97,7 +97,7 @@ def _lstm(node: Node) -> int | tuple[int, ...]:
     """
     weights = []
     for at, scale in ((1, 8), (2, 10)):
-        x, zero = Expression(node.draft, node.input(at)).cast(DType.INT32), None
+        x, zero = operand(node, at).cast(DType.INT32), None
         directions = x.known(0, "the weights")
         factors = _operand(node, scale).reshape(directions, 1, None)
         if node.has(scale + 1):
@@ -116,13 +116,13 @@ def _product(node: Node) -> int:
     d = node.draft
     sides = []
     for at, turned in ((0, "transA"), (3, "transB")):
-        x = Expression(d, node.input(at))
+        x = operand(node, at)
         sides.append(x.transpose(1, 0).operand if node.flag(turned) else x.operand)
     given = (*sides, node.optional(2), node.optional(5))
     found = PRODUCTS["", "MatMulInteger"](evolve(node, inputs=given, outputs=("sums",)))
     assert isinstance(found, int)
     sums = Expression(d, found)
-    sums = sums + Expression(d, node.input(6)) if node.has(6) else sums
+    sums = sums + operand(node, 6) if node.has(6) else sums
     factor = _operand(node, 1) * _operand(node, 4)
     alpha = node.number("alpha", 1.0)
     y = sums.cast(DType.FLOAT32) * (factor if alpha == 1 else factor * alpha)
@@ -150,7 +150,7 @@ def _pooled(node: Node, x: Expression) -> Expression:
 
 def _chosen(node: Node) -> int:
     """One of two tensors: the condition, each with scale and zero point, then the result's."""
-    condition = Expression(node.draft, node.input(0))
+    condition = operand(node, 0)
     return _stored(node, condition.choose(_real(node, 1), _real(node, 4)), 7, node.type(1).dtype)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from onert.frontend.onnx.building import ints
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterElements
@@ -24,7 +24,7 @@ from . import DOMAIN
 def _regions(node: Node) -> int:
     """Regions [top, left, bottom, right] of pictures, of which 0 to 1 is the whole, in one size; corners on corners."""
     d = node.draft
-    x, regions, batches = (Expression(d, node.input(at)) for at in range(3))
+    x, regions, batches = (operand(node, at) for at in range(3))
     mode, size = node.text("mode", "bilinear"), node.value(3)
     if mode not in ("bilinear", "nearest") or size is None or size.size != 2:
         raise ModelError(f"mode is {mode!r}, expected bilinear or nearest, with a crop_size of 2 known numbers")
@@ -55,7 +55,7 @@ _LARGEST = 1 << 16
 def _unrepeated(node: Node) -> int:
     """Scores of words, minus infinity for those with which the last words would be a group that was there before."""
     d, count = node.draft, node.integer("ngram_size")
-    words, scores = (Expression(d, node.input(at)) for at in range(2))
+    words, scores = (operand(node, at) for at in range(2))
     if count < 1:
         raise ModelError(f"ngram_size is {count}, expected at least 1")
     length = words.known(1, "the words")
@@ -83,13 +83,9 @@ def _different(node: Node) -> tuple[int, ...]:
     return y, which, counts
 
 
-def _inverse(node: Node) -> int:
-    return node.draft.add(Inverse(), node.input(0))
-
-
 _IMPORTERS: dict[str, Importer] = {
     "CropAndResize": _regions,
-    "Inverse": _inverse,
+    "Inverse": lambda node: node.draft.add(Inverse(), node.input(0)),
     "NGramRepeatBlock": _unrepeated,
     "Unique": _different,
 }

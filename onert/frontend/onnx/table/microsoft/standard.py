@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from onert.frontend.onnx.building import to_back, to_front
-from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
 from onert.frontend.onnx.table.elements.indexing import TABLE as INDEXING
@@ -35,7 +35,7 @@ def channels_first(importer: Importer, *, always: bool = False) -> Importer:
 
     def build(node: Node) -> int:
         turned = always or node.flag("channels_last")
-        x = Expression(node.draft, node.input(0))
+        x = operand(node, 0)
         if turned:
             x = x.transpose(*to_back(x.rank))
         found = importer(evolve(node, inputs=(x.operand, *node.inputs[1:]), version=NEWEST))
@@ -45,10 +45,6 @@ def channels_first(importer: Importer, *, always: bool = False) -> Importer:
         return (y.transpose(*to_front(y.rank)) if turned else y).operand
 
     return build
-
-
-def _expanded(node: Node) -> int:
-    return node.draft.add(ExpandDims(), node.input(0), node.input(1))
 
 
 def _range(node: Node) -> int:
@@ -65,23 +61,19 @@ def _distances(node: Node) -> int:
     metric = node.text("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
         raise ModelError(f"metric is {metric!r}, expected euclidean or sqeuclidean")
-    x, y = (Expression(node.draft, node.input(at)) for at in range(2))
+    x, y = (operand(node, at) for at in range(2))
     found = (x.expand(1) - y.expand(0)).unary(UnaryKind.SQUARE).sum(2, keep=False)
     return (found.unary(UnaryKind.SQRT) if metric == "euclidean" else found).operand
 
 
 def _gated_sum(node: Node) -> int:
-    x, y, gate = (Expression(node.draft, node.input(at)) for at in range(3))
+    x, y, gate = (operand(node, at) for at in range(3))
     return (x + y * gate).operand
 
 
 def _scaled_silu(node: Node) -> int:
-    x = Expression(node.draft, node.input(0))
-    scaled = (
-        x * Expression(node.draft, node.input(1)).scalar().cast(x.dtype)
-        if node.has(1)
-        else x * node.number("alpha", 1.0)
-    )
+    x = operand(node, 0)
+    scaled = x * operand(node, 1).scalar().cast(x.dtype) if node.has(1) else x * node.number("alpha", 1.0)
     return (scaled * scaled.unary(UnaryKind.LOGISTIC)).operand
 
 
@@ -92,14 +84,14 @@ def _sampled(node: Node) -> int:
 
 def _wide_product(node: Node) -> int:
     """Products of 16-bit integers, summed in 32."""
-    x, y = (Expression(node.draft, node.input(at)).cast(DType.INT32) for at in range(2))
+    x, y = (operand(node, at).cast(DType.INT32) for at in range(2))
     return (x @ y).operand
 
 
 _IMPORTERS: dict[str, Importer] = {
     "CDist": _distances,
     "DequantizeLinear": as_standard(QUANTIZATION["", "DequantizeLinear"]),
-    "ExpandDims": _expanded,
+    "ExpandDims": lambda node: node.draft.add(ExpandDims(), node.input(0), node.input(1)),
     "GatedAdd": _gated_sum,
     "GatherND": as_standard(INDEXING["", "GatherND"]),
     "Gelu": as_standard(ACTIVATIONS["", "Gelu"]),

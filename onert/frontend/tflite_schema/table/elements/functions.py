@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 from onert.frontend.tflite_schema.table.importer import Importer, Table, fixed
-from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind, ZerosLike
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind, ZerosLike, unary_kinds
 
 
 def _unary(kind: UnaryKind) -> Importer:
     return fixed(Unary(kind))
 
 
-_UNARY = (
-    "ABS",
-    "NEG",
-    "SQUARE",
-    "SIGN",
-    "EXP",
-    "LOG",
-    "SQRT",
-    "RSQRT",
-    "SIN",
-    "COS",
-    "TANH",
-    "LOGISTIC",
-    "ELU",
-    "HARD_SWISH",
-    "RELU",
-    "RELU6",
-    "RELU_N1_TO_1",
-    "RELU_0_TO_1",
-    "FLOOR",
-    "CEIL",
-    "ROUND",
-    "LOGICAL_NOT",
-    "COMPLEX_ABS",
-    "REAL",
-    "IMAG",
+_UNARY = unary_kinds(
+    "ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT SIN COS TANH LOGISTIC ELU HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 "
+    "FLOOR CEIL ROUND LOGICAL_NOT COMPLEX_ABS REAL IMAG"
 )
 """Operators that are called as the functions are."""
 
 TABLE: Table = {
-    **{name: _unary(UnaryKind[name]) for name in _UNARY},
+    **{name: _unary(kind) for name, kind in _UNARY.items()},
     "GELU": lambda operator: Unary(UnaryKind.GELU_TANH if operator.flag("approximate") else UnaryKind.GELU),
     "LEAKY_RELU": lambda operator: LeakyRelu(operator.number("alpha")),
     "ZEROS_LIKE": fixed(ZerosLike()),

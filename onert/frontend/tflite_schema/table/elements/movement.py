@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.frontend.tflite_schema.table.importer import Operator, Table, choice, fixed, index_type
+from onert.frontend.tflite_schema.table.importer import Operator, Table, choice, fixed, index_type, result_dtype
 from onert.ir import DType, ModelError, Op
 from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Where
 from onert.ir.ops.data_movement.gather import (
@@ -45,16 +45,6 @@ def _strided_slice(operator: Operator) -> Op:
     return StridedSlice(**masks, offset=operator.flag("offset"))
 
 
-def _embedding_lookup(operator: Operator) -> Op:
-    if not operator.outputs:
-        raise ModelError("has no outputs, expected 1")
-    return EmbeddingLookup(operator.outputs[0].dtype)
-
-
-def _topk(operator: Operator) -> Op:
-    return TopK(operator.outputs[1].dtype if len(operator.outputs) > 1 else DType.INT32)
-
-
 TABLE: Table = {
     "TRANSPOSE": fixed(Transpose()),
     "SPACE_TO_DEPTH": lambda operator: SpaceToDepth(operator.integer("block_size")),
@@ -73,14 +63,14 @@ TABLE: Table = {
     "BROADCAST_ARGS": fixed(BroadcastArgs()),
     "GATHER": lambda operator: Gather(operator.integer("axis"), operator.integer("batch_dims")),
     "GATHER_ND": fixed(GatherNd()),
-    "EMBEDDING_LOOKUP": _embedding_lookup,
+    "EMBEDDING_LOOKUP": lambda operator: EmbeddingLookup(result_dtype(operator)),
     "HASHTABLE_LOOKUP": fixed(HashtableLookup()),
     "SCATTER_ND": fixed(ScatterNd()),
     "ONE_HOT": lambda operator: OneHot(operator.integer("axis")),
     "DYNAMIC_UPDATE_SLICE": fixed(DynamicUpdateSlice()),
     "FILL": fixed(Fill()),
     "RANGE": fixed(Range()),
-    "TOPK_V2": _topk,
+    "TOPK_V2": lambda operator: TopK(operator.outputs[1].dtype if len(operator.outputs) > 1 else DType.INT32),
     "WHERE": fixed(Where()),
     "UNIQUE": lambda operator: Unique(index_type(operator, "idx_out_type")),
 }

@@ -84,10 +84,6 @@ def _arg(kind: Extreme) -> Importer:
     return build
 
 
-def _softmax(operator: Operator) -> Op:
-    return Softmax(beta=operator.number("beta"), output=result_other_than(operator, 0))
-
-
 TABLE: Table = {
     "ARG_MAX": _arg(Extreme.MAX),
     "ARG_MIN": _arg(Extreme.MIN),
@@ -104,7 +100,7 @@ TABLE: Table = {
     "REDUCE_MAX": _reduce(Reduction.MAX),
     "REDUCE_MIN": _reduce(Reduction.MIN),
     "REDUCE_PROD": _reduce(Reduction.PROD),
-    "SOFTMAX": _softmax,
+    "SOFTMAX": lambda operator: Softmax(beta=operator.number("beta"), output=result_other_than(operator, 0)),
     "SUM": _reduce(Reduction.SUM),
 }
 CUSTOM: Table = {}

@@ -42,10 +42,6 @@ def _spatial3d(kind: type[Conv3D] | type[TransposeConv3D]) -> Importer:
     return build
 
 
-def _cumsum(operator: Operator) -> Op:
-    return CumSum(exclusive=operator.flag("exclusive"), reverse=operator.flag("reverse"))
-
-
 def _reduce_window(operator: Operator) -> Op:
     code, kinds = operator.integer("reduce_function"), tuple(WindowReduction)
     if not 1 <= code <= len(kinds):
@@ -56,7 +52,7 @@ def _reduce_window(operator: Operator) -> Op:
 TABLE: Table = {
     "CONV_3D": _spatial3d(Conv3D),
     "CONV_3D_TRANSPOSE": _spatial3d(TransposeConv3D),
-    "CUMSUM": _cumsum,
+    "CUMSUM": lambda operator: CumSum(exclusive=operator.flag("exclusive"), reverse=operator.flag("reverse")),
     "REDUCE_WINDOW": _reduce_window,
     "RFFT2D": fixed(RFFT2D()),
 }
