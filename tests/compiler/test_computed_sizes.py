@@ -12,6 +12,7 @@ import pytest
 import onert
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.copy import Copy
@@ -164,7 +165,15 @@ def _layers(b: Builder, x: int, n: int, rows: int) -> list[int]:
         b.add(BatchMatMul(), _floats(b, 2, 4), columns),
         b.add(BatchMatMul(), b.add(ExpandDims(), rows, _one(b, 1)), _floats(b, 4, 5)),
         b.add(RmsNorm(), rows, _floats(b, 4)),
+        b.add(Einsum("ni,io->on"), rows, _floats(b, 4, 3)),
     ]
+
+
+def _attended(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    """Sums along the rows: of what two queries attend to, and of the rows' products with themselves."""
+    shares = b.add(Softmax(), b.add(BatchMatMul(adjoint_y=True), _floats(b, 2, 4), rows))
+    powers = b.add(Unary(UnaryKind.EXP), rows)  # which are no 0 behind the rows that count
+    return [b.add(BatchMatMul(), shares, powers), b.add(Einsum("ni,nj->ij"), rows, powers)]
 
 
 def _put(b: Builder, x: int, n: int, rows: int) -> list[int]:
@@ -208,6 +217,7 @@ MODELS: dict[str, Write] = {
     "split": _split,
     "in another order": _ordered,
     "layers": _layers,
+    "attended": _attended,
     "put": _put,
     "found again": _found_again,
 }
@@ -278,6 +288,13 @@ REFUSED: dict[str, tuple[Write, tuple[int, ...]]] = {
     "fours as threes": (
         lambda b, x, n, rows: [b.add(Reshape(), _flat(b, rows), _row(b, -1, 3))],
         (1, 2, 4, 5),
+    ),
+    "three rows in a known shape": (
+        lambda b, x, n, rows: [
+            b.add(Reshape((2, 6)), rows),
+            b.add(Reshape(), b.add(Transpose(), rows, _row(b, 1, 0)), _row(b, 2, 2, 3)),
+        ],
+        (0, 1, 2, 4, 5, 6),
     ),
     "the fifth row": (
         lambda b, x, n, rows: [

@@ -9,6 +9,8 @@ from attrs import evolve
 
 from onert.ir import DType, Op, Operation, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.einsum import Einsum
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Unique, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd, ScatterNd
@@ -26,6 +28,7 @@ from onert.ir.ops.vision_audio.detection import NonMaxSuppression
 from onert.ir.shape import normalize_axes, normalize_axis
 
 from .counting import Counted, Given, Rule, Writer, Written
+from .first_entries import counted_label
 from .sized import SIZED
 
 
@@ -275,6 +278,22 @@ def _scattered(w: Writer, operation: Operation, given: Given) -> Written | None:
     return (w.add(op, w.zeroed(indices), w.zeroed(updates), operation.used[2]),)
 
 
+def _products(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """Sums of products along what counts: what does not count is 0."""
+    op, axes = operation.op, [None if c is None else c.axis for c in given]
+    if isinstance(op, Einsum):
+        label = counted_label(op, axes)
+        along = label is not None and label not in op.equation.partition("->")[2]
+    else:
+        assert isinstance(op, BatchMatMul)
+        ranks = [w.types[i].rank for i in operation.used]
+        along = axes == [ranks[0] - (2 if op.adjoint_x else 1), ranks[1] - (1 if op.adjoint_y else 2)]
+    counted = [c for c in given if c is not None]
+    if not along or len({c.count for c in counted}) != 1 or any(w.types[c.operand].quantization for c in counted):
+        return None
+    return (w.add(op, *(i if c is None else w.zeroed(c) for i, c in zip(operation.used, given, strict=True))),)
+
+
 def _suppressed(w: Writer, operation: Operation, given: Given) -> Written | None:
     """Boxes that do not count have scores that are above nothing."""
     boxes, scores = given[:2]
@@ -289,6 +308,7 @@ _RULES: dict[type[Op], Rule] = {
     ArgReduce: _best,
     UnsortedSegment: _into_segments,
     **dict.fromkeys((ScatterNd, ScatterSlices), _scattered),
+    **dict.fromkeys((BatchMatMul, Einsum), _products),
     NonMaxSuppression: _suppressed,
     Unique: _unique,
     UniqueSlices: _unique,

@@ -13,6 +13,7 @@ from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.copy import Copy
@@ -245,6 +246,23 @@ def _product(op: BatchMatMul, types: CallTypes, axes: Axes) -> Moved | None:
     return Moved(rank - distance, keeps_zeros=False)
 
 
+def _einsum(op: Einsum, types: CallTypes, axes: Axes) -> Moved | None:
+    """Along a label of the result."""
+    at = counted_label(op, axes)
+    result = op.equation.replace(" ", "").partition("->")[2]
+    return None if at is None or at not in result else Moved(result.index(at), keeps_zeros=False)
+
+
+def counted_label(op: Einsum, axes: Axes) -> str | None:
+    """The label of the entries that count, in all operands that have it; None where some of these count wholly."""
+    groups = op.equation.replace(" ", "").partition("->")[0].split(",")
+    found = {group[axis] for group, axis in zip(groups, axes, strict=True) if axis is not None}
+    for label in found:
+        if len(found) == 1 and all(g.count(label) == (a is not None) for g, a in zip(groups, axes, strict=True)):
+            return label
+    return None
+
+
 def _running(op: CumSum, types: CallTypes, axes: Axes) -> Moved | None:
     own, found = axes[0], types.input(1).value
     if own is None or found is None:
@@ -334,6 +352,7 @@ _RULES: dict[type[Op], Rule] = {
     **dict.fromkeys((L2Normalization, LocalResponseNormalization, RmsNorm, BatchNorm), _vectors),
     FullyConnected: _connected,
     BatchMatMul: _product,
+    Einsum: _einsum,
     CumSum: _running,
     Reverse: _reverse,
     **dict.fromkeys((Pad, MirrorPad), _pad),

@@ -174,6 +174,8 @@ def _reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
     if wanted is None or 0 in shape:
         return None
     open_ = [at for at, each in enumerate(wanted) if each.exact in (None, -1)]
+    if not open_:
+        return _reshaped_if_sure(w, x, [c.low for c in wanted])
     if len(open_) != 1:
         return None
     (at,) = open_
@@ -199,6 +201,19 @@ def _reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
     plain = evolve(op, new_shape=None)
     whole = w.add(plain, x.operand, new, quantization=w.types[x.operand].quantization)
     return (Counted(whole, count, at, x.zeros),)
+
+
+def _reshaped_if_sure(w: Writer, x: Counted, wanted: list[int]) -> Written | None:
+    """A shape that is known: as many entries as it takes must count."""
+    type_ = w.types[x.operand]
+    one = math.prod(static(type_.shape)) // w.bound(x)
+    exact, left = divmod(math.prod(wanted), one)
+    if left or not 0 < exact <= w.bound(x):
+        return None
+    zeros, sizes = np.zeros(type_.rank, np.int64), [exact if a == x.axis else -1 for a in range(type_.rank)]
+    part = w.add(Slice(), x.operand, w.constant(zeros), w.constant(np.array(sizes)), quantization=type_.quantization)
+    there = _if_sure(w, part, x.axis, x.count, exact)
+    return (w.add(Reshape(tuple(wanted)), there, quantization=type_.quantization),)
 
 
 def _same(found: Extent, behind: int, length: Extent) -> bool:
