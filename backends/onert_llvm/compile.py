@@ -21,7 +21,7 @@ from onert_llvm.lower.command_builder import Each, Lowering, in_turn
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise.op_to_expression import rule_of
 from onert_llvm.lower.rule import Rule
-from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
+from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS, INDICES
 from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.runtime.serialized_kernel import KeptKernel, kept
 from onert_llvm.schedule.choices import Choices
@@ -37,8 +37,22 @@ if TYPE_CHECKING:
 
 def rule(op: Op, types: CallTypes) -> Rule:
     """The rule for an operation: the first that applies, else the first of its kind, which says why it does not."""
+    if _gives_nothing(op, types):
+        return _NOTHING
     possible = list(_rules(op, types))
     return next((r for r in possible if r.why_not(op, types) is None), possible[0])
+
+
+def _gives_nothing(op: Op, types: CallTypes) -> bool:
+    """Whether no result has elements, and no index is to be checked."""
+    kind = type(op)
+    if kind not in COMMON or any(0 not in t.shape or t.dtype.is_handle for t in types.outputs):
+        return False
+    return kind not in INDICES or 0 in types.input(INDICES[kind]).shape
+
+
+_NOTHING = Rule(lambda op, types: None, lambda lowering, operations: None)
+"""Such an operation is native, and no command."""
 
 
 def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:

@@ -64,5 +64,8 @@ ANY: dict[type[Op], Rule] = {
 
 _ELEMENTS = (Unary, LeakyRelu, Binary, AddN, PRelu, Comparison, Select, Cast, Quantize, Dequantize)
 
+INDICES: dict[type[Op], int] = {Gather: 1, GatherNd: 1, EmbeddingLookup: 0, PutRow: 2}
+"""The operand of each kind whose elements are checked when it runs."""
+
 COMMON: frozenset[type[Op]] = frozenset((*FLOATS, *ANY, *_ELEMENTS))
 """The kinds that the tables read at once know: of others nothing is said here."""

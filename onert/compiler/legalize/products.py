@@ -104,6 +104,18 @@ def _bytes(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int])
     return [d.cast(d.add(BatchMatMul(op.adjoint_x, op.adjoint_y), x, y), DType.INT32)]
 
 
+def _why_not_of_nothing(op: BatchMatMul, types: CallTypes) -> str | None:
+    if types.input(0).shape[-2 if op.adjoint_x else -1] != 0:
+        return "its sums have terms"
+    return "its result is quantised" if types.output.quantization is not None else None
+
+
+def _of_nothing(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """BroadcastTo(0)"""
+    zero = d.constant(np.zeros((1,) * types.output.rank, types.output.dtype.numpy), dtype=types.output.dtype)
+    return [d.broadcast(zero, static(types.output.shape))]
+
+
 def _why_not_turned(op: BatchMatMul, types: CallTypes) -> str | None:
     return only_float32(op, types) if op.adjoint_x or op.adjoint_y else "no operand is turned round"
 
@@ -184,7 +196,12 @@ def _summed(d: Draft, x: int, labels: str, kept: set[str]) -> tuple[int, str]:
 
 DECOMPOSITIONS = {
     HloDotGeneral: (Decomposition(only_float32, _dot), Decomposition(_why_not_exact, _exact_dot)),
-    BatchMatMul: (Decomposition(_why_not_bytes, _bytes), Decomposition(_why_not_turned, _turned), REAL_SUMS),
+    BatchMatMul: (
+        Decomposition(_why_not_bytes, _bytes),
+        Decomposition(_why_not_of_nothing, _of_nothing),
+        Decomposition(_why_not_turned, _turned),
+        REAL_SUMS,
+    ),
     FullyConnected: (Decomposition(_why_no_product, _rows_product), REAL_SUMS),
     Einsum: (Decomposition(_why_no_sums, _einsum),),
 }

@@ -52,7 +52,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
     known = VIEWS[type(op)][1] if type(op) in VIEWS else _KNOWN.get(type(op), ())
     said = (1,) if isinstance(op, Reshape) else known  # what says what goes where may be empty: of a scalar
     moved = [t for i, t in enumerate(types.inputs) if i not in said]
-    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*moved, *types.outputs)):
+    if any(t is not None and t.dtype.is_handle for t in (*moved, *types.outputs)):
         return "a tensor holds no plain elements"
     if any(t.dtype.itemsize not in ELEMENTS for t in types.outputs):
         return "elements of this size have no native form"

@@ -56,8 +56,6 @@ _CLAMPS = {
 def why_not_scaled(op: Quantize | Dequantize | Cast, types: CallTypes) -> str | None:
     """Why this backend does not convert the elements; None if it does."""
     x, out = types.input(0), types.output
-    if 0 in out.shape:
-        return "a tensor has no elements"
     stored = out if isinstance(op, Quantize) else x
     scaled = stored.quantization is not None and stored.quantization.per_tensor
     ends = (x.dtype, out.dtype) if isinstance(op, Quantize) else (out.dtype, x.dtype)
@@ -86,7 +84,7 @@ def why_not_rescaled(op: Op, types: CallTypes) -> str | None:
     if not (rectified or isinstance(op, Quantize)):
         return "it does more than to bring numbers to another scale"
     x, out = types.input(0), types.output
-    if x.dtype not in QUANTIZED or out.dtype not in QUANTIZED or 0 in out.shape:
+    if x.dtype not in QUANTIZED or out.dtype not in QUANTIZED:
         return "only numbers of 8 and 16 bits are native"
     if any(t.quantization is None or not t.quantization.per_tensor for t in (x, out)):
         return "its quantisation has no native form"
@@ -113,7 +111,7 @@ def lower_rescaled(lowering: Lowering, operations: Sequence[int]) -> None:
 def why_not_mapped(op: Op, types: CallTypes) -> str | None:
     """Why an operation is no function of one number of 16 bits, or of 8 with 16-bit results; None if it is."""
     x, out = types.input(0), types.output
-    if len(types.inputs) != 1 or len(types.outputs) != 1 or 0 in out.shape or x.shape != out.shape:
+    if len(types.inputs) != 1 or len(types.outputs) != 1 or x.shape != out.shape:
         return "it is not a function of the elements of one tensor"
     if not (x.dtype in QUANTIZED and out.dtype.is_integer and out.dtype in KINDS):
         return "only numbers of 8 and 16 bits are native"
@@ -159,7 +157,7 @@ def why_not_halves(op: Op, types: CallTypes) -> str | None:
     ends = (types.input(0).dtype, types.output.dtype)
     if DType.FLOAT32 not in ends or not any(dtype in _HALVES for dtype in ends):
         return "this conversion has no native form"
-    return "a tensor has no elements" if 0 in types.output.shape else None
+    return None
 
 
 def lower_halves(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -174,7 +172,7 @@ def lower_halves(lowering: Lowering, operations: Sequence[int]) -> None:
 def why_not_channels(op: Dequantize, types: CallTypes) -> str | None:
     """Why integers are not brought to the scales of their channels; None if they are."""
     x = types.input(0)
-    if x.dtype not in _STORED or types.output.dtype is not DType.FLOAT32 or 0 in x.shape:
+    if x.dtype not in _STORED or types.output.dtype is not DType.FLOAT32:
         return "this conversion has no native form"
     scaled = x.quantization
     if scaled is None or not (scaled.per_tensor or scaled.axis is not None) or scaled.block_size:
@@ -220,7 +218,7 @@ def why_not_complex(op: Cast, types: CallTypes) -> str | None:
     known = (DType.COMPLEX64, DType.FLOAT32)
     if any(dtype not in known for dtype in ends):
         return "only between complex64 and float32 there is a native form"
-    return "a tensor has no elements" if 0 in types.output.shape else None
+    return None
 
 
 def lower_complex(lowering: Lowering, operations: Sequence[int]) -> None:

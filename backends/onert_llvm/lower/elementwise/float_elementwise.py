@@ -36,7 +36,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
         return "it has no native form for these element types"
     if len(types.inputs) > MOST_OPERANDS:
         return f"it has {len(types.inputs)} inputs, more than {MOST_OPERANDS} that one loop reads"
-    return "a tensor has no elements" if 0 in types.output.shape else None
+    return None
 
 
 @frozen

@@ -45,7 +45,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
     x = types.input(0)
     if types.input(1).value is None:
         return "the axes are not known before the run"
-    if x.dtype not in KINDS or 0 in (*x.shape, *types.output.shape):
+    if x.dtype not in KINDS or 0 in x.shape:
         return "elements of this type, or none, have no native form"
     if isinstance(op, ArgReduce):
         return None
@@ -62,8 +62,6 @@ def why_not_rows(op: Op, types: CallTypes) -> str | None:
     """Why this backend does not bring rows to one scale; None if it does."""
     if any(t is not None and t.dtype is not DType.FLOAT32 for t in (*types.inputs, *types.outputs)):
         return "only float32 is native"
-    if 0 in types.output.shape:
-        return "a tensor has no elements"
     if isinstance(op, L2Normalization) and op.activation is not Activation.NONE:
         return "an activation follows"
     if isinstance(op, RmsNorm) and any(t is not None and t.shape != types.output.shape[-1:] for t in types.inputs[1:]):

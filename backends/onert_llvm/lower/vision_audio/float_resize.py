@@ -22,7 +22,7 @@ def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
     """Why this backend does not resize so; None if it does."""
     if types.output.dtype is not DType.FLOAT32:
         return "only float32 is native"
-    if types.input(1).value is None or 0 in (*types.input(0).shape, *types.output.shape):
+    if types.input(1).value is None or 0 in types.input(0).shape:
         return "the new size is not known before the run, or nothing is left"
     return None
 
