@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from onert.backend import cache
-from onert.backend.cache import _SETTLED, Cache, installed, sources
+from onert.backend.cache import _SETTLED, Cache, _row, installed, recorded, sources
 
 CONTENT = "x = 1\n"
 
@@ -154,3 +154,21 @@ def test_an_installed_package_is_named_by_its_installers_record(package: Path, m
         found.append(installed(package, "the_package"))
     assert len(set(found)) == 4
     assert without == sources(package, memo)
+
+
+def test_a_record_names_the_content_that_files_have(package: Path, memo: Cache) -> None:
+    """As wheels say it: a library of kernels is made where sources are worked on, and used where they are installed."""
+    whole = sources(package, memo)
+    assert recorded(package, "the_package") == whole  # there is no record
+    rows = [f"package/{name},{_row((package / name).read_bytes())}" for name in ("inner/module.py", "__init__.py")]
+    others = ["package/__pycache__/__init__.cpython-311.pyc,,", "another/module.py,sha256=x,1", "record,,"]
+    folder = package.parent / "the_package-1.0.dist-info"
+    folder.mkdir()
+    (folder / "RECORD").write_text("\n".join([*others, *rows]))
+    assert recorded(package, "the_package") == whole
+    (folder / "RECORD").write_text("\n".join([*others, *rows, "package/more.py,sha256=x,1"]))
+    assert recorded(package, "the_package") != whole
+
+
+def test_a_row_is_what_installers_write() -> None:
+    assert _row(b"") == "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0"

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from onert.backend.cache import DISTRIBUTION, installed, sources
+from onert.backend.cache import DISTRIBUTION, installed, recorded
 
 
 @cache
@@ -19,8 +19,8 @@ def llvm_folder() -> Path | None:
 
 @cache
 def own_sources() -> str:
-    """A digest of the content of this backend's own sources."""
-    return sources(Path(__file__).parents[1])
+    """A digest of the content of this backend's own sources: the same where they are worked on and in a wheel."""
+    return recorded(Path(__file__).parents[1], DISTRIBUTION)
 
 
 @cache
