@@ -33,10 +33,12 @@ class Format(Value):
     `recognize` is given the first bytes of a file (none for a directory) and its path (None for bytes in memory).
     `load` is given the whole content (empty for a directory) and the path; it raises ModelError. The content is in
     memory that nobody else can change. `unread` gives the same package for content that is known to be well-formed,
-    without reading it before something asks what is in it; None if it cannot.
+    without reading it before something asks what is in it; None if it cannot. `reader` names the module that `load`
+    imports, if any: that can be done while a file is read.
     """
 
     name: str
     recognize: Callable[[bytes, Path | None], bool]
     load: Callable[[Data, Path | None], Package]
     unread: Callable[[Source, Path | None], Package | None] = _never
+    reader: str = ""

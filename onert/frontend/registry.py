@@ -64,7 +64,7 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
         format_, refusals = _format_of(head, path)
         if format_ is not None:
             unread = format_.unread(content, path)
-            package = unread if unread is not None and known(unread) else format_.load(content.data, path)
+            package = unread if unread is not None and known(unread) else _read(format_, content, path)
             return package if package.name else evolve(package, name=path.stem if path is not None else "model")
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from error
@@ -79,6 +79,13 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
     expected = ", ".join(format_.name for format_ in formats())
     sentence = f"{name}: begins with {head[:8]!r}, expected one of the formats {expected}"
     raise ModelError("; ".join((sentence, *refusals)))
+
+
+def _read(format_: Format, content: Source, path: Path | None) -> Package:
+    """The package that a content is, its bytes read while another thread imports what reads them."""
+    if format_.reader:
+        imports.begin(format_.reader)
+    return format_.load(content.data, path)
 
 
 def _format_of(head: bytes, path: Path | None) -> tuple[Format | None, tuple[str, ...]]:

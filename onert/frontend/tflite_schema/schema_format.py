@@ -17,17 +17,20 @@ if TYPE_CHECKING:
     from onert.frontend.flatbuffer import Data
 
 
+_READER = "onert.frontend.tflite_schema.model"
+
+
 def schema_format(name: str, identifier: bytes) -> Format:
     """The format of files of this schema that carry `identifier` behind their first four bytes."""
 
     def recognize(head: bytes, path: Path | None) -> bool:
         return head[4:8] == identifier
 
-    return Format(name, recognize, _load, _unread)
+    return Format(name, recognize, _load, _unread, _READER)
 
 
 def _load(data: Data, path: Path | None) -> Package:
-    model, alone = imports.module("onert.frontend.tflite_schema.model").read_package(data, path)
+    model, alone = imports.module(_READER).read_package(data, path)
     return _package(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
 
 

@@ -30,6 +30,16 @@ def module(name: str) -> ModuleType:
     return _imported(name)
 
 
+def begin(name: str) -> None:
+    """Begin to import a module of the project's own in another thread, for who waits for the disk meanwhile.
+
+    What is wrong with it is told to whoever asks for it.
+    """
+    if _there(name) is None and name.partition(".")[0] in _OWN:
+        with suppress(RuntimeError):  # there is no thread to be had
+            start_new_thread(_Import(name).run, ())
+
+
 def ahead(names: Iterable[str]) -> None:
     """Import the project's own modules of these names that are not there yet, all in one thread: to start one for each
     takes longer than some of them do. What is wrong with one is told to whoever asks for it next."""
