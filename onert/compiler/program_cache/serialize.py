@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from itertools import accumulate
 from typing import Any
@@ -23,6 +24,7 @@ from attrs import evolve, frozen
 from onert.backend import Backend, Program, Routine, Step
 from onert.backend.cache import Cache, default_directory
 from onert.backend.residents import Residents
+from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
 from onert.compiler.options import Options
 from onert.ir import Constant, OnertError, Package
@@ -91,6 +93,9 @@ class ProgramEntry:
         outline = self.outline()
         if outline is None:
             return
+        digesting = Task(self.key)  # reads all of the content, for which it does not need the interpreter
+        with suppress(RuntimeError):  # there is no thread to be had
+            Pool(1, "onert-digest").give(digesting)
         kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
         if any(kernel is None for each in kernels for kernel in each):
             return
@@ -99,7 +104,8 @@ class ProgramEntry:
             pieces = pack((bare(program), kernels), self.records, self.parts)
         except EncodeError:
             return
-        if self.cache.store(self.key(), *pieces, label=self.label()):
+        digesting.run()  # where no thread did
+        if self.cache.store(digesting.result(), *pieces, label=self.label()):
             for key in (outline, *self.also()):
                 self.cache.store(key)
 
