@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from weakref import WeakSet, ref
@@ -94,3 +95,22 @@ def _forget() -> None:
 
 
 os.register_at_fork(after_in_child=_forget)
+
+
+def _disable() -> None:
+    if gc.isenabled():
+        _was_enabled.append(None)
+        gc.disable()
+
+
+def _enable() -> None:
+    if _was_enabled:
+        gc.enable()  # first: an interrupt between the two leaves it to whoever ends the holder again
+        _was_enabled.clear()
+
+
+_was_enabled: list[None] = []
+"""Has elements while it was a holder here that disabled the search for reference cycles, and nobody else."""
+UNCOLLECTED = Holders(_disable, _enable)
+"""Who makes many objects and next to no cycles: compilations, readings of programs, imports. There is no search for
+reference cycles meanwhile, which looks at all that a process has."""

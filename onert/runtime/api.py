@@ -13,6 +13,7 @@ from attrs import evolve, fields, frozen
 
 from onert import compiler, frontend
 from onert.backend import Program
+from onert.backend.holders import UNCOLLECTED
 from onert.backend.registry import load_backends
 from onert.compiler import Options
 from onert.ir import CompileError, ModelError, Package
@@ -47,15 +48,22 @@ def load(source: Source) -> Package:
     only the user may set.
     """
     content = _content(source)
-    package = frontend.load(content, compiler.known)
+    hold = UNCOLLECTED.hold()
+    with hold.ended(), hold.ended(), hold:
+        package = frontend.load(content, compiler.known)
+        _check_config(package, content)
+        compiler.expect(package)
+    return package
+
+
+def _check_config(package: Package, content: Path | bytes) -> None:
+    """ModelError where a package's configuration sets what it may not."""
     try:
         if package.config:
             compiler.package_options(package.config)
     except ModelError as error:
         name = str(content) if isinstance(content, Path) else f"{len(content)} bytes"
         raise ModelError(f"{name}: {error}") from error
-    compiler.expect(package)
-    return package
 
 
 def _content(source: object) -> Path | bytes:
@@ -91,7 +99,9 @@ def compile(  # noqa: A001
     elif overrides:
         options = options.choose(**overrides)
     chosen = options.with_config(package.config)
-    backends = load_backends(chosen.backends)
+    hold = UNCOLLECTED.hold()
+    with hold.ended(), hold.ended(), hold:
+        backends = load_backends(chosen.backends)
     if chosen.profiling:
         imports.module("onert.runtime.measuring").record(package, backends, chosen)
         options = options.choose(profiling=False)

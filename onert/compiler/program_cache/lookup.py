@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from time import perf_counter
@@ -11,7 +10,7 @@ from typing import Any
 from attrs import evolve
 
 from onert.backend import Backend, Program
-from onert.backend.holders import Holders
+from onert.backend.holders import UNCOLLECTED
 from onert.backend.residents import Residents
 from onert.compiler.options import Options
 from onert.ir import Package
@@ -36,14 +35,14 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     later: list[Residents] = []
     compilation = cache(lambda: _compiler().compilation(package, options, backends, *later))
     if place is not None:
-        hold = _UNCOLLECTED.hold()
+        hold = UNCOLLECTED.hold()
         with hold.ended(), hold.ended(), hold:
             found = place.load(_uncollected(lambda shapes: compilation().specialize(shapes)))
         if found is not None:
             later.append(found.residents)
             return found
     start = perf_counter()
-    hold = _UNCOLLECTED.hold()
+    hold = UNCOLLECTED.hold()
     with hold.ended(), hold.ended(), hold:
         program: Program = compilation().first()
     spent = perf_counter() - start + (0.0 if package.content is None else package.content.preparation)
@@ -56,7 +55,7 @@ def _uncollected(specialize: Specialize) -> Specialize:
     """What makes programs for other shapes, with no search for reference cycles meanwhile."""
 
     def specialized(shapes: Mapping[int, tuple[int, ...]]) -> Program:
-        hold = _UNCOLLECTED.hold()
+        hold = UNCOLLECTED.hold()
         with hold.ended(), hold.ended(), hold:
             return specialize(shapes)
 
@@ -71,25 +70,6 @@ def expect(package: Package) -> None:
     """
     if package.content is not None and not known(package):
         imports.module("onert.compiler.program_cache.warmup").read(package, package.content)
-
-
-def _disable() -> None:
-    if gc.isenabled():
-        _was_enabled.append(None)
-        gc.disable()
-
-
-def _enable() -> None:
-    if _was_enabled:
-        gc.enable()  # first: an interrupt between the two leaves it to whoever ends the holder again
-        _was_enabled.clear()
-
-
-_was_enabled: list[None] = []
-"""Has elements while it was a compilation that disabled the search for reference cycles, and nobody else."""
-_UNCOLLECTED = Holders(_disable, _enable)
-"""Compilations, and readings of programs, during which there is no search for reference cycles: both make many objects
-and next to no cycles, and a search looks at all that a process has."""
 
 
 def _compiler() -> Any:
