@@ -76,6 +76,17 @@ def _enlarged(height: int, width: int, coordinates: Coordinates) -> Callable[[],
     return made
 
 
+def interpolated(how: Interpolation, scale: float, axes: tuple[int, int]) -> Callable[[], Subgraphs]:
+    """Pictures that many times higher and wider, by a rule that no number of pixels follows alike."""
+
+    def made() -> Subgraphs:
+        b = Builder()
+        x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+        return b.model([b.add(Interpolate(how, axes, scales=(scale, scale)), x)])
+
+    return made
+
+
 def _recurrent() -> Subgraphs:
     """A layer whose state begins with zeros, as many as there are rows."""
     b = Builder()
@@ -191,6 +202,9 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("attention", _attention, lambda n: [(1, n, 8)]),
     ("enlarged", _enlarged(2, 3, Coordinates.ASYMMETRIC), lambda n: [(1, 6, n, 3)]),
     ("enlarged centres", _enlarged(2, 2, Coordinates.HALF_PIXEL), lambda n: [(1, 6, n, 3)]),
+    ("nearest by halves", interpolated(Interpolation.NEAREST, 1.5, (1, 2)), lambda n: [(1, 6, n + 1, 3)]),
+    ("between pixels", interpolated(Interpolation.LINEAR, 1.7, (1, 2)), lambda n: [(1, 6, n + 1, 3)]),
+    ("between four", interpolated(Interpolation.CUBIC, 0.6, (2, 3)), lambda n: [(1, 6, n + 2, 3)]),
     ("recurrent", _recurrent, lambda n: [(n, 4)]),
     ("grid", _grid, lambda n: [(n, 3)]),
     ("widened", _widened, lambda n: [(1, max(n, 1), n + 1, 3)]),

@@ -155,6 +155,10 @@ CASES: list[Case] = [
         Case(name, op, (floats(shape), np.array(sizes)), constant=(1,))
         for name, op, shape, sizes in (
             ("an image, nearest", Interpolate(Interpolation.NEAREST, (1, 2)), (2, 3, 4, 2), (6, 3)),
+            ("an image, each twice", Interpolate(Interpolation.NEAREST, (1, 2)), (2, 3, 4, 2), (6, 8)),
+            ("an image as it is, but for one axis", Interpolate(Interpolation.CUBIC, (1, 2)), (1, 5, 4, 3), (5, 7)),
+            ("all axes, nearest", Interpolate(Interpolation.NEAREST, (0, 1, 2)), (2, 3, 4), (3, 5, 2)),
+            ("lines far apart, linear", Interpolate(Interpolation.LINEAR, (0, 2)), (2, 3, 4, 20), (3, 7)),
             ("an image, linear", Interpolate(Interpolation.LINEAR, (1, 2)), (2, 3, 4, 2), (6, 9)),
             ("an image, one axis", Interpolate(Interpolation.LINEAR, (2,)), (2, 3, 4, 2), (9,)),
             ("an image, cubic", Interpolate(Interpolation.CUBIC, (1, 2)), (1, 5, 4, 3), (3, 7)),

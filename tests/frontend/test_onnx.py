@@ -183,6 +183,24 @@ def test_an_average_is_over_the_margins_that_count_and_no_further(
     np.testing.assert_allclose(y[0, 0], wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "margins"), [(3, 2, (0, 0)), (3, 2, (1, 2)), (1, 2, (0, 0)), (2, 3, (1, 1))]
+)
+def test_windows_that_reach_beyond_pictures_of_open_size_are_those_of_each_size(
+    operator: str, kernel: int, stride: int, margins: tuple[int, int]
+) -> None:
+    """With `ceil_mode`, where a last window may begin behind the picture, too, and is none then."""
+    attributes = {"kernel_shape": [kernel], "strides": [stride], "pads": [*margins], "ceil_mode": 1}
+    found = node(operator, **attributes)
+    execution = onert.Execution(onert.compile(onert.load(model(found, shape=(1, 2, "w"), opset=22))))
+    for size in (7, 8, 9, 10, 5):
+        x = np.random.default_rng(size).normal(size=(1, 2, size)).astype(np.float32)
+        alone = onert.compile(onert.load(model(found, shape=(1, 2, size), opset=22)))
+        (wanted,), (y,) = onert.Execution(alone).run([x]).values(), execution.run([x]).values()
+        np.testing.assert_allclose(y, wanted, rtol=1e-6)
+
+
 def test_as_many_axes_are_sliced_as_there_are_bounds() -> None:
     text = """<ir_version: 9, opset_import: ["" : 18]> g (float[3, 4] x, int64[n] at, int64[n] to) => (float[a, b] y) {
       y = Slice (x, at, to)

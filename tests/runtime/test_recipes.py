@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import frozen
-from length_models import LENGTHS, MODELS, opened, pooled, weights
+from length_models import LENGTHS, MODELS, interpolated, opened, pooled, weights
 
 import onert
 from onert.compiler.compiler import Compilation
@@ -55,7 +55,7 @@ def _told() -> Subgraphs:
     return b.model([b.add(ShapeOf(), x), b.add(Binary(BinaryKind.ADD), x, x)])
 
 
-@pytest.mark.parametrize("model", [pooled, _told])
+@pytest.mark.parametrize("model", [pooled, _told, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)])
 def test_few_lengths_are_compiled_of_many(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
     before = Compilation.compiled

@@ -23,6 +23,7 @@ from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxPoolWithIndice
 from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice, HloDynamicUpdateSlice
 from onert.ir.ops.vision_audio.boxes import CountedBoxes
 from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
+from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert_llvm.lower.control_flow.loop_branch import Enclosed, Find, Fuse, Why
 from onert_llvm.lower.rule import Rule, rule
 
@@ -38,6 +39,10 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     TopK: (rule("reduction.order", "lower_top"),),
     **dict.fromkeys((MaxPoolWithArgmax2D, MaxPoolWithIndices), (rule("reduction.indexed_pool"),)),
     MaxUnpool2D: (rule("reduction.indexed_pool", "lower_inverse"),),
+    Interpolate: (
+        rule("data_movement.gather", "lower_picked", "why_not_picked"),
+        rule("vision_audio.float_resize", "lower_interpolated", "why_not_interpolated"),
+    ),
     NonMaxSuppression: (rule("vision_audio.suppression"),),
     CountedWhere: (rule("data_movement.places"),),
     Within: (rule("data_movement.places", "lower_within"),),

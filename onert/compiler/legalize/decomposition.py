@@ -23,11 +23,13 @@ class Decomposition(Value):
 
     `why_not(op, types)` says which operations of the kind are left as they are; all types are static.
     `write(draft, op, types, operands)` adds operations to the draft and gives the operands that take the place of the
-    results, of the same types. It is not asked where no result has elements.
+    results, of the same types. It is not asked where no result has elements. One that is `plainer` takes the place of
+    an operation that is native, too.
     """
 
     why_not: WhyNot
     write: Write
+    plainer: bool = False
 
 
 def always(op: Op, types: CallTypes) -> None:
@@ -81,6 +83,15 @@ def places() -> Mapping[str, str]:
 def has_decompositions(kind: type[Op]) -> bool:
     """Whether there are decompositions of a kind, without reading them."""
     return kind.__name__ in places()
+
+
+_PLAINER = frozenset(("Interpolate",))
+"""Kinds of which some decompositions are plainer than a native form."""
+
+
+def has_plainer(kind: type[Op]) -> bool:
+    """Whether there are decompositions of a kind that take the place of a native form."""
+    return kind.__name__ in _PLAINER
 
 
 def decompositions(kind: type[Op]) -> tuple[Decomposition, ...]:

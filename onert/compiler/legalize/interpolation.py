@@ -56,27 +56,25 @@ def _sized(op: Interpolate, types: CallTypes) -> list[tuple[int, int, int, int]]
 
 def _settled(op: Interpolate, types: CallTypes) -> Interpolate:
     """The operation with the scales and the region of its operands as its own."""
-    _, sizes, factors, region = (*types.inputs, None, None, None)[:4]
+    _, _, factors, region = (*types.inputs, None, None, None)[:4]
     if region is not None and region.value is not None:
         starts, ends = region.value.reshape(2, -1).astype(np.float64).tolist()
         op = evolve(op, starts=tuple(starts), ends=tuple(ends))
-    return op.scaled(factors if sizes is None else None)
+    return op.scaled(factors)
 
 
 def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """ResizeNearestNeighbor(x) or ResizeBilinear(x) where one has the same rule; else Gather or a product, each axis
+    """ResizeBilinear(x) where it has the same rule; else Gather or a product, each axis
 
     What lies outside of the part that is taken is put in by a Select.
     """
     op, x, dtype = _settled(op, types), operands[0], types.input(0).dtype
     axes = _sized(op, types)
     if op.interpolation is Interpolation.NEAREST:
-        image = _nearest_image(d, op, x, types, axes)
-        if image is None:
-            places = {axis: op.nearest(at, before, after) for at, axis, before, after in axes}
-            for axis, taken in places.items():
-                x = d.moved(Gather(axis), x, d.constant(taken.astype(np.int32)))
-        return [_surrounded(d, op, types, x if image is None else image, axes)]
+        places = {axis: op.nearest(at, before, after) for at, axis, before, after in axes}
+        for axis, taken in places.items():
+            x = d.moved(Gather(axis), x, d.constant(taken.astype(np.int32)))
+        return [_surrounded(d, op, types, x, axes)]
     shares = {axis: op.weights(at, before, after)[0] for at, axis, before, after in axes}
     image = _weighted_image(d, x, types, shares) if dtype is DType.FLOAT32 else None
     if image is None:
@@ -157,33 +155,60 @@ class _SameTimes(Value):
         return np.array([length > 0 and self(length) for length in range(count)])
 
 
-def _nearest_image(
-    d: Draft, op: Interpolate, x: int, types: CallTypes, axes: Sequence[tuple[int, int, int, int]]
-) -> int | None:
-    """ResizeNearestNeighbor(x) in a mode that takes the same elements; along other axes any mode takes each once.
+def _pixels(op: Interpolate, types: CallTypes) -> tuple[ResizeNearestNeighbor, int, int, list[SamePlaces]] | None:
+    """An image in a mode that takes the same elements, its axes, and that it does; along other axes any mode takes each
+    once. None where there is none, or not for all lengths where these are symbolic.
 
     Where lengths are symbolic, neighbouring axes of any other tensor are taken for height and width, too.
     """
-    is_image = _is_image(types, [axis for _, axis, _, _ in axes])
-    if not is_image:
+    axes = _sized(op, types)
+    first, last = 1, 2
+    if not _is_image(types, [axis for _, axis, _, _ in axes]):
         axes = [row for row in axes if not are_same(row[2], row[3])]
         first, last = (axes[0][1], axes[-1][1]) if axes else (0, -1)
-        if not 0 <= last - first <= 1 or not any(map(is_symbolic, (*d.shape(x), *types.output.shape))):
+        has_symbols = any(map(is_symbolic, (*types.input(0).shape, *types.output.shape)))
+        if not 0 <= last - first <= 1 or not has_symbols:
             return None
     for mode in _MODES:
-        resized = ResizeNearestNeighbor(*mode)
-        same = [(SamePlaces(op, at, resized), before, after) for at, _, before, after in axes]
-        if all(is_same(hint(before), hint(after)) for is_same, before, after in same):
-            for is_same, before, after in same:
-                is_same.hold(before, after)
-            if is_image:
-                return d.moved(resized, x, _size(d, types))
-            shape, wanted = d.shape(x), static(types.output.shape)
-            outer, inner = math.prod(shape[:first]), math.prod(shape[last + 1 :])
-            width, wider = (shape[last], wanted[last]) if last > first else (1, 1)
-            image = d.reshaped(x, outer, shape[first], width, inner)
-            return d.reshaped(d.moved(resized, image, d.integers(wanted[first], wider)), *wanted)
+        same = [SamePlaces(op, at, ResizeNearestNeighbor(*mode)) for at, _, _, _ in axes]
+        if all(s(hint(before), hint(after)) for s, (_, _, before, after) in zip(same, axes, strict=True)):
+            is_whole = all(_is_multiple(before, after) for _, _, before, after in axes)
+            return (ResizeNearestNeighbor(*mode), first, last, same) if is_whole else None
     return None
+
+
+def _is_multiple(before: int, after: int) -> bool:
+    """Whether lengths are known, or one is the other times a number that is known."""
+    if not (is_symbolic(before) or is_symbolic(after)):
+        return True
+    times = hint(after) // hint(before) if hint(before) else 0
+    return times > 0 and are_same(after, times * before)
+
+
+def _why_no_pixels(op: Interpolate, types: CallTypes) -> str | None:
+    reason = _why_not(op, types)
+    if reason is not None or op.interpolation is not Interpolation.NEAREST or op.coordinates is Coordinates.CROP:
+        return reason or "more than the nearest elements are taken"
+    if 0 in types.output.shape or _pixels(_settled(op, types), types) is None:
+        return "no image is resized so"
+    return None
+
+
+def _nearest_image(d: Draft, op: Interpolate, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """ResizeNearestNeighbor(x)"""
+    op, x = _settled(op, types), operands[0]
+    found = _pixels(op, types)
+    assert found is not None
+    resized, first, last, same = found
+    shape, wanted = d.shape(x), static(types.output.shape)
+    for each in same:
+        each.hold(shape[op.axes[each.at]], wanted[op.axes[each.at]])
+    outer, inner = math.prod(shape[:first]), math.prod(shape[last + 1 :])
+    width, wider = (shape[last], wanted[last]) if last > first else (1, 1)
+    if (first, last, len(shape)) == (1, 2, 4):
+        return [d.moved(resized, x, d.integers(wanted[first], wider))]
+    image = d.reshaped(x, outer, shape[first], width, inner)
+    return [d.reshaped(d.moved(resized, image, d.integers(wanted[first], wider)), *wanted)]
 
 
 def _weighted_image(d: Draft, x: int, types: CallTypes, shares: dict[int, Array]) -> int | None:
@@ -331,5 +356,5 @@ def _within(d: Draft, op: GridSample, tap: _Tap, size: int) -> _Tap:
 
 DECOMPOSITIONS = {
     GridSample: (Decomposition(_why_not_sampled, _sampled),),
-    Interpolate: (Decomposition(_why_not, _interpolated),),
+    Interpolate: (Decomposition(_why_no_pixels, _nearest_image, plainer=True), Decomposition(_why_not, _interpolated)),
 }

@@ -12,7 +12,7 @@ from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.analysis.cost import cost
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 
-from .decomposition import Decomposition, decompositions, has_decompositions
+from .decomposition import Decomposition, decompositions, has_decompositions, has_plainer
 from .draft import Draft
 
 MOST_NESTED = 8
@@ -41,10 +41,10 @@ Find = Callable[[type[Op]], tuple[Decomposition, ...]]
 def legalize(graph: Subgraph, supports: Supports, find: Find | None = None) -> Subgraph:
     """The graph with operations decomposed where that makes what they compute native, or possible at all.
 
-    An operation that is native stays. One that is not is decomposed if all operations of the decomposition, themselves
-    legalized, are run better than it is; of several decompositions the one with the least cost is taken. Graphs in
-    loops and branches are legalized likewise. The same object comes back where nothing changes. `find` gives the
-    decompositions, the compiler's own if it is None.
+    An operation that is native stays, unless a decomposition is plainer. One that is not is decomposed if all
+    operations of the decomposition, themselves legalized, are run better than it is; of several decompositions the one
+    with the least cost is taken. Graphs in loops and branches are legalized likewise. The same object comes back where
+    nothing changes. `find` gives the decompositions, the compiler's own if it is None.
 
         y = OneHot(x, 3, 1.0, 0.0)    -->    y = Select(Equal(Reshape(x), [0, 1, 2]), 1.0, 0.0)
     """
@@ -83,11 +83,9 @@ class _Legalizing:
             types = graph.types(operation)
             if depth == MOST_NESTED or not self.has(type(op)) or not _is_static(types):
                 continue
-            level = self.supports(operation, types)
-            if level is not Support.NATIVE:
-                found = self.best(operation, types, self.find(type(op)), level, depth)
-                if found is not None:
-                    _inline(edit, at, found)
+            found = self.plainest(operation, types, depth)
+            if found is not None:
+                _inline(edit, at, found)
         return edit.done()
 
     def inside(self, op: Loop | Branch, depth: int) -> Loop | Branch:
@@ -98,6 +96,17 @@ class _Legalizing:
             return op if same else evolve(op, condition=condition, body=body)
         then, otherwise = (self.graph(graph, depth) for graph in (op.then, op.otherwise))
         return op if then is op.then and otherwise is op.otherwise else evolve(op, then=then, otherwise=otherwise)
+
+    def plainest(self, operation: Operation, types: CallTypes, depth: int) -> Subgraph | None:
+        """The decomposition that takes an operation's place; None where the operation stays."""
+        level, kind = self.supports(operation, types), type(operation.op)
+        if level is Support.NATIVE and not has_plainer(kind):
+            return None
+        plainer, others = ([d for d in self.find(kind) if d.plainer is is_plainer] for is_plainer in (True, False))
+        found = self.best(operation, types, plainer, min(level, Support.EVALUATED), depth)
+        return (
+            found if found is not None or level is Support.NATIVE else self.best(operation, types, others, level, depth)
+        )
 
     def best(
         self, operation: Operation, types: CallTypes, possible: Iterable[Decomposition], level: Support, depth: int

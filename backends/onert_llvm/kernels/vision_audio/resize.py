@@ -17,13 +17,13 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, nearest
 class ResizeBilinear(Value):
     """Each output: its four nearest inputs by their distance. Work tiles are rows of the output, through all images.
 
-    `y_low`, `y_high` (int32, rows) and `y_part` (float32) say for each row of the output which rows of the input it
-    lies between and how far from the first; so do `x_low`, `x_high`, `x_part` across.
+    `y_places` (int32) and `y_shares` (float32) say for each row of the output the two rows of the input that it lies
+    between, and their shares; so do `x_places` and `x_shares` across.
     """
 
     @property
     def slots(self) -> tuple[str, ...]:
-        tables = (f"{axis}_{what}" for axis in "yx" for what in ("low", "high", "part"))
+        tables = (f"{axis}_{what}" for axis in "yx" for what in ("places", "shares"))
         return ("in", "out", "in_h", "in_w", "out_h", "out_w", "channels", *tables)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
@@ -32,18 +32,21 @@ class ResizeBilinear(Value):
         with k.loop(end, begin) as line:
             image, y = line // task.i64("out_h"), line % task.i64("out_h")
             pixels = task.view("in", F32, task.i64("in_w") * channels, channels, 1)
-            ys = [task.view(f"y_{n}", I32, 1)[y].load().cast(I64) for n in ("low", "high")]
-            above, below = (pixels[image * task.i64("in_h") + row] for row in ys)
-            down = task.view("y_part", F32, 1)[y].load()
+            ys, down = _taps(task, y, 2, "y_")
+            rows = [pixels[image * task.i64("in_h") + row] for row in ys]
             with k.loop(width, nonempty=True) as x:
-                xs = [task.view(f"x_{n}", I32, 1)[x].load().cast(I64) for n in ("low", "high")]
-                across = task.view("x_part", F32, 1)[x].load()
-                left, up = k.f32(1.0) - across, k.f32(1.0) - down
-                corners = [row[column] for row in (above, below) for column in xs]
-                shares = [(v * h).splat(lanes) for v in (up, down) for h in (left, across)]
+                xs, across = _taps(task, x, 2, "x_")
+                corners = [row[column] for row in rows for column in xs]
+                shares = [(v * h).splat(lanes) for v in down for h in across]
                 out = task.view("out", F32, width * channels, channels, 1)[line, x]
                 for at, mask in k.registers(channels):
                     _mixed(k, corners, shares, out, at, mask)
+
+
+def _taps(task: Task, at: Val, count: int, axis: str = "") -> tuple[list[Val], list[Val]]:
+    """The inputs that an output along an axis is made of, and their shares."""
+    places, shares = (task.view(f"{axis}{n}", kind, count, 1)[at] for n, kind in (("places", I32), ("shares", F32)))
+    return [places[i].load().cast(I64) for i in range(count)], [shares[i].load() for i in range(count)]
 
 
 def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View, at: Val, mask: Val | None) -> None:
@@ -57,16 +60,17 @@ def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View,
 
 @frozen
 class Blend(Value):
-    """Along one axis each output from two inputs: `out[o, i] = in[o, low[i]] * (1 - p) + in[o, high[i]] * p`.
+    """Along one axis each output from so many inputs: `out[o, i]` is the sum of `in[o, places[i, j]] * shares[i, j]`.
 
-    `p` is `part[i]`; an element is `width` numbers, `inputs` and `outputs` are how many the axis has. Work tile t is
-    `piece` outputs of o = t // pieces. With `filled` an element fills a register, and its last numbers are written with
-    those before them as a whole one.
+    An element is `width` numbers, `inputs` and `outputs` are how many the axis has. Work tile t is `piece` outputs of
+    o = t // pieces. With `filled` an element fills a register, and its last numbers are written with those before them
+    as a whole one.
     """
 
+    taps: int = 2
     filled: bool = False
 
-    slots = ("in", "out", "low", "high", "part", "inputs", "outputs", "width", "piece", "pieces")
+    slots = ("in", "out", "places", "shares", "inputs", "outputs", "width", "piece", "pieces")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, count = task.i64("width"), task.i64("outputs")
@@ -75,10 +79,9 @@ class Blend(Value):
             source = task.view("in", F32, task.i64("inputs") * width, width, 1)[outer]
             target = task.view("out", F32, count * width, width, 1)[outer]
             with k.loop((first + task.i64("piece")).min(count), first, nonempty=True) as i:
-                near, far = (source[task.view(n, I32, 1)[i].load().cast(I64)] for n in ("low", "high"))
-                part = task.view("part", F32, 1)[i].load()
-                shares = [(k.f32(1.0) - part).splat(k.isa.f32), part.splat(k.isa.f32)]
-                self._element(k, width, partial(_mixed, k, (near, far), shares, target[i]))
+                places, parts = _taps(task, i, self.taps)
+                shares = [part.splat(k.isa.f32) for part in parts]
+                self._element(k, width, partial(_mixed, k, [source[p] for p in places], shares, target[i]))
 
     def _element(self, k: Kernel, width: Val, register: Callable[[Val, Val | None], None]) -> None:
         if not self.filled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -13,6 +14,7 @@ from onert.ir import Array, CallTypes, DType, Op
 from onert.ir.ops.data_movement.element_indices import OverwrittenSlices
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
 from onert.ir.ops.data_movement.part_update import broken_rule
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axis
 from onert.ir.symbolic.trace import hint
@@ -37,6 +39,8 @@ def why_not(op: Op, types: CallTypes) -> str | None:
         return "a tensor holds no plain elements"
     if types.output.dtype.itemsize not in ELEMENTS:
         return "elements of this size have no native form"
+    if isinstance(op, Interpolate):
+        return None
     if isinstance(op, ResizeNearestNeighbor):
         return None if types.input(1).value is not None else "the new size is not known before the run"
     indices = types.input(0 if isinstance(op, EmbeddingLookup) else 1)
@@ -46,6 +50,25 @@ def why_not(op: Op, types: CallTypes) -> str | None:
     if indices.dtype not in (DType.INT32, DType.INT64):
         return f"indices of {indices.dtype.text} have no native form"
     return None
+
+
+def why_not_picked(op: Interpolate, types: CallTypes) -> str | None:
+    """Why this backend does not pick the nearest elements; None if it does."""
+    if op.interpolation is not Interpolation.NEAREST or op.coordinates is Coordinates.CROP:
+        return "it is not the nearest elements that are picked, or some lie outside"
+    if any(t is not None and t.value is None for t in types.inputs[1:]):
+        return "the new size is not known before the run"
+    if types.input(0).quantization is not None or types.output.quantization is not None:
+        return "its elements are quantised"
+    axes = _moving(op.scaled((*types.inputs, None, None)[2]), types.input(0).shape, types.output.shape)
+    if len(axes) > 2 or (len(axes) == 2 and op.axes[axes[1]] != op.axes[axes[0]] + 1):
+        return "more than two neighbouring axes change"
+    return why_not(op, types)
+
+
+def _moving(op: Interpolate, before: Sequence[Any], after: Sequence[Any]) -> list[int]:
+    """Which of the axes do not stay as they are, by their number among the operation's."""
+    return [i for i, axis in enumerate(op.axes) if not op.stays(i, before[axis], after[axis])]
 
 
 @frozen
@@ -81,6 +104,32 @@ def _pixels(op: ResizeNearestNeighbor, h: int, w: int, height: int, width: int) 
     """The pixels of a picture that its larger or smaller copy takes, by number."""
     rows, columns = op.nearest(height, h), op.nearest(width, w)
     return (rows[:, None] * w + columns).astype(np.int64).reshape(-1)
+
+
+def lower_picked(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The nearest elements along one axis or two by a table of them."""
+    at, operation, op = lowering.single(operations, Interpolate)
+    op = op.scaled((*lowering.subgraph.types(operation).inputs, None, None)[2])
+    before, after = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
+    moving = _moving(op, before, after)
+    if not moving:
+        movement.copy(lowering, at)
+        return
+    first, last = op.axes[moving[0]], op.axes[moving[-1]]
+    h, height = before[first], after[first]
+    w, width = (before[last], after[last]) if last > first else (1, 1)
+    n, c = math.prod(before[:first]), math.prod(before[last + 1 :])
+    table = lowering.computed(partial(_picked, op, tuple(moving)), h, w, height, width)
+    slices = _Slices(n, n, h * w * c, height * width, c, (h * w,), (c,))
+    _emit(lowering, at, slices, operation.used[:1], table, True, f"element {{}} is outside of {h * w}")
+
+
+def _picked(op: Interpolate, moving: tuple[int, ...], h: int, w: int, height: int, width: int) -> Array:
+    """The elements of a plane, or a line, that its larger or smaller copy takes, by number."""
+    rows = op.nearest(moving[0], h, height)
+    if len(moving) == 1:
+        return rows.astype(np.int64)
+    return (rows[:, None] * w + op.nearest(moving[1], w, width)).astype(np.int64).reshape(-1)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:

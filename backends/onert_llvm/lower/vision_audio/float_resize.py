@@ -1,21 +1,28 @@
-"""Pictures resized between pixels."""
+"""Tensors resized between elements."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, frozen
 
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
-from onert_llvm.command.command import Slot
+from onert.ir.symbolic.trace import hint
+from onert.ir.value import Value
+from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.vision_audio import resize
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.data_movement import movement
 
-_TABLES = ("low", "high", "part")
 _LARGER = 4
 """How many times as wide a picture becomes where rows are made first: below it measures as more work."""
+_PIECE = 1 << 10
+"""Numbers of a work tile."""
 
 
 def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
@@ -27,37 +34,105 @@ def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
     return None
 
 
+def why_not_interpolated(op: Interpolate, types: CallTypes) -> str | None:
+    """Why this backend does not interpolate so; None if it does."""
+    if types.output.dtype is not DType.FLOAT32:
+        return "only float32 is native"
+    if op.interpolation is Interpolation.NEAREST or op.antialias or op.coordinates is Coordinates.CROP:
+        return "elements are picked, or the sums of as many as the sizes say, or lie outside"
+    if any(t is not None and t.value is None for t in types.inputs[1:]) or 0 in types.output.shape:
+        return "the new size is not known before the run, or nothing is left"
+    return None
+
+
+@frozen
+class _Axis(Value):
+    """An axis of a tensor that is resized: its number, and that among the operation's; its lengths."""
+
+    op: ResizeBilinear | Interpolate
+    axis: int
+    at: int
+    before: int
+    after: int
+
+    def tables(self, lowering: Lowering) -> dict[str, Slot]:
+        """Which elements each of the result is made of, and their shares."""
+        found = {"places": _places, "shares": _shares}
+        lengths = self.before, self.after
+        return {name: lowering.computed(partial(f, self.op, self.at), *lengths) for name, f in found.items()}
+
+
+def _places(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
+    return op.taps(at, before, after)[0].astype(np.int32)
+
+
+def _shares(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
+    return op.taps(at, before, after)[1].astype(np.float32)
+
+
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Bilinear resizing with tables of rows and columns: down, then across where that is less work."""
+    """Bilinear resizing with tables of rows and columns."""
     at, operation, op = lowering.single(operations, ResizeBilinear)
+    before, after = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
+    _resized(lowering, at, [_Axis(op, axis, 0, before[axis], after[axis]) for axis in (1, 2)], 2)
+
+
+def lower_interpolated(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Interpolation with a table for each axis; those that stay as they are have none."""
+    at, operation, op = lowering.single(operations, Interpolate)
+    factors = (*lowering.subgraph.types(operation).inputs, None, None)[2]
+    op = op.scaled(factors)
+    before, after = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
+    axes = [_Axis(op, axis, i, before[axis], after[axis]) for i, axis in enumerate(op.axes)]
+    axes = [a for a in axes if not op.stays(a.at, a.before, a.after)]
+    if axes:
+        _resized(lowering, at, axes, 2 if op.interpolation is Interpolation.LINEAR else 4)
+    else:
+        movement.copy(lowering, at)
+
+
+def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> None:
+    """Neighbouring axes of pictures together where that is less work; else each by itself, from the front."""
+    operation = lowering.operation(at)
     source, result = operation.used[0], operation.outputs[0]
-    n, h, w, c = lowering.shape(source)
-    _, height, width, _ = lowering.shape(result)
-    slots: dict[str, Slot] = {
-        "in": lowering.operand(source),
-        "out": lowering.operand(result),
-        "in_h": h,
-        "in_w": w,
-        "out_h": height,
-        "out_w": width,
-        "channels": c,
-    }
-    for axis, count, inputs in (("y", height, h), ("x", width, w)):
-        low, high, part = op.positions(count, inputs)
-        slots |= {f"{axis}_{name}": lowering.constant(a.astype(np.int32)) for name, a in (("low", low), ("high", high))}
-        slots[f"{axis}_part"] = lowering.constant(part.astype(np.float32))
-    flops = 7 * n * height * width * c
-    if width < _LARGER * w:
-        lowering.emit(at, resize.ResizeBilinear(), slots, n * height, (source,), (result,), flops)
+    shape, flops = list(lowering.shape(source)), 7 * math.prod(lowering.shape(result))
+    first, last = axes[0], axes[-1]
+    channels = math.prod(shape[last.axis + 1 :])
+    if taps == 2 and len(axes) == 2 and last.axis == first.axis + 1 and last.after < _LARGER * last.before:
+        slots: dict[str, Slot] = {"in": lowering.operand(source), "out": lowering.operand(result)}
+        slots |= {"in_h": first.before, "in_w": last.before, "out_h": first.after, "out_w": last.after}
+        slots |= {
+            f"{n}_{name}": table for n, a in zip("yx", axes, strict=True) for name, table in a.tables(lowering).items()
+        }
+        count = math.prod(shape[: first.axis]) * first.after
+        lowering.emit(at, resize.ResizeBilinear(), slots | {"channels": channels}, count, (source,), (result,), flops)
         return
-    (room,) = lowering.scratch(n * height * w * c * 4)
-    down = {name: slots[f"y_{name}"] for name in _TABLES}
-    down |= {"in": slots["in"], "out": room.pointer, "inputs": h, "outputs": height, "width": w * c}
-    down |= {"piece": 1, "pieces": height}
-    lanes = lowering.isa.f32
-    lowering.emit(at, resize.Blend(w * c >= lanes), down, n * height, (source,), (), accesses=(room,))
-    across = {name: slots[f"x_{name}"] for name in _TABLES}
-    across |= {"in": room.pointer, "out": slots["out"], "inputs": w, "outputs": width, "width": c}
-    across |= {"piece": width, "pieces": 1}
-    read = evolve(room, write=False)
-    lowering.emit(at, resize.Blend(c >= lanes), across, n * height, (), (result,), flops, accesses=(read,))
+    sizes = []
+    for a in axes[:-1]:
+        shape[a.axis] = a.after
+        sizes.append(math.prod(shape) * 4)
+    rooms = lowering.scratch(*sizes)
+    shape = list(lowering.shape(source))
+    read: Pointer = lowering.operand(source)
+    seen: tuple[Access, ...] = ()
+    for i, a in enumerate(axes):
+        is_last = i == len(axes) - 1
+        written = lowering.operand(result) if is_last else rooms[i].pointer
+        outer, width = math.prod(shape[: a.axis]), math.prod(shape[a.axis + 1 :])
+        piece = max(1, _PIECE // hint(width))
+        pieces = -(-a.after // piece)
+        slots = {"in": read, "out": written, "inputs": a.before, "outputs": a.after, "width": width}
+        slots |= {"piece": piece, "pieces": pieces, **a.tables(lowering)}
+        lowering.emit(
+            at,
+            resize.Blend(taps, width >= lowering.isa.f32),
+            slots,
+            outer * pieces,
+            () if i else (source,),
+            (result,) if is_last else (),
+            flops if is_last else 0,
+            accesses=(*seen, *(() if is_last else (rooms[i],))),
+        )
+        if not is_last:
+            shape[a.axis] = a.after
+            read, seen = written, (evolve(rooms[i], write=False),)

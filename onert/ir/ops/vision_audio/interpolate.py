@@ -13,6 +13,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Dim
+from onert.ir.symbolic.trace import are_same
 from onert.ir.types import CallTypes, TensorType
 
 
@@ -176,32 +177,42 @@ class Interpolate(Op):
         """How much longer an axis becomes."""
         return after / before if self.scales is None else float(np.float32(self.scales[at]))
 
+    def stays(self, at: int, before: int, after: int) -> bool:
+        """Whether an axis is known to stay as it is, for all lengths where these are symbolic."""
+        is_part = self.coordinates is Coordinates.CROP
+        return not is_part and are_same(before, after) and (self.scales is None or self.scales[at] == 1)
+
     def places(self, at: int, before: int, after: int) -> Array:
-        """For each element of the result along an axis, where it lies among those of `x`."""
-        scale = self.scale(at, before, after)
-        index = np.arange(after, dtype=np.float64)
-        length = before * scale
+        """For each element of the result along an axis, where it lies among those of `x`.
+
+        In float32 with NEAREST, as ONNX Runtime has it: where two elements are about as near, this decides.
+        """
+        dtype = np.float32 if self.interpolation is Interpolation.NEAREST else np.float64
+        scale: Array = np.array(self.scale(at, before, after), dtype)
+        index: Array = np.arange(after, dtype=dtype)
+        length = after if self.scales is None else before * float(scale)
+        half = dtype(0.5)
         match self.coordinates:
             case Coordinates.ALIGN_CORNERS:
-                return np.zeros(after) if length == 1 else index * (before - 1) / (length - 1)
+                return np.zeros(after) if length == 1 else index * dtype(before - 1) / dtype(length - 1)
             case Coordinates.ASYMMETRIC:
                 return index / scale
             case Coordinates.PYTORCH_HALF_PIXEL:
-                return (index + 0.5) / scale - 0.5 if length > 1 else np.zeros(after)
+                return (index + half) / scale - half if length > 1 else np.zeros(after)
             case Coordinates.HALF_PIXEL_SYMMETRIC:
-                middle = before / 2 * (1 - after / length)
-                return middle + (index + 0.5) / scale - 0.5
+                middle = dtype(before / 2 * (1 - after / length))
+                return middle + (index + half) / scale - half
             case Coordinates.CROP:
                 start, end = self.starts[at], self.ends[at]
                 if after == 1 or length == 1:
                     return np.full(after, 0.5 * (start + end) * (before - 1))
-                return start * (before - 1) + index * (end - start) * (before - 1) / (length - 1)
+                return dtype(start * (before - 1)) + index * dtype((end - start) * (before - 1)) / dtype(length - 1)
             case _:
-                return (index + 0.5) / scale - 0.5
+                return (index + half) / scale - half
 
     def nearest(self, at: int, before: int, after: int) -> Array:
         """For each element of the result along an axis, which one of `x` it takes."""
-        where = self.places(at, before, after)
+        where = self.places(at, before, after).astype(np.float64)
         match self.rounding:
             case Rounding.FLOOR:
                 whole = np.floor(where)
@@ -216,21 +227,25 @@ class Interpolate(Op):
 
     def weights(self, at: int, before: int, after: int) -> tuple[Array, Array]:
         """The share of each element of `x` in each of the result along an axis [after, before]; what lies outside."""
-        where = self.places(at, before, after)
         beyond = np.zeros(after, np.bool_)
         if self.coordinates is Coordinates.CROP:
+            where = self.places(at, before, after)
             beyond = (where < 0) | (where > before - 1)
+        taps, shares = self.taps(at, before, after)
+        out = np.zeros((after, before))
+        rows = np.broadcast_to(np.arange(after)[:, None], taps.shape)
+        np.add.at(out, (rows, taps), shares)
+        return out, beyond
+
+    def taps(self, at: int, before: int, after: int) -> tuple[Array, Array]:
+        """The elements of `x` that each of the result along an axis is made of, and their shares [after, as many]."""
         if self.interpolation is Interpolation.NEAREST:
-            taps, shares = self.nearest(at, before, after)[:, None], np.ones((after, 1))
-        else:
-            taps, shares = self._taps(where, self.scale(at, before, after))
+            return self.nearest(at, before, after)[:, None], np.ones((after, 1))
+        taps, shares = self._taps(self.places(at, before, after), self.scale(at, before, after))
         if self.exclude_outside:
             shares = np.where((taps < 0) | (taps >= before), 0, shares)
             shares = shares / shares.sum(axis=1, keepdims=True)
-        out = np.zeros((after, before))
-        rows = np.broadcast_to(np.arange(after)[:, None], taps.shape)
-        np.add.at(out, (rows, np.clip(taps, 0, before - 1)), shares)
-        return out, beyond
+        return np.clip(taps, 0, before - 1), shares
 
     def _taps(self, where: Array, scale: float) -> tuple[Array, Array]:
         """The elements around each place, and their shares."""

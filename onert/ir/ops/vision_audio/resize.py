@@ -65,6 +65,11 @@ class ResizeBilinear(Op):
         high = np.minimum(np.ceil(at).astype(np.int64), inputs - 1)
         return np.minimum(low, inputs - 1), high, at - low.astype(np.float32)
 
+    def taps(self, at: int, before: int, after: int) -> tuple[Array, Array]:
+        """The two elements that each of the result along either axis is made of, and their shares [after, 2]."""
+        low, high, part = self.positions(after, before)
+        return np.stack((low, high), axis=1), np.stack((np.float32(1) - part, part), axis=1)
+
     def _integer(self, x: Array, height: int, width: int) -> Array:
         rows, columns = self.steps(height, x.shape[1]), self.steps(width, x.shape[2])
         down, across = rows[2][:, None, None], columns[2][:, None]

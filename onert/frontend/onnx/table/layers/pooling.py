@@ -16,8 +16,9 @@ from onert.frontend.onnx.building import (
     transpose,
 )
 from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.elements.movement import padded
+from onert.frontend.onnx.table.elements.movement import padded, sliced
 from onert.ir import DType, ModelError
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.data_movement.fill import Fill
@@ -33,7 +34,11 @@ from .windows import Windows, windows
 
 
 def _windows(node: Node) -> tuple[Windows, tuple[tuple[int, int], ...]]:
-    """The windows, and what `ceil_mode` adds to the margins behind: a last window may lie partly outside."""
+    """The windows, and what `ceil_mode` adds to the margins behind: a last window may lie partly outside.
+
+    Where a size is open that is one element fewer than windows are apart: as many windows as any size needs,
+    but for one that begins behind the tensor: see `_begun`.
+    """
     d, x = node.draft, node.input(0)
     require_rank(d, x, 3)
     sizes = d.type(x).shape[2:]
@@ -46,13 +51,28 @@ def _windows(node: Node) -> tuple[Windows, tuple[tuple[int, int], ...]]:
             more.append((0, 0))
             continue
         if size is None:
-            raise ModelError(f"is given {d.type(x)}, expected known dimensions with ceil_mode")
+            more.append((0, stride - 1))
+            continue
         room = size + before + after - extent
         outputs = -(-room // stride) + 1
         if (outputs - 1) * stride >= size + before:
             outputs -= 1  # a window that starts in the margin behind is none
         more.append((0, max((outputs - 1) * stride - room, 0)))
     return over, tuple(more)
+
+
+def _begun(node: Node, over: Windows, pooled: int) -> int:
+    """A pool's result [batch, channels, ...] without the windows that begin behind a tensor of open size."""
+    x, found = (Expression(node.draft, operand) for operand in (node.input(0), pooled))
+    if not node.flag("ceil_mode") or over.padding is Padding.SAME:
+        return pooled
+    for axis, size in enumerate(x.shape[2:]):
+        (before, after), stride = over.margins[axis], over.strides[axis]
+        if size is None and after + stride > over.extents[axis]:
+            most = (x.size(axis + 2) + (before + stride - 1)).binary(BinaryKind.FLOOR_DIV, stride)
+            ends = most.at_most(found.size(axis + 2))
+            found = found.of(sliced(node.draft, found.operand, [axis + 2], ints(node.draft, [0]), ends.operand, None))
+    return found.operand
 
 
 def _pooled(
@@ -119,8 +139,8 @@ def _max(node: Node) -> int | tuple[int, int]:
         out = _pooled(d, image, Pooling.MAX, over, sides)
     else:
         out = _pooled(d, padded(d, image, around, like(d, x, _least(d, x))), Pooling.MAX, over, Padding.VALID)
-    found = transpose(d, out, to_back(rank))
-    return (found, places(node, over, around[1:-1])) if node.wants(1) else found
+    found = _begun(node, over, transpose(d, out, to_back(rank)))
+    return (found, _begun(node, over, places(node, over, around[1:-1]))) if node.wants(1) else found
 
 
 def _average(node: Node) -> int:
@@ -146,7 +166,7 @@ def _average(node: Node) -> int:
         out = means
         if beyond or not counted:
             out = binary(d, BinaryKind.DIV, means, _share(d, image, over, more, counted=counted))
-    return transpose(d, out, to_back(rank))
+    return _begun(node, over, transpose(d, out, to_back(rank)))
 
 
 def _share(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], *, counted: bool) -> int:
@@ -172,7 +192,7 @@ def _norm(node: Node) -> int:
         raise ModelError(f"is given {d.type(x)}, expected known dimensions with this padding")
     means = _pooled(d, padded(d, image, _around(over, more)), Pooling.AVERAGE, over, Padding.VALID)
     sums = binary(d, BinaryKind.MUL, means, like(d, x, math.prod(over.kernel)))
-    return transpose(d, root(d, sums, p), to_back(rank))
+    return _begun(node, over, transpose(d, root(d, sums, p), to_back(rank)))
 
 
 def powers(d: Draft, x: int, p: int) -> int:
