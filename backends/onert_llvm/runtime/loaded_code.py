@@ -28,6 +28,7 @@ _C_LIBRARY = (
     "pthread_getaffinity_np",
     "pthread_setaffinity_np",
     "pthread_self",
+    "pthread_getcpuclockid",
 )
 
 

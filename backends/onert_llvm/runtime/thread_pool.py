@@ -12,9 +12,14 @@ import numpy as np
 from onert.backend.tasks import finish
 from onert.ir import Array
 
+from .aligned_memory import zeros
+
 _SPIN = 100_000
 """Nanoseconds that a worker spins after a run before it sleeps; within a run a thread spins twice as long at most."""
 
+
+_LINE = 8
+"""64-bit words of what belongs to one thread of a pool."""
 
 _UNSTOPPED: dict[int, tuple[Array, Array]] = {}
 """The memory of workers that were not stopped: they look at it for as long as they live."""
@@ -26,8 +31,8 @@ class Pool:
     def __init__(self, functions: Mapping[str, int], threads: int) -> None:
         self._owner = -1
         size = ctypes.CFUNCTYPE(ctypes.c_int64)(functions["onert_pool_size"])()
-        memory, workers = np.zeros(size + 64, np.uint8), np.zeros((max(threads, 1), 2), np.int64)
-        self._address = int(memory.ctypes.data + -memory.ctypes.data % 64)
+        memory, workers = zeros(size, np.uint8), zeros(_LINE * max(threads, 1), np.int64)
+        self._address = int(memory.ctypes.data)
         self.pointer = ctypes.c_void_p(self._address)
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         start = ctypes.CFUNCTYPE(integer, pointer, integer, integer, pointer)(functions["onert_pool_start"])

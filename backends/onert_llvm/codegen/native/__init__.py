@@ -31,11 +31,11 @@ def numbers_text() -> str:
 
 
 def pool_text(isa: Isa) -> str:
-    """`pool.ll` with `adapt.ll` for a target; BackendError for one whose words the pool's structures do not fit."""
+    """`pool.ll`, `lend.ll` and `adapt.ll` for a target; BackendError for one whose words their structures do not fit."""
     if isa.architecture not in _PAUSE or "linux" not in isa.triple:
         raise BackendError(f"threads are for Linux on {', '.join(_PAUSE)}, expected 1 thread for {isa.triple}")
     call, declaration = _PAUSE[isa.architecture]
-    return _text("pool.ll").replace("@PAUSE@", call) + _text("adapt.ll") + declaration + "\n"
+    return _text("pool.ll").replace("@PAUSE@", call) + _text("lend.ll") + _text("adapt.ll") + declaration + "\n"
 
 
 def together_text(name: str, threads: int) -> str:

@@ -240,11 +240,11 @@ define internal i64 @mean(i64 %time, i64 %runs) alwaysinline {
   ret i64 %mean
 }
 
-; The nanoseconds that a way may lose to another: 4 milliseconds, but two runs at least.
-define internal i64 @bound(i64 %mean) alwaysinline {
+; The nanoseconds that a way may lose to another: so many, but two runs at least.
+define internal i64 @bound(i64 %mean, i64 %least) alwaysinline {
   %two = lshr i64 %mean, 5
-  %long = icmp ugt i64 %two, 4000000
-  %bound = select i1 %long, i64 %two, i64 4000000
+  %long = icmp ugt i64 %two, %least
+  %bound = select i1 %long, i64 %two, i64 %least
   ret i64 %bound
 }
 
@@ -293,7 +293,7 @@ weigh:
   %more = icmp sgt i64 %credit, 8000000
   %most = select i1 %more, i64 8000000, i64 %credit
   call void @set(ptr %state, i64 9, i64 %most)
-  %bound = call i64 @bound(i64 %other)
+  %bound = call i64 @bound(i64 %other, i64 4000000)
   %least = sub i64 0, %bound
   %worse = icmp slt i64 %most, %least
   br i1 %worse, label %again, label %look
@@ -326,8 +326,9 @@ done:
   ret void
 }
 
-; The same for a run of a try: over after 16 milliseconds and two runs at least, or where it has lost too much. The other
-; way is kept from then on if its runs took a sixteenth less.
+; The same for a run of a try: over after 16 milliseconds and two runs at least, or where it has lost too much: with more
+; threads as much as a turn of another program takes, with fewer, which wait less, a quarter of it. The other way is kept
+; from then on if its runs took a sixteenth less.
 define internal void @tried(ptr %state, i64 %time) alwaysinline {
 entry:
   call void @increase(ptr %state, i64 7, i64 %time)
@@ -340,7 +341,11 @@ entry:
   %product = mul i64 %kept, %runs
   %usual = lshr i64 %product, 12
   %lost = sub i64 %tried, %usual
-  %bound = call i64 @bound(i64 %kept)
+  %level = call i64 @word(ptr %state, i64 1)
+  %tried_level = call i64 @word(ptr %state, i64 2)
+  %is_more = icmp ult i64 %tried_level, %level
+  %much_less = select i1 %is_more, i64 4000000, i64 1000000
+  %bound = call i64 @bound(i64 %kept, i64 %much_less)
   %much = icmp sgt i64 %lost, %bound
   %full = icmp sgt i64 %tried, 16000000
   %several = icmp ugt i64 %runs, 64

@@ -38,23 +38,25 @@
 ; of a command, 4 generation, 5 the gate, 6 stop, 7 threads of this run. Then 8 sleepers, 9 threads, 10 threads that have a
 ; number, 11 workers, 12 threads that wait for others within a run, 13 how often these were roused, 14 nanoseconds that such
 ; a thread spins, 15 nanoseconds that the caller has slept within runs; 16 the most nanoseconds that a
-; worker without a run spins, and half of what one spins within; 18 mutex, 19
-; condition of workers without a run, 20 of who waits within one. The gate counts the workers inside, plus 2**32 while it is
+; worker without a run spins, and half of what one spins within; 17 when the caller may lend its processor again; 19 mutex,
+; 20 condition of workers without a run, 21 of who waits within one. The gate counts the workers inside, plus 2**32 while it is
 ; open.
 %Pool = type { ptr, i64, i64, i64, i64, i64, i64, i64,
                i64, i64, i64, ptr, i64, i64, i64, i64,
-               i64, [7 x i64],
+               i64, i64, [6 x i64],
                [16 x i64], [16 x i64], [16 x i64] }
 
 ; How a thread waits for others: 0 tries, 1 when it stops to spin (0: not known yet), 2 whether it has said that it is about
-; to sleep, 3 how often waiting threads were roused before that.
-%Wait = type { i64, i64, i64, i64 }
+; to sleep, 3 how often waiting threads were roused before that; of a caller, 4 when it last looked at a worker (0: not
+; yet, -1: it lent its processor), 5 how long that one had computed by then, 6 its number.
+%Wait = type { i64, i64, i64, i64, i64, i64, i64 }
 
 %Time = type { i64, i64 }
 
-; A worker's handle, and its state, which the mutex guards: 0 while it is awake, -1 while it sleeps, 1 and more where it is
-; barred from the processor of that number less 1.
-%Worker = type { i64, i64 }
+; A thread's line, the caller's first. 0 handle; 1 a worker's state, which the mutex guards: 0 while it is awake, -1 while it
+; sleeps, 1 and more where it is barred from the processor of that number less 1; 2 what it is doing (see `lend.ll`), 3 the
+; number of the processor that it was lent plus 1, or 0.
+%Worker = type { i64, i64, i64, i64, [4 x i64] }
 
 ; A set of processors, as the C library has it.
 %Set = type [16 x i64]
@@ -149,8 +151,8 @@ done:
 }
 
 define internal void @rouse(ptr %pool) noinline {
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 21
   %rousedp = getelementptr %Pool, ptr %pool, i32 0, i32 13
   %a = call i32 @pthread_mutex_lock(ptr %mutex)
   %roused = load atomic i64, ptr %rousedp monotonic, align 8
@@ -175,8 +177,8 @@ count:
   %tried = add i64 %tries, 1
   store i64 %tried, ptr %wait, align 8
   %low = and i64 %tried, 63
-  %look = icmp eq i64 %low, 0
-  br i1 %look, label %clock, label %spin
+  %due = icmp eq i64 %low, 0
+  br i1 %due, label %clock, label %spin
 spin:
   @PAUSE@
   ret void
@@ -194,7 +196,13 @@ set:
   ret void
 compare:
   %over = icmp sgt i64 %now, %until
-  br i1 %over, label %say, label %on
+  br i1 %over, label %say, label %ask
+ask:
+  %calls = icmp eq i64 %me, 0
+  br i1 %calls, label %look, label %on
+look:
+  %lent = call i1 @lend(ptr %pool, ptr %wait, i64 %now)
+  br i1 %lent, label %say, label %on
 on:
   ret void
 say:
@@ -207,12 +215,13 @@ say:
   store i64 1, ptr %saidp, align 8
   ret void
 sleep:
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 21
   %seenp2 = getelementptr %Wait, ptr %wait, i32 0, i32 3
   %seen = load i64, ptr %seenp2, align 8
   %rousedp2 = getelementptr %Pool, ptr %pool, i32 0, i32 13
   %start = call i64 @now()
+  call void @stage(ptr %pool, i64 %me, i64 0)
   %b = call i32 @pthread_mutex_lock(ptr %mutex)
   br label %asleep
 asleep:
@@ -224,6 +233,9 @@ doze:
   br label %asleep
 awake:
   %d = call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @stage(ptr %pool, i64 %me, i64 1)
+  %sincep = getelementptr %Wait, ptr %wait, i32 0, i32 4
+  %since = load i64, ptr %sincep, align 8
   call void @forget(ptr %pool, ptr %wait)
   ; Where one had to sleep, others soon have to: they spin for less until runs pass without.
   %shortp = getelementptr %Pool, ptr %pool, i32 0, i32 14
@@ -237,6 +249,10 @@ add:
   %slept = load i64, ptr %sleptp, align 8
   %sum = add i64 %slept, %time
   store i64 %sum, ptr %sleptp, align 8
+  %lending = icmp eq i64 %since, -1
+  br i1 %lending, label %judge, label %leave
+judge:
+  call void @judge(ptr %pool, i64 %time, i64 %stop)
   br label %leave
 leave:
   ret void
@@ -289,8 +305,8 @@ over:
 }
 
 ; Do pieces of a command as the thread of a number until none is left: those of share `own`, then those of the others of
-; so many.
-define internal void @take(ptr %pool, ptr %c, i64 %me, i64 %own, i64 %shares, i64 %run) {
+; so many. A worker that was lent a processor meanwhile ends after a piece; whether that was so.
+define internal i1 @take(ptr %pool, ptr %c, i64 %me, i64 %own, i64 %shares, i64 %run) {
 entry:
   %tag = shl i64 %run, 16
   %fn = load ptr, ptr %c, align 8
@@ -334,9 +350,11 @@ work:
   %before2 = mul i64 %after, %tiles
   %tile = udiv i64 %before1, %pieces
   %stop = udiv i64 %before2, %pieces
+  call void @stage(ptr %pool, i64 %me, i64 2)
   call void %fn(ptr %task, i64 %tile, i64 %stop)
   %more = add i64 %making, 1
-  br label %look
+  %lent = call i1 @is_lent(ptr %pool, i64 %me)
+  br i1 %lent, label %write, label %look
 empty_share:
   %last = icmp eq i64 %s2, %shares
   %following = select i1 %last, i64 0, i64 %s2
@@ -346,16 +364,20 @@ tell:
   %idle = icmp eq i64 %making, 0
   br i1 %idle, label %leave, label %write
 write:
-  ; A thread that helps may come to a command twice.
+  ; A thread that helps, or was away, may come to a command twice.
+  %did = phi i64 [ %making, %tell ], [ %more, %work ]
+  %over = phi i1 [ false, %tell ], [ true, %work ]
   %donep = getelementptr %Share, ptr %lines, i64 %me, i32 1
   %earlier = call i64 @counted(ptr %donep, i64 %run)
-  %sum = add i64 %earlier, %making
+  %sum = add i64 %earlier, %did
   %told = or i64 %tag, %sum
   store atomic i64 %told, ptr %donep seq_cst, align 8
+  call void @stage(ptr %pool, i64 %me, i64 1)
   call void @tell(ptr %pool)
   br label %leave
 leave:
-  ret void
+  %left = phi i1 [ false, %tell ], [ %over, %write ]
+  ret i1 %left
 }
 
 ; Walk the commands as the thread of a number.
@@ -370,8 +392,8 @@ lane:
   call void @walk_lane(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
   ret void
 command:
-  %i = phi i64 [ 0, %look ], [ %next, %begin ]
-  %open = phi i64 [ 0, %look ], [ %opened, %begin ]
+  %i = phi i64 [ 0, %look ], [ %next, %on ]
+  %open = phi i64 [ 0, %look ], [ %opened, %on ]
   %c = getelementptr %Command, ptr %commands, i64 %i
   %syncp = getelementptr %Command, ptr %c, i32 0, i32 4
   %sync = load i64, ptr %syncp, align 8
@@ -382,7 +404,9 @@ before:
   br label %begin
 begin:
   %opened = phi i64 [ %open, %command ], [ %i, %before ]
-  call void @take(ptr %pool, ptr %c, i64 %me, i64 %me, i64 %shares, i64 %run)
+  %lent = call i1 @take(ptr %pool, ptr %c, i64 %me, i64 %me, i64 %shares, i64 %run)
+  br i1 %lent, label %done, label %on
+on:
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %count
   br i1 %end, label %done, label %command
@@ -427,11 +451,15 @@ wait:
   %helped = call i1 @bide(ptr %pool, ptr %waited, ptr %commands, i64 %i, i64 %me, i64 %shares, i64 %run, i64 %tried)
   %again = select i1 %helped, i64 31, i64 %tried
   %found = or i1 %behind, %helped
-  br label %look
+  %lent = call i1 @is_lent(ptr %pool, i64 %me)
+  br i1 %lent, label %leave, label %look
+leave:
+  call void @forget(ptr %pool, ptr %waited)
+  ret void
 begin:
   call void @forget(ptr %pool, ptr %waited)
-  call void @take(ptr %pool, ptr %c, i64 %me, i64 %own, i64 %threads, i64 %run)
-  br label %advance
+  %lent2 = call i1 @take(ptr %pool, ptr %c, i64 %me, i64 %own, i64 %threads, i64 %run)
+  br i1 %lent2, label %leave, label %advance
 advance:
   %later = phi i1 [ %late, %command ], [ %behind, %begin ]
   %next = add i64 %i, 1
@@ -531,15 +559,15 @@ ask:
   %go = call i1 @ready(ptr %commands, i64 %i, i64 %shares, i64 %run)
   br i1 %go, label %begin, label %advance
 begin:
-  call void @take(ptr %pool, ptr %c, i64 %me, i64 0, i64 %threads, i64 %run)
-  br label %advance
+  %lent = call i1 @take(ptr %pool, ptr %c, i64 %me, i64 0, i64 %threads, i64 %run)
+  br i1 %lent, label %done, label %advance
 advance:
   %helping = phi i1 [ %helped, %look ], [ %helped, %ask ], [ true, %begin ]
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %last
   br i1 %end, label %done, label %command
 done:
-  %found = phi i1 [ false, %entry ], [ %helping, %advance ]
+  %found = phi i1 [ false, %entry ], [ true, %begin ], [ %helping, %advance ]
   ret i1 %found
 }
 
@@ -645,8 +673,8 @@ entry:
   %asleep = icmp ne i64 %sleepers, 0
   br i1 %asleep, label %broadcast, label %done
 broadcast:
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 19
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
   %a = call i32 @pthread_mutex_lock(ptr %mutex)
   %here = call i32 @sched_getcpu()
   %known = icmp ult i32 %here, 1024
@@ -656,13 +684,12 @@ look:
   %barred = add i64 %cpu, 1
   %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
   %threads = load i64, ptr %threadsp, align 8
-  %count = sub i64 %threads, 1
   %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
   %workers = load ptr, ptr %workersp, align 8
   br label %each
 each:
-  %w = phi i64 [ 0, %look ], [ %w2, %following ]
-  %all = icmp sge i64 %w, %count
+  %w = phi i64 [ 1, %look ], [ %w2, %following ]
+  %all = icmp sge i64 %w, %threads
   br i1 %all, label %call, label %one
 one:
   %statep = getelementptr %Worker, ptr %workers, i64 %w, i32 1
@@ -719,8 +746,8 @@ entry:
   %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
   %gate = getelementptr %Pool, ptr %pool, i32 0, i32 5
   %sleepers = getelementptr %Pool, ptr %pool, i32 0, i32 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 19
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
   %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 6
   %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 16
   %spins = load i64, ptr %spinsp, align 8
@@ -732,7 +759,8 @@ entry:
   %me = add i64 %before, 1
   %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
   %workers = load ptr, ptr %workersp, align 8
-  %statep = getelementptr %Worker, ptr %workers, i64 %before, i32 1
+  %statep = getelementptr %Worker, ptr %workers, i64 %me, i32 1
+  %lentp = getelementptr %Worker, ptr %workers, i64 %me, i32 3
   br label %idle
 idle:
   %seen = phi i64 [ 0, %entry ], [ %current, %enter ], [ %current, %join ]
@@ -781,7 +809,7 @@ free:
   %freed = call i1 @allow(i64 %self, i64 %taken, i1 true)
   br label %work
 work:
-  %current = phi i64 [ %g, %spin ], [ %g2, %awake ], [ %g2, %free ]
+  %current = phi i64 [ %g, %spin ], [ %g2, %awake ], [ %g2, %free ], [ %current, %away ]
   %stop = load atomic i64, ptr %stopp acquire, align 8
   %stopping = icmp ne i64 %stop, 0
   br i1 %stopping, label %leave, label %run
@@ -807,15 +835,26 @@ join:
   %count = load i64, ptr %countp, align 8
   %runp = getelementptr %Pool, ptr %pool, i32 0, i32 2
   %number = load i64, ptr %runp, align 8
+  call void @stage(ptr %pool, i64 %me, i64 1)
   call void @walk(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %number)
+  %lent = load atomic i64, ptr %lentp monotonic, align 8
+  call void @stage(ptr %pool, i64 %me, i64 0)
   %f = atomicrmw sub ptr %gate, i64 1 seq_cst
   call void @tell(ptr %pool)
-  br label %idle
+  %is_lent = icmp ne i64 %lent, 0
+  br i1 %is_lent, label %away, label %idle
+away:
+  ; The caller may be in the same run still, or in a later one.
+  %me_self = call i64 @pthread_self()
+  %callers = sub i64 %lent, 1
+  %moved = call i1 @move(i64 %me_self, i64 %callers, i1 false)
+  store atomic i64 0, ptr %lentp monotonic, align 8
+  br label %work
 leave:
   ret ptr null
 }
 
-; Start `threads - 1` workers, told in `workers`, which stays theirs; gives how many there are threads in all then (fewer
+; Start `threads - 1` workers, told in `workers`, which stays theirs and has a line for each thread; gives how many there are threads in all then (fewer
 ; than asked when the system refuses more).
 define i64 @onert_pool_start(ptr %pool, i64 %threads, i64 %spins, ptr %workers) {
 entry:
@@ -828,11 +867,11 @@ entry:
   store i64 %within_for, ptr %spinp, align 8
   %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
   store i64 %threads, ptr %sharesp, align 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 19
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
   %a = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
   %b = call i32 @pthread_cond_init(ptr %condition, ptr null)
-  %within = getelementptr %Pool, ptr %pool, i32 0, i32 20
+  %within = getelementptr %Pool, ptr %pool, i32 0, i32 21
   %c = call i32 @pthread_cond_init(ptr %within, ptr null)
   br label %more
 more:
@@ -840,10 +879,9 @@ more:
   %enough = icmp sge i64 %n, %threads
   br i1 %enough, label %done, label %start
 start:
-  %at = sub i64 %n, 1
-  %handle = getelementptr %Worker, ptr %workers, i64 %at, i32 0
-  %state = getelementptr %Worker, ptr %workers, i64 %at, i32 1
-  store i64 0, ptr %state, align 8
+  %line = getelementptr %Worker, ptr %workers, i64 %n
+  store %Worker zeroinitializer, ptr %line, align 8
+  %handle = getelementptr %Worker, ptr %line, i32 0, i32 0
   %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %pool)
   %ok = icmp eq i32 %failed, 0
   br i1 %ok, label %started, label %done
@@ -872,8 +910,7 @@ more:
   %all = icmp sge i64 %n, %threads
   br i1 %all, label %done, label %join
 join:
-  %at = sub i64 %n, 1
-  %handlep = getelementptr %Worker, ptr %workers, i64 %at, i32 0
+  %handlep = getelementptr %Worker, ptr %workers, i64 %n, i32 0
   %handle = load i64, ptr %handlep, align 8
   %ignored = call i32 @pthread_join(i64 %handle, ptr null)
   %n2 = add i64 %n, 1

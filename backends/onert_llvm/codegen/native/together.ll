@@ -5,7 +5,7 @@
 ; takes on any 64-bit target.
 
 @onert.pool = internal global [320 x i64] zeroinitializer, align 64
-@onert.workers = internal global [@THREADS@ x [2 x i64]] zeroinitializer, align 8
+@onert.workers = internal global [@THREADS@ x [8 x i64]] zeroinitializer, align 64
 @onert.busy = internal global i32 0, align 4
 @onert.owner = internal global i32 0, align 4
 

@@ -1,0 +1,208 @@
+"""Claims about callers that lend their processor to a worker that has none: it ends its piece there and leaves the run.
+
+Native functions are called by themselves, or workers are told that they were lent a processor while they compute.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from branchy_models import PACKAGES
+from patience import PATIENCE
+
+import onert
+from onert.ir import Array, Package
+from onert_llvm.codegen.kernel_compiler import _emitted
+from onert_llvm.codegen.native import pool_text
+from onert_llvm.runtime import thread_pool
+from onert_llvm.runtime.loaded_code import _externals
+from onert_llvm.runtime.object_loader import Image, load
+from onert_llvm.runtime.thread_pool import POOLS, Pool
+from onert_llvm.target.isa import runnable
+
+from .test_pool import chain
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processors are told by Linux")
+
+STAGE, LENT = 2, 3
+AGAIN = 17
+ISA = runnable()[0]
+MILLISECOND = 1_000_000
+Functions = dict[str, int]
+IMAGES: list[Image] = []
+"""Code is there for as long as its image."""
+
+
+@pytest.fixture(scope="module")
+def functions() -> Functions:
+    """The addresses of what `pool.ll` and `lend.ll` define, what is internal among it."""
+    text = pool_text(ISA)
+    internal = ("i64 @awaited", "void @judge", "i1 @move")
+    for name in internal:
+        assert f"define internal {name}(" in text
+        text = text.replace(f"define internal {name}(", f"define {name}(")
+    image = load([_emitted(text, ISA)], _externals())
+    IMAGES.append(image)
+    names = [name.partition("@")[2] for name in internal]
+    return {name: image[name] for name in (*names, *(f"onert_pool_{n}" for n in ("run", "start", "stop", "size")))}
+
+
+@pytest.fixture
+def pool(functions: Functions) -> Iterator[Pool]:
+    pool = Pool(functions, 3)
+    yield pool
+    pool.close()
+
+
+def lines(pool: Pool) -> Array:
+    """The words of each thread, the caller's first."""
+    return thread_pool._UNSTOPPED[pool._address][1].reshape(-1, thread_pool._LINE)
+
+
+@pytest.mark.parametrize(
+    ("stages", "chosen"),
+    [((0, 0), 0), ((1, 0), 1), ((0, 1), 2), ((1, 1), 1), ((1, 2), 2), ((2, 1), 1), ((2, 2), 1)],
+    ids=str,
+)
+def test_who_is_in_the_middle_of_a_piece_is_awaited_rather_than_who_is_awake(
+    functions: Functions, pool: Pool, stages: tuple[int, int], chosen: int
+) -> None:
+    lines(pool)[1:, STAGE] = stages
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(functions["awaited"])(pool.pointer) == chosen
+    lines(pool)[1:, STAGE] = 0
+
+
+def test_a_caller_that_slept_for_long_does_not_lend_again_for_a_while(functions: Functions, pool: Pool) -> None:
+    judge = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(functions["judge"])
+    words = (ctypes.c_int64 * 24).from_address(pool._address)
+    judge(pool.pointer, MILLISECOND // 2, 5 * MILLISECOND)
+    assert words[AGAIN] == 0
+    judge(pool.pointer, 2 * MILLISECOND, 5 * MILLISECOND)
+    assert words[AGAIN] == 53 * MILLISECOND
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_thread_that_was_moved_may_run_where_it_might(functions: Functions, there: bool) -> None:
+    """And one that may use no other processor is not moved."""
+    move = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool)(functions["move"])
+    allowed = os.sched_getaffinity(0)
+    seen: list[tuple[bool, set[int]]] = []
+
+    def moved() -> None:
+        for cpu in (*sorted(allowed), 1000):
+            done = move(threading.get_ident(), cpu, there)
+            left = {cpu} & allowed if there else allowed - {cpu}
+            assert done == bool(left)
+            seen.append((done, os.sched_getaffinity(0)))
+
+    thread = threading.Thread(target=moved)
+    thread.start()
+    thread.join()
+    assert len(seen) == len(allowed) + 1
+    assert all(after == allowed for _, after in seen)
+
+
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+class Commands:
+    """Two commands of which the second waits for the first; `on_worker` is called in each piece that a worker does."""
+
+    PIECES = 12
+
+    def __init__(self, functions: Functions, pool: Pool, on_worker: Callable[[], None]) -> None:
+        self.caller, self.on_worker, self.pool = threading.get_ident(), on_worker, pool
+        self.done: list[int] = []
+        self.kernel = KERNEL(self.piece)
+        self.rows = np.zeros((2 + 2 * 3 + 1, 8), np.int64)
+        address, start = ctypes.cast(self.kernel, ctypes.c_void_p).value or 0, self.rows.ctypes.data
+        for at in range(2):
+            shares = start + 64 * (2 + 3 * at)
+            self.rows[at] = (address, 0, self.PIECES, self.PIECES, at, shares, start + 64 * 8, 0)
+        pointer, integer = ctypes.c_void_p, ctypes.c_int64
+        self.run_native = ctypes.CFUNCTYPE(None, pointer, pointer, integer, pointer)(functions["onert_pool_run"])
+
+    def piece(self, task: int | None, begin: int, end: int) -> None:
+        self.done.extend(range(begin, end))
+        if threading.get_ident() != self.caller:
+            self.on_worker()
+
+    def run(self) -> None:
+        """A run in which each piece is done once, by whomever."""
+        del self.done[:]
+        self.run_native(self.pool.pointer, self.rows.ctypes.data, 2, None)
+        half = self.PIECES
+        assert sorted(self.done[:half]) == sorted(self.done[half:]) == list(range(half))
+
+
+def test_a_caller_lends_its_processor_to_a_worker_that_computes_nothing(functions: Functions, pool: Pool) -> None:
+    seen: list[int] = []
+    stop = time.monotonic() + PATIENCE
+
+    def sleep() -> None:
+        while not seen and not lines(pool)[1:, LENT].any() and time.monotonic() < stop:
+            time.sleep(0.001)
+        seen.extend(lines(pool)[1:, LENT])
+
+    commands = Commands(functions, pool, sleep)
+    while not seen and time.monotonic() < stop:  # the caller may do all pieces before a worker comes
+        commands.run()
+    assert max(seen) - 1 in os.sched_getaffinity(0)
+
+
+def test_a_worker_that_was_lent_a_processor_leaves_after_its_piece_and_comes_back(
+    functions: Functions, pool: Pool
+) -> None:
+    lent = 0
+
+    def lend() -> None:
+        nonlocal lent
+        lent += 1
+        if lent <= 20:
+            lines(pool)[1:, LENT] = min(os.sched_getaffinity(0)) + 1
+
+    commands = Commands(functions, pool, lend)
+    stop = time.monotonic() + PATIENCE
+    while (lent < 30 or lines(pool)[1:, LENT].any()) and time.monotonic() < stop:
+        commands.run()
+    assert lent >= 30
+    assert not lines(pool)[1:, LENT].any()
+    assert not lines(pool)[1:, STAGE].any()
+
+
+@pytest.mark.parametrize(
+    ("make", "executor"), [(chain, "Linear"), (PACKAGES["inception"], "Parallel")], ids=["chain", "lanes"]
+)
+def test_workers_that_are_sent_away_at_any_time_change_no_bits(make: Callable[[], Package], executor: str) -> None:
+    package = make()
+    programs = [onert.compile(package, executor=executor, num_threads=count) for count in (1, 3)]
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(-1, 1, [d or 1 for d in each.shape]).astype(np.float32) for each in programs[0].inputs]
+    expected = [array.tobytes() for array in onert.Execution(programs[0]).run(inputs).values()]
+    execution = onert.Execution(programs[1])
+    execution.run(inputs)
+    workers = [lines(pool)[1:, LENT] for pool in POOLS.idle(3)]
+    assert workers
+    processors = sorted(os.sched_getaffinity(0))
+    over = threading.Event()
+
+    def send() -> None:
+        for at in iter(lambda: -1 if over.wait(0.0003) else len(processors), -1):
+            for lent in workers:
+                lent[:] = processors[int(rng.integers(at))] + 1
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        for _ in range(60):
+            assert [array.tobytes() for array in execution.run(inputs).values()] == expected
+    finally:
+        over.set()
+        sender.join()
