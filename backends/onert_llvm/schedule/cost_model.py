@@ -106,6 +106,11 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     return _fitting(best if best in known else next(alike, best), rows)
 
 
+def product_cycles(shape: Shape, isa: Isa) -> float:
+    """The estimated cycles of a product whose right side is packed, with the best tile."""
+    return min(map(_cycles, _choices(shape, isa, isa.free_masks)))
+
+
 def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
     """So many tiles at most for a product whose right side is packed, by estimated cycles.
 

@@ -39,6 +39,8 @@ class Machine(Value):
     foreign: float
     forward: tuple[float, ...]
     back: tuple[float, ...]
+    byte_forward: float
+    byte_back: float
 
     @property
     def far_bytes(self) -> float:

@@ -34,6 +34,7 @@ from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slot
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
 from .sliding_window import sliding
 from .small import layers
+from .winograd import byte_layers
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -99,6 +100,8 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     """A plain product, copied windows, or windows gathered tap by tap."""
     if layers.fits(lowering, layer):
         layers.convolve(lowering, layer, geometry)
+        return
+    if byte_layers.lowered(lowering, layer, geometry):
         return
     kh, kw, c, n = layer.filter.values.shape
     patched = geometry.patched(c)

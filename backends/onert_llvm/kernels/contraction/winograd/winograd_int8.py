@@ -1,0 +1,258 @@
+"""Convolutions with windows of 3 by 3 of bytes by Winograd's minimal filtering, exactly.
+
+F(4x4, 3x3) through the points 0, 1, -1, 2, -2 and infinity takes 36 products of each channel where the sums of all
+terms take 144. Pictures are transformed by whole numbers, to 16 bits. Weights are too when each row of their matrix is
+multiplied by what its fractions have in common; sums are then so many times greater, a power of two times three along
+each axis. All sums are taken modulo 2**32, where a division by nine is a multiplication. What is left of them after a
+shift by 6 bits at most is right as long as the true sum has 26 bits (`schedule.winograd_int8.fits`).
+
+An instruction multiplies half as many pairs of 16 bits as of bytes, so half of the products is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
+from onert_llvm.kernels.contraction.float_microkernel import accumulators
+from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel
+
+OUTPUTS, POINTS = 4, 6
+"""Of a tile along an axis: outputs, and pixels that it sees."""
+PLACES = POINTS**2
+WEIGHTS = ((6, 0, 0), (-1, -1, -1), (-1, 1, -1), (1, 2, 4), (1, -2, 4), (0, 0, 6))
+"""What windows are multiplied by: the fractions of the form times 24, 6, 6, 24, 24 and 6."""
+MOST_BITS = 26
+"""Of sums without their bias, with a sign."""
+_SHIFTS = (3, 2, 1, 1)
+"""The outputs along an axis are three times this power of two too great."""
+_NINTH = pow(9, -1, 1 << 32) - (1 << 32)
+
+SLOTS = (
+    "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
+    "pad_h", "pad_w", "pixel", "row", "image", "down", "across", "total", "block", "group", "groups",
+    "rooms", "room", "tiles", "pieces",
+)  # fmt: skip
+"""As of `winograd_f32`; `zero` is a pixel outside of the picture."""
+
+
+def room(tile: Tile, block: int, channels: int, n: int, lanes: int) -> int:
+    """Bytes that a block of tiles takes: what was transformed, sums, and a row of results outside of the picture."""
+    width = tile.columns.widest * lanes
+    aside = -(-n // LINE) * LINE
+    return block * (PLACES * (2 * channels + 4 * width) + 2 * LINE) + aside
+
+
+@frozen(eq=False)
+class _Place:
+    """A tile of outputs: its number in the block, its picture, and its first row and column."""
+
+    number: Val
+    image: Val
+    y: Val
+    x: Val
+
+
+@frozen
+class WinogradInt8(Value):
+    """A convolution of stride 1 whose channels, of which there is an even number, fill half a register at least.
+
+    `wide`: they fill a whole register of 16 bits. Weights are packed by `pack_winograd_int8`. Work tiles are those of
+    `winograd_f32`.
+    """
+
+    tile: Tile
+    requantize: Requantize
+    signed: bool
+    wide: bool
+
+    name = "winograd_int8"
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return (*SLOTS, *self.requantize.slots)
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
+        own = task.view("rooms", I8, task.i64("room"))[piece].address
+        width, block = self.tile.columns.widest * k.isa.f32, task.i64("block")
+        terms = k.view(own, I16, task.i64("k") * PLACES + LINE // 2, 1)
+        sums = k.view(terms[block].address, I32, width * PLACES + LINE // 4, 1)
+        aside = sums[block].address
+        with k.loop(end, begin) as t:
+            rest, group = task.i64("total"), t % task.i64("groups") * task.i64("group")
+            first = (t // task.i64("groups") * block).min(rest - self.tile.mr)
+            count = (rest - first).min(block)
+            with self._each(k, task, first, count) as at:
+                self._pictures(k, task, at, terms[at.number])
+            with k.loop((group + task.i64("group")).min(task.i64("panels")), group, nonempty=True) as number:
+
+                def columns(panel: Panel) -> None:
+                    self._products(k, task, panel, count, terms, sums)
+                    with self._each(k, task, first, count) as at:
+                        self._results(k, task, panel, at, sums[at.number], aside)
+
+                each_panel(k, task, self.tile, number, columns)
+
+    @contextmanager
+    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> Iterator[_Place]:
+        """Loop over the tiles of a block."""
+        across = task.i64("across")
+        line = first // across
+        x = k.var(first % across * OUTPUTS)
+        y, image = k.var(line % task.i64("down") * OUTPUTS), k.var(line // task.i64("down"))
+        with k.loop(count, nonempty=True) as i:
+            yield _Place(i, image.get(), y.get(), x.get())
+            right = x.get() + OUTPUTS
+            wraps = right >= task.i64("out_w")
+            below = wraps.select(y.get() + OUTPUTS, y.get())
+            ends = below >= task.i64("out_h")
+            x.set(wraps.select(k.index(0), right))
+            y.set(ends.select(k.index(0), below))
+            image.set(ends.select(image.get() + 1, image.get()))
+
+    def _pictures(self, k: Kernel, task: Task, at: _Place, terms: View) -> None:
+        """What a tile sees, transformed: `[places, channels]`. The last register of channels may overlap others."""
+        lanes, size = k.isa.f32 * (2 if self.wide else 1), range(POINTS)
+        pixels = self._pixels(k, task, at)
+        with k.loop(task.i64("k"), step=lanes, nonempty=True) as channel:
+            here = channel.min(task.i64("k") - lanes)
+            columns = []
+            for j in size:
+                bytes_ = [pixels[i][j][here].load(lanes) for i in size]
+                columns.append(_picture([x.cast(I16, signed=self.signed) for x in bytes_]))
+            target = k.view(terms.address, I16, 1)[here]
+            for i in size:
+                for j, value in enumerate(_picture([columns[j][i] for j in size])):
+                    # A number that is added to all pixels is in one place alone.
+                    moved = 36 * offset(k.isa, self.signed) if i == j == 1 else 0
+                    target.store(value + moved if moved else value)
+                    target = target.after(task.i64("k"))
+
+    def _pixels(self, k: Kernel, task: Task, at: _Place) -> list[list[View]]:
+        """The pixels that a tile sees, row by row."""
+        source, zero = task.view("input", I8, 1), task.ptr("zero")
+        left, start = at.x - task.i64("pad_w"), at.image * task.i64("image")
+        across = [(left + j).ult(task.i64("in_w")) for j in range(POINTS)]
+        found = []
+        for i in range(POINTS):
+            y = at.y - task.i64("pad_h") + i
+            seen = y.ult(task.i64("in_h"))
+            pixel = source[start + y * task.i64("row") + left * task.i64("pixel")]
+            row = []
+            for inside in across:
+                row.append(k.view((seen & inside).select(pixel.address, zero), I8, 1))
+                pixel = pixel.after(task.i64("pixel"))
+            found.append(row)
+        return found
+
+    def _products(self, k: Kernel, task: Task, panel: Panel, count: Val, terms: View, sums: View) -> None:
+        """The products of a panel, place by place: `[tiles, places, width]`.
+
+        At every step along k a line of the next place's weights is fetched into the cache.
+        """
+        lanes, mr, pairs = k.isa.f32, self.tile.mr, task.i64("k") // 2
+        width = self.tile.columns.widest * lanes
+        weights = k.view(panel.address, I32, pairs * panel.width, panel.width, 1)
+        with k.loop(PLACES) as place:
+            own, following = weights[place], k.view(weights[place + 1].address, I8, LINE)
+            left = k.view(terms[0, place * task.i64("k")].address, I16, *terms.strides)
+            right = k.view(sums[0, place * width].address, I32, *sums.strides)
+            with k.loop(count, step=mr, nonempty=True) as step:
+                first = step.min(count - mr)
+                rows, out = [left[first]], [right[first]]
+                for _ in range(mr - 1):
+                    rows.append(rows[-1].after(terms.strides[0]))
+                    out.append(out[-1].after(sums.strides[0]))
+                done, acc = step // mr * pairs, accumulators(k, [k.zeros(I32, lanes)] * panel.vectors, mr)
+                with k.loop(pairs, nonempty=True) as p:
+                    k.prefetch(following[done + p])
+                    b = [own[p, j * lanes].load(lanes) for j in range(panel.vectors)]
+                    for row, values in zip(rows, acc, strict=True):
+                        a = k.view(row[p * 2].address, I32, 1).load(align=4).splat(lanes)
+                        for x, total in zip(b, values, strict=True):
+                            total.set(dot_pairs(k, total.get(), a, x))
+                for to, values in zip(out, acc, strict=True):
+                    for j, value in enumerate(values):
+                        to[j * lanes].store(value.get())
+
+    def _results(self, k: Kernel, task: Task, panel: Panel, at: _Place, sums: View, aside: Val) -> None:
+        """The outputs of a tile in the columns of a panel; those outside of the picture go `aside`."""
+        lanes, how = k.isa.f32, self.requantize
+        c = task.view("c", I8, task.i64("ldc"), 1)
+        inside = [(at.x + j) < task.i64("out_w") for j in range(OUTPUTS)]
+        targets = []
+        for i in range(OUTPUTS):
+            y = at.y + i
+            seen = y < task.i64("out_h")
+            pixel = c[(at.image * task.i64("out_h") + y) * task.i64("out_w") + at.x]
+            for own in inside:
+                targets.append(k.view((seen & own).select(pixel.address, aside), I8, 1))
+                pixel = pixel.after(task.i64("ldc"))
+        final = table(k, task, how)
+
+        def register(j: Val, mask: Val | None) -> None:
+            column = panel.column + j * lanes
+            fields, start = load_lanes(k, task, how, column), bias(k, task, how, column)
+            values = self._outputs(k, k.view(sums[j * lanes].address, I32, 1))
+            for target, value in zip(targets, values, strict=True):
+                byte = final(as_byte(stored(task, how, self.signed, value + start, fields)))
+                target[column].store(byte, mask)
+
+        if self.tile.columns.padded:
+            assert isinstance(panel.width, Val)
+            with k.loop((panel.width + lanes - 1) // lanes, nonempty=True) as j:
+                some = (panel.width - j * lanes).cast(I32).splat(lanes)
+                register(j, k.iota(I32, lanes) < some)
+            return
+        full = panel.vectors if panel.masks[-1] is None else panel.vectors - 1
+        if full:
+            with k.loop(full) as j:
+                register(j, None)
+        if full < panel.vectors:
+            register(k.index(full), panel.masks[-1])
+
+    def _outputs(self, k: Kernel, sums: View) -> list[Val]:
+        """The sums of a tile in one register of columns, transformed back."""
+        lanes, size = k.isa.f32, range(POINTS)
+        width = self.tile.columns.widest * lanes
+        columns = [_result([sums[(i * POINTS + j) * width].load(lanes) for i in size]) for j in size]
+        found = []
+        for i, down in enumerate(_SHIFTS):
+            for value, right in zip(_result([c[i] for c in columns]), _SHIFTS, strict=True):
+                found.append((value * _NINTH) >> (down + right))
+        return found
+
+
+def _picture(x: Sequence[Val]) -> list[Val]:
+    """What six pixels become along an axis."""
+    even, odd = x[4] - (x[2] << 2), x[3] - (x[1] << 2)
+    near, far = x[4] - x[2], x[3] - x[1]
+    far = far + far
+    return [
+        even + ((x[0] << 2) - x[2]),
+        even + odd,
+        even - odd,
+        near + far,
+        near - far,
+        (x[5] - (x[3] << 2)) - odd,
+    ]
+
+
+def _result(x: Sequence[Val]) -> list[Val]:
+    """What six products become along an axis: four outputs, 24, 12, 6 and 6 times too great."""
+    near, less = x[1] + x[2], x[1] - x[2]
+    far, apart = x[3] + x[4], x[3] - x[4]
+    return [
+        (x[0] + (near << 2)) + far,
+        (less + less) + apart,
+        near + far,
+        (less + (apart + apart)) + x[5],
+    ]

@@ -1,0 +1,115 @@
+"""Convolutions of bytes by Winograd's minimal filtering are exact, between guard pages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases.case import Case
+
+from onert.ir import Quantization, Subgraph
+from onert.ir.ops.arithmetic.window import Margins, Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert_llvm.kernels.contraction.winograd.winograd_int8 import WinogradInt8
+from onert_llvm.lower.contraction.winograd import byte_layers
+from onert_llvm.schedule import winograd_int8
+from onert_llvm.target.isa import Isa, runnable
+
+from .harness import Array
+from .natively import by_meaning, natively, same, subgraph_of
+
+ISAS = [isa for isa in runnable() if winograd_int8.runs(winograd_int8.Layer(16, 16, isa), 16)][-1:]
+SHAPES = [
+    ((1, 8, 9), 16, 16, Padding.SAME),
+    ((1, 7, 7), 34, 40, Padding.SAME),
+    ((2, 9, 6), 18, 65, Padding.VALID),
+    ((3, 5, 11), 64, 24, Padding.SAME),
+    ((1, 30, 31), 48, 130, Padding.SAME),
+    ((1, 6, 8), 20, 16, Margins(((2, 1), (0, 3)))),
+]
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[WinogradInt8]:
+    """Winograd's kernel is taken wherever it can be; the kernels that were."""
+    found: list[WinogradInt8] = []
+
+    def kernel(*args: object) -> WinogradInt8:
+        found.append(WinogradInt8(*args))  # type: ignore[arg-type]
+        return found[-1]
+
+    monkeypatch.setattr(winograd_int8, "_WORTH", 1e9)
+    monkeypatch.setattr(byte_layers, "WinogradInt8", kernel)
+    return found
+
+
+def _layer(x: Array, w: Array, zeros: tuple[int, int], padding: Padding | Margins, scale: float) -> Subgraph:
+    """A layer whose weights have a scale for each filter where they have no zero point."""
+    bias = np.random.default_rng(5).integers(-3000, 3000, len(w)).astype(np.int32)
+    filters = Quantization((scale,), (zeros[1],))
+    if zeros[1] == 0:
+        filters = Quantization(tuple(scale * (1 + i % 5 / 7) for i in range(len(w))), (0,) * len(w), 0)
+    own = Quantization(tuple(0.02 * s for s in filters.scales), (0,) * len(filters.scales), filters.axis)
+    scales, result = (Quantization((0.02,), (zeros[0],)), filters, own), (Quantization((0.1,), (zeros[0] // 2,)),)
+    op = Conv2D(padding)
+    return subgraph_of(Case("", op, (x, w, bias), quantization=scales, result_quantization=result), constant=(1, 2))
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("size", "channels", "n", "padding"), SHAPES)
+@pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
+def test_any_size_is_exact(
+    isa: Isa,
+    taken: list[WinogradInt8],
+    size: tuple[int, int, int],
+    channels: int,
+    n: int,
+    padding: Padding | Margins,
+    signed: bool,
+) -> None:
+    rng, (low, high, dtype) = np.random.default_rng(n), (-128, 128, np.int8) if signed else (0, 256, np.uint8)
+    x = rng.integers(low, high, (*size, channels)).astype(dtype)
+    w = rng.integers(low, high, (n, 3, 3, channels)).astype(dtype)
+    subgraph = _layer(x, w, (-7, 0) if signed else (119, 141), padding, 0.012 / channels**0.5)
+    expected = by_meaning(subgraph, [x])
+    assert len(np.unique(expected[0])) > 30
+    for threads in (1, 2, 3):
+        same(natively(subgraph, [x], isa, threads), expected)
+    assert len(taken) == 3
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_the_largest_sums_are_exact_and_larger_ones_are_left_to_others(
+    isa: Isa, taken: list[WinogradInt8], sign: int, beyond: int
+) -> None:
+    w = np.full((16, 3, 3, 116), sign * 126, np.int8)
+    w.reshape(16, -1)[:, : 42 + beyond] = sign * 127  # 255 times their sum is just below 2**25, or above
+    x = np.random.default_rng(0).choice(np.array([-128, 127], np.int8), (1, 6, 7, 116), p=[0.01, 0.99])
+    x[0, :4, :4] = 127
+    subgraph = _layer(x, w, (-128, 0), Padding.VALID, 0.9e-5)
+    same(natively(subgraph, [x], isa), by_meaning(subgraph, [x]))
+    assert len(taken) == 1 - beyond
+
+
+def test_sums_fit_as_long_as_they_have_26_bits() -> None:
+    w = np.zeros((9, 200, 2), np.int16)
+    w[:8, :, 1] = -80
+    assert winograd_int8.fits(w)
+    most = ((1 << 25) - 1) // 255
+    for sign in (1, -1):
+        w[:, :, 0] = 0
+        w.reshape(-1, 2)[: most // 127, 0] = sign * 127
+        w.reshape(-1, 2)[most // 127, 0] = sign * (most % 127)
+        assert winograd_int8.fits(w)
+        w.reshape(-1, 2)[most // 127, 0] += sign
+        assert not winograd_int8.fits(w)
+
+
+@pytest.mark.skipif(not ISAS, reason="no target with products of pairs runs here")
+@pytest.mark.parametrize(
+    ("size", "channels", "n", "faster"), [(56, 64, 64, True), (40, 32, 32, True), (6, 64, 64, False)]
+)
+def test_the_cost_decides_by_size(size: int, channels: int, n: int, faster: bool) -> None:
+    layer = winograd_int8.Layer(channels, n, ISAS[-1])
+    assert winograd_int8.is_faster(layer, (-(-size // 4)) ** 2, size * size) == faster
