@@ -28,6 +28,9 @@ _NEAR = 1 / 2
 _LEAST_SUMS = 8
 """Accumulators of a tile at least, so that additions do not wait for one another."""
 
+_WIDEST = 5
+"""Registers of a panel at most."""
+
 _WORTH = 0.9
 """What part of the time of the windows' terms it may take to be chosen: estimates are no closer."""
 
@@ -109,7 +112,7 @@ def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
     isa, channels, n = layer.isa, layer.channels, layer.n
     cpu, weights = machine(isa), 2 * PLACES * channels * n
     each = cpu.byte_forward * -(-channels // (2 * isa.f32)) + cpu.byte_back * -(-n // isa.f32)
-    for mr, wide in register_tiles(isa, False):
+    for mr, wide in register_tiles(isa, False, _WIDEST):
         if mr * wide < _LEAST_SUMS or mr > total:
             continue
         width, steps = wide * isa.f32, -(-total // mr)

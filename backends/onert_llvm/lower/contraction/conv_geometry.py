@@ -25,6 +25,9 @@ MOST_PATCH_CHANNELS = 4
 MOST_PATCH_DEPTH = 512
 """Windows of few channels are copied together first: up to so many channels, and elements of a window."""
 
+MOST_PATCH_BYTES = 16
+"""So many channels of bytes, whose windows are copied only where they reach out of the picture."""
+
 
 MOST_LINE_CHANNELS, MOST_LINES, MOST_LINE = 16, 16, 1024
 """Windows of up to so many channels, rows and elements of a row are multiplied row by row instead of tap by tap, in
@@ -50,9 +53,9 @@ class Plane(Value):
         """Elements of a window in one channel."""
         return self.window[0] * self.window[1]
 
-    def patched(self, channels: int) -> bool:
-        """Whether windows of so many channels are copied together: where these are few, and all that there are."""
-        few = channels == self.channels <= MOST_PATCH_CHANNELS and self.taps * channels <= MOST_PATCH_DEPTH
+    def patched(self, channels: int, most: int = MOST_PATCH_CHANNELS) -> bool:
+        """Whether windows of so many channels are copied together: where these are `most` at most, and all there are."""
+        few = channels == self.channels <= most and self.taps * channels <= MOST_PATCH_DEPTH
         return few and self.window[1] > 1 and self.dilation[1] == 1
 
     def lined(self, channels: int) -> bool:
@@ -153,15 +156,17 @@ def windows_of(
     padding: Callable[[], Slot],
     patches: Callable[[Patch], Operand] | None = None,
     pointwise: bool = True,
+    most: int = MOST_PATCH_CHANNELS,
 ) -> tuple[Operand, dict[str, Slot]]:
     """The windows of a convolution of some `channels`: a matrix where they are single pixels and may be `pointwise`.
 
-    Few channels are read as `patches` where there is such a form; `padding` gives a pixel outside of the picture.
+    Channels that are `most` at most are read as `patches` where there is such a form; `padding` gives a pixel outside
+    of the picture.
     """
     if pointwise and geometry.pointwise:
         return rows_of(source, channels, geometry.channels)
     slots = geometry.slots | {"input": source, "zero": padding()}
-    if patches is not None and geometry.patched(channels):
+    if patches is not None and geometry.patched(channels, most):
         height, width = geometry.window
         return patches(Patch(height, width * channels)), slots
     return Windows(), {**slots, "k": channels}

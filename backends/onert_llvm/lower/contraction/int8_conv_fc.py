@@ -28,7 +28,7 @@ from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int
 from onert_llvm.target.isa import Lookup
 
 from . import int8_filters
-from .conv_geometry import Plane, plane, rows_of, windows_of
+from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .int8_filters import Filter, Outputs
 from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slots
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
@@ -104,14 +104,14 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     if byte_layers.lowered(lowering, layer, geometry):
         return
     kh, kw, c, n = layer.filter.values.shape
-    patched = geometry.patched(c)
+    patched = geometry.patched(c, MOST_PATCH_BYTES)
     shape = (kh, kw * c, n) if patched else (kh * kw, c, n)
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
     taps = layer.filter.ordered(layer.filter.values.reshape(shape))
     straight = patched or geometry.pointwise
     cut, how, outliers = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise, straight=straight)
     padding = partial(layer.padding, lowering, c)
-    rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Patches)
+    rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Patches, most=MOST_PATCH_BYTES)
     signed = layer.outputs.signed
     algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, Bytes(how, signed), signed, outliers=outliers)
     layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
