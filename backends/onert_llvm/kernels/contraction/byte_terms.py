@@ -12,9 +12,18 @@ from attrs import frozen
 
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, Var, View
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
+from onert_llvm.kernels.arithmetic import bytes_of_four
+from onert_llvm.kernels.arithmetic.requantize_int8 import (
+    Requantize,
+    as_byte,
+    bias,
+    load_lanes,
+    stored,
+    table,
+    with_zero_point,
+)
 
-from .contraction import Ending, Finished, Reading, Sums, Terms
+from .contraction import Ending, Finished, Four, Reading, Sums, Terms
 from .float_microkernel import Accumulators, accumulators
 from .int8_microkernel import add_group, dot, multiply_add_int8, narrow_shift, offset
 from .register_tile import Block, Row, Tile
@@ -127,6 +136,26 @@ class Bytes(Ending):
                 return final(as_byte(stored(task, how, self.signed, total, lanes)))
 
             return byte
+
+        return column
+
+    def by_fours(self, k: Kernel) -> bool:
+        return self.little and bytes_of_four.has(k)
+
+    def four(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Four]:
+        how = self.requantize
+
+        def column(j: int) -> Four:
+            lanes, final = load_lanes(k, task, how, self._column(k, block, j)), table(k, task, how)
+
+            def bytes_(rows: Sequence[Row], values: Sequence[Val]) -> Sequence[Val]:
+                totals = (
+                    [v - row.more[0] for v, row in zip(values, rows, strict=True)] if how.weight_zero_point else values
+                )
+                wide = [with_zero_point(task, how, total, lanes) for total in totals]
+                return bytes_of_four.split(final(bytes_of_four.joined(k, task, how, self.signed, wide)))
+
+            return bytes_
 
         return column
 

@@ -26,6 +26,12 @@ Finished = Callable[[Row, Val], Val]
 """The code for what is stored of a row's sums in one register of columns."""
 
 
+Four = Callable[[Sequence[Row], Sequence[Val]], Sequence[Val]]
+"""The same for four rows at once."""
+
+ROWS_TOGETHER = 4
+
+
 class Ending(Value):
     """How sums begin, and what is stored of them.
 
@@ -63,6 +69,14 @@ class Ending(Value):
 
     def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
         """For each of the tile's registers of columns, what is stored of its sums."""
+        raise NotImplementedError
+
+    def by_fours(self, k: Kernel) -> bool:
+        """Whether what is stored is made of four rows at once."""
+        return False
+
+    def four(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Four]:
+        """The same for four rows at once, where there is such code."""
         raise NotImplementedError
 
 
@@ -179,6 +193,9 @@ def multiply(k: Kernel, task: Task, tile: Tile, block: Block, terms: Terms, endi
 def store(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums = ()) -> None:
     """The sums of a tile on their way to memory; `more` are further values of each row."""
     sums = ending.joined(k, task, block, sums)
+    if block.count > 1 and ending.by_fours(k):
+        _store_by_fours(k, task, block, ending, sums, more)
+        return
     finished = ending.finished(k, task, block)
     c = task.view("c", ending.element, task.i64("ldc"), 1)
 
@@ -187,3 +204,16 @@ def store(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more:
         return lambda row, value: row.place(c, j).store(final(row, value), block.own(j))
 
     block.finish(sums, column, ending.little, more)
+
+
+def _store_by_fours(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums) -> None:
+    """The same by four rows at once, of which the last is taken again where fewer are left."""
+    rows, four = block.results(more), ending.four(k, task, block)
+    c = task.view("c", ending.element, task.i64("ldc"), 1)
+    for j in range(block.vectors):
+        made = four(j)
+        for first in range(0, block.count, ROWS_TOGETHER):
+            numbers = [min(first + i, block.count - 1) for i in range(ROWS_TOGETHER)]
+            values = made([rows[i] for i in numbers], [sums[i][j] for i in numbers])
+            for row, value in zip(rows[first:], values, strict=False):
+                row.place(c, j).store(value, block.own(j))

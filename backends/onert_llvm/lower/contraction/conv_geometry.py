@@ -54,7 +54,7 @@ class Plane(Value):
         return self.window[0] * self.window[1]
 
     def patched(self, channels: int, most: int = MOST_PATCH_CHANNELS) -> bool:
-        """Whether windows of so many channels are copied together: where these are `most` at most, and all there are."""
+        """Whether windows of so many channels are copied together: where these are `most` at most, and all."""
         few = channels == self.channels <= most and self.taps * channels <= MOST_PATCH_DEPTH
         return few and self.window[1] > 1 and self.dilation[1] == 1
 

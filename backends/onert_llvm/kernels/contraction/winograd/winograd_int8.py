@@ -19,7 +19,8 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
+from onert_llvm.kernels.arithmetic import bytes_of_four
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, bias, load_lanes, table, with_zero_point
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel
@@ -145,11 +146,13 @@ class WinogradInt8(Value):
         for i in range(POINTS):
             y = at.y - task.i64("pad_h") + i
             seen = y.ult(task.i64("in_h"))
-            pixel = source[start + y * task.i64("row") + left * task.i64("pixel")]
+            first = source[start + y * task.i64("row") + left * task.i64("pixel")]
+            pixel = k.view(seen.select(first.address, zero), I8, 1)
+            apart = seen.select(task.i64("pixel"), k.index(0))
             row = []
             for inside in across:
-                row.append(k.view((seen & inside).select(pixel.address, zero), I8, 1))
-                pixel = pixel.after(task.i64("pixel"))
+                row.append(k.view(inside.select(pixel.address, zero), I8, 1))
+                pixel = pixel.after(apart)
             found.append(row)
         return found
 
@@ -202,9 +205,11 @@ class WinogradInt8(Value):
             column = panel.column + j * lanes
             fields, start = load_lanes(k, task, how, column), bias(k, task, how, column)
             values = self._outputs(k, k.view(sums[j * lanes].address, I32, 1))
-            for target, value in zip(targets, values, strict=True):
-                byte = final(as_byte(stored(task, how, self.signed, value + start, fields)))
-                target[column].store(byte, mask)
+            for first in range(0, len(targets), OUTPUTS):
+                line = [with_zero_point(task, how, v + start, fields) for v in values[first : first + OUTPUTS]]
+                bytes_ = bytes_of_four.split(final(bytes_of_four.joined(k, task, how, self.signed, line)))
+                for target, value in zip(targets[first:], bytes_, strict=False):
+                    target[column].store(value, mask)
 
         if self.tile.columns.padded:
             assert isinstance(panel.width, Val)

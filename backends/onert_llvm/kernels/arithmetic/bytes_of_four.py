@@ -1,0 +1,30 @@
+"""Four registers of 32-bit results as one of bytes, so that what follows is computed once, where AVX-512 packs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I8, I32, Kernel, Val, vec
+
+from .interleave_x86 import REGISTERS, packed
+from .requantize_int8 import Requantize
+
+_LANES = 16
+
+
+def has(k: Kernel) -> bool:
+    """Whether the target has instructions for it."""
+    return k.isa.rounds and k.isa.f32 == _LANES
+
+
+def joined(k: Kernel, task: Task, how: Requantize, signed: bool, values: Sequence[Val]) -> Val:
+    """The bytes of four registers, one after the other, bounded as `how` says."""
+    found = packed(k, task, how.clamped, signed, values)
+    order = [REGISTERS * block + r for r in range(REGISTERS) for block in range(_LANES // REGISTERS)]
+    return found.bits(vec(I32, _LANES)).shuffle(order).bits(vec(I8, REGISTERS * _LANES))
+
+
+def split(whole: Val) -> list[Val]:
+    """The bytes of each of the four."""
+    return [whole.shuffle(range(first, first + _LANES)) for first in range(0, REGISTERS * _LANES, _LANES)]
