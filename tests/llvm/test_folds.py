@@ -78,6 +78,16 @@ ROWS: list[Op] = [Softmax(), Softmax(0.3), LogSoftmax(), L2Normalization(), RmsN
 
 
 @ISAS
+@pytest.mark.parametrize("kind", list(Extreme), ids=lambda k: k.name)
+def test_places_in_rows_with_infinities_and_what_is_no_number(isa: Isa, kind: Extreme) -> None:
+    rng = np.random.default_rng(1)
+    for width in (2, 21, 50):
+        x = rng.choice([np.inf, -np.inf, np.nan, 0, -0.0, 1, 2], (40, width)).astype(np.float32)
+        x[:5] = [[np.inf], [-np.inf], [np.nan], [0], [-0.0]]
+        check(*single(ArgReduce(kind), x, np.array(-1, np.int32), constant=(1,)), isa)
+
+
+@ISAS
 @pytest.mark.parametrize("op", ROWS, ids=lambda op: op.label)
 @pytest.mark.parametrize("width", [1, 7, 16, 33, 200])
 def test_rows_are_brought_to_one_scale(isa: Isa, op: Op, width: int) -> None:

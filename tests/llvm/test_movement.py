@@ -50,6 +50,13 @@ MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
     (Transpose(), (1, 128, 4, 32), (_ints(0, 2, 3, 1),)),
     (Transpose(), WIDE, (_ints(2, 3, 0, 1),)),
     (Transpose(), (7,), (_ints(0),)),
+    (Transpose(), (5, 2, 19), (_ints(0, 2, 1),)),  # few rows, their elements in turn
+    (Transpose(), (4, 3, 33), (_ints(0, 2, 1),)),
+    (Transpose(), (8, 2100), (_ints(1, 0),)),
+    (Transpose(), (5, 19, 2), (_ints(0, 2, 1),)),  # and apart again
+    (Transpose(), (4, 33, 7), (_ints(0, 2, 1),)),
+    (Transpose(), (2100, 8), (_ints(1, 0),)),
+    (Transpose(), (9000, 3), (_ints(1, 0),)),
     (Slice(), X, (_ints(1, 0, 2, 3), _ints(2, 5, -1, 2))),
     (Slice(), (9000,), (_ints(11), _ints(-1))),
     (StridedSlice(), X, (_ints(2, 4, 0, 5), _ints(0, 0, 4, -7), _ints(-1, -2, 3, -1))),

@@ -297,3 +297,42 @@ def transposed(rows: Sequence[Val]) -> list[Val]:
                 found[i], found[i + step] = a.shuffle(low, b), a.shuffle(high, b)
         step *= 2
     return found
+
+
+def woven(rows: Sequence[Val]) -> list[Val]:
+    """As many vectors as `rows`, their elements in turn: element `i` of row `r` is number `i * len(rows) + r`."""
+    count, lanes = len(rows), rows[0].lanes
+    if count == 1:
+        return list(rows)
+    if count % 2:
+        orders = [[(at % count, at // count) for at in range(j * lanes, (j + 1) * lanes)] for j in range(count)]
+        return [_gathered(rows, order) for order in orders]
+    low = [at // 2 + at % 2 * lanes for at in range(lanes)]
+    high = [lanes // 2 + at for at in low]
+    pairs = zip(woven(rows[::2]), woven(rows[1::2]), strict=True)
+    return [one.shuffle(order, other) for one, other in pairs for order in (low, high)]
+
+
+def unwoven(run: Sequence[Val]) -> list[Val]:
+    """What `woven` was made of."""
+    count, lanes = len(run), run[0].lanes
+    if count == 1:
+        return list(run)
+    if count % 2:
+        orders = [[divmod(i * count + row, lanes) for i in range(lanes)] for row in range(count)]
+        return [_gathered(run, order) for order in orders]
+    pairs = list(zip(run[::2], run[1::2], strict=True))
+    even, odd = (unwoven([one.shuffle(range(first, 2 * lanes, 2), other) for one, other in pairs]) for first in (0, 1))
+    return [row for both in zip(even, odd, strict=True) for row in both]
+
+
+def _gathered(vectors: Sequence[Val], order: Sequence[tuple[int, int]]) -> Val:
+    """The elements that the vector and the lane of each say: one vector after the other is put in."""
+    lanes, found = vectors[0].lanes, vectors[0]
+    for number, vector in enumerate(vectors):
+        if number:
+            picked = [lanes + lane if own == number else at for at, (own, lane) in enumerate(order)]
+            found = found.shuffle(picked, vector)
+        else:
+            found = vector.shuffle([lane if own == 0 else 0 for own, lane in order])
+    return found

@@ -23,6 +23,9 @@ from .strided_view import StridedView
 _LEAST_SQUARE = 4
 """Elements along either side, from which on turning them in registers beats moving one at a time."""
 
+_MOST_WAYS = 8
+"""Rows at most whose elements take turns in registers."""
+
 _PIECE = 1 << 14
 """Bytes that a work tile moves at most, where a box can be cut so."""
 
@@ -126,11 +129,18 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
         whole = run in ELEMENTS and all(a.source % run == 0 and a.target % run == 0 for a in axes[:-1])
         if whole and len(axes) > 1:
             unit, axes = run, axes[:-1]  # a short run is one element of its own
-    core, axes = _arranged(axes, unit)
-    rows, width = axes[-2:]
-    square = _square(min(rows.size, width.size), lowering.isa) if core is Core.ACROSS else 0
-    outer = axes[:-2]
-    if core is not Core.ACROSS and hint(rows.size * width.size) * unit > _PIECE:
+    core, axes = _arranged(axes, unit, lowering.isa)
+    *outer, rows, width = axes
+    square = ways = 0
+    if core is Core.ACROSS:
+        square = _square(min(rows.size, width.size), lowering.isa)
+    elif core in (Core.WEAVE, Core.UNWEAVE):
+        square, ways = _square(rows.size, lowering.isa), width.size
+        count = _PIECE // (unit * ways) // square * square
+        if not is_symbolic(rows.size) and rows.size >= 2 * count:
+            _cut_rows(lowering, copy, axes, count)
+            return
+    elif hint(rows.size * width.size) * unit > _PIECE:
         outer, rows = [*outer, rows], Axis(1, 0, 0)
     slots: dict[str, Slot] = {}
     for name, pointer_side, offset in zip(("source", "target"), sides, copy.offsets, strict=True):
@@ -143,7 +153,7 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
     touched = [Access(sides[1].pointer, sides[1].span[1], True)]
     if sides[0].pointer.area is Area.SCRATCH:
         touched.append(Access(sides[0].pointer, sides[0].span[1]))
-    lowering.emit(copy.at, Move(core, unit, len(outer), square), slots, tiles, copy.reads, (), accesses=touched)
+    lowering.emit(copy.at, Move(core, unit, len(outer), square, ways), slots, tiles, copy.reads, (), accesses=touched)
 
 
 def _cut(lowering: Lowering, copy: _Copy) -> None:
@@ -159,6 +169,23 @@ def _cut(lowering: Lowering, copy: _Copy) -> None:
         _emit(lowering, evolve(copy, offsets=after, axes=[*outer, Axis(rest, unit, unit)]))
 
 
+def _cut_rows(lowering: Lowering, copy: _Copy, axes: Sequence[Axis], count: int) -> None:
+    """Rows that take turns, too many for one work tile: whole pieces of so many, then what is left."""
+    *outer, rows, width = axes
+    whole = rows.size - rows.size % count
+    piece = Axis(whole // count, count * rows.source, count * rows.target)
+    _emit(lowering, evolve(copy, axes=[*outer, piece, *_by_target(Axis(count, rows.source, rows.target), width)]))
+    if whole < rows.size:
+        after = copy.offsets[0] + whole * rows.source, copy.offsets[1] + whole * rows.target
+        rest = Axis(rows.size - whole, rows.source, rows.target)
+        _emit(lowering, evolve(copy, offsets=after, axes=[*outer, *_by_target(rest, width)]))
+
+
+def _by_target(*axes: Axis) -> list[Axis]:
+    """Axes in the order in which the target has them."""
+    return sorted(axes, key=lambda axis: -axis.target)
+
+
 def _square(size: int, isa: Isa) -> int:
     """The side of the squares of 4-byte elements that are turned where rows and width have this size at least."""
     found = 1
@@ -167,7 +194,7 @@ def _square(size: int, isa: Isa) -> int:
     return found
 
 
-def _arranged(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]]:
+def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
     """The core that fits a box, and its axes with the two that the core runs over at the end."""
     one = Axis(1, 0, 0)
     axes = [one] * (2 - len(axes)) + axes
@@ -177,7 +204,29 @@ def _arranged(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]]:
             return Core.RUN, axes
         if last.source == 0 and unit <= 8:
             return Core.SPREAD, axes
+        turns = _turns(axes, unit) if isa.f32 > 1 else None
+        if turns is not None:
+            return turns
         for i, axis in enumerate(axes[:-1]):
             if unit == 4 and axis.source == unit and min(axis.size, last.size) >= _LEAST_SQUARE:
                 return Core.ACROSS, [*axes[:i], *axes[i + 1 : -1], axis, last]
     return Core.EACH, axes
+
+
+def _turns(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]] | None:
+    """A box in which elements of a few rows take turns on one side, the axis of these rows last; None for others."""
+    last = axes[-1]
+    for i, axis in enumerate(axes[:-1]):
+        if unit != 4 or axis.source != unit:
+            continue
+        others = [*axes[:i], *axes[i + 1 : -1]]
+        if _is_few(last) and axis.size >= _LEAST_SQUARE and axis.target == last.size * unit:
+            return Core.WEAVE, [*others, axis, last]
+        if _is_few(axis) and last.size >= _LEAST_SQUARE and last.source == axis.size * unit:
+            return Core.UNWEAVE, [*others, last, axis]
+    return None
+
+
+def _is_few(axis: Axis) -> bool:
+    """Whether there is a known number of rows, few enough to take turns in registers."""
+    return not is_symbolic(axis.size) and 2 <= axis.size <= _MOST_WAYS

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, transposed
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, transposed, unwoven, woven
 
 ELEMENTS = {1: (I8, 1), 2: (I16, 1), 4: (I32, 1), 8: (I64, 1), 16: (I64, 2)}
 """How an element of so many bytes is held: an integer, or neighbours of one."""
@@ -21,12 +21,16 @@ class Core(Enum):
     """What the two innermost loops of a box do.
 
     `RUN`: the width lies in a row on both sides. `SPREAD`: one element fills a row of the target. `ACROSS`: the source
-    has its neighbours along the rows, the target along the width. `EACH`: any other strides, one element at a time.
+    has its neighbours along the rows, the target along the width. `WEAVE`: the source has its neighbours along the
+    rows, the target as well, but those of a few rows in turn; `UNWEAVE`: the other way round, in both the width is how
+    many there are. `EACH`: any other strides, one element at a time.
     """
 
     RUN = "run"
     SPREAD = "spread"
     ACROSS = "across"
+    WEAVE = "weave"
+    UNWEAVE = "unweave"
     EACH = "each"
 
 
@@ -37,12 +41,15 @@ class Move(Value):
     All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are the positions along the outer axes
     (`size0`, ...; their strides are `source0`, `target0`, ...). `ACROSS` wants 4-byte elements; it turns squares of so
     many, a power of two and of lanes of a register at the most, and there are as many rows and as much width at least.
+    `WEAVE` and `UNWEAVE` want them too: `square` is how many of a register they move, no more than there are rows, and
+    `ways` is the width.
     """
 
     core: Core
     unit: int
     rank: int
     square: int = 0
+    ways: int = 0
 
     @property
     def name(self) -> str:
@@ -73,6 +80,9 @@ class Move(Value):
             ]
             if self.core is Core.ACROSS:
                 _across(k, sides[0], sides[1], task.i64("rows"), task.i64("width"), self.square)
+                return
+            if self.core in (Core.WEAVE, Core.UNWEAVE):
+                _in_turn(k, sides[0], sides[1], task.i64("rows"), self)
                 return
             with k.loop(task.i64("rows")) as row:
                 self._row(k, sides[0][row], sides[1][row], task.i64("width"))
@@ -138,3 +148,20 @@ def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, lanes:
         taken = [k.view(source[r, w + i].address, I32, 1)[0].load(lanes) for i in range(lanes)]
         for i, column in enumerate(transposed(taken)):
             k.view(target[r + i, w].address, I32, 1)[0].store(column)
+
+
+def _in_turn(k: Kernel, source: View, target: View, rows: Val, how: Move) -> None:
+    """Registers of several rows whose elements take turns on one side; the last ones overlap those before."""
+    lanes, ways = how.square, how.ways
+    with k.loop(rows, step=lanes, nonempty=True) as at:
+        row = at.min(rows - lanes)
+        apart, turns = (source, target) if how.core is Core.WEAVE else (target, source)
+        side_by_side = [k.view(apart[row, way].address, I32, 1)[0] for way in range(ways)]
+        first = k.view(turns[row, 0].address, I32, 1)
+        one_run = [first[way * lanes] for way in range(ways)]
+        if how.core is Core.WEAVE:
+            found, places = woven([place.load(lanes) for place in side_by_side]), one_run
+        else:
+            found, places = unwoven([place.load(lanes) for place in one_run]), side_by_side
+        for value, place in zip(found, places, strict=True):
+            place.store(value)

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, Var, View
+from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 from .elements import Elements
@@ -142,10 +142,64 @@ class ArgColumns(Value):
             out.store(place.get().cast(result), mask)
 
     def _load(self, place: View, lanes: int, mask: Val) -> Val:
-        """Elements as numbers that compare as they do, with a sign."""
-        found = place.load(lanes, mask)
-        if self.kind is Kind.U64:
-            return found ^ -(1 << 63)
-        if self.kind.is_float or self.kind in (Kind.I64, Kind.I32):
-            return found
-        return found.cast(I64 if self.kind is Kind.U32 else I32, self.kind.signed)
+        return _comparable(place.load(lanes, mask), self.kind)
+
+
+@frozen
+class ArgRows(Value):
+    """`out[row]` = the place of the greatest (least) of in[row, :width], the first of equals; work tiles are rows.
+
+    Lanes keep the best of their own elements and where it was; the first of the best ones is the row's. What is not a
+    number is never better, and where it is the row's first element its place is the result.
+    """
+
+    greatest: bool
+    kind: Kind
+    wide: bool
+
+    slots = ("in", "width", "out")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width = k.isa.f32, task.i64("width")
+        order = k.iota(I32, lanes)
+        worst = self._worst(k)
+        with k.loop(end, begin) as row:
+            source = task.view("in", self.kind.memory, width, 1)[row]
+            best, place = k.var(worst), k.var(order)
+            for at, mask in k.registers(width):
+                value = _comparable(source[at].load(lanes, mask), self.kind)
+                if mask is not None:
+                    value = mask.select(value, worst)
+                better = self._better(value, best.get())
+                best.set(better.select(value, best.get()))
+                place.set(better.select(order + at.cast(I32).splat(lanes), place.get()))
+            extreme = best.get().over_lanes(lambda a, b: self._better(a, b).select(a, b))
+            first = best.get().eq(extreme.splat(lanes)).select(place.get(), _NOWHERE).over_lanes(Val.min)
+            if self.kind.is_float:
+                start = source[0].load()
+                first = start.ne(start).select(0, first)
+            task.view("out", I64 if self.wide else I32, 1)[row].store(first.cast(I64 if self.wide else I32))
+
+    def _better(self, one: Val, other: Val) -> Val:
+        return one > other if self.greatest else one < other
+
+    def _worst(self, k: Kernel) -> Val:
+        """What nothing is worse than, in each lane."""
+        element = _comparable(k.zeros(self.kind.memory, k.isa.f32), self.kind).type.element
+        if self.kind.is_float:
+            return k.const(vec(element, k.isa.f32), float("-inf" if self.greatest else "inf"))
+        bits = int(element.width) - 1
+        return k.const(vec(element, k.isa.f32), -(1 << bits) if self.greatest else (1 << bits) - 1)
+
+
+_NOWHERE = (1 << 31) - 1
+"""A place behind all others."""
+
+
+def _comparable(found: Val, kind: Kind) -> Val:
+    """Elements as numbers that compare as they do, with a sign."""
+    if kind is Kind.U64:
+        return found ^ -(1 << 63)
+    if kind.is_float or kind in (Kind.I64, Kind.I32):
+        return found
+    return found.cast(I64 if kind is Kind.U32 else I32, kind.signed)

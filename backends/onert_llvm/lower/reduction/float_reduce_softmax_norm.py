@@ -14,12 +14,13 @@ from onert.ir.ops.reduction.norm import L2Normalization, RmsNorm
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction, axes_of
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.shape import normalize_axis
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.reduction import softmax_norm
 from onert_llvm.kernels.reduction.elements import Plain
 from onert_llvm.kernels.reduction.fold import Fold
-from onert_llvm.kernels.reduction.reduce import ArgColumns
+from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgRows
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
@@ -134,12 +135,14 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     shape = lowering.shape(source)
     axis = normalize_axis(int(lowering.elements(operation.used[1]).reshape(-1)[0]), len(shape))
     before, after = (math.prod(part) for part in (shape[:axis], shape[axis + 1 :]))
+    what = op.kind is Extreme.MAX, _stored(lowering.type(source).dtype), op.output is DType.INT64
+    flops = before * after * shape[axis]
+    if not is_symbolic(after) and after == 1:
+        lowering.run(at, ArgRows(*what), before, {"in": source}, {"out": result}, {"width": shape[axis]}, flops)
+        return
     chunks = -(-after // lowering.isa.f32)
     slots = {"rows": shape[axis], "width": after, "chunks": chunks}
-    kind = _stored(lowering.type(source).dtype)
-    algorithm = ArgColumns(op.kind is Extreme.MAX, kind, op.output is DType.INT64)
-    flops = before * after * shape[axis]
-    lowering.run(at, algorithm, before * chunks, {"in": source}, {"out": result}, slots, flops)
+    lowering.run(at, ArgColumns(*what), before * chunks, {"in": source}, {"out": result}, slots, flops)
 
 
 def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
