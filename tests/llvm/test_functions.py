@@ -24,7 +24,7 @@ BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = 
     (Fn.EXP, np.exp, (-87.3, 88.7), 2),
     (Fn.TANH, np.tanh, (-12.0, 12.0), 4),
     (Fn.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)), (-87.0, 90.0), 4),
-    (Fn.ERF, _erf, (-5.0, 5.0), 4),
+    (Fn.ERF, _erf, (-5.0, 5.0), 6),
     (Fn.LOG, np.log, (1e-45, 3e38), 2),
     (Fn.SIN, np.sin, (-1e6, 1e6), 1),
     (Fn.SIN, np.sin, (-3.4e38, 3.4e38), 1),

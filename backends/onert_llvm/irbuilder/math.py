@@ -30,11 +30,22 @@ _LOG = (
     0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053, 0.14219552278518677,
     -0.1240558922290802, 0.11888162791728973, -0.11675651371479034, 0.0674663856625557,
 )  # fmt: skip
-_ERF = (
-    1.128379225730896, 0.6366164684295654, 0.10281441360712051, -0.01932171732187271, 0.00020571734057739377,
-    0.0012517456198111176, -0.00038100025267340243, 4.07078696298413e-05,
+_EXP2 = (
+    0.6931471824645996, 0.24022649228572845, 0.05550357326865196, 0.009618237614631653, 0.0013390735257416964,
+    0.00015403512225020677,
 )  # fmt: skip
-"""`-log(erfc(x)) / x` from 0 to 4."""
+"""`(2 to the power of r - 1) / r` for `r` of at most a half."""
+_ERF = (
+    (
+        0.688975989818573, 0.11626077443361282, 0.03220787271857262, 0.002299270126968622, 0.00017394636233802885,
+        1.251749836228555e-06,
+    ),
+    (
+        0.6105890870094299, 0.30656275153160095, 0.0696740448474884, 0.009140092879533768, 0.0007098366622813046,
+        2.3258273358806036e-05,
+    ),
+)  # fmt: skip
+"""Two polynomials of `x²` whose quotient is `erf(x) / x`, up to 3.92; their scale is the one that rounds best."""
 
 _HALF_PI_HIGH, _HALF_PI_LOW = 1.570796325802803, 9.920935796805404e-10
 """Half of pi in two parts, the first of 29 bits: exact in float64 times up to 24 bits."""
@@ -89,6 +100,15 @@ def polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
     for c in reversed(coefficients[:-1]):
         total = k.fma(total, x, x.like(c))
     return total
+
+
+def short_polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
+    """The same by Estrin's scheme: pairs of terms, then pairs of these, so that fewer steps wait for one another."""
+    terms, power = [x.like(c) for c in coefficients], x
+    while len(terms) > 1:
+        pairs = [k.fma(high, power, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
+        terms, power = [*pairs, *terms[2 * len(pairs) :]], power * power
+    return terms[0]
 
 
 def exp(k: Kernel, x: Val) -> Val:
@@ -211,8 +231,8 @@ def log(k: Kernel, x: Val) -> Val:
 
 def tanh(k: Kernel, x: Val) -> Val:
     """The hyperbolic tangent, within 4 ulp."""
-    size = x.call("fabs")
-    e = expm1(k, x.like(20.0).min(size + size))
+    p, scale = _parts_of_power(k, x.like(30.0).min(x.call("fabs") * 2.885390081777927))
+    e = k.fma(p, scale, scale - 1.0)
     return _signed_as(e / (e + 2.0), x)
 
 
@@ -222,9 +242,22 @@ def logistic(k: Kernel, x: Val) -> Val:
 
 
 def erf(k: Kernel, x: Val) -> Val:
-    """The error function, within 4 ulp."""
-    size = x.like(4.0).min(x.call("fabs"))
-    return _signed_as(expm1(k, -(polynomial(k, size, _ERF) * size)).call("fabs"), x)
+    """The error function, within 6 ulp."""
+    near = x.like(3.92).min(x.like(-3.92).max(x))
+    square = near * near
+    above, below = (short_polynomial(k, square, part) for part in _ERF)
+    return x.like(1.0).min(x.like(-1.0).max(above * near / below))
+
+
+def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:
+    """`2 ** r - 1` for what is left of `x` beside the nearest whole number, and 2 to the power of that one.
+
+    `x` is between -126 and 127. What `x` was rounded by counts: it is one unit in the last place of `x` in the result.
+    """
+    shifted = x + _ROUND
+    r = x - (shifted - _ROUND)
+    scale = ((_bits(shifted) << 23) + (127 << 23)).bits(x.type)  # what was added leaves no bits behind
+    return short_polynomial(k, r, _EXP2) * r, scale
 
 
 def _bits(x: Val) -> Val:

@@ -88,9 +88,9 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         "per_batch": work.tiles,
         "k": depth,
         "a_row": 1 if op.adjoint_x else depth,
-        "a_step": sides.m if op.adjoint_x else 1,
+        **({"a_step": sides.m} if op.adjoint_x else {}),
         "ldb": ldb,
     }
-    algorithm = BatchedContraction(tile, FloatTerms(masked=not extra, kind=kind), after.epilogue, strided=True)
+    algorithm = BatchedContraction(tile, FloatTerms(masked=not extra, kind=kind), after.epilogue, strided=op.adjoint_x)
     read = (*reads, *after.reads)
     lowering.emit(at, algorithm, slots, sides.count * work.tiles, read, after.writes, sides.flops, extra)
