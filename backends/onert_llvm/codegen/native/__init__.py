@@ -31,8 +31,7 @@ def numbers_text() -> str:
 
 
 def pool_text(isa: Isa) -> str:
-    """`pool.ll`, `lend.ll` and `adapt.ll` for a target; BackendError for one whose words their structures do not fit.
-    """
+    """`pool.ll`, `lend.ll` and `adapt.ll` for a target; BackendError if their structures do not fit its words."""
     if isa.architecture not in _PAUSE or "linux" not in isa.triple:
         raise BackendError(f"threads are for Linux on {', '.join(_PAUSE)}, expected 1 thread for {isa.triple}")
     call, declaration = _PAUSE[isa.architecture]
