@@ -12,6 +12,7 @@ import pytest
 import onert
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
@@ -27,6 +28,9 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.lstm import LSTM
+from onert.ir.ops.recurrent.rnn import RNN
 from onert.ir.ops.reduction.norm import RmsNorm
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.scan import CumSum
@@ -176,6 +180,20 @@ def _attended(b: Builder, x: int, n: int, rows: int) -> list[int]:
     return [b.add(BatchMatMul(), shares, powers), b.add(Einsum("ni,nj->ij"), rows, powers)]
 
 
+def _recurrent(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    """Each row is a sequence of two steps."""
+    steps = b.add(Transpose(), b.add(Reshape(), rows, _row(b, -1, 2, 2)), _row(b, 1, 0, 2))
+    h = b.add(Fill(), _vector(b, n, _one(b, 3)), b.constant(np.float32(0)))
+    gates = [_floats(b, 3, 2) for _ in range(4)] + [_floats(b, 3, 3) for _ in range(4)]
+    lstm = (*gates, None, None, None, *(_floats(b, 3) for _ in range(4)), None, None)
+    gru = (_floats(b, 9, 2), _floats(b, 9), _floats(b, 9, 3), None)
+    return [
+        *b.add_many(LSTM(time_major=True), steps, *lstm, h, h),
+        *b.add_many(RNN(Activation.TANH, time_major=True), steps, gates[0], gates[4], _floats(b, 3), h),
+        b.add(GRU(return_sequences=True), steps, *gru, h),
+    ]
+
+
 def _put(b: Builder, x: int, n: int, rows: int) -> list[int]:
     places = b.add(
         Cast(DType.INT32),
@@ -218,6 +236,7 @@ MODELS: dict[str, Write] = {
     "in another order": _ordered,
     "layers": _layers,
     "attended": _attended,
+    "recurrent": _recurrent,
     "put": _put,
     "found again": _found_again,
 }

@@ -16,6 +16,8 @@ from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
 from onert.ir.shape import normalize_axis
 
@@ -165,10 +167,11 @@ class Bounding:
         """Operations that take first entries together, as native ones on whole tensors."""
         given = [None if i is None else self.known.get(i) for i in operation.inputs]
         opens = isinstance(operation.op, COUNTING) and not all(self.graph.type(o).is_static for o in operation.outputs)
-        if None in operation.inputs or not (opens or any(given)):
+        absent = None in operation.inputs and not isinstance(operation.op, LSTM | GRU)
+        if absent or not (opens or any(given)):
             return False
-        wholes = [i if c is None else c.operand for i, c in zip(operation.used, given, strict=True)]
-        if not all(self.types[i].is_static for i in wholes):
+        wholes = [i if c is None else c.operand for i, c in zip(operation.inputs, given, strict=True)]
+        if not all(i is None or self.types[i].is_static for i in wholes):
             return False
         try:
             results = written(self.writer, operation, given)

@@ -22,6 +22,9 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.lstm import LSTM
+from onert.ir.ops.recurrent.rnn import RNN
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction, identity
 from onert.ir.ops.reduction.segment import UnsortedSegment
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
@@ -35,7 +38,8 @@ from .sized import SIZED
 def written(w: Writer, operation: Operation, given: Given) -> Written | None:
     """The operation on whole tensors, in `w.made`; None where it is none of those that are known.
 
-    `given` says which operands are known to be first entries, of static tensors; all others are static too.
+    `given` says which operands are known to be first entries, of static tensors; all others are static too. Of layers
+    with a state some may be absent.
     """
     rule = _RULES.get(type(operation.op))
     return None if rule is None else rule(w, operation, given)
@@ -294,6 +298,22 @@ def _products(w: Writer, operation: Operation, given: Given) -> Written | None:
     return (w.add(op, *(i if c is None else w.zeroed(c) for i, c in zip(operation.used, given, strict=True))),)
 
 
+def _layers_with_state(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """Sequences of a batch one by one, each with a state of its own; operands may be absent."""
+    op, x = operation.op, given[0]
+    states = {GRU: (5,), RNN: (4,), LSTM: (18, 19)}[type(op)]
+    if x is None or any((c is not None) != (at in (0, *states)) for at, c in enumerate(given)):
+        return None
+    rank = w.types[x.operand].rank
+    batch = 1 if isinstance(op, GRU) or (getattr(op, "time_major", False) and rank == 3) else 0
+    own = [c for c in (given[at] for at in states) if c is not None]
+    if x.axis != batch or any(c.axis or c.count != x.count or w.types[c.operand].rank != 2 for c in own):
+        return None
+    wholes = [i if c is None else c.operand for i, c in zip(operation.inputs, given, strict=True)]
+    results = w.add_many(op, *wholes)
+    return tuple(Counted(y, x.count, 0 if at else batch, False) for at, y in enumerate(results))
+
+
 def _suppressed(w: Writer, operation: Operation, given: Given) -> Written | None:
     """Boxes that do not count have scores that are above nothing."""
     boxes, scores = given[:2]
@@ -309,6 +329,7 @@ _RULES: dict[type[Op], Rule] = {
     UnsortedSegment: _into_segments,
     **dict.fromkeys((ScatterNd, ScatterSlices), _scattered),
     **dict.fromkeys((BatchMatMul, Einsum), _products),
+    **dict.fromkeys((RNN, GRU, LSTM), _layers_with_state),
     NonMaxSuppression: _suppressed,
     Unique: _unique,
     UniqueSlices: _unique,
