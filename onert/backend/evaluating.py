@@ -22,6 +22,7 @@ from onert.ir import (
 from onert.ir.analysis.cost import cost
 from onert.ir.analysis.inference import declare, shapes_ok
 from onert.ir.ops.data_movement.part_update import Update
+from onert.ir.value import Told
 
 from .kernel import Part, Sequence
 from .memory import HOST, require_room
@@ -51,7 +52,7 @@ def work_of_evaluating(op: Op, types: CallTypes) -> int:
 
 
 @frozen(eq=False)
-class EvaluatingKernel:
+class EvaluatingKernel(Told):
     """A sequence evaluated one operation after the other."""
 
     sequence: Sequence

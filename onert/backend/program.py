@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from onert.ir import DType, Quantization, Shape, Subgraph, TensorType
 from onert.ir.errors import printable
-from onert.ir.value import Value
+from onert.ir.value import Told, Value
 
 from .kernel import Kernel, Sequence, StretchedKernel
 from .memory import HOST, ArenaPlan, Memory
@@ -110,7 +110,7 @@ class Routine(Value):
 
 
 @frozen(eq=False)
-class Stretch:
+class Stretch(Told):
     """What programs have in common that differ by the lengths of some dimensions alone.
 
     - `lengths`: where each length is: the position of an input, and an axis

@@ -9,6 +9,7 @@ from attrs import frozen
 from onert.backend import HOST, Program, Tensor, Tensors
 from onert.ir import Array, Effect, Subgraph
 from onert.ir.process.imports import module
+from onert.ir.value import Told
 
 if TYPE_CHECKING:
     from onert.ir.ops.data_movement.part_update import Record
@@ -62,7 +63,7 @@ class Journal:
 
 
 @frozen(eq=False)
-class Kept:
+class Kept(Told):
     """What one update in place overwrites: `part` of what `source` was, at `places`, if `taken` says that it was read.
 
     `result` is what the update makes of it. It lies in the same memory, or else nothing was overwritten.
@@ -90,7 +91,7 @@ def _address(array: Array) -> int:
 
 
 @frozen(eq=False)
-class Undo:
+class Undo(Told):
     """The records of a run in the order of its updates."""
 
     records: tuple[Kept, ...]

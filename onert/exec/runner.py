@@ -12,6 +12,7 @@ from onert.backend import Program, TensorInfo
 from onert.backend.tasks import Pool, Task
 from onert.exec.frames.frame import Frame
 from onert.ir import Array, ExecutionError
+from onert.ir.value import Told
 
 from .arguments import Usual
 from .context import Instance
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @define(eq=False)
-class Setup:
+class Setup(Told):
     """A program with memory for it, and what its user gave: the positions of inputs in `given`; of those that are
     copied before each run the source and where it goes; buffers of the execution's own; outputs that have buffers;
     whether a run has begun, so that outputs have elements; the inputs that the last `run` copied.

@@ -25,7 +25,7 @@ class StateUpdate(Value):
 
 
 @define(frozen=True, slots=False)  # slots would leave no room for the cached properties
-class Subgraph:
+class Subgraph(Value):
     """A graph of operations, in an order in which every operand is defined before it is used."""
 
     operands: tuple[Operand, ...]

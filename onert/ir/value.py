@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from operator import attrgetter
 from typing import Any
 
 from attrs import fields
-
-_OWN = ("__eq__", "__hash__", "__repr__")
 
 
 class Value:
@@ -24,9 +22,7 @@ class Value:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name in _OWN:
-            if name not in cls.__dict__:
-                setattr(cls, name, Value.__dict__[name])
+        _give(cls, ("__eq__", "__hash__", "__repr__"))
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
@@ -43,6 +39,23 @@ class Value:
         kind: Any = type(self)
         told = (f"{a.alias}={getattr(self, a.name)!r}" for a in fields(kind) if a.repr)
         return f"{kind.__qualname__}({', '.join(told)})"
+
+
+class Told:
+    """A base of `attrs.frozen(eq=False)` classes: each value is equal only to itself, and told by its fields."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _give(cls, ("__repr__",))
+
+
+def _give(cls: type[Any], names: Iterable[str]) -> None:
+    """Have a class own methods of `Value`, unless it has others: attrs leaves alone what a class itself has."""
+    for name in names:
+        if name not in cls.__dict__:
+            setattr(cls, name, Value.__dict__[name])
 
 
 @cache

@@ -19,6 +19,7 @@ from onert.compiler import Options
 from onert.ir import CompileError, ModelError, Package
 from onert.ir.content import Content
 from onert.ir.process import imports
+from onert.ir.value import Told
 
 if TYPE_CHECKING:
     from onert.compiler.settings.option_fields import OptionFields
@@ -27,7 +28,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 @frozen(eq=False)
-class Origin:
+class Origin(Told):
     """A program's `specialize`, with the package and the options that it was compiled of.
 
     A program is pickled as these two: unpickling compiles again, or finds the program in the cache.

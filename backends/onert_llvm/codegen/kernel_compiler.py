@@ -17,6 +17,7 @@ from onert.backend.cache import Cache
 from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
 from onert.ir.process.forks import Section
+from onert.ir.value import Told
 from onert_llvm.runtime.loaded_code import addresses as linked_addresses
 from onert_llvm.runtime.loaded_code import are_walkers_loaded, is_loaded
 from onert_llvm.runtime.loaded_code import number_functions as linked_number_functions
@@ -183,7 +184,7 @@ def _stored(said: tuple[str, str], made: bytes, store: Cache | None) -> bytes:
 
 
 @frozen(eq=False)
-class _Begun:
+class _Begun(Told):
     """A kernel's object file, found or on its way, and what is said of it."""
 
     said: tuple[str, str]

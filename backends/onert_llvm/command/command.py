@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from onert.ir import Array
-from onert.ir.value import Value
+from onert.ir.value import Told, Value
 
 from .task_layout import TaskLayout
 
@@ -156,7 +156,7 @@ REPORT_BYTES = 16
 
 
 @frozen(eq=False)
-class Lowered:
+class Lowered(Told):
     """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks.
 
     There is so much scratch memory for each of the `lanes`, sets of threads that run commands side by side. Where there

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from attrs import define, field, frozen
 
+from onert.ir.value import Told
 from onert_llvm.target.isa import Isa
 
 from .text import Block, Builder, Module, Number, Phi, Value, constant, each, integer
@@ -16,7 +17,7 @@ from .view import View
 
 
 @define(eq=False)
-class _Scope:
+class _Scope(Told):
     """Where a region's variables stand: `header` is the block for phis of a loop, None for a branch or the function."""
 
     b: Builder
@@ -52,7 +53,7 @@ class _Scope:
 
 
 @frozen(eq=False)
-class Var:
+class Var(Told):
     """A mutable register. It lives in the region (function, loop, branch) that made it and in all regions inside."""
 
     k: Kernel

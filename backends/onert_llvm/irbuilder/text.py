@@ -13,6 +13,8 @@ from functools import cache
 
 from attrs import define, field
 
+from onert.ir.value import Told
+
 from .types import I1, I64, PTR, VOID, Sort, Type, vec
 
 Number = int | float
@@ -51,7 +53,7 @@ class Phi(Value):
 
 
 @define(eq=False)
-class Block:
+class Block(Told):
     """Instructions that run one after the other; the last may go on to other blocks."""
 
     name: str

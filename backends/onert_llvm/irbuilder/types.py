@@ -7,6 +7,8 @@ from functools import cache
 
 from attrs import frozen
 
+from onert.ir.value import Told
+
 
 class Sort(Enum):
     """What values of a type are."""
@@ -19,7 +21,7 @@ class Sort(Enum):
 
 
 @frozen(eq=False)
-class Type:
+class Type(Told):
     """A type of LLVM's: its text, the suffix that names it in an intrinsic, bits of one element, and its lanes.
 
     There is one value of each type, so that types are compared by identity.

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from attrs import define
 
+from onert.ir.value import Told
+
 from .text import Builder, Number, Value, constant, each, index, integer, poison, splat, zeros
 from .types import I1, I32, Sort, Type, is_float, size, vec
 
@@ -29,7 +31,7 @@ def _comparison(sign: str) -> Callable[[Val, Val | Number], Val]:
 
 
 @define(eq=False)
-class Val:
+class Val(Told):
     """An SSA value. Arithmetic picks the integer, float or vector instruction from its type; numbers become constants.
 
     Integers: `<`, `>>` and `min` are signed, `//` and `%` take both sides as not negative. A number or a scalar beside

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from attrs import define
 
+from onert.ir.value import Told
+
 from .text import Builder, Value, constant, integer
 from .types import I32, VOID, Type, size, vec
 from .value import Val, intrinsic, number
 
 
 @define(eq=False)
-class View:
+class View(Told):
     """A window on elements of one type; `strides` are in elements.
 
     `view[i, j]` moves the window and drops the strides it used up; fewer indices than strides leave a smaller window.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from onert.ir.value import Told
 from onert_llvm.command.command import Access, Area, Callee, Check, Command, Lowered, Pointer
 from onert_llvm.command.task_layout import TaskLayout
 
@@ -14,7 +15,7 @@ from .native_kernel import NativeKernel
 
 
 @frozen(eq=False)
-class KeptKernel:
+class KeptKernel(Told):
     """A native kernel without addresses: `objects` are object files by the symbol that they define.
 
     `walkers` are those of what runs the commands.

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from onert.backend.planner import PLANNERS
 from onert.ir.symbolic.trace import largest
+from onert.ir.value import Told
 
 from .antichain import MOST, heaviest_antichain
 from .claims import Claims, height, neighbours
@@ -19,7 +20,7 @@ MOST_PAIRS = 1 << 21
 
 
 @frozen(eq=False)
-class Arrangement:
+class Arrangement(Told):
     """An offset for each tensor, the bytes that this takes, those that no plan can beat, and the planner it is by."""
 
     offsets: Sequence[int]

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from onert.ir.value import Told
+
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Neighbours = Sequence[Sequence[int]]
 
 
 @frozen(eq=False)
-class Claims:
+class Claims(Told):
     """Tensors that want memory, in the order in which a run makes them.
 
     `sizes` are bytes, each a multiple of `alignment`, a power of two, which every offset must be too. `first` and

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Subgraph
+from onert.ir.value import Told
 
 from .claims import Integers, Mask
 
@@ -16,7 +17,7 @@ MOST_TENSORS = 1 << 12
 
 
 @frozen(eq=False)
-class Lifetimes:
+class Lifetimes(Told):
     """First and last moment of each tensor on the timeline, both included."""
 
     first: Integers
@@ -65,7 +66,7 @@ def _touching(subgraph: Subgraph, operands: Sequence[int]) -> set[int]:
 
 
 @frozen(eq=False)
-class PartialOrder:
+class PartialOrder(Told):
     """`before[a, b]`: whether nothing touches tensor `a` any more once tensor `b` is defined, however steps run."""
 
     before: Mask

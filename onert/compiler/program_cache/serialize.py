@@ -30,6 +30,7 @@ from onert.compiler.options import Options
 from onert.ir import Constant, OnertError, Package
 from onert.ir.content import Content
 from onert.ir.process.cached import cached
+from onert.ir.value import Told
 
 from . import key as keys
 from .decoding import DecodeError, decode
@@ -42,7 +43,7 @@ _ALIGNMENT = 64
 
 
 @frozen(eq=False)
-class ProgramEntry:
+class ProgramEntry(Told):
     """Where the program of one package for one set of options is cached; `parts` are what it takes from the package.
 
     `key` reads all of the package. `outline` is a key of some of it: an empty entry of that key says that a program for

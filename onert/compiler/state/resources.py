@@ -36,6 +36,7 @@ from onert.ir import (
 from onert.ir.ops.control_flow.control import CallOnce
 from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
 from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.value import Told
 
 Key = tuple[str, str]
 """Container and name of a variable."""
@@ -59,7 +60,7 @@ def with_variables(graph: Subgraph, model: Subgraphs) -> Subgraph:
 
 
 @define(eq=False)
-class _Conversion:
+class _Conversion(Told):
     """A subgraph under conversion, operation by operation.
 
     `handles` are the keys of operands, `initial` what was assigned once, `current` what a variable is by now.

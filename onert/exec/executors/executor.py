@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from onert.exec.frames.frame import Frame
+from onert.ir.value import Told
 
 
 def _nothing() -> None:
@@ -14,7 +15,7 @@ def _nothing() -> None:
 
 
 @frozen(eq=False)
-class Executor:
+class Executor(Told):
     """`run` runs the steps of a frame once.
 
     `settle` waits, after a run that a signal handler broke off, until none of its steps is under way any more.

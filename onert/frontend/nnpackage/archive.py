@@ -12,7 +12,7 @@ from onert.frontend.files import open_file, resolved
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
 from onert.ir.content import Held, Source
-from onert.ir.value import Value
+from onert.ir.value import Told, Value
 
 from .zip_archive import ZipArchive, open_zip_archive
 
@@ -78,7 +78,7 @@ class Directory(Value):
 
 
 @frozen(eq=False)
-class Zip:
+class Zip(Told):
     """A package as a zip archive; its files may lie in one folder at the top."""
 
     files: ZipArchive

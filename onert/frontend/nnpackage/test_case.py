@@ -19,6 +19,7 @@ from attrs import frozen
 from onert.frontend.files import is_directory, open_file
 from onert.frontend.flatbuffer import Data
 from onert.ir import Array, ModelError
+from onert.ir.value import Told
 
 from .package import open_archive
 from .zip_archive import FLOOR, RATIO, open_zip_archive
@@ -30,7 +31,7 @@ _NUMPY = b"\x93NUMPY"
 
 
 @frozen(eq=False)
-class TestCase:
+class TestCase(Told):
     """Inputs and expected outputs in the order of the package's."""
 
     __test__ = False  # no class of tests, whatever its name makes pytest think

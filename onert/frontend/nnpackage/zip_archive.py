@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
-from onert.ir.value import Value
+from onert.ir.value import Told, Value
 
 try:
     import lzma
@@ -73,7 +73,7 @@ class Decoder(Protocol):
 
 
 @frozen(eq=False)
-class ZipArchive:
+class ZipArchive(Told):
     """The files of an archive by name. Each is unpacked at most once."""
 
     data: Data

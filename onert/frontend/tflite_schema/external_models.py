@@ -12,7 +12,7 @@ from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError, Subgraph, Subgraphs
 from onert.ir.link import renumber
 from onert.ir.process.budget import Budget
-from onert.ir.value import Value
+from onert.ir.value import Told, Value
 
 MAX_DEPTH = 8
 MAX_SUBGRAPHS = 1 << 12
@@ -30,7 +30,7 @@ class Chain(Value):
 
 
 @frozen(eq=False)
-class Neighbors:
+class Neighbors(Told):
     """The files beside a model, and the subgraphs that are added to it from them.
 
     `path` is the model's own file, None if it comes from memory; `own` is how many subgraphs it has itself. Only

@@ -12,7 +12,7 @@ from onert.frontend.tflite_schema.table.importer import Importer
 from onert.ir import ModelError, Op, Operand, TensorType
 from onert.ir.ops.custom import Python, Unsupported
 from onert.ir.process.budget import Budget
-from onert.ir.value import Value
+from onert.ir.value import Told, Value
 
 from .custom_ops import CUSTOM_OPS
 from .external_models import Neighbors
@@ -54,7 +54,7 @@ def read_codes(model: Table) -> tuple[Code, ...]:
 
 
 @frozen(eq=False)
-class FileOperator:
+class FileOperator(Told):
     """One operator as importers see it (`importer.Operator`)."""
 
     name: str

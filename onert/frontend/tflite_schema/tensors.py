@@ -14,7 +14,7 @@ from onert.ir import shape as shapes
 from onert.ir.analysis.inference import shapes_ok
 from onert.ir.process import imports
 from onert.ir.process.budget import Budget
-from onert.ir.value import Value
+from onert.ir.value import Told, Value
 
 from .blockwise_weights import BLOCKS, LENGTH, Block, decode
 from .element_types import DTYPES, packed_bytes, strings, unpack
@@ -31,7 +31,7 @@ _UNPACKING = "unpacking its constants"
 
 
 @frozen(eq=False)
-class Buffers:
+class Buffers(Told):
     """The buffers of a model: in the flatbuffer, or behind it where `offset` says so."""
 
     data: Data

@@ -18,6 +18,7 @@ import numpy as np
 from attrs import field, frozen
 
 from onert.ir.dtype import Array
+from onert.ir.value import Told
 
 from .trace import Trace, where_greater_of
 
@@ -83,7 +84,7 @@ class NoInstructionError(TypeError):
 
 
 @frozen(eq=False)
-class Instructions:
+class Instructions(Told):
     """How to compute the numbers of a trace for other lengths, and whether its conditions hold for them.
 
     - `code`: the instructions [count, 6], int32

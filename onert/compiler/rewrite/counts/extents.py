@@ -109,7 +109,7 @@ _MOVING = (Copy, Reshape, Squeeze, ExpandDims, Gather, Slice, StridedSlice, Tran
 
 
 @frozen
-class Extents:
+class Extents(Value):
     """The integers of a graph, of operands of the given `types`. `most` says of each operand that is a number of
     entries how many there can be, and `lengths` which tensors have such a number, along which axis."""
 

@@ -14,6 +14,7 @@ from attrs import frozen
 from onert.ir.dtype import Array, DType
 from onert.ir.quant import Quantization, round_half_away
 from onert.ir.types import TensorType
+from onert.ir.value import Told
 
 TOGETHER = 8
 """Elements of a row that LiteRT quantises together."""
@@ -22,7 +23,7 @@ FILTERS = frozenset({DType.INT2, DType.INT4, DType.INT8, DType.UINT8})
 
 
 @frozen(eq=False)
-class QuantizedRows:
+class QuantizedRows(Told):
     """Rows of int8 values; `real = scale * (value - offset)`, one scale (float32) and offset (int32) a row."""
 
     values: Array

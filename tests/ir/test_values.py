@@ -1,0 +1,49 @@
+"""Claims about the methods that frozen classes are given instead of ones that attrs would write and compile."""
+
+from __future__ import annotations
+
+from attrs import define, frozen
+
+from onert.ir.value import Told, Value
+
+
+@frozen
+class Point(Value):
+    x: int
+    y: tuple[int, ...] = ()
+
+
+@frozen
+class Other(Value):
+    x: int
+    y: tuple[int, ...] = ()
+
+
+@frozen(eq=False)
+class Place(Told):
+    x: int
+
+
+@define(eq=False)
+class Named(Told):
+    x: int
+
+    def __repr__(self) -> str:
+        return "named"
+
+
+def test_values_are_equal_where_their_fields_are_and_told_by_them() -> None:
+    assert Point(1, (2,)) == Point(1, (2,))
+    assert hash(Point(1, (2,))) == hash(Point(1, (2,)))
+    assert Point(1) != Point(2)
+    assert Point(1) != Other(1)
+    assert repr(Point(1, (2,))) == "Point(x=1, y=(2,))"
+
+
+def test_what_is_only_told_by_its_fields_equals_itself() -> None:
+    place = Place(1)
+    assert place == place  # what is claimed
+    assert place != Place(1)
+    assert len({place, Place(1), place}) == 2
+    assert repr(place) == "Place(x=1)"
+    assert repr(Named(1)) == "named"
