@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from onert.compiler.legalize.legalize import Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
@@ -14,7 +15,6 @@ from onert.compiler.passes.fuse_activation import fuse_activation
 from onert.compiler.passes.fuse_padding import fuse_padding
 from onert.compiler.passes.fuse_update_row import put_rows
 from onert.compiler.passes.grouped_conv_to_depthwise import channels_alone
-from onert.compiler.passes.inline_control_flow import Runs, enclose
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
@@ -34,6 +34,9 @@ from onert.ir.process import imports
 
 from .extension import Extension, decompositions_with
 from .options import Options
+
+if TYPE_CHECKING:
+    from onert.compiler.passes.inline_control_flow import Runs, Settle
 
 OPTIONAL: tuple[Pass, ...] = (
     fold_shapes,
@@ -112,6 +115,19 @@ def optimize(
     for each in (*REQUIRED, *(OF_ENTRIES if entered else ())):
         subgraph = _watched(each, subgraph, watch)
     return subgraph
+
+
+def enclose(
+    model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most: int | None, work: int | None = None
+) -> Subgraph:
+    """The graph with its loops and branches enclosed (`passes.inline_control_flow`); what does it is read where there
+    are any."""
+    if not any(operation.op.subgraphs for operation in graph.operations):
+        return graph
+    found: Subgraph = imports.module("onert.compiler.passes.inline_control_flow").enclose(
+        model, graph, settle, runs, most, work
+    )
+    return found
 
 
 def bounded(graph: Subgraph, supports: Supports) -> Subgraph:

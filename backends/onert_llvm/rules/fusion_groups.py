@@ -11,14 +11,15 @@ from onert.ir import CallTypes, DType, Operation, Subgraph
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, PRelu
 from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.process import imports
 from onert.ir.shape import num_elements
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise import op_to_expression
-from onert_llvm.lower.reduction import fused_row_reductions
 
+ROWS = "onert_llvm.lower.reduction.fused_row_reductions"
 ATTENTION = "onert_llvm.lower.contraction.attention.softmax_of_products"
 MOST_FUSED = 32
 MOST_MATRICES = 3
@@ -56,7 +57,7 @@ def groups(
     in `x * sigmoid(x)`. Functions of one byte, which may follow layers that are `tabled`, and chains around reductions
     of rows come first.
     """
-    rows = tuple(fused_row_reductions.chains(subgraph, operations, chained))
+    rows = _row_chains(subgraph, operations, chained)
     reduced = {at for own in rows for at in own}
     rest = [at for at in operations if at not in reduced]
     chains = (*rows, *_byte_chains(subgraph, rest, tabled), *_attentions(subgraph, rest))
@@ -88,6 +89,16 @@ def groups(
         )
         for g in found
     )
+
+
+def _row_chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int]) -> tuple[tuple[int, ...], ...]:
+    """The chains around reductions of rows. What finds them is read where such a chain, or another reduction, reads
+    what a reduction gives."""
+    reductions = {at for at in operations if isinstance(subgraph.operations[at].op, Reduce)}
+    sums = (result for at in reductions for result in subgraph.operations[at].outputs)
+    if not any(user in chained or user in reductions for result in sums for user in subgraph.uses.get(result, ())):
+        return ()
+    return tuple(imports.module(ROWS).chains(subgraph, operations, chained))
 
 
 def _byte_chains(subgraph: Subgraph, operations: Sequence[int], tabled: Collection[int]) -> tuple[tuple[int, ...], ...]:
