@@ -1,4 +1,5 @@
-"""Claims about callers that lend their processor to a worker that has none: it ends its piece there and leaves the run.
+"""Claims about callers that lend their processor to a worker that has none: it ends its piece there and leaves the run;
+and about single pieces, which workers leave to the caller.
 
 Native functions are called by themselves, or workers are told that they were lent a processor while they compute.
 """
@@ -10,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -113,33 +114,55 @@ KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 class Commands:
-    """Two commands of which the second waits for the first; `on_worker` is called in each piece that a worker does."""
+    """Commands of so many pieces each, and whether one waits for those before it; `on_worker` is called in each piece
+    that a worker does.
+    """
 
-    PIECES = 12
-
-    def __init__(self, functions: Functions, pool: Pool, on_worker: Callable[[], None]) -> None:
-        self.caller, self.on_worker, self.pool = threading.get_ident(), on_worker, pool
-        self.done: list[int] = []
+    def __init__(
+        self, functions: Functions, pool: Pool, on_worker: Callable[[], None], of: Sequence[tuple[int, bool]]
+    ) -> None:
+        self.caller, self.on_worker, self.pool, self.of = threading.get_ident(), on_worker, pool, of
+        self.done: list[tuple[int, int]] = []
         self.kernel = KERNEL(self.piece)
-        self.rows = np.zeros((2 + 2 * 3 + 1, 8), np.int64)
+        self.rows = np.zeros((len(of) * (1 + 3) + 1, 8), np.int64)
         address, start = ctypes.cast(self.kernel, ctypes.c_void_p).value or 0, self.rows.ctypes.data
-        for at in range(2):
-            shares = start + 64 * (2 + 3 * at)
-            self.rows[at] = (address, 0, self.PIECES, self.PIECES, at, shares, start + 64 * 8, 0)
+        for at, (pieces, meets) in enumerate(of):
+            shares = start + 64 * (len(of) + 3 * at)
+            self.rows[at] = (address, at, pieces, pieces, meets, shares, start + 64 * 4 * len(of), 0)
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         self.run_native = ctypes.CFUNCTYPE(None, pointer, pointer, integer, pointer)(functions["onert_pool_run"])
 
     def piece(self, task: int | None, begin: int, end: int) -> None:
-        self.done.extend(range(begin, end))
+        self.done.extend((task or 0, piece) for piece in range(begin, end))
         if threading.get_ident() != self.caller:
             self.on_worker()
 
     def run(self) -> None:
-        """A run in which each piece is done once, by whomever."""
+        """A run in which each piece is done once, by whomever, and none before it may be."""
         del self.done[:]
-        self.run_native(self.pool.pointer, self.rows.ctypes.data, 2, None)
-        half = self.PIECES
-        assert sorted(self.done[:half]) == sorted(self.done[half:]) == list(range(half))
+        self.run_native(self.pool.pointer, self.rows.ctypes.data, len(self.of), None)
+        assert sorted(self.done) == [(at, piece) for at, (pieces, _) in enumerate(self.of) for piece in range(pieces)]
+        for at, (_, meets) in enumerate(self.of):
+            early = [command < at for command, _ in self.done]
+            assert not meets or early == sorted(early, reverse=True)
+
+
+TWO = ((12, False), (12, True))
+PATTERNS = {
+    "two": TWO,
+    "single pieces": ((1, False), (1, True), (1, True)),
+    "single pieces about others": ((1, False), (7, True), (1, True), (1, True), (7, True), (1, True)),
+    "single pieces at a time": ((1, False), (1, False), (7, True), (1, True), (1, False), (7, False), (1, True)),
+    "others that do not wait after a single one that does": ((7, False), (1, True), (7, False), (7, True)),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_no_piece_is_done_before_those_that_it_waits_for(functions: Functions, pool: Pool, name: str) -> None:
+    commands = Commands(functions, pool, lambda: None, PATTERNS[name])
+    for _ in range(100):
+        commands.run()
+    assert len(commands.done) == sum(pieces for pieces, _ in PATTERNS[name])
 
 
 def test_a_caller_lends_its_processor_to_a_worker_that_computes_nothing(functions: Functions, pool: Pool) -> None:
@@ -151,7 +174,7 @@ def test_a_caller_lends_its_processor_to_a_worker_that_computes_nothing(function
             time.sleep(0.001)
         seen.extend(lines(pool)[1:, LENT])
 
-    commands = Commands(functions, pool, sleep)
+    commands = Commands(functions, pool, sleep, TWO)
     while not seen and time.monotonic() < stop:  # the caller may do all pieces before a worker comes
         commands.run()
     assert max(seen) - 1 in os.sched_getaffinity(0)
@@ -168,7 +191,7 @@ def test_a_worker_that_was_lent_a_processor_leaves_after_its_piece_and_comes_bac
         if lent <= 20:
             lines(pool)[1:, LENT] = min(os.sched_getaffinity(0)) + 1
 
-    commands = Commands(functions, pool, lend)
+    commands = Commands(functions, pool, lend, TWO)
     stop = time.monotonic() + PATIENCE
     while (lent < 30 or lines(pool)[1:, LENT].any()) and time.monotonic() < stop:
         commands.run()

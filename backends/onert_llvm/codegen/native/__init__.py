@@ -31,7 +31,10 @@ def numbers_text() -> str:
 
 
 def pool_text(isa: Isa) -> str:
-    """`pool.ll`, `lend.ll` and `adapt.ll` for a target; BackendError if their structures do not fit its words."""
+    """The text of the threads for a target, `pool.ll` with what belongs to it.
+
+    Raises BackendError for a target whose words its structures do not fit.
+    """
     if isa.architecture not in _PAUSE or "linux" not in isa.triple:
         raise BackendError(f"threads are for Linux on {', '.join(_PAUSE)}, expected 1 thread for {isa.triple}")
     call, declaration = _PAUSE[isa.architecture]

@@ -274,7 +274,8 @@ done:
   ret void
 }
 
-; Wait until all pieces of the commands from `first` up to `last` are done.
+; Wait until all pieces of the commands from `first` up to `last` are done. A worker looks now and then whether the one that
+; it waits for was begun: the caller may have no processor.
 define internal void @finished(ptr %pool, ptr %commands, i64 %first, i64 %last, i64 %me, i64 %shares, i64 %run) {
 entry:
   %wait = alloca %Wait, align 8
@@ -282,6 +283,7 @@ entry:
   br i1 %none, label %over, label %begin
 begin:
   store %Wait zeroinitializer, ptr %wait, align 8
+  %works = icmp ne i64 %me, 0
   br label %command
 command:
   %i = phi i64 [ %first, %begin ], [ %next, %advance ]
@@ -292,6 +294,13 @@ look:
   br i1 %is, label %advance, label %again
 again:
   call void @pass(ptr %pool, ptr %wait, i64 %me)
+  %tries = load i64, ptr %wait, align 8
+  %low = and i64 %tries, 63
+  %due = icmp eq i64 %low, 63
+  %late = and i1 %due, %works
+  br i1 %late, label %help, label %look
+help:
+  %lent = call i1 @take(ptr %pool, ptr %c, i64 %me, i64 %me, i64 %shares, i64 %run)
   br label %look
 advance:
   %next = add i64 %i, 1
@@ -381,34 +390,51 @@ leave:
 }
 
 ; Walk the commands as the thread of a number.
+;
+; A single piece between two meetings is the caller's: a worker neither looks whether it is there still, nor waits for it
+; before it comes to a command with more.
 define internal void @walk(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
 entry:
   %empty = icmp eq i64 %count, 0
   br i1 %empty, label %done, label %look
 look:
+  %works = icmp ne i64 %me, 0
   %lanes = call i1 @has_lanes(ptr %commands)
   br i1 %lanes, label %lane, label %command
 lane:
   call void @walk_lane(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
   ret void
 command:
+  ; Commands before `open` are done, those before `due` have to be.
   %i = phi i64 [ 0, %look ], [ %next, %on ]
   %open = phi i64 [ 0, %look ], [ %opened, %on ]
+  %due = phi i64 [ 0, %look ], [ %dues, %on ]
+  %meets = phi i1 [ true, %look ], [ %meets_next, %on ]
+  %next = add i64 %i, 1
+  %end = icmp eq i64 %next, %count
+  %dues = select i1 %meets, i64 %i, i64 %due
   %c = getelementptr %Command, ptr %commands, i64 %i
-  %syncp = getelementptr %Command, ptr %c, i32 0, i32 4
+  br i1 %end, label %ask, label %ahead
+ahead:
+  %syncp = getelementptr %Command, ptr %c, i64 1, i32 4
   %sync = load i64, ptr %syncp, align 8
-  %meet = icmp ne i64 %sync, 0
-  br i1 %meet, label %before, label %begin
+  %followed = icmp ne i64 %sync, 0
+  br label %ask
+ask:
+  %meets_next = phi i1 [ true, %command ], [ %followed, %ahead ]
+  %piecesp = getelementptr %Command, ptr %c, i32 0, i32 3
+  %pieces = load i64, ptr %piecesp, align 8
+  %single = icmp eq i64 %pieces, 1
+  %between = and i1 %meets, %meets_next
+  %small = and i1 %single, %between
+  %callers = and i1 %small, %works
+  br i1 %callers, label %on, label %before
 before:
-  call void @finished(ptr %pool, ptr %commands, i64 %open, i64 %i, i64 %me, i64 %shares, i64 %run)
-  br label %begin
-begin:
-  %opened = phi i64 [ %open, %command ], [ %i, %before ]
+  call void @finished(ptr %pool, ptr %commands, i64 %open, i64 %dues, i64 %me, i64 %shares, i64 %run)
   %lent = call i1 @take(ptr %pool, ptr %c, i64 %me, i64 %me, i64 %shares, i64 %run)
   br i1 %lent, label %done, label %on
 on:
-  %next = add i64 %i, 1
-  %end = icmp eq i64 %next, %count
+  %opened = phi i64 [ %open, %ask ], [ %dues, %before ]
   br i1 %end, label %done, label %command
 done:
   ret void
