@@ -13,20 +13,25 @@ from onert.ir.value import Value
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.kernels.contraction.winograd.winograd_int8 import MOST_BITS, PLACES, POINTS, WEIGHTS
 from onert_llvm.target.isa import Isa
-from onert_llvm.target.machines import Machine, machine
+from onert_llvm.target.machines import machine
 
 from .cost_model import WORTH_NO_CODE, Shape, block_cycles, product_cycles, register_tiles
 from .weight_packing import panels_f32
-from .winograd import Blocks
+from .winograd import MOST_PIECES, Blocks
 
-_OF_CACHE = 7 / 16
-"""The part of the second-level cache for what is transformed for a block of tiles."""
+_OF_CACHE, _OF_CACHE_FAR = 1 / 16, 7 / 16
+"""The part of the second-level cache for what is transformed for a block of tiles. Small blocks are as fast as large
+ones, and threads that take them from one another wait for less memory; but weights that are far are read for each.
+"""
 
 _NEAR = 1 / 2
 """The part of the second-level cache that weights stay in; cycles are lost for more, which are read for each block."""
 
 _LEAST_SUMS = 8
 """Accumulators of a tile at least, so that additions do not wait for one another."""
+
+_LATE = 1 / 4
+"""What part of a work tile threads wait for another at the end."""
 
 _WIDEST = 5
 """Registers of a panel at most."""
@@ -51,7 +56,7 @@ def runs(layer: Layer, total: int) -> bool:
     isa, channels = layer.isa, layer.channels
     paired = isa.free_masks and bool(isa.dot.value.pairs)
     full = channels >= isa.f32 and channels % 2 == 0 and layer.n >= isa.f32
-    return paired and full and next(_candidates(layer, total), None) is not None
+    return paired and full and next(_cuts(layer, total), None) is not None
 
 
 def fits(filters: Array) -> bool:
@@ -96,37 +101,53 @@ def panel_bytes(channels: int, columns: Columns, isa: Isa) -> int:
     return 2 * PLACES * channels * columns.widest * isa.f32
 
 
-def cycles(layer: Layer, total: int) -> float:
-    """The fewest estimated cycles for so many tiles of outputs."""
-    return min(found for found, _, _ in _candidates(layer, total))
+@frozen
+class _Cut(Value):
+    """A register tile of so many `rows` by `columns`, and the cycles that it takes: a row of tiles for the products of
+    a `panel` and what comes back of them, and to transform what it sees (`forward`); and to read all weights again from
+    `far`. A block has `most` rows of tiles.
+    """
+
+    rows: int
+    columns: Columns
+    panels: int
+    panel: float
+    forward: float
+    far: float
+    most: int
+
+    def cycles(self, total: int) -> float:
+        """Of so many tiles of outputs on one thread."""
+        steps = -(-total // self.rows)
+        return steps * (self.panels * self.panel + self.forward) + -(-steps // self.most) * self.far
+
+    def work(self, each: int, group: int) -> float:
+        """The cycles of so many rows of tiles by so many panels."""
+        return each * (group * self.panel + self.forward) + self.far * group / self.panels
 
 
 def is_faster(layer: Layer, total: int, outputs: int) -> bool:
     """Whether so many tiles are estimated to take less time than so many outputs term by term."""
     terms = product_cycles(Shape(outputs, layer.n, _TERMS * layer.channels, True), layer.isa)
-    return cycles(layer, total) < _WORTH * terms
+    return min(cut.cycles(total) for cut in _cuts(layer, total)) < _WORTH * terms
 
 
-def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
-    """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
+def _cuts(layer: Layer, total: int) -> Iterator[_Cut]:
+    """The register tiles that a layer of so many tiles of outputs may have."""
     isa, channels, n = layer.isa, layer.channels, layer.n
     cpu, weights = machine(isa), 2 * PLACES * channels * n
-    each = cpu.byte_forward * -(-channels // (2 * isa.f32)) + cpu.byte_back * -(-n // isa.f32)
+    is_far = weights > _NEAR * cpu.second_cache
+    far, part = (weights / cpu.far_bytes, _OF_CACHE_FAR) if is_far else (0.0, _OF_CACHE)
     for mr, wide in register_tiles(isa, False, _WIDEST):
         if mr * wide < _LEAST_SUMS or mr > total:
             continue
-        width, steps = wide * isa.f32, -(-total // mr)
-        across = -(-n // width) * block_cycles(mr, wide, channels / 2, cpu)
-        bytes_of_tile = PLACES * (2 * channels + 4 * width)
-        most = max(1, int(_OF_CACHE * cpu.second_cache) // bytes_of_tile // mr)
-        count = -(-steps // most)
-        taken = PLACES * steps * across + total * each + count * _reading(weights, cpu)
-        yield taken, Tile(mr, Columns(wide, padded=True)), -(-steps // count) * mr
-
-
-def _reading(weights: int, cpu: Machine) -> float:
-    """Cycles lost for reading so many bytes of weights again from beyond a core's own cache."""
-    return weights / cpu.far_bytes if weights > _NEAR * cpu.second_cache else 0.0
+        width = wide * isa.f32
+        panels, registers = -(-n // width), -(-n // isa.f32)
+        back = mr * cpu.byte_back * registers / panels
+        panel = PLACES * block_cycles(mr, wide, channels / 2, cpu) + back
+        forward = mr * cpu.byte_forward * -(-channels // (2 * isa.f32))
+        most = max(1, int(part * cpu.second_cache) // (PLACES * (2 * channels + 4 * width)) // mr)
+        yield _Cut(mr, Columns(wide, padded=True), panels, panel, forward, far, most)
 
 
 def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ()) -> Blocks:
@@ -135,16 +156,33 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
     A tile that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
     """
     seen = hint(total)
-    choices = sorted(_candidates(layer, seen), key=lambda choice: choice[0])
-    near = [(tile, block) for taken, tile, block in choices if taken <= choices[0][0] * (1 + WORTH_NO_CODE)]
-    tile, block = next((choice for choice in near if choice[0] in known), near[0])
-    if not total >= tile.mr:
+    choices = sorted(((cut.cycles(seen), cut) for cut in _cuts(layer, seen)), key=lambda choice: choice[0])
+    near = [cut for taken, cut in choices if taken <= choices[0][0] * (1 + WORTH_NO_CODE)]
+    cut = next((cut for cut in near if Tile(cut.rows, cut.columns) in known), near[0])
+    if not total >= cut.rows:
         raise ValueError("a schedule does not suit the shape that it was made for")
-    steps, panels = -(-seen // tile.mr), -(-layer.n // (tile.columns.widest * layer.isa.f32))
-    count = -(-seen // block)
-    if count % threads:
-        # Each thread takes as many blocks where there are tiles enough for that, else as many columns.
-        count = min(-(-count // threads) * threads, steps)
-        block = -(-steps // count) * tile.mr
-    groups = 1 if -(-seen // block) % threads == 0 else min(panels, threads)
-    return Blocks(tile, block, -(-panels // groups))
+    each, group = _shares(cut, -(-seen // cut.rows), threads)
+    return Blocks(Tile(cut.rows, cut.columns), each * cut.rows, group)
+
+
+def _shares(cut: _Cut, steps: int, threads: int) -> tuple[int, int]:
+    """Rows of tiles and panels of a work tile: those that threads are estimated to be done with first.
+
+    Work tiles that are small beside the whole leave less to wait for where a thread is late.
+    """
+    fewest = -(-steps // cut.most)
+    if threads == 1:
+        return -(-steps // fewest), cut.panels
+    counts = {min(steps, max(fewest, count)) for count in (1, *range(threads, MOST_PIECES * threads + 1))}
+    shares = {
+        (-(-steps // count), -(-cut.panels // groups))
+        for count in counts
+        for groups in range(1, min(cut.panels, MOST_PIECES * threads) + 1)
+    }
+
+    def done(share: tuple[int, int]) -> float:
+        each, group = share
+        rounds = -(-(-(-steps // each) * -(-cut.panels // group)) // threads)
+        return (rounds + _LATE) * cut.work(each, group)
+
+    return min(sorted(shares), key=done)
