@@ -18,29 +18,53 @@ class ResizeBilinear(Value):
     """Each output: its four nearest inputs by their distance. Work tiles are rows of the output, through all images.
 
     `y_places` (int32) and `y_shares` (float32) say for each row of the output the two rows of the input that it lies
-    between, and their shares; so do `x_places` and `x_shares` across.
+    between, and their shares. Across, neighbouring outputs between the same two columns are a run. `runs` (int32) has
+    records of four: how many runs there are, then of each the two columns, the first output and the one behind the
+    last. `x_shares` (float32) are the shares of both columns for each output.
     """
 
-    @property
-    def slots(self) -> tuple[str, ...]:
-        tables = (f"{axis}_{what}" for axis in "yx" for what in ("places", "shares"))
-        return ("in", "out", "in_h", "in_w", "out_h", "out_w", "channels", *tables)
+    slots = (
+        *("in", "out", "in_h", "in_w", "out_h", "out_w", "channels"),
+        *("y_places", "y_shares", "runs", "x_shares"),
+    )
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        lanes, channels = k.isa.f32, task.i64("channels")
-        width = task.i64("out_w")
+        channels = task.i64("channels")
+        runs = task.view("runs", I32, 4, 1)
+        count = runs[0, 0].load().cast(I64)
         with k.loop(end, begin) as line:
             image, y = line // task.i64("out_h"), line % task.i64("out_h")
             pixels = task.view("in", F32, task.i64("in_w") * channels, channels, 1)
-            ys, down = _taps(task, y, 2, "y_")
-            rows = [pixels[image * task.i64("in_h") + row] for row in ys]
-            with k.loop(width, nonempty=True) as x:
-                xs, across = _taps(task, x, 2, "x_")
-                corners = [row[column] for row in rows for column in xs]
-                shares = [(v * h).splat(lanes) for v in down for h in across]
-                out = task.view("out", F32, width * channels, channels, 1)[line, x]
-                for at, mask in k.registers(channels):
-                    _mixed(k, corners, shares, out, at, mask)
+            places, down = _taps(task, y, 2, "y_")
+            above, below = (pixels[image * task.i64("in_h") + row] for row in places)
+            out = task.view("out", F32, task.i64("out_w") * channels, channels, 1)[line]
+            with k.loop(count, nonempty=True) as number:
+                low, high, first, last = (runs[number + 1, i].load().cast(I64) for i in range(4))
+
+                def register(at: Val, lanes: int) -> None:
+                    near, far = (
+                        _blend(k, above[x, at].load(lanes), below[x, at].load(lanes), down) for x in (low, high)
+                    )
+                    with k.loop(last, first, nonempty=True) as x:
+                        shares = task.view("x_shares", F32, 2, 1)[x]
+                        out[x, at].store(_blend(k, near, far, [shares[i].load() for i in range(2)]))
+
+                _over(k, channels, k.isa.f32, register)
+
+
+def _over(k: Kernel, count: Val, lanes: int, register: Callable[[Val, int], None]) -> None:
+    """Neighbours in registers, the last of which overlaps the one before; in smaller ones where they are few."""
+    with k.either(count >= lanes) as (many, few):
+        with many, k.loop(count, step=lanes, nonempty=True) as at:
+            register(at.min(count - lanes), lanes)
+        with few:
+            if lanes > 1:
+                _over(k, count, lanes // 2, register)
+
+
+def _blend(k: Kernel, one: Val, other: Val, shares: Sequence[Val]) -> Val:
+    near, far = (share.splat(one.lanes) for share in shares)
+    return k.fma(other, far, one * near)
 
 
 def _taps(task: Task, at: Val, count: int, axis: str = "") -> tuple[list[Val], list[Val]]:

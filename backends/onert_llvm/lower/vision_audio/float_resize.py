@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -19,8 +19,6 @@ from onert_llvm.kernels.vision_audio import resize
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.data_movement import movement
 
-_LARGER = 4
-"""How many times as wide a picture becomes where rows are made first: below it measures as more work."""
 _PIECE = 1 << 10
 """Numbers of a work tile."""
 
@@ -45,6 +43,10 @@ def why_not_interpolated(op: Interpolate, types: CallTypes) -> str | None:
     return None
 
 
+_Table = Callable[[ResizeBilinear | Interpolate, int, int, int], Array]
+"""What is known of an axis: the operation, which of its axes that is, its lengths before and after."""
+
+
 @frozen
 class _Axis(Value):
     """An axis of a tensor that is resized: its number, and that among the operation's; its lengths."""
@@ -55,11 +57,8 @@ class _Axis(Value):
     before: int
     after: int
 
-    def tables(self, lowering: Lowering) -> dict[str, Slot]:
-        """Which elements each of the result is made of, and their shares."""
-        found = {"places": _places, "shares": _shares}
-        lengths = self.before, self.after
-        return {name: lowering.computed(partial(f, self.op, self.at), *lengths) for name, f in found.items()}
+    def table(self, lowering: Lowering, function: _Table) -> Slot:
+        return lowering.computed(partial(function, self.op, self.at), self.before, self.after)
 
 
 def _places(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
@@ -70,8 +69,19 @@ def _shares(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) 
     return op.taps(at, before, after)[1].astype(np.float32)
 
 
+def _runs(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
+    """How many runs there are, then these: neighbouring outputs between the same two inputs [after + 1, 4]."""
+    low, high = op.taps(at, before, after)[0].T
+    changes = np.flatnonzero((np.diff(low) != 0) | (np.diff(high) != 0)) + 1
+    first = np.concatenate([[0], changes])
+    found = np.zeros((after + 1, 4), np.int32)
+    found[0, 0] = len(first)
+    found[1 : len(first) + 1] = np.stack([low[first], high[first], first, np.append(changes, after)], axis=1)
+    return found
+
+
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Bilinear resizing with tables of rows and columns."""
+    """Bilinear resizing with tables of rows, and of columns in runs."""
     at, operation, op = lowering.single(operations, ResizeBilinear)
     before, after = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
     _resized(lowering, at, [_Axis(op, axis, 0, before[axis], after[axis]) for axis in (1, 2)], 2)
@@ -92,18 +102,17 @@ def lower_interpolated(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> None:
-    """Neighbouring axes of pictures together where that is less work; else each by itself, from the front."""
+    """Two neighbouring axes between two elements each together; else each by itself, from the front."""
     operation = lowering.operation(at)
     source, result = operation.used[0], operation.outputs[0]
     shape, flops = list(lowering.shape(source)), 7 * math.prod(lowering.shape(result))
     first, last = axes[0], axes[-1]
     channels = math.prod(shape[last.axis + 1 :])
-    if taps == 2 and len(axes) == 2 and last.axis == first.axis + 1 and last.after < _LARGER * last.before:
+    if taps == 2 and len(axes) == 2 and last.axis == first.axis + 1:
         slots: dict[str, Slot] = {"in": lowering.operand(source), "out": lowering.operand(result)}
         slots |= {"in_h": first.before, "in_w": last.before, "out_h": first.after, "out_w": last.after}
-        slots |= {
-            f"{n}_{name}": table for n, a in zip("yx", axes, strict=True) for name, table in a.tables(lowering).items()
-        }
+        slots |= {"y_places": first.table(lowering, _places), "y_shares": first.table(lowering, _shares)}
+        slots |= {"runs": last.table(lowering, _runs), "x_shares": last.table(lowering, _shares)}
         count = math.prod(shape[: first.axis]) * first.after
         lowering.emit(at, resize.ResizeBilinear(), slots | {"channels": channels}, count, (source,), (result,), flops)
         return
@@ -122,7 +131,8 @@ def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> N
         piece = max(1, _PIECE // hint(width))
         pieces = -(-a.after // piece)
         slots = {"in": read, "out": written, "inputs": a.before, "outputs": a.after, "width": width}
-        slots |= {"piece": piece, "pieces": pieces, **a.tables(lowering)}
+        slots |= {"piece": piece, "pieces": pieces}
+        slots |= {"places": a.table(lowering, _places), "shares": a.table(lowering, _shares)}
         lowering.emit(
             at,
             resize.Blend(taps, width >= lowering.isa.f32),
