@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from collections.abc import Sequence as List
-from heapq import heapify, heappop, heappush
 
 from attrs import evolve, frozen
 
 from onert.backend import Backend, Group, Sequence, Settings
+from onert.ir.analysis.ordering import in_order
 from onert.ir.value import Value
 
 from .linearize import Timeline
@@ -81,27 +81,7 @@ def _parts(lowered: Lowered, before: Predecessors, cut: List[tuple[int, ...]]) -
 def _order(backends: List[Backend], before: Predecessors) -> tuple[int, ...]:
     """All operations, each after its predecessors: the first in the file's order that is ready on the backend at hand,
     and another backend only where none is."""
-    waiting = [len(p) for p in before]
-    after: list[list[int]] = [[] for _ in before]
-    for at, preceding in enumerate(before):
-        for p in preceding:
-            after[p].append(at)
-    ready: dict[str, list[int]] = {}
-    for at, count in enumerate(waiting):
-        if count == 0:
-            heappush(ready.setdefault(backends[at].name, []), at)
-    order: list[int] = []
-    current = ""
-    while any(ready.values()):
-        if not ready.get(current):
-            current = min((queue[0], name) for name, queue in ready.items() if queue)[1]
-        at = heappop(ready[current])
-        order.append(at)
-        for follower in after[at]:
-            waiting[follower] -= 1
-            if waiting[follower] == 0:
-                heappush(ready.setdefault(backends[follower].name, []), follower)
-    return tuple(order)
+    return tuple(in_order(before, kinds=[backend.name for backend in backends]))
 
 
 def _runs(lowered: Lowered, order: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -183,22 +163,7 @@ def _in_order(chains: List[list[int]], needs: List[List[int]]) -> list[list[int]
     """Sequences of groups, each after those that it waits for, the one with the first last group first."""
     owner = {index: number for number, chain in enumerate(chains) for index in chain}
     waits = [{owner[p] for index in chain for p in needs[index]} - {n} for n, chain in enumerate(chains)]
-    after: list[list[int]] = [[] for _ in chains]
-    for number, needed in enumerate(waits):
-        for other in needed:
-            after[other].append(number)
-    left = [len(needed) for needed in waits]
-    ready = [(chain[-1], number) for number, chain in enumerate(chains) if not left[number]]
-    heapify(ready)
-    found: list[list[int]] = []
-    while ready:
-        _, number = heappop(ready)
-        found.append(chains[number])
-        for follower in after[number]:
-            left[follower] -= 1
-            if not left[follower]:
-                heappush(ready, (chains[follower][-1], follower))
-    return found
+    return [chains[number] for number in in_order(waits, lambda number: chains[number][-1])]
 
 
 def _sequence(lowered: Lowered, operations: tuple[int, ...], name: str) -> Sequence:

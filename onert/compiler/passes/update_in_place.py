@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-
 from attrs import evolve
 
 from onert.compiler.rewrite.contract import OWN_OUTPUTS, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.state.in_place import Versions, records
 from onert.ir import DType, Effect, Operand, Operation, Subgraph, TensorType
+from onert.ir.analysis.ordering import in_order
 from onert.ir.ops.data_movement.part_update import PartUpdate, Update
 
 MOST_MOVED = 64
@@ -86,18 +85,8 @@ def _sorted(subgraph: Subgraph, behind: list[tuple[int, int]]) -> tuple[int, ...
         if operation.op.effect is not Effect.NONE or operation.op.subgraphs:
             pairs.update(() if last is None else ((last, at),))
             last = at
-    waiting = [0] * count
-    after: list[list[int]] = [[] for _ in range(count)]
+    needs: list[list[int]] = [[] for _ in range(count)]
     for earlier, later in pairs:
-        waiting[later] += 1
-        after[earlier].append(later)
-    ready = [at for at in range(count) if not waiting[at]]
-    heapify(ready)
-    found = []
-    while ready:
-        found.append(heappop(ready))
-        for follower in after[found[-1]]:
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heappush(ready, follower)
+        needs[later].append(earlier)
+    found = in_order(needs)
     return tuple(found) if len(found) == count else None

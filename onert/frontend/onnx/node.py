@@ -3,13 +3,13 @@ order in which nodes are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from attrs import frozen
 
 from onert.ir import Array, DType, ModelError, TensorType
+from onert.ir.analysis.ordering import in_order
 from onert.ir.process.budget import Budget
 
 from . import messages
@@ -175,6 +175,14 @@ class Node:
         found = self._content(name, Kind.STRING)
         return found.decode("utf-8", "replace") if isinstance(found, bytes) else default
 
+    def choice(self, name: str, known: Iterable[str], default: str = "") -> str:
+        """A text that is one of those that are known."""
+        found = self.text(name, default)
+        if found not in known:
+            *others, last = known
+            raise ModelError(f"{name} is {found!r}, expected {', '.join(others)} or {last}")
+        return found
+
     def integers(self, name: str) -> tuple[int, ...] | None:
         """Integers; None where the attribute is absent."""
         found = self._content(name, Kind.INTS)
@@ -234,21 +242,8 @@ def order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[int]:
     needed = [{made[name] for name in _read(node, steps) if name in made} for node in nodes]
     if all(at > max(before, default=-1) for at, before in enumerate(needed)):
         return range(len(nodes))
-    users: list[list[int]] = [[] for _ in nodes]
-    for at, before in enumerate(needed):
-        for each in before:
-            users[each].append(at)
-    missing = [len(before) for before in needed]
-    ready = [at for at, count in enumerate(missing) if not count]
-    heapify(ready)
-    found: list[int] = []
-    while ready:
-        found.append(heappop(ready))
-        for user in users[found[-1]]:
-            missing[user] -= 1
-            if not missing[user]:
-                heappush(ready, user)
-    return [*found, *(at for at, count in enumerate(missing) if count)]
+    found = in_order(needed)
+    return [*found, *sorted({*range(len(nodes))} - {*found})]
 
 
 def _read(node: messages.Node, steps: Budget) -> Iterator[str]:

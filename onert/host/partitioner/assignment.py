@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from heapq import heappop, heappush
+from collections.abc import Sequence
+from itertools import groupby
 
 from onert.backend import Backend
 from onert.compiler.scheduler.manual import why_not
@@ -11,6 +11,7 @@ from onert.compiler.scheduler.operation_names import kinds
 from onert.host.device_info import DeviceInfo
 from onert.host.errors import PartitionError
 from onert.ir import CallTypes, Operation
+from onert.ir.analysis.ordering import in_order
 
 from .units import UnitGraph
 
@@ -89,24 +90,5 @@ def _reasons(operation: Operation, types: CallTypes, choices: Sequence[Kind]) ->
 
 def regions(graph: UnitGraph, kinds_of: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
     """Units of one kind in a row, of an order that changes kinds seldom: each region with its kind."""
-    waiting = [len(needed) for needed in graph.before]
-    after: list[list[int]] = [[] for _ in waiting]
-    for unit, needed in enumerate(graph.before):
-        for each in needed:
-            after[each].append(unit)
-    ready: Mapping[int, list[int]] = {kind: [] for kind in set(kinds_of)}
-    for unit, count in enumerate(waiting):
-        if count == 0:
-            heappush(ready[kinds_of[unit]], unit)
-    found: list[tuple[int, list[int]]] = []
-    while any(ready.values()):
-        if not found or not ready[found[-1][0]]:
-            found.append((min((queue[0], kind) for kind, queue in ready.items() if queue)[1], []))
-        kind, region = found[-1]
-        unit = heappop(ready[kind])
-        region.append(unit)
-        for follower in after[unit]:
-            waiting[follower] -= 1
-            if waiting[follower] == 0:
-                heappush(ready[kinds_of[follower]], follower)
-    return [(kind, tuple(region)) for kind, region in found]
+    order = in_order(graph.before, kinds=kinds_of)
+    return [(kind, tuple(region)) for kind, region in groupby(order, lambda unit: kinds_of[unit])]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import heappop, heappush
 
 from attrs import evolve, frozen
 
 from onert.backend import Program
 from onert.compiler.rewrite.effects import operation_effect, subgraph_effects
 from onert.ir import Effect, Operation, StateUpdate, Subgraph, Subgraphs
+from onert.ir.analysis.ordering import in_order
 from onert.ir.ops.data_movement.permute import Permute
 from onert.ir.process.cached import cached
 
@@ -175,24 +175,8 @@ def _acyclic(graph: Subgraph, groups: Sequence[Sequence[int]]) -> tuple[tuple[in
     joined = components(before)
     of = {index: number for number, members in enumerate(joined) for index in members}
     waiting = [{of[b] for index in members for b in before[index]} - {n} for n, members in enumerate(joined)]
-    after: list[list[int]] = [[] for _ in joined]
-    for number, needed in enumerate(waiting):
-        for each in needed:
-            after[each].append(number)
-    counts = [len(needed) for needed in waiting]
-    ready: list[tuple[int, int]] = []
-    for number, count in enumerate(counts):
-        if count == 0:
-            heappush(ready, (min(joined[number]), number))
-    order = []
-    while ready:
-        _, number = heappop(ready)
-        order.append(tuple(sorted(at for index in joined[number] for at in groups[index])))
-        for follower in after[number]:
-            counts[follower] -= 1
-            if counts[follower] == 0:
-                heappush(ready, (min(joined[follower]), follower))
-    return tuple(order)
+    order = in_order(waiting, lambda number: min(joined[number]))
+    return tuple(tuple(sorted(at for index in joined[number] for at in groups[index])) for number in order)
 
 
 def components(before: Sequence[Iterable[int]]) -> list[list[int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from heapq import heappop, heappush
 
 from attrs import frozen
 
@@ -11,6 +10,8 @@ from onert.ir.errors import ModelError
 from onert.ir.package import Package, Port
 from onert.ir.subgraph import Subgraph
 from onert.ir.value import Value
+
+from .ordering import in_order
 
 Node = tuple[int, int]
 """A subgraph that a package enters: which model, which subgraph of it."""
@@ -89,20 +90,9 @@ def _ordered(nodes: tuple[Node, ...], sources: Mapping[Port, Port]) -> tuple[Nod
     needs: dict[Node, set[Node]] = {node: set() for node in nodes}
     for target, source in sources.items():
         needs[target.model, target.subgraph].add((source.model, source.subgraph))
-    followers: dict[Node, list[Node]] = {node: [] for node in nodes}
-    for node, before in needs.items():
-        for earlier in before:
-            followers[earlier].append(node)
-    waiting = {node: len(before) for node, before in needs.items()}
-    ready = [node for node, count in waiting.items() if count == 0]
-    order: list[Node] = []
-    while ready:
-        order.append(heappop(ready))
-        for follower in followers[order[-1]]:
-            waiting[follower] -= 1
-            if waiting[follower] == 0:
-                heappush(ready, follower)
+    number = {node: at for at, node in enumerate(nodes)}
+    order = [nodes[at] for at in in_order([[number[earlier] for earlier in needs[node]] for node in nodes])]
     if len(order) < len(nodes):
-        circle = " and ".join(f"{model}:{subgraph}" for model, subgraph in nodes if waiting[model, subgraph])
+        circle = " and ".join(f"{model}:{subgraph}" for model, subgraph in nodes if (model, subgraph) not in order)
         raise ModelError(f"connections join models {circle} in a circle")
     return tuple(order)

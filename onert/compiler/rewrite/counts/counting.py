@@ -43,6 +43,9 @@ COUNTING = (
 )
 """Kinds of which only a run may know how much they give, though they are given no first entries."""
 
+MOST_SIZED = 1 << 22
+"""Entries that an integer of the run may ask for; with more of them the operation waits for it."""
+
 
 @frozen
 class Counted(Value):
@@ -148,6 +151,12 @@ class Writer:
         type_ = self.types[counted.operand]
         behind = self.like(type_, value)
         return self.add(Select(), self.inside(counted), counted.operand, behind, quantization=type_.quantization)
+
+    def if_sure(self, whole: int, axis: int, number: int, exact: int) -> int:
+        """A result whose length is computed too, and must be that."""
+        wrong = self.add(Binary(BinaryKind.SUB), number, self.number(exact))
+        none = self.add(Within(inclusive=True), wrong, self.number(0))
+        return self.filled(Counted(whole, self.sum(none, self.number(exact)), axis, False), 0)
 
     def zeroed(self, counted: Counted) -> int:
         return counted.operand if counted.zeros else self.filled(counted, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -18,14 +17,12 @@ from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedS
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.select import Select
-from onert.ir.shape import normalize_axis, static
+from onert.ir.shape import normalize_axis
 from onert.ir.symbolic.trace import hint
 
-from .counting import Counted, Given, Rule, Writer, Written
-from .extents import Cells, Extent, added, sure, times
-
-MOST_SIZED = 1 << 22
-"""Entries that an integer of the run may ask for; with more of them the operation waits for it."""
+from .counting import MOST_SIZED, Counted, Given, Rule, Writer, Written
+from .extents import Cells, Extent, added, sure
+from .reshaped import reshaped
 
 MOST_SLICED = 1 << 16
 """Bytes of a tensor that is taken as a whole where a run asks for a slice of it: to move them takes less time than an
@@ -145,7 +142,7 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
         whole = w.add(Slice(), whole, begin, w.constant(np.array(sizes, np.int32)))
     number = w.sum(w.sum(checked, own_count(w, x, type_, axis)), w.number(before))
     if total.exact is not None:
-        return (_if_sure(w, whole, axis, number, total.exact),)
+        return (w.if_sure(whole, axis, number, total.exact),)
     if w.extents.bounded(behind).low < 0:  # whoever knows the sum does not know this
         total = evolve(total, terms=None)
     return (Counted(whole, w.length(total, lambda: number), axis, False),)
@@ -154,88 +151,6 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
 def own_count(w: Writer, x: Counted | None, type_: TensorType, axis: int) -> int:
     """How many entries count along an axis."""
     return w.number(type_.shape[axis] or 0) if x is None else x.count
-
-
-def _if_sure(w: Writer, whole: int, axis: int, number: int, exact: int) -> int:
-    """A result whose length is computed too, and must be that."""
-    wrong = w.add(Binary(BinaryKind.SUB), number, w.number(exact))
-    none = w.add(Within(inclusive=True), wrong, w.number(0))
-    return w.filled(Counted(whole, w.sum(none, w.number(exact)), axis, False), 0)
-
-
-def _reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Where one dimension is what counts, together with dimensions beside it."""
-    op, x = operation.op, given[0]
-    assert isinstance(op, Reshape)
-    if x is None or any(given[1:]) or (op.new_shape is None and len(given) < 2):
-        return None
-    shape = static(w.types[x.operand].shape)
-    wanted = _dims(w, operation)
-    if wanted is None or 0 in shape:
-        return None
-    open_ = [at for at, each in enumerate(wanted) if each.exact in (None, -1)]
-    if not open_:
-        return _reshaped_if_sure(w, x, [c.low for c in wanted])
-    if len(open_) != 1:
-        return None
-    (at,) = open_
-    before = math.prod(c.low for c in wanted[:at])
-    behind = math.prod(c.low for c in wanted[at + 1 :])
-    outer, inner = math.prod(shape[: x.axis]), math.prod(shape[x.axis + 1 :])
-    if not before or not behind or before != outer:
-        return None  # what counts would not come first
-    length = times(Extent(0, w.bound(x), ((x.count, 1),)), sure(inner))
-    if wanted[at].exact is None and times(wanted[at], sure(behind)) != length and not _same(wanted[at], behind, length):
-        return None
-    size, left = divmod(w.bound(x) * inner, behind)
-    if left:
-        return None
-    if inner % behind == 0:
-        count = _times(w, x.count, inner // behind)
-    else:
-        whole = _times(w, x.count, inner)
-        rest = w.add(Binary(BinaryKind.FLOOR_MOD), whole, w.number(behind))
-        none = w.add(Within(inclusive=True), rest, w.number(0))
-        count = w.sum(w.add(Binary(BinaryKind.FLOOR_DIV), whole, w.number(behind)), none)
-    new = w.constant(np.array([size if i == at else c.low for i, c in enumerate(wanted)], np.int64))
-    plain = evolve(op, new_shape=None)
-    whole = w.add(plain, x.operand, new, quantization=w.types[x.operand].quantization)
-    return (Counted(whole, count, at, x.zeros),)
-
-
-def _reshaped_if_sure(w: Writer, x: Counted, wanted: list[int]) -> Written | None:
-    """A shape that is known: as many entries as it takes must count."""
-    type_ = w.types[x.operand]
-    one = math.prod(static(type_.shape)) // w.bound(x)
-    exact, left = divmod(math.prod(wanted), one)
-    if left or not 0 < exact <= w.bound(x):
-        return None
-    zeros, sizes = np.zeros(type_.rank, np.int64), [exact if a == x.axis else -1 for a in range(type_.rank)]
-    part = w.add(Slice(), x.operand, w.constant(zeros), w.constant(np.array(sizes)), quantization=type_.quantization)
-    there = _if_sure(w, part, x.axis, x.count, exact)
-    return (w.add(Reshape(tuple(wanted)), there, quantization=type_.quantization),)
-
-
-def _same(found: Extent, behind: int, length: Extent) -> bool:
-    """Whether a dimension times those behind it is as many elements as there are."""
-    product = times(found, sure(behind))
-    return product.terms is not None and (product.terms, product.constant) == (length.terms, length.constant)
-
-
-def _times(w: Writer, count: int, number: int) -> int:
-    if number == 1:
-        return count
-    form = Extent(0, w.most[count] * number, ((count, number),)) if count in w.most else Extent(0, MOST_SIZED)
-    return w.length(form, lambda: w.add(Binary(BinaryKind.MUL), count, w.number(number)))
-
-
-def _dims(w: Writer, operation: Operation) -> list[Extent] | None:
-    op = operation.op
-    assert isinstance(op, Reshape)
-    if op.new_shape is not None:
-        return [sure(d) for d in op.new_shape]
-    cells = w.extents.of(operation.used[1])
-    return None if cells is None or cells.shape != w.types[operation.used[1]].shape else list(cells.reshape(-1))
 
 
 def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
@@ -350,7 +265,7 @@ def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
     sure_ = [length.exact if a == axis else -1 for a in range(type_.rank)]
     kept = w.constant(np.array(sure_, np.int64)), w.constant(np.zeros(type_.rank, np.int64))
     whole = w.add(Slice(), moved, kept[1], kept[0], quantization=type_.quantization)
-    return (_if_sure(w, whole, axis, number, length.exact),)
+    return (w.if_sure(whole, axis, number, length.exact),)
 
 
 def _parts(w: Writer, operation: Operation, given: Given) -> Written | None:
@@ -400,7 +315,7 @@ SIZED: Mapping[type[Op], Rule] = {
     **dict.fromkeys((Fill, BroadcastTo), _filled),
     Tile: _tiled,
     Pad: _padded,
-    Reshape: _reshaped,
+    Reshape: reshaped,
     StridedSlice: _sliced,
     Slice: _cut,
     SplitV: _parts,

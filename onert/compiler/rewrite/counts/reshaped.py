@@ -1,0 +1,93 @@
+"""Shapes of which one dimension is what counts, together with dimensions beside it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Operation
+from onert.ir.ops.data_movement.fill import Within
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.shape import static
+
+from .counting import MOST_SIZED, Counted, Given, Writer, Written
+from .extents import Extent, sure, times
+
+
+def reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """Where one dimension is what counts, together with dimensions beside it."""
+    op, x = operation.op, given[0]
+    assert isinstance(op, Reshape)
+    if x is None or any(given[1:]) or (op.new_shape is None and len(given) < 2):
+        return None
+    shape = static(w.types[x.operand].shape)
+    wanted = _dims(w, operation)
+    if wanted is None or 0 in shape:
+        return None
+    open_ = [at for at, each in enumerate(wanted) if each.exact in (None, -1)]
+    if not open_:
+        return _reshaped_if_sure(w, x, [c.low for c in wanted])
+    if len(open_) != 1:
+        return None
+    (at,) = open_
+    before = math.prod(c.low for c in wanted[:at])
+    behind = math.prod(c.low for c in wanted[at + 1 :])
+    outer, inner = math.prod(shape[: x.axis]), math.prod(shape[x.axis + 1 :])
+    if not before or not behind or before != outer:
+        return None  # what counts would not come first
+    length = times(Extent(0, w.bound(x), ((x.count, 1),)), sure(inner))
+    if wanted[at].exact is None and times(wanted[at], sure(behind)) != length and not _same(wanted[at], behind, length):
+        return None
+    size, left = divmod(w.bound(x) * inner, behind)
+    if left:
+        return None
+    if inner % behind == 0:
+        count = _times(w, x.count, inner // behind)
+    else:
+        whole = _times(w, x.count, inner)
+        rest = w.add(Binary(BinaryKind.FLOOR_MOD), whole, w.number(behind))
+        none = w.add(Within(inclusive=True), rest, w.number(0))
+        count = w.sum(w.add(Binary(BinaryKind.FLOOR_DIV), whole, w.number(behind)), none)
+    new = w.constant(np.array([size if i == at else c.low for i, c in enumerate(wanted)], np.int64))
+    plain = evolve(op, new_shape=None)
+    whole = w.add(plain, x.operand, new, quantization=w.types[x.operand].quantization)
+    return (Counted(whole, count, at, x.zeros),)
+
+
+def _reshaped_if_sure(w: Writer, x: Counted, wanted: list[int]) -> Written | None:
+    """A shape that is known: as many entries as it takes must count."""
+    type_ = w.types[x.operand]
+    one = math.prod(static(type_.shape)) // w.bound(x)
+    exact, left = divmod(math.prod(wanted), one)
+    if left or not 0 < exact <= w.bound(x):
+        return None
+    zeros, sizes = np.zeros(type_.rank, np.int64), [exact if a == x.axis else -1 for a in range(type_.rank)]
+    part = w.add(Slice(), x.operand, w.constant(zeros), w.constant(np.array(sizes)), quantization=type_.quantization)
+    there = w.if_sure(part, x.axis, x.count, exact)
+    return (w.add(Reshape(tuple(wanted)), there, quantization=type_.quantization),)
+
+
+def _same(found: Extent, behind: int, length: Extent) -> bool:
+    """Whether a dimension times those behind it is as many elements as there are."""
+    product = times(found, sure(behind))
+    return product.terms is not None and (product.terms, product.constant) == (length.terms, length.constant)
+
+
+def _times(w: Writer, count: int, number: int) -> int:
+    if number == 1:
+        return count
+    form = Extent(0, w.most[count] * number, ((count, number),)) if count in w.most else Extent(0, MOST_SIZED)
+    return w.length(form, lambda: w.add(Binary(BinaryKind.MUL), count, w.number(number)))
+
+
+def _dims(w: Writer, operation: Operation) -> list[Extent] | None:
+    op = operation.op
+    assert isinstance(op, Reshape)
+    if op.new_shape is not None:
+        return [sure(d) for d in op.new_shape]
+    cells = w.extents.of(operation.used[1])
+    return None if cells is None or cells.shape != w.types[operation.used[1]].shape else list(cells.reshape(-1))

@@ -1,0 +1,44 @@
+"""Orders in which everything comes behind what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+
+def in_order(
+    needs: Sequence[Collection[int]],
+    rank: Callable[[int], Any] | None = None,
+    kinds: Sequence[Hashable] | None = None,
+) -> list[int]:
+    """The indices of `needs`, each behind those that it needs; those that wait for one another are left out.
+
+    Of those that are ready the one with the least rank comes first, the first one if there are no ranks; one of another
+    kind than the last only where no other is ready.
+    """
+    waiting = [len(needed) for needed in needs]
+    after: list[list[int]] = [[] for _ in needs]
+    for at, needed in enumerate(needs):
+        for each in needed:
+            after[each].append(at)
+    ready: dict[Hashable, list[tuple[Any, int]]] = {}
+
+    def put(at: int) -> None:
+        heappush(ready.setdefault(kinds and kinds[at], []), (rank(at) if rank else at, at))
+
+    for at, count in enumerate(waiting):
+        if not count:
+            put(at)
+    found: list[int] = []
+    kind: Hashable = None
+    while any(ready.values()):
+        if not ready.get(kind):
+            kind = min((queue[0], each) for each, queue in ready.items() if queue)[1]
+        _, at = heappop(ready[kind])
+        found.append(at)
+        for follower in after[at]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                put(follower)
+    return found
