@@ -24,12 +24,8 @@ def _normalized(node: Node) -> int:
 
 
 def _groups(node: Node) -> int:
-    mode = node.text("mode")
-    weighting = next((w for w in Weighting if w.name == mode), None)
-    if weighting is None:
-        raise ModelError(f"mode is {mode!r}, expected TF, IDF or TFIDF")
     op = CountGroups(
-        weighting,
+        Weighting[node.choice("mode", ("TF", "IDF", "TFIDF"))],
         node.integer("min_gram_length"),
         node.integer("max_gram_length"),
         node.integer("max_skip_count"),

@@ -105,10 +105,7 @@ def _from_columns(node: Node) -> int:
 
 
 def _decoded(node: Node) -> int:
-    wanted = node.text("pixel_format", "RGB")
-    pixels = next((p for p in Pixels if p.value == wanted), None)
-    if pixels is None:
-        raise ModelError(f"pixel_format is {wanted!r}, expected RGB, BGR or Grayscale")
+    pixels = Pixels(node.choice("pixel_format", ("RGB", "BGR", "Grayscale"), "RGB"))
     return node.draft.add(ImageDecoder(pixels), reshape(node.draft, node.input(0), (None,)))
 
 

@@ -100,10 +100,8 @@ def _swish(node: Node) -> int:
 
 
 def _gelu(node: Node) -> int:
-    how = node.text("approximate", "none")
-    if how not in ("none", "tanh"):
-        raise ModelError(f"approximate is {how!r}, expected none or tanh")
-    kind = UnaryKind.GELU if how == "none" else UnaryKind.GELU_TANH
+    exact = node.choice("approximate", ("none", "tanh"), "none") == "none"
+    kind = UnaryKind.GELU if exact else UnaryKind.GELU_TANH
     return node.draft.add(Unary(kind), node.input(0))
 
 

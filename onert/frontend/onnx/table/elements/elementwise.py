@@ -98,10 +98,8 @@ def _reciprocal(node: Node) -> int:
 
 
 def _shift(node: Node) -> int:
-    direction = node.text("direction")
-    if direction not in ("LEFT", "RIGHT"):
-        raise ModelError(f"direction is {direction!r}, expected LEFT or RIGHT")
-    kind = BinaryKind.SHIFT_LEFT if direction == "LEFT" else BinaryKind.SHIFT_RIGHT
+    left = node.choice("direction", ("LEFT", "RIGHT")) == "LEFT"
+    kind = BinaryKind.SHIFT_LEFT if left else BinaryKind.SHIFT_RIGHT
     return binary(node.draft, kind, node.input(0), node.input(1))
 
 

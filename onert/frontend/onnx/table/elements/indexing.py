@@ -82,12 +82,8 @@ def _gather_slices(node: Node) -> int:
 
 
 def _combination(node: Node) -> Combination:
-    name = node.text("reduction", "none")
-    named = {"none": "replace"}.get(name, name)
-    found = next((c for c in Combination if c.value == named), None)
-    if found is None:
-        raise ModelError(f"reduction is {name!r}, expected none, add, mul, max or min")
-    return found
+    name = node.choice("reduction", ("none", "add", "mul", "max", "min"), "none")
+    return Combination("replace" if name == "none" else name)
 
 
 def _scatter_elements(node: Node) -> int:

@@ -24,9 +24,7 @@ _MODES = ("constant", "reflect", "edge", "wrap")
 def _pad(node: Node) -> int:
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x)
-    mode = node.text("mode", "constant")
-    if mode not in _MODES:
-        raise ModelError(f"mode is {mode!r}, expected one of {', '.join(_MODES)}")
+    mode = node.choice("mode", _MODES, "constant")
     if node.version < 11:
         pads = node.integers("pads") if node.version >= 2 else node.integers("paddings")
         value = like(d, x, node.number("value"))

@@ -16,9 +16,7 @@ def _loss(node: Node, x: Expression, target: Expression, weight: Expression | No
 
     Targets that are the index to ignore count as nothing. `x` is [batch, classes, ...], `target` [batch, ...].
     """
-    reduction = node.text("reduction", "mean")
-    if reduction not in ("none", "mean", "sum"):
-        raise ModelError(f"reduction is {reduction!r}, expected none, mean or sum")
+    reduction = node.choice("reduction", ("none", "mean", "sum"), "mean")
     if x.rank < 2 or target.rank != x.rank - 1:
         raise ModelError(f"is given {x.type} and the target {target.type}, expected one dimension less")
     d = x.draft

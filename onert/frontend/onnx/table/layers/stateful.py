@@ -30,9 +30,7 @@ def _linear_attention(node: Node) -> tuple[int, int]:
     Source: ONNX LinearAttention, opset 27. Computed in float32.
     """
     d = node.draft
-    rule = node.text("update_rule", "gated_delta")
-    if rule not in _RULES:
-        raise ModelError(f"update_rule is {rule!r}, expected one of {', '.join(_RULES)}")
+    rule = node.choice("update_rule", _RULES, "gated_delta")
     gated, corrected = _RULES[rule]
     heads, own = node.integer("q_num_heads"), node.integer("kv_num_heads")
     given = [operand(node, at) for at in range(3)]
@@ -121,9 +119,7 @@ def _tensor_scatter(node: Node) -> int:
         raise ModelError(
             f"is given {cache.type} and {update.type} along axis {axis}, expected equal ranks and no batch"
         )
-    mode = node.text("mode", "linear")
-    if mode not in ("linear", "circular"):
-        raise ModelError(f"mode is {mode!r}, expected linear or circular")
+    mode = node.choice("mode", ("linear", "circular"), "linear")
     places = update.size(axis).count().reshape(*(None if a == axis else 1 for a in range(update.rank)))
     if node.has(2):
         start = operand(node, 2).cast(DType.INT64)

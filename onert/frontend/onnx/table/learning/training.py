@@ -60,9 +60,7 @@ def _adam(node: Node, rate: Expression, update: Expression, tensors: list[Expres
 
 def _momentum(node: Node, rate: Expression, update: Expression, tensors: list[Expression]) -> list[Expression]:
     x, g, v = tensors
-    alpha, mode = node.number("alpha"), node.text("mode")
-    if mode not in ("standard", "nesterov"):
-        raise ModelError(f"mode is {mode!r}, expected standard or nesterov")
+    alpha, mode = node.number("alpha"), node.choice("mode", ("standard", "nesterov"))
     g = _gradient(node, x, g)
     share = (update > 0).choose(g.like(node.number("beta")), 1.0)
     v = v * alpha + share * g

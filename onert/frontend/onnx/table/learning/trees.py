@@ -226,9 +226,7 @@ def _based(node: Node, x: Expression) -> Expression:
 
 def _regressor(node: Node) -> int:
     trees = _read(node, "target")
-    named = node.text("aggregate_function", "SUM")
-    if named not in _AGGREGATIONS:
-        raise ModelError(f"aggregate_function is {named!r}, expected one of {', '.join(_AGGREGATIONS)}")
+    named = node.choice("aggregate_function", _AGGREGATIONS, "SUM")
     outputs = node.integer("n_targets", max(trees.targets, default=0) + 1)
     votes = _based(node, trees.operation(node, outputs, _AGGREGATIONS[named]))
     return transformed(votes, node.text("post_transform", "NONE")).cast(DType.FLOAT32).operand

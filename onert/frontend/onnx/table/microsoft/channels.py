@@ -68,9 +68,7 @@ def _skip_group_norm(node: Node) -> tuple[int, int]:
 def _gated_norm(node: Node) -> int:
     """Each part of a row over the root of its mean square, times the scale and a function of the gate."""
     x, scale, gate = (operand(node, at) for at in range(3))
-    name = node.text("activation", "silu")
-    if name not in ("silu", "swish", "sigmoid"):
-        raise ModelError(f"activation is {name!r}, expected silu, swish or sigmoid")
+    name = node.choice("activation", ("silu", "swish", "sigmoid"), "silu")
     length, row = scale.known(0, "the scale"), x.known(x.rank - 1, "the rows")
     if not length or row % length:
         raise ModelError(f"rows of {row} do not divide into parts of {length}")

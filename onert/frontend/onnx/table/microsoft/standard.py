@@ -58,9 +58,7 @@ def _range(node: Node) -> int:
 
 def _distances(node: Node) -> int:
     """Of each row of one matrix to each of another: the sum of squared differences, or its root."""
-    metric = node.text("metric", "sqeuclidean")
-    if metric not in ("euclidean", "sqeuclidean"):
-        raise ModelError(f"metric is {metric!r}, expected euclidean or sqeuclidean")
+    metric = node.choice("metric", ("euclidean", "sqeuclidean"), "sqeuclidean")
     x, y = (operand(node, at) for at in range(2))
     found = (x.expand(1) - y.expand(0)).unary(UnaryKind.SQUARE).sum(2, keep=False)
     return (found.unary(UnaryKind.SQRT) if metric == "euclidean" else found).operand

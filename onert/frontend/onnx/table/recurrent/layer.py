@@ -25,9 +25,7 @@ class Layer:
     def __init__(self, node: Node, gates: int) -> None:
         d = self.d = node.draft
         self.node = node
-        direction = node.text("direction", "forward")
-        if direction not in _DIRECTIONS:
-            raise ModelError(f"direction is {direction!r}, expected {', '.join(_DIRECTIONS)}")
+        direction = node.choice("direction", _DIRECTIONS, "forward")
         self.backwards = _DIRECTIONS[direction]
         self.gates = gates
         self.batch_first = node.version >= 14 and node.flag("layout")
