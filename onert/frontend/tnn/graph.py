@@ -67,19 +67,20 @@ class Graph:
     def type(self, operand: int) -> TensorType:
         return self._builder.type(operand)
 
-    def shape(self, operand: int) -> tuple[int, ...]:
-        """The operand's shape; ModelError where it is known only at run time."""
+    def shape(self, operand: int, rank: int | None = None) -> tuple[int, ...]:
+        """The operand's shape; ModelError where it is known only at run time, or has another rank than a given one."""
         type_ = self.type(operand)
         if not (type_.ranked and is_static(type_.shape)):
             raise ModelError(f"its input is {type_}, expected a shape that is known before the run")
+        if rank is not None and type_.rank != rank:
+            raise ModelError(f"its input has the shape {list(type_.shape)}, expected {rank} dimensions")
         return tuple(d for d in type_.shape if d is not None)
 
     def transpose(self, x: int, order: Sequence[int]) -> int:
         return self.move(Transpose(), x, self.integers(order))
 
     def nhwc(self, x: int) -> int:
-        if len(self.shape(x)) != 4:
-            raise ModelError(f"its input is {self.type(x)}, expected 4 dimensions")
+        self.shape(x, 4)
         return self.transpose(x, TO_NHWC)
 
     def nchw(self, x: int) -> int:

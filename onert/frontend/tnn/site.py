@@ -88,6 +88,11 @@ class Site:
         """The first input's real numbers."""
         return self.input(0)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The first input's."""
+        return self.graph.shape(self.x)
+
     def input(self, at: int) -> int:
         if at >= len(self.layer.inputs):
             raise ModelError(f"it has {len(self.layer.inputs)} inputs, expected at least {at + 1}")
@@ -128,6 +133,13 @@ class Site:
         scales = self.channel_scales(outputs, wish.terms)
         rows = buffer.real().reshape(outputs, -1) * scales.reshape(-1, 1)
         return rows.reshape(wish.shape)
+
+    def integer_weight(self, shape: tuple[int, ...], terms: int) -> Buffer:
+        """A weight that is stored in int8."""
+        found = self.some(Wish("weight", shape, terms, integer=True))
+        if found.code != INT8:
+            raise ModelError("its weight is not int8")
+        return found
 
     def channel_scales(self, outputs: int, terms: int) -> Array:
         """The scales of an integer weight, one or one for each output; its zero points must be 0."""

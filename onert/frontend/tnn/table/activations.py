@@ -139,7 +139,7 @@ _POWER = (("exponent", 1.0), ("scale", 1.0), ("shift", 0.0))
 def _prelu(site: Site) -> Sequence[int]:
     """A slope for all channels or one for each."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     channels = shape[1] if len(shape) > 1 else 1
     wish = Wish("slope", (1 if site.flag("shared", 0) else channels,))
     found = g.weights.part(site.layer, wish)
@@ -154,7 +154,7 @@ def _prelu(site: Site) -> Sequence[int]:
 def _gated(site: Site) -> Sequence[int]:
     """The first half along an axis times the sigmoid of the second."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     axis = site.axis("axis", len(shape), -1)
     if shape[axis] % 2:
         raise ModelError(f"axis {axis} of {list(shape)} does not divide into halves")

@@ -36,7 +36,7 @@ def _binary(kind: BinaryKind) -> Callable[[Site], Sequence[int]]:
 def _weight(site: Site) -> int:
     """A weight of the blob's rank as it is; one without a shape by the number of its elements."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     made_up = (1, shape[1] if len(shape) > 1 else 1, *(1,) * (len(shape) - 2))
     found = g.weights.part(site.layer, Wish("weight", made_up))
     if found is None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.tnn.buffers import INT8, Wish
+from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.site import Site
 from onert.ir import Array, ModelError, Op, Quantization
 from onert.ir.ops.arithmetic.activation import Activation
@@ -26,7 +26,7 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.value import Value
 
-from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, framed, tensorflow_span, truncated_half
+from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, conv_span, framed, truncated_half
 
 _FULL, _SAME_WITH_OUTPUT_PADDING = 2, 3
 _SIGMOID_MUL = 256
@@ -67,24 +67,25 @@ def _parameters(site: Site, channels: int) -> Parameters:
         pair("dilation", 1, 1),
         site.integer("activation", 0),
     )
-    if p.activation not in FUSED:
-        raise ModelError(f"the activation is {p.activation}, expected one of {', '.join(map(str, FUSED))}")
-    if not groups or not outputs or channels % groups or outputs % groups:
-        raise ModelError(f"{channels} channels and {outputs} outputs do not divide into {groups} groups")
+    check_parameters(groups, channels, outputs, p.activation)
     return p
 
 
-def _spans(p: Parameters, height: int, width: int) -> tuple[Span, Span]:
-    def along(inputs: int, axis: int) -> Span:
-        size, stride, dilation, pad = p.size[axis], p.stride[axis], p.dilation[axis], p.pad[axis]
-        if p.pad_type in (SAME, VALID):
-            return tensorflow_span(inputs, size, stride, dilation, p.pad_type)
-        if p.pad_type != EXPLICIT:
-            raise ModelError(f"the padding type is {p.pad_type}, expected -1, 0 or 1")
-        outputs = (inputs + 2 * pad - (size - 1) * dilation - 1) // stride + 1
-        return checked(Span(inputs, outputs, size, stride, dilation, pad))
+def check_parameters(groups: int, channels: int, outputs: int, activation: int) -> None:
+    """ModelError unless a convolution can have these."""
+    if activation not in FUSED:
+        raise ModelError(f"the activation is {activation}, expected one of {', '.join(map(str, FUSED))}")
+    if not groups or not outputs or channels % groups or outputs % groups:
+        raise ModelError(f"{channels} channels and {outputs} outputs do not divide into {groups} groups")
 
-    return along(height, 0), along(width, 1)
+
+def _spans(p: Parameters, height: int, width: int) -> tuple[Span, Span]:
+    sides = zip((height, width), p.size, p.stride, p.dilation, p.pad, strict=True)
+    down, across = (
+        conv_span(inputs, size, stride, dilation, (pad, pad), p.pad_type)
+        for inputs, size, stride, dilation, pad in sides
+    )
+    return down, across
 
 
 def _kernel(weight: Array, p: Parameters, padding: Padding, activation: Activation) -> tuple[Op, Array]:
@@ -105,7 +106,7 @@ def activated(site: Site, x: int, code: int) -> int:
 
 def _convolution(site: Site) -> Sequence[int]:
     g = site.graph
-    _, channels, height, width = _plane(site, site.x)
+    _, channels, height, width = g.shape(site.x, 4)
     p = _parameters(site, channels)
     shape = (p.outputs, channels // p.groups, *p.size)
     terms = shape[1] * shape[2] * shape[3]
@@ -122,27 +123,17 @@ def _bias(site: Site, p: Parameters) -> tuple[int, ...]:
     return (site.graph.constant(site.some(Wish("bias", (p.outputs,))).real()),)
 
 
-def _plane(site: Site, x: int) -> tuple[int, int, int, int]:
-    shape = site.graph.shape(x)
-    if len(shape) != 4:
-        raise ModelError(f"its input has the shape {list(shape)}, expected 4 dimensions")
-    batch, channels, height, width = shape
-    return batch, channels, height, width
-
-
 def _quantized_convolution(site: Site) -> Sequence[int]:
     """Integers times integers: the scales of the weight are those of the sums, and turn them into real numbers."""
     g = site.graph
     x = g.stored(site.layer.inputs[0])
-    _, channels, height, width = _plane(site, x)
+    _, channels, height, width = g.shape(x, 4)
     p = _parameters(site, channels)
     if p.activation == _SIGMOID_MUL:
         raise ModelError("the activation is 256, which no quantised convolution has")
     shape = (p.outputs, channels // p.groups, *p.size)
     terms = shape[1] * shape[2] * shape[3]
-    buffer = site.some(Wish("weight", shape, terms, integer=True))
-    if buffer.code != INT8:
-        raise ModelError("its weight is not int8")
+    buffer = site.integer_weight(shape, terms)
     blob = site.layer.outputs[0]
     scales, _ = g.scales(blob)
     whole = len(scales) == 1
@@ -211,7 +202,7 @@ def _placed(p: Parameters, inputs: int, axis: int) -> tuple[int, int]:
 
 def _deconvolution(site: Site) -> Sequence[int]:
     g = site.graph
-    batch, channels, height, width = _plane(site, site.x)
+    batch, channels, height, width = g.shape(site.x, 4)
     p = _parameters(site, channels)
     inner, outer = channels // p.groups, p.outputs // p.groups
     shape = (p.groups, inner, outer, *p.size)

@@ -36,7 +36,7 @@ def _prior_box(site: Site) -> Sequence[int]:
     Sizes are cut to whole numbers, as TNN does.
     """
     g = site.graph
-    plane, picture = g.shape(site.x), g.shape(site.input(1))
+    plane, picture = site.shape, g.shape(site.input(1))
     least, most = _numbers(site, "smallest size"), _numbers(site, "largest size")
     clip = site.flag("clip")
     site.flag("flip")
@@ -162,7 +162,7 @@ _MOST_BOXES = ("most boxes", "most classes of a box", "most boxes of a class")
 def _guide(site: Site) -> Sequence[int]:
     """One channel of three: a matrix, for each channel four slopes that begin at shifts, their sum between 0 and 1."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     if len(shape) != 4 or shape[1] != 3:
         raise ModelError(f"its input has the shape {list(shape)}, expected 3 channels")
     batch, _, height, width = shape

@@ -95,7 +95,7 @@ def _histogram(site: Site) -> Sequence[int]:
     depth = site.integer("depth", 0, 1, LARGEST)
     if g.type(site.x).dtype is not DType.INT32:
         raise ModelError(f"its input is {g.type(site.x)}, expected i32")
-    count = g.integers((math.prod(g.shape(site.x)),))
+    count = g.integers((math.prod(site.shape),))
     ones = g.add(Fill(), count, g.constant(np.array(1, np.int32)))
     places = g.add(Reshape(), site.x, count)
     return [g.add(UnsortedSegment(SegmentReduction.SUM), ones, places, g.constant(np.array(depth, np.int32)))]

@@ -28,7 +28,7 @@ _CONSTANT, _REFLECT, _EDGE = 0, 1, 2
 def _reshape(site: Site) -> Sequence[int]:
     """Lengths from `axis` on: 0 keeps one, -1 is what the others leave."""
     g = site.graph
-    given = g.shape(site.x)
+    given = site.shape
     axis = site.integer("axis", None, 0, len(given))
     last = site.integer("number of axes", None, -1)
     shape = site.counted("lengths")
@@ -64,14 +64,14 @@ def _reshape_nhwc(site: Site, given: tuple[int, ...], out: tuple[int, ...]) -> i
 
 
 def _flatten(site: Site) -> Sequence[int]:
-    shape = site.graph.shape(site.x)
+    shape = site.shape
     axis = site.integer("axis", 1, 0, len(shape))
     return [site.graph.add(Reshape((math.prod(shape[:axis]), math.prod(shape[axis:]))), site.x)]
 
 
 def _permute(site: Site) -> Sequence[int]:
     """Axes that are not named follow in their order."""
-    rank = len(site.graph.shape(site.x))
+    rank = len(site.shape)
     order = site.counted("axes")
     if len(set(order)) < len(order) or any(not 0 <= axis < rank for axis in order):
         raise ModelError(f"the order is {list(order)}, expected different axes of {rank} dimensions")
@@ -80,7 +80,7 @@ def _permute(site: Site) -> Sequence[int]:
 
 def _swapped(site: Site) -> Sequence[int]:
     """Two axes in each other's place."""
-    rank = len(site.graph.shape(site.x))
+    rank = len(site.shape)
     order = list(range(rank))
     a, b = site.axis("axis", rank), site.axis("axis", rank)
     order[a], order[b] = order[b], order[a]
@@ -89,7 +89,7 @@ def _swapped(site: Site) -> Sequence[int]:
 
 def _flatten_axes(site: Site) -> Sequence[int]:
     """The axes from one to another as one."""
-    shape = site.graph.shape(site.x)
+    shape = site.shape
     first, last = site.axis("first axis", len(shape)), site.axis("last axis", len(shape))
     if first > last:
         raise ModelError(f"the axes are {first} to {last}")
@@ -113,7 +113,7 @@ def _rolled(site: Site) -> Sequence[int]:
 def _reorganized(site: Site) -> Sequence[int]:
     """Squares of elements become channels, or the other way round; what lies in a square comes before channels."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     size, back = site.integer("size", None, 1, LARGEST), site.flag("back")
     site.integer("third number", 0)
     within = site.integer("mode", 0, 0, 1)
@@ -130,7 +130,7 @@ def _reorganized(site: Site) -> Sequence[int]:
 
 
 def _squeeze(site: Site) -> Sequence[int]:
-    shape = site.graph.shape(site.x)
+    shape = site.shape
     count = site.integer("number of axes", 0, 0, site.left)
     axes = {site.axis("axis", len(shape)) for _ in range(count)}
     if any(shape[axis] != 1 for axis in axes):
@@ -139,7 +139,7 @@ def _squeeze(site: Site) -> Sequence[int]:
 
 
 def _unsqueeze(site: Site) -> Sequence[int]:
-    shape = site.graph.shape(site.x)
+    shape = site.shape
     count = site.integer("number of axes", 0, 0, min(site.left, 8))
     rank = len(shape) + count
     axes = {site.axis("axis", rank) for _ in range(count)}
@@ -150,14 +150,14 @@ def _unsqueeze(site: Site) -> Sequence[int]:
 
 
 def _concat(site: Site) -> Sequence[int]:
-    axis = site.axis("axis", len(site.graph.shape(site.x)))
+    axis = site.axis("axis", len(site.shape))
     return [site.graph.add(Concat(axis), *site.inputs)]
 
 
 def _split(site: Site) -> Sequence[int]:
     """Parts of given lengths, or equal ones where there are none."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     axis = site.axis("axis", len(shape))
     sizes = site.counted("parts")
     count = len(site.layer.outputs)
@@ -173,7 +173,7 @@ def _split(site: Site) -> Sequence[int]:
 def _split_evenly(site: Site) -> Sequence[int]:
     """Parts of given lengths, or of one length but the last, which is what is left."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     axis = site.axis("axis", len(shape))
     sizes = site.counted("parts")
     given, size = site.flag("lengths are given", 0), site.integer("length", 0, 0, MOST)
@@ -188,7 +188,7 @@ def _split_evenly(site: Site) -> Sequence[int]:
 
 def _strided_slice(site: Site) -> Sequence[int]:
     """An end of 0 is the end of the axis."""
-    shape = site.graph.shape(site.x)
+    shape = site.shape
     begins, ends, strides = (site.counted(what) for what in ("begins", "ends", "strides"))
     return [_sliced(site, tuple(range(len(shape))), begins, tuple(e or MOST for e in ends), strides)]
 
@@ -202,7 +202,7 @@ def _sliced(
     site: Site, axes: tuple[int, ...], begins: tuple[int, ...], ends: tuple[int, ...], strides: tuple[int, ...]
 ) -> int:
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     if not len(axes) == len(begins) == len(ends) == len(strides):
         raise ModelError(f"there are {len(begins)} begins, {len(ends)} ends and {len(strides)} strides")
     low, high, step = [0] * len(shape), list(shape), [1] * len(shape)
@@ -220,7 +220,7 @@ def _sliced(
 def _pad(site: Site) -> Sequence[int]:
     """Two numbers that nobody reads, then margins at top, bottom, left, right, and around the channels."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     if len(shape) not in (3, 4):
         raise ModelError(f"its input has the shape {list(shape)}, expected 3 or 4 dimensions")
     site.integer("first number", 0)
@@ -279,7 +279,7 @@ def _gather(site: Site) -> Sequence[int]:
 def _shuffle_channel(site: Site) -> Sequence[int]:
     """Channels as groups by members become members by groups."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     groups = site.integer("groups", None, 1)
     if len(shape) < 2 or shape[1] % groups:
         raise ModelError(f"the channels of {list(shape)} do not divide into {groups} groups")
@@ -289,7 +289,7 @@ def _shuffle_channel(site: Site) -> Sequence[int]:
 
 def _pixel_shuffle(site: Site) -> Sequence[int]:
     """Channels [out, factor, factor] become the elements of squares."""
-    shape = site.graph.shape(site.x)
+    shape = site.shape
     factor = site.integer("factor", None, 1, LARGEST)
     if len(shape) != 4 or shape[1] % (factor * factor):
         raise ModelError(f"the channels of {list(shape)} do not divide into squares of {factor}")

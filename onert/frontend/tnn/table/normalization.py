@@ -43,7 +43,7 @@ def _scaled(site: Site, x: int, *, always_bias: bool = True) -> int:
 def _batch_statistics(site: Site) -> Sequence[int]:
     """`(x - mean) / sqrt(variance + epsilon)`, mean and variance stored times a factor."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     if len(shape) < 2:
         raise ModelError(f"its input has the shape {list(shape)}, expected at least 2 dimensions")
     parts = (("mean", shape[1]), ("variance", shape[1]), ("factor", 1))
@@ -59,7 +59,7 @@ def _batch_statistics(site: Site) -> Sequence[int]:
 def _bias(site: Site) -> Sequence[int]:
     """A number for each channel is added."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     channels = shape[1] if len(shape) > 1 else 1
     bias = site.some(Wish("bias", (channels,))).real()
     return [g.binary(BinaryKind.ADD, site.x, bias.reshape(-1, *(1,) * max(0, len(shape) - 2)))]
@@ -84,14 +84,14 @@ def _standardized(site: Site, x: int, axes: Sequence[int], epsilon: float) -> in
 
 
 def _instance_norm(site: Site) -> Sequence[int]:
-    rank = len(site.graph.shape(site.x))
+    rank = len(site.shape)
     return [_scaled(site, _standardized(site, site.x, range(2, rank), _INSTANCE_EPSILON))]
 
 
 def _layer_norm(site: Site) -> Sequence[int]:
     """Over the last dimensions; scale and bias are blobs of their shape."""
     g = site.graph
-    rank = len(g.shape(site.x))
+    rank = len(site.shape)
     count = site.integer("number of dimensions", 1, 1, rank)
     y = _standardized(site, site.x, range(rank - count, rank), site.number("epsilon", 1e-5))
     y = g.binary(BinaryKind.MUL, y, site.input(1))
@@ -101,7 +101,7 @@ def _layer_norm(site: Site) -> Sequence[int]:
 def _group_norm(site: Site) -> Sequence[int]:
     """Over groups of channels; scale and bias are blobs with a number for each channel."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     groups, epsilon = site.integer("groups", None, 1), site.number("epsilon", 1e-5)
     if len(shape) < 2 or shape[1] % groups:
         raise ModelError(f"the channels of {list(shape)} do not divide into {groups} groups")

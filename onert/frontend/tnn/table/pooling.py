@@ -7,7 +7,7 @@ naive_compute.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,14 +18,10 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
-from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, elements, framed, tensorflow_span
+from .spans import EXPLICIT, LARGEST, Span, conv_span, elements, framed
 
 MAX, AVERAGE = 0, 1
 _LEAST = float(np.finfo(np.float32).min)
-
-
-def _pooling(site: Site) -> Sequence[int]:
-    return [_pool(site, site.x)]
 
 
 def _quantized_pooling(site: Site) -> Sequence[int]:
@@ -35,9 +31,7 @@ def _quantized_pooling(site: Site) -> Sequence[int]:
 
 def _pool(site: Site, x: int) -> int:
     g = site.graph
-    shape = g.shape(x)
-    if len(shape) != 4:
-        raise ModelError(f"its input has the shape {list(shape)}, expected 4 dimensions")
+    shape = g.shape(x, 4)
     kind = site.integer("type", None, MAX, AVERAGE)
     kernel = [site.integer(f"kernel {what}", None, 0, LARGEST) for what in ("height", "width")]
     stride = [site.integer(f"stride {what}", None, 1, LARGEST) for what in ("height", "width")]
@@ -60,13 +54,7 @@ def _pool(site: Site, x: int) -> int:
 
 def pool_span(inputs: int, size: int, stride: int, pad: int, pad_type: int, *, ceil: bool) -> Span:
     """The windows of a pool along one axis; those that only begin inside count where `ceil` says so."""
-    if pad_type in (SAME, VALID):
-        return tensorflow_span(inputs, size, stride, 1, pad_type)
-    if pad_type != EXPLICIT:
-        raise ModelError(f"the padding type is {pad_type}, expected -1, 0 or 1")
-    room = inputs + 2 * pad - size
-    outputs = (-(-room // stride) if ceil else room // stride) + 1
-    return checked(Span(inputs, outputs, size, stride, 1, pad))
+    return conv_span(inputs, size, stride, 1, (pad, pad), pad_type, ceil=ceil)
 
 
 def _require_elements(along: Span) -> None:
@@ -129,5 +117,5 @@ def _shares(inputs: int, outputs: int) -> Array:
     return out
 
 
-LAYERS = {"Pooling": _pooling}
+LAYERS: Mapping[str, Callable[[Site], Sequence[int]]] = {"Pooling": lambda site: [_pool(site, site.x)]}
 QUANTIZED = {"Pooling": _quantized_pooling}

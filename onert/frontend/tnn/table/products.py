@@ -42,9 +42,7 @@ def _quantized_inner_product(site: Site) -> Sequence[int]:
     g = site.graph
     x = g.stored(site.layer.inputs[0])
     outputs, _, rows, terms, shape = _parameters(site, x)
-    buffer = site.some(Wish("weight", (outputs, terms), terms, integer=True))
-    if buffer.code != INT8:
-        raise ModelError("its weight is not int8")
+    buffer = site.integer_weight((outputs, terms), terms)
     scales = product_scales(site, x, outputs, terms)
     weight = g.constant(buffer.array().reshape(outputs, terms), Quantization(scales, (0,) * outputs, 0))
     quantization = g.quantization(site.layer.outputs[0])
@@ -72,7 +70,7 @@ def _matmul(site: Site) -> Sequence[int]:
     position = site.integer("position of the weight", -1, -1, 1)
     if len(site.layer.inputs) > 1:
         return [g.add(BatchMatMul(), site.input(0), site.input(1))]
-    shape = g.shape(site.x)
+    shape = site.shape
     if position < 0 or len(shape) < 2:
         raise ModelError(f"it has one input of shape {list(shape)}, and its weight's position is {position}")
     terms = shape[-1] if position == 1 else shape[-2]
@@ -125,7 +123,7 @@ def _einsum(site: Site) -> Sequence[int]:
 def _inverse(site: Site) -> Sequence[int]:
     """Of matrices of 2 by 2: what lies on the diagonal changes places, the rest its sign, all over the determinant."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     if len(shape) < 2 or shape[-2:] != (2, 2):
         raise ModelError(f"its input has the shape {list(shape)}, expected matrices of 2 by 2")
     x = g.add(Reshape((*shape[:-2], 4)), site.x)

@@ -54,7 +54,7 @@ def _lstm(site: Site) -> Sequence[int]:
     """
     g = site.graph
     cells, backwards = _parameters(site)
-    shape = g.shape(site.x)
+    shape = site.shape
     count = len(site.layer.inputs)
     if len(shape) < 3 or count not in (4, 6):
         raise ModelError(

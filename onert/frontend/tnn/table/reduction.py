@@ -33,7 +33,7 @@ def _reduction(
 
 def _axes(site: Site) -> tuple[int, ...]:
     """All parameters that are left."""
-    rank = len(site.graph.shape(site.x))
+    rank = len(site.shape)
     axes = [site.axis("axis", rank)]
     while site.left:
         axes.append(site.axis("axis", rank))
@@ -57,7 +57,7 @@ def _probabilities(op: Op) -> Callable[[Site], Sequence[int]]:
 
     def write(site: Site) -> Sequence[int]:
         g = site.graph
-        rank = len(g.shape(site.x))
+        rank = len(site.shape)
         axis = site.axis("axis", rank, 1)
         if axis == rank - 1:
             return [g.add(op, site.x)]

@@ -21,7 +21,7 @@ _NEAREST, _BILINEAR = 1, 2
 def _upsample(site: Site) -> Sequence[int]:
     """By factors for height and width, or to a size. Corners lie on corners or centres on centres."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     if len(shape) != 4:
         raise ModelError(f"its input has the shape {list(shape)}, expected 4 dimensions")
     mode = site.integer("mode")

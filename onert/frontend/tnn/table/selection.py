@@ -40,7 +40,7 @@ _LEAST = -MOST - 1
 def _arg_reduce(site: Site) -> Sequence[int]:
     """Where the largest or smallest element of an axis stands, int32; the axis stays with length 1."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     kind = Extreme.MAX if site.flag("largest") else Extreme.MIN
     axis = site.axis("axis", len(shape))
     site.flag("keep dimensions", 1)
@@ -59,7 +59,7 @@ def _normalize(site: Site) -> Sequence[int]:
     across, epsilon = site.flag("across space", 0), site.number("epsilon", 1e-12)
     site.flag("shared by channels", 1)
     axis, p = site.integer("axis", 1), site.integer("order", 2)
-    if across or axis != 1 or p not in (1, 2, MOST, _LEAST) or len(g.shape(site.x)) < 2:
+    if across or axis != 1 or p not in (1, 2, MOST, _LEAST) or len(site.shape) < 2:
         raise ModelError(f"it normalises axis {axis} by order {p}, expected channels and 1, 2, {MOST} or {_LEAST}")
     at = g.integers([1])
     if p in (MOST, _LEAST):
@@ -75,12 +75,12 @@ def _normalize(site: Site) -> Sequence[int]:
 def _pad(site: Site) -> Sequence[int]:
     """Margins before all axes and then behind all."""
     g = site.graph
-    rank = len(g.shape(site.x))
+    rank = len(site.shape)
     count = site.integer("number of axes", 0, 0, rank)
     sides = [[site.integer("margin", None, 0, LARGEST) for _ in range(count)] for _ in range(2)]
     kind, value = site.integer("type", _CONSTANT, _CONSTANT, _REFLECT), site.number("value", 0.0)
     margins = [*zip(*sides, strict=True), *[(0, 0)] * (rank - count)]
-    elements(tuple(d + a + b for d, (a, b) in zip(g.shape(site.x), margins, strict=True)))
+    elements(tuple(d + a + b for d, (a, b) in zip(site.shape, margins, strict=True)))
     sizes = g.constant(np.array(margins, np.int32))
     if kind == _REFLECT:
         return [g.add(MirrorPad(Mirror.REFLECT), site.x, sizes)]
@@ -90,7 +90,7 @@ def _pad(site: Site) -> Sequence[int]:
 def _tile(site: Site) -> Sequence[int]:
     """The numbers of repetitions are those of the last axes."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     times = [site.integer("repetitions", None, 1, LARGEST) for _ in range(site.left)]
     rank = max(len(shape), len(times))
     wide = (*(1,) * (rank - len(shape)), *shape)
@@ -102,7 +102,7 @@ def _tile(site: Site) -> Sequence[int]:
 def _expand(site: Site) -> Sequence[int]:
     """Broadcast with a shape, which may be the smaller one."""
     g = site.graph
-    given, wanted = g.shape(site.x), site.counted("lengths")
+    given, wanted = site.shape, site.counted("lengths")
     try:
         shape = np.broadcast_shapes(given, tuple(wanted))
     except ValueError as error:
@@ -121,7 +121,7 @@ def _cast(site: Site) -> Sequence[int]:
 def _signed_mul(site: Site) -> Sequence[int]:
     """`(sign(x - alpha) + beta) / gamma`, each channel times the first."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     alpha, beta, gamma = (site.number(what) for what in ("alpha", "beta", "gamma"))
     if len(shape) < 2 or gamma == 0:
         raise ModelError(f"its input has the shape {list(shape)} and gamma is {gamma}")
@@ -134,7 +134,7 @@ def _signed_mul(site: Site) -> Sequence[int]:
 def _top(site: Site) -> Sequence[int]:
     """The largest or smallest elements of an axis in order, and where they stand as int32."""
     g = site.graph
-    shape = g.shape(site.x)
+    shape = site.shape
     axis, largest = site.axis("axis", len(shape), -1), site.flag("largest", 1)
     site.flag("sorted", 1)
     count = site.integer("number of elements", None, 0, shape[axis])
@@ -149,7 +149,7 @@ def _top(site: Site) -> Sequence[int]:
 
 def _one_hot(site: Site) -> Sequence[int]:
     g = site.graph
-    axis, depth = site.axis("axis", len(g.shape(site.x)) + 1, -1), site.integer("depth", None, 1, LARGEST)
+    axis, depth = site.axis("axis", len(site.shape) + 1, -1), site.integer("depth", None, 1, LARGEST)
     off, on = (g.constant(np.array(site.number(what, default), np.float32)) for what, default in _VALUES)
     indices = g.add(Cast(DType.INT32), site.x)
     return [g.add(OneHot(axis), indices, g.constant(np.array(depth, np.int32)), on, off)]
@@ -180,7 +180,7 @@ def _from_front(site: Site, indices: int, size: Array) -> int:
 
 
 def _gather_elements(site: Site) -> Sequence[int]:
-    shape = site.graph.shape(site.x)
+    shape = site.shape
     axis = site.axis("axis", len(shape), 0)
     indices = _from_front(site, site.input(1), np.array(shape[axis]))
     return [site.graph.add(GatherElements(axis), site.x, indices)]
@@ -239,19 +239,19 @@ def _range(site: Site) -> Sequence[int]:
 
 def _cumulated(site: Site) -> Sequence[int]:
     g = site.graph
-    axis = site.axis("axis", len(g.shape(site.x)))
+    axis = site.axis("axis", len(site.shape))
     op = CumSum(site.flag("exclusive", 0), site.flag("reverse", 0))
     return [g.add(op, site.x, g.constant(np.array(axis, np.int32)))]
 
 
 def _shape(site: Site) -> Sequence[int]:
     g = site.graph
-    return [g.constant(np.array(g.shape(site.x), np.int32))]
+    return [g.constant(np.array(site.shape, np.int32))]
 
 
 def _size(site: Site) -> Sequence[int]:
     g = site.graph
-    return [g.constant(np.array([math.prod(g.shape(site.x))], np.int32))]
+    return [g.constant(np.array([math.prod(site.shape)], np.int32))]
 
 
 LAYERS = {

@@ -57,11 +57,20 @@ def truncated_half(total: int) -> int:
     return int(total / 2) if abs(total) < 1 << 50 else total // 2
 
 
-def tensorflow_span(inputs: int, size: int, stride: int, dilation: int, kind: int) -> Span:
-    """SAME or VALID as TNN reckons them, which leaves the dilation out of account."""
-    outputs = -(-inputs // stride) if kind == SAME else -(-(inputs - size + 1) // stride)
-    before = truncated_half((outputs - 1) * stride + size - inputs)
-    return checked(Span(inputs, outputs, size, stride, dilation, before))
+def conv_span(
+    inputs: int, size: int, stride: int, dilation: int, pads: tuple[int, int], kind: int, *, ceil: bool = False
+) -> Span:
+    """Windows by the type of padding. SAME and VALID leave the dilation out of account, as TNN does; with explicit
+    margins a window that only begins inside counts where `ceil` says so."""
+    if kind in (SAME, VALID):
+        outputs = -(-inputs // stride) if kind == SAME else -(-(inputs - size + 1) // stride)
+        before = truncated_half((outputs - 1) * stride + size - inputs)
+        return checked(Span(inputs, outputs, size, stride, dilation, before))
+    if kind != EXPLICIT:
+        raise ModelError(f"the padding type is {kind}, expected -1, 0 or 1")
+    room = inputs + sum(pads) - (size - 1) * dilation - 1
+    outputs = (-(-room // stride) if ceil else room // stride) + 1
+    return checked(Span(inputs, outputs, size, stride, dilation, pads[0]))
 
 
 def checked(span: Span) -> Span:

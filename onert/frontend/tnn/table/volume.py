@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.tnn.buffers import INT8, Wish
+from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.layer_types import plain
 from onert.frontend.tnn.site import Site
 from onert.ir import Array, ModelError, Op
@@ -24,9 +24,9 @@ from onert.ir.ops.data_movement.joining import Concat, SplitV
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.value import Value
 
-from .convolution import FUSED, activated
+from .convolution import FUSED, activated, check_parameters
 from .pooling import AVERAGE, MAX, pool_span, windows
-from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, framed, tensorflow_span
+from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, conv_span, framed
 
 _ONE = Span(1, 1, 1, 1, 1, 0)
 """An axis of one element."""
@@ -38,19 +38,7 @@ def _numbers(site: Site, what: str, count: int, low: int, default: int | None = 
 
 def _sides(site: Site, x: int, axes: int) -> tuple[int, ...]:
     """The number of channels and what lies behind it."""
-    shape = site.graph.shape(x)
-    if len(shape) != 2 + axes:
-        raise ModelError(f"its input has the shape {list(shape)}, expected {2 + axes} dimensions")
-    return shape[1:]
-
-
-def _along(inputs: int, size: int, stride: int, dilation: int, pads: tuple[int, int], kind: int) -> Span:
-    if kind in (SAME, VALID):
-        return tensorflow_span(inputs, size, stride, dilation, kind)
-    if kind != EXPLICIT:
-        raise ModelError(f"the padding type is {kind}, expected -1, 0 or 1")
-    outputs = (inputs + sum(pads) - (size - 1) * dilation - 1) // stride + 1
-    return checked(Span(inputs, outputs, size, stride, dilation, pads[0]))
+    return site.graph.shape(x, 2 + axes)[1:]
 
 
 def _convolution(axes: int) -> Callable[[Site], Sequence[int]]:
@@ -63,12 +51,9 @@ def _convolution(axes: int) -> Callable[[Site], Sequence[int]]:
         margins = _numbers(site, "padding", 2 if axes == 1 else axes, 0)
         has_bias, kind = site.flag("bias"), site.integer("padding type")
         dilation, code = _numbers(site, "dilation", axes, 1, 1), site.integer("activation", 0)
-        if code not in FUSED:
-            raise ModelError(f"the activation is {code}, expected one of {', '.join(map(str, FUSED))}")
-        if not groups or not outputs or channels % groups or outputs % groups:
-            raise ModelError(f"{channels} channels and {outputs} outputs do not divide into {groups} groups")
+        check_parameters(groups, channels, outputs, code)
         pads = [(margins[1], margins[0])] if axes == 1 else [(margin, margin) for margin in margins]
-        spans = [_along(*each, kind) for each in zip(sides, size, stride, dilation, pads, strict=True)]
+        spans = [conv_span(*each, kind) for each in zip(sides, size, stride, dilation, pads, strict=True)]
         shape = (outputs, channels // groups, *size)
         if plain(site.layer.type)[1]:
             weight, bias = _from_integers(site, shape, groups)
@@ -88,9 +73,7 @@ def _from_integers(site: Site, shape: tuple[int, ...], groups: int) -> tuple[Arr
     """
     outputs, inner, *size = shape
     terms = inner * math.prod(size)
-    buffer = site.some(Wish("weight", shape, terms, integer=True))
-    if buffer.code != INT8:
-        raise ModelError("its weight is not int8")
+    buffer = site.integer_weight(shape, terms)
     sums = site.channel_scales(outputs, terms) * np.ones(outputs, np.float32)
     found, _ = site.graph.scales(site.layer.inputs[0])
     if len(found) not in (1, groups * inner):
@@ -119,7 +102,7 @@ class Filters(Value):
 
 def _in_line(site: Site, f: Filters, spans: Sequence[Span]) -> int:
     g, (along,) = site.graph, spans
-    batch, channels, length = g.shape(site.x)
+    batch, channels, length = site.shape
     x, padding = framed(g, g.nhwc(g.add(Reshape((batch, channels, length, 1)), site.x)), (along, _ONE))
     fields = (padding, along.stride, 1, along.dilation, 1, f.activation)
     wide = f.weight[..., None]
@@ -158,9 +141,9 @@ def _pool_in_line(site: Site) -> Sequence[int]:
     site.integer("kernel index", -1, -1, 2)
     index = site.integer("kernel index", -1, -1, 2)
     pad_type, ceil = site.integer("padding type", EXPLICIT), site.flag("ceil mode", 0)
-    whole = g.shape(site.x)[index] if index != -1 else size or length
+    whole = site.shape[index] if index != -1 else size or length
     over = pool_span(length, whole, stride, pad, pad_type, ceil=ceil)
-    batch = g.shape(site.x)[0]
+    batch = site.shape[0]
     y = windows(site, g.add(Reshape((batch, channels, length, 1)), site.x), kind, (over, _ONE))
     return [g.add(Reshape((batch, channels, over.outputs)), y)]
 
@@ -172,7 +155,7 @@ def _pool_in_space(site: Site) -> Sequence[int]:
     """Parameters are those of width, height, depth. First over planes, then over depth: a window is a box."""
     g = site.graph
     channels, *sides = _sides(site, site.x, 3)
-    shape = g.shape(site.x)
+    shape = site.shape
     kind = site.integer("type", None, MAX, AVERAGE)
     size, stride, pad = (_numbers(site, what, 3, low)[::-1] for what, low in _POOL)
     indices = [site.integer("kernel index", -1, -1, 4) for _ in range(3)][::-1]
