@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from onert.ir import Package
-from onert.ir.content import Source
+from onert.ir import Package, Subgraphs
+from onert.ir.content import Content, Held, Models, Source
 from onert.ir.value import Value
 
 if TYPE_CHECKING:
@@ -42,3 +42,30 @@ class Format(Value):
     load: Callable[[Data, Path | None], Package]
     unread: Callable[[Source, Path | None], Package | None] = _never
     reader: str = ""
+
+
+def of_one_model(
+    name: str,
+    recognize: Callable[[bytes, Path | None], bool],
+    read: Callable[[Data, Path | None], tuple[Subgraphs, bool]],
+    whole: Callable[[Path | None], bool] = lambda path: True,
+    reader: str = "",
+) -> Format:
+    """The format of files with one model, which `read` gives, and whether the content alone says all of it.
+
+    `whole` says whether this is so of every file at a path, so that one may be left unread.
+    """
+
+    def load(data: Data, path: Path | None) -> Package:
+        model, alone = read(data, path)
+        return package_of(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
+
+    def unread(source: Source, path: Path | None) -> Package | None:
+        return package_of(Content(source, lambda data: load(data, path).models), path) if whole(path) else None
+
+    return Format(name, recognize, load, unread, reader)
+
+
+def package_of(models: Models | Content, path: Path | None) -> Package:
+    """A package of the models of one file, which is called by the file's name."""
+    return Package(models, model_names=() if path is None else (path.name,))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 from onert.frontend.files import open_file
 from onert.frontend.flatbuffer import Data
-from onert.frontend.format import Format
-from onert.ir import Array, ModelError, Package
-from onert.ir.content import Content, Held, Models, Source
+from onert.frontend.format import of_one_model, package_of
+from onert.ir import Array, ModelError, Package, Subgraphs
 from onert.ir.process import imports
 
 _TAGS = frozenset({0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72})
@@ -31,9 +29,9 @@ def recognize(head: bytes, path: Path | None) -> bool:
     return len(head) > 3 and head[0] == _VERSION and head[1] in _VERSIONS and head[2] in _TAGS
 
 
-def _load(data: Data, path: Path | None) -> Package:
-    model, alone = imports.module("onert.frontend.onnx.model").read_package(data, path)
-    return _package(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
+def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:
+    found: tuple[Subgraphs, bool] = imports.module("onert.frontend.onnx.model").read_package(data, path)
+    return found
 
 
 def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -> Package:
@@ -46,20 +44,8 @@ def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -
     if not recognize(bytes(content[:16]), path):
         raise ModelError("initializers are given for what is no ONNX model")
     model, _ = imports.module("onert.frontend.onnx.model").read_package(content, path, initializers)
-    return _package((model,), path)
+    return package_of((model,), path)
 
 
-def _unread(source: Source, path: Path | None) -> Package | None:
-    """Nothing where a model may keep its weights in other files, which the content does not tell."""
-    return None if path is not None else _package(Content(source, partial(_models, path)), path)
-
-
-def _models(path: Path | None, data: Data) -> Models:
-    return _load(data, path).models
-
-
-def _package(models: Models | Content, path: Path | None) -> Package:
-    return Package(models, model_names=() if path is None else (path.name,))
-
-
-FORMAT = Format("onnx", recognize, _load, _unread)
+FORMAT = of_one_model("onnx", recognize, _read, lambda path: path is None)
+"""A model with a path may keep its weights in other files, which the content does not tell."""

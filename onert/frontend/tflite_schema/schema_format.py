@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onert.frontend.format import Format
-from onert.ir import Package
-from onert.ir.content import Content, Held, Models, Source
+from onert.frontend.format import Format, of_one_model
+from onert.ir import Subgraphs
 from onert.ir.process import imports
 
 from .custom_ops import CUSTOM_OPS
@@ -26,22 +24,9 @@ def schema_format(name: str, identifier: bytes) -> Format:
     def recognize(head: bytes, path: Path | None) -> bool:
         return head[4:8] == identifier
 
-    return Format(name, recognize, _load, _unread, _READER)
+    return of_one_model(name, recognize, _read, lambda path: not CUSTOM_OPS, _READER)
 
 
-def _load(data: Data, path: Path | None) -> Package:
-    model, alone = imports.module(_READER).read_package(data, path)
-    return _package(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
-
-
-def _unread(source: Source, path: Path | None) -> Package | None:
-    return None if CUSTOM_OPS else _package(Content(source, partial(_models, path)), path)
-
-
-def _models(path: Path | None, data: Data) -> Models:
-    return _load(data, path).models
-
-
-def _package(models: Models | Content, path: Path | None) -> Package:
-    names = () if path is None else (path.name,)
-    return Package(models, model_names=names)
+def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:
+    found: tuple[Subgraphs, bool] = imports.module(_READER).read_package(data, path)
+    return found
