@@ -48,10 +48,6 @@ def _softplus(g: Graph, x: int) -> int:
     return g.binary(BinaryKind.ADD, _one(g, UnaryKind.RELU, x), tail)
 
 
-def _log_sigmoid(g: Graph, x: int) -> int:
-    return _one(g, UnaryKind.NEG, _softplus(g, _one(g, UnaryKind.NEG, x)))
-
-
 def _softsign(g: Graph, x: int) -> int:
     return g.binary(BinaryKind.DIV, x, g.binary(BinaryKind.ADD, _one(g, UnaryKind.ABS, x), 1.0))
 
@@ -61,26 +57,10 @@ def _reciprocal(g: Graph, x: int) -> int:
     return g.binary(BinaryKind.DIV, ones, x)
 
 
-def _tan(g: Graph, x: int) -> int:
-    return g.binary(BinaryKind.DIV, _one(g, UnaryKind.SIN, x), _one(g, UnaryKind.COS, x))
-
-
 def _other_leg(g: Graph, x: int) -> int:
     """sqrt(1 - x * x)"""
     ones = g.constant(np.ones((), np.float32))
     return _one(g, UnaryKind.SQRT, g.binary(BinaryKind.SUB, ones, _one(g, UnaryKind.SQUARE, x)))
-
-
-def _asin(g: Graph, x: int) -> int:
-    return g.binary(BinaryKind.ATAN2, x, _other_leg(g, x))
-
-
-def _acos(g: Graph, x: int) -> int:
-    return g.binary(BinaryKind.ATAN2, _other_leg(g, x), x)
-
-
-def _atan(g: Graph, x: int) -> int:
-    return g.binary(BinaryKind.ATAN2, x, 1.0)
 
 
 def _clipped(g: Graph, x: int, low: float, high: float) -> int:
@@ -177,13 +157,13 @@ _UNARY = unary_kinds("ReLU ReLU6 Tanh Abs Neg Square Sqrt Rsqrt Exp Log Sin Cos 
 LAYERS: dict[str, Callable[[Site], Sequence[int]]] = {
     **{name: _unary(kind) for name, kind in _UNARY.items()},
     "Sigmoid": _unary(UnaryKind.LOGISTIC),
-    "Tan": _formula(_tan),
-    "Asin": _formula(_asin),
-    "Acos": _formula(_acos),
-    "Atan": _formula(_atan),
+    "Tan": _formula(lambda g, x: g.binary(BinaryKind.DIV, _one(g, UnaryKind.SIN, x), _one(g, UnaryKind.COS, x))),
+    "Asin": _formula(lambda g, x: g.binary(BinaryKind.ATAN2, x, _other_leg(g, x))),
+    "Acos": _formula(lambda g, x: g.binary(BinaryKind.ATAN2, _other_leg(g, x), x)),
+    "Atan": _formula(lambda g, x: g.binary(BinaryKind.ATAN2, x, 1.0)),
     "Softplus": _formula(_softplus),
     "Softsign": _formula(_softsign),
-    "LogSigmoid": _formula(_log_sigmoid),
+    "LogSigmoid": _formula(lambda g, x: _one(g, UnaryKind.NEG, _softplus(g, _one(g, UnaryKind.NEG, x)))),
     "Reciprocal": _formula(_reciprocal),
     "Clip": _clip,
     "HardSigmoid": lambda site: [_hard(site, site.x, *_sloped(site))],

@@ -153,11 +153,8 @@ def _norm(node: Node) -> int:
     axis = normalize_axis(node.integer("axis", -1), require_rank(d, x, 1))
     sums = d.add(Reduce(Reduction.SUM, keep_dims=True), powers(d, x, p), ints(d, [axis], DType.INT32))
     length = root(d, sums, p)
-    return binary(d, DIV, x, binary(d, ADD, length, cast(d, _is_zero(d, length), d.type(x).dtype)))
-
-
-def _is_zero(d: Draft, x: int) -> int:
-    return d.add(Comparison(ComparisonKind.EQUAL), x, like(d, x, 0))
+    is_zero = d.add(Comparison(ComparisonKind.EQUAL), length, like(d, length, 0))
+    return binary(d, DIV, x, binary(d, ADD, length, cast(d, is_zero, d.type(x).dtype)))
 
 
 def _local_response(node: Node) -> int:
