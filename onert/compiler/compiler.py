@@ -15,10 +15,11 @@ from onert.backend.residents import Residents
 from onert.compiler.report.graphviz import dot, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.scheduler.manual import choices, support, why_not
-from onert.compiler.state.resources import with_variables
 from onert.ir import (
     CallTypes,
     CompileError,
+    DType,
+    Effect,
     ModelError,
     Operation,
     OptionError,
@@ -313,8 +314,13 @@ def _prepared(entry: Entry, asked: Compilation, budget: Budget, allowed: Limits)
 def _with_variables(model: Subgraphs, entry: int) -> Subgraphs:
     """The model whose entry has its resource variables as operands, where it is known what they are; else it has them
     as they were, and the reference backend reads and assigns them."""
+    graph = model[entry]
+    plain = all(o.op.effect is Effect.NONE and not o.op.subgraphs for o in graph.operations)
+    if plain and all(operand.type.dtype is not DType.RESOURCE for operand in graph.operands):
+        return model
+    with_variables = imports.module("onert.compiler.state.resources").with_variables
     try:
-        converted = with_variables(model[entry], model)
+        converted = with_variables(graph, model)
     except CompileError:
         return model
     graphs = tuple(converted if index == entry else graph for index, graph in enumerate(model.subgraphs))

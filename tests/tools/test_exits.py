@@ -126,3 +126,24 @@ def test_an_interrupt_ends_a_run_with_130(tmp_path: Path) -> None:
         process.kill()
     assert process.returncode == 130
     assert b"Traceback" not in err
+
+
+AT_THE_END = """
+import sys
+from onert.tools.exits import ended
+
+class Told:
+    def __del__(self):
+        print("deleted")
+
+cycle = Told()
+cycle.itself = cycle
+sys.exit(ended("tool", lambda: print("done")) if sys.argv[1] == "command" else print("done"))
+"""
+
+
+@pytest.mark.parametrize(("how", "said"), [("command", ["done"]), ("library", ["done", "deleted"])])
+def test_a_process_of_a_command_ends_without_a_search_for_cycles(how: str, said: list[str]) -> None:
+    """Other processes end as they always do: their finalizers may matter."""
+    command = [sys.executable, "-c", AT_THE_END, how]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() == said
