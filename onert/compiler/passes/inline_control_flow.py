@@ -28,7 +28,8 @@ from onert.compiler.rewrite.called_graphs import (
 from onert.compiler.rewrite.counts.ends import End, Given, entered, given, is_known, leaving, left, unified
 from onert.compiler.rewrite.counts.extents import Extents
 from onert.compiler.rewrite.effects import is_function
-from onert.compiler.rewrite.trip_counts import ends, trips
+from onert.compiler.rewrite.lists import as_tensors
+from onert.compiler.rewrite.trip_counts import ends, grows, known_trips, trips
 from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shape, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If, While
@@ -125,6 +126,15 @@ class _Enclosing:
         operation = graph.operations[at]
         if isinstance(operation.op, Call):
             return self.without_calls(graph, at)
+        listed = as_tensors(self.model, graph, at, self.settle) if isinstance(operation.op, While) else None
+        if listed is not None:
+            self.model, graph = listed
+            at = next(
+                i
+                for i, o in enumerate(graph.operations)
+                if o.op.subgraphs == (len(self.model) - 2, len(self.model) - 1)
+            )
+            operation = graph.operations[at]
         givens = _givens(graph, operation)
         if givens is None:
             return None
@@ -243,7 +253,8 @@ class _Enclosing:
         allowed = self.bound(condition, body, rounds)
         if allowed == 0:
             return None
-        return Enclosed(Loop(own_outputs(condition), own_outputs(body, keep=True), allowed), wider, wider)
+        whole = _whole(condition, body, starts, wider) if rounds is not None else frozenset()
+        return Enclosed(Loop(own_outputs(condition), own_outputs(body, keep=True), allowed), wider, wider, whole)
 
     def bound(self, condition: Subgraph, body: Subgraph, known: int | None) -> int | None:
         """The rounds that a loop may make, None for any number; 0 where the executor is to count them.
@@ -309,6 +320,22 @@ def _largest(graph: Subgraph, givens: Sequence[Given]) -> dict[int, int]:
         if one is not None:
             found[at] = one.high
     return found
+
+
+def _whole(condition: Subgraph, body: Subgraph, starts: Sequence[End], state: Sequence[End]) -> frozenset[int]:
+    """The places of the state that grow alike in each round of a loop whose number of rounds is known: in the end all
+    that they have room for counts."""
+    rounds = known_trips(condition, body, [each.type for each in starts])
+    if rounds is None:
+        return frozenset()
+    counted = [at for at, end in enumerate(state) if end.axis is not None]
+    found = set()
+    for place, at in enumerate(counted, len(state)):
+        start, axis, step = starts[at], state[at].axis, grows(body, place)
+        room = None if axis is None or step is None else (start.type.shape[axis] or 0) + rounds * step
+        if start.axis is None and room == state[at].size:
+            found.add(at)
+    return frozenset(found)
 
 
 def _widened(first: End, now: End, after: End, rounds: int | None) -> End | None:

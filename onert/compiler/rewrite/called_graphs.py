@@ -25,11 +25,12 @@ from .effects import is_function
 @frozen
 class Enclosed(Value):
     """An operation that holds its graphs, what it has room for and what it gives: first entries are whole tensors, and
-    behind all of them is how many of each count."""
+    behind all of them is how many of each count. All entries of the results at the places `whole` do."""
 
     op: Op
     takes: Sequence[End]
     gives: Sequence[End]
+    whole: frozenset[int] = frozenset()
 
 
 def size(graph: Subgraph) -> int:
@@ -132,8 +133,12 @@ def replaced(graph: Subgraph, at: int, givens: Sequence[Given], made: Enclosed) 
     outputs, counts, first = list(old.outputs), list[int](), []
     for number, end in enumerate(made.gives):
         if end.axis is not None:
-            outputs[number], count = w.new(end.type), w.new(COUNT)
+            count = w.new(COUNT)
             counts.append(count)
+            if number in made.whole:
+                w.edit.redefine(old.outputs[number], evolve(graph.operands[old.outputs[number]], type=end.type))
+                continue
+            outputs[number] = w.new(end.type)
             taken = (outputs[number], count), (old.outputs[number],)
             first.append(Operation(FirstEntries(end.axis), *taken, old.location))
     new = evolve(old, op=made.op, inputs=tuple(inputs), outputs=(*outputs, *counts))

@@ -9,6 +9,7 @@ import numpy as np
 from onert.compiler.rewrite.counts.extents import Extents
 from onert.ir import Op, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.fill import Within
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 
@@ -35,6 +36,20 @@ def trips(
         if start is not None:
             found.append(max(0, -((int(start.min(initial=limit)) - limit) // step)))
     return min(found, default=None)
+
+
+def known_trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
+    """How many rounds a loop makes that goes on while one counter is below a known bound, and else only ends."""
+    made = definer(condition, condition.outputs[0])
+    if made is None or not isinstance(made.op, Comparison) or len(condition.operations) != 1:
+        return None
+    found = _counter(condition, body, made, {})
+    bound = next((condition.operands[i].data for i in made.used if i not in condition.inputs), None)
+    if found is None or bound is None or bound.array.size != 1:
+        return None
+    at, limit, step = found
+    start = given[at].value
+    return None if start is None or start.size != 1 else max(0, -((int(start.min()) - limit) // step))
 
 
 def _counters(
@@ -69,7 +84,7 @@ def _counter(
         return None
     at = condition.inputs.index(counter)
     limit = _limit(condition, body, bound, largest)
-    step = _step(body, at)
+    step = grows(body, at)
     if limit is None or step is None or step < 1:
         return None
     # A counter that comes to the bound does not pass the largest number on its way.
@@ -91,15 +106,26 @@ def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int
     return None if found is None or found.high >= most else found.high
 
 
-def _step(body: Subgraph, at: int) -> int | None:
+def grows(body: Subgraph, at: int) -> int | None:
     """By how much an input grows in each round; None if it does something else, or is no integer."""
-    made = definer(body, body.outputs[at])
-    plain = made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.ADD
-    if made is None or not plain or not body.type(body.inputs[at]).dtype.is_integer:
+    operand, total = body.outputs[at], 0
+    if not body.type(body.inputs[at]).dtype.is_integer:
         return None
-    assert isinstance(made.op, Binary)
-    if made.op.activation is not Activation.NONE or body.inputs[at] not in made.used:
-        return None
-    others = [i for i in made.used if i != body.inputs[at]]
-    data = body.operands[others[0]].data if len(others) == 1 else None
-    return None if data is None or data.array.size != 1 else int(data.array.reshape(()))
+    while operand != body.inputs[at]:
+        made = definer(body, operand)
+        if made is None:
+            return None
+        if isinstance(made.op, Within) and len(made.used) == 2:
+            operand = made.used[0]
+            continue
+        op = made.op
+        if not isinstance(op, Binary) or op.kind is not BinaryKind.ADD or op.activation is not Activation.NONE:
+            return None
+        data = [body.operands[i].data for i in made.used]
+        known = next((i for i, each in enumerate(data) if each is not None and each.array.size == 1), None)
+        number = None if known is None else data[known]
+        if known is None or number is None:
+            return None
+        total += int(number.array.reshape(()))
+        operand = made.used[1 - known]
+    return total

@@ -54,6 +54,10 @@ class Draft:
         found = self._known.get(operand)
         return of_constant(self.type(operand)) if found is None else found
 
+    def definer(self, operand: int) -> Operation | None:
+        """The operation that gives an operand; None for inputs and constants."""
+        return next((each for each in reversed(self._operations) if operand in each.outputs), None)
+
     @property
     def size(self) -> int:
         """How many operands there are so far."""

@@ -228,7 +228,7 @@ class Scope:
 
     def finish(self, draft: Draft, outputs: Sequence[int]) -> int:
         """The number of a subgraph of the model, which is complete now."""
-        self.context.subgraphs.append(draft.subgraph(own_results(draft, outputs)))
+        self.context.subgraphs.append(draft.subgraph(own_results(draft, outputs, passes=True)))
         return len(self.context.subgraphs) - 1
 
 
@@ -240,11 +240,17 @@ def _imported(node: Node) -> Results:
         raise ModelError(f"{type(error).__name__}: {error}") from error
 
 
-def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = ()) -> list[int]:
-    """The outputs as operands that operations make, each once: copies of inputs, constants and repetitions."""
+def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = (), *, passes: bool = False) -> list[int]:
+    """The outputs as operands that operations make, each once: copies of inputs, constants and repetitions.
+
+    With `passes` an input may be the output at its place: a loop is then known to leave it as it is.
+    """
     found: list[int] = []
     for at, operand in enumerate(outputs):
         name = names[at] if at < len(names) else ""
+        if passes and at < len(draft.inputs) and operand == draft.inputs[at]:
+            found.append(operand)
+            continue
         shared = operand in found or draft.is_input(operand) or draft.value(operand) is not None
         if shared or (name and draft.named(operand) != name):
             operand = draft.copied(operand, name)

@@ -10,6 +10,7 @@ from attrs import evolve
 from onert.frontend.onnx.branching import Side, branched, shared_inputs, tensors
 from onert.frontend.onnx.building import cast, dimension, ints, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft, capture
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.holding import operand_of, taken, type_of, value_of
 from onert.frontend.onnx.messages import Graph, ValueDeclaration, ValueType
 from onert.frontend.onnx.node import Fork, Held, Importer, Node, Results, Spliced, Surroundings, Value
@@ -24,6 +25,8 @@ from onert.ir.ops.data_movement.reshape import ExpandDims
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.shape import normalize_axis
+
+from .rounds import Rounds
 
 _UNROLLED = 32
 """Rounds of a loop that are written out, where their number is known."""
@@ -101,7 +104,9 @@ def looped(node: Node, trips: int | None, start: int, initial: list[int], each: 
         asks.input(entry.type)
     if trips is not None:
         below = asks.add(Comparison(ComparisonKind.LESS), own[0], capture(d, asks, trips))
-        goes = asks.add(Binary(BinaryKind.LOGICAL_AND), reshape(asks, below, ()), own[1])
+        goes, known = reshape(asks, below, ()), d.value(start)
+        if following != go or known is None or not bool(known):
+            goes = asks.add(Binary(BinaryKind.LOGICAL_AND), goes, own[1])
     else:
         goes = own[1]
     first = 2 + len(types) + len(lists)
@@ -177,12 +182,51 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
         return found[0], following, found[1 + count :]
 
     filled: list[bool] = []  # for which optionals of the state a round gives what is in them
-    last, lists = looped(node, trips, start, state, each)
+    counted = _counted(node, trips, start, state, each)
+    if counted is not None:
+        trips, start = counted, d.constant(np.array(True), DType.BOOL)
+    last, lists = looped(node, trips, start, state, _going_on(each) if counted is not None else each)
     behind = []
     for operand, kind, full in zip(last, kinds, filled, strict=True):
         value = value_of(operand, kind)
         behind.append(taken(d, value, d.constant(0, DType.INT64)) if full and isinstance(value, Held) else value)
     return (*behind, *lists)
+
+
+def _counted(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> int | None:
+    """How many rounds a loop makes whose condition only counts; None where it does something else."""
+    d = node.draft
+    made = node.around.made()
+    inner, scope = node.around.nested("body")
+    at, go = inner.input(TensorType(DType.INT64, ())), inner.input(TensorType(DType.BOOL, ()))
+    state = [inner.input(d.type(i).with_data(None)) for i in initial]
+    try:
+        condition, following, _ = each(inner, scope, at, go, state)
+        times = Rounds(d, inner, at, go, state, following, initial).most(condition)
+    finally:
+        node.around.forget(made)
+    if times is None:
+        return None
+    bounds = [Expression(d, found) + 1 for found in times]
+    total = None if trips is None else Expression(d, trips)
+    for bound in bounds:
+        total = bound if total is None else total.at_most(bound)
+    if total is None:
+        return None
+    goes = d.value(start)
+    return (
+        total.operand if goes is not None and bool(goes) else (total * Expression(d, start).cast(DType.INT64)).operand
+    )
+
+
+def _going_on(each: Round) -> Round:
+    """Rounds whose number is known, so that none has to say whether there is another one."""
+
+    def made(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+        _, following, items = each(inner, scope, at, go, now)
+        return go, following, items
+
+    return made
 
 
 def _state_type(d: Draft, value: Value, declared: ValueDeclaration) -> ValueType:

@@ -1,0 +1,157 @@
+"""How many rounds a loop makes whose condition only counts: exporters write loops over a sequence so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.expression import Expression
+from onert.ir import DType, Operation
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.value import Value
+
+_SAME = (Cast, Copy, ExpandDims, Reshape, Squeeze)
+"""What gives one number as it is. Casts are to floats, which hold more rounds than a loop may make, or to integers."""
+_STRICT = {ComparisonKind.LESS: 0, ComparisonKind.LESS_EQUAL: 1}
+_TURNED = {ComparisonKind.GREATER: ComparisonKind.LESS, ComparisonKind.GREATER_EQUAL: ComparisonKind.LESS_EQUAL}
+
+
+@frozen
+class _Number(Value):
+    """An integer in round r: the `outer` operand, or 0, plus `offset`, plus r where it `grows`."""
+
+    outer: int | None
+    offset: int
+    grows: bool
+
+
+@frozen
+class Rounds(Value):
+    """A body in `inner`, of which `d` is around: it is given the number of the round, whether it goes on, and a state,
+    which is `initial` at first and `following` behind a round.
+    """
+
+    d: Draft
+    inner: Draft
+    number: int
+    go: int
+    state: Sequence[int]
+    following: Sequence[int]
+    initial: Sequence[int]
+
+    def most(self, condition: int) -> list[int] | None:
+        """Of the bounds that the next round's condition names, how often each holds, int64 of the draft around: a loop
+        makes one round more than the least of them. None where the condition is something else, or depends on more.
+        """
+        bounds: list[tuple[_Number, _Number, int]] = []
+        if not self._gather(condition, bounds):
+            return None
+        return [self._times(*bound) for bound in bounds]
+
+    def _gather(self, condition: int, bounds: list[tuple[_Number, _Number, int]]) -> bool:
+        """Find the comparisons that all have to hold; whether there is nothing else."""
+        if condition == self.go:
+            return True
+        known = self.inner.value(condition)
+        if known is not None:
+            return known.size == 1 and bool(known.reshape(-1)[0])
+        made = self._made(condition)
+        if made is None:
+            return False
+        op, used = made.op, made.used
+        if isinstance(op, Binary) and op.kind is BinaryKind.LOGICAL_AND:
+            return all(self._gather(each, bounds) for each in used)
+        if isinstance(op, Comparison):
+            kind = _TURNED.get(op.kind, op.kind)
+            low, high = (self._as_number(each) for each in (used if kind is op.kind else used[::-1]))
+            if kind not in _STRICT or low is None or high is None or not low.grows or high.grows:
+                return False
+            bounds.append((low, high, _STRICT[kind]))
+            return True
+        return isinstance(op, _SAME) and self._gather(used[0], bounds)
+
+    def _made(self, operand: int) -> Operation | None:
+        """What gives one element; None for an input, and for more of them."""
+        type_ = self.inner.type(operand)
+        plain = type_.is_static and all(d == 1 for d in type_.shape)
+        return self.inner.definer(operand) if plain else None
+
+    def _as_number(self, operand: int) -> _Number | None:
+        inner = self.inner
+        known = inner.value(operand)
+        if known is not None:
+            whole = known.size == 1 and float(known.reshape(-1)[0]).is_integer()
+            return _Number(None, int(known.reshape(-1)[0]), False) if whole else None
+        if operand == self.number:
+            return _Number(None, 0, True)
+        for outer, inside in inner.captured.items():
+            if inside == operand:
+                return _Number(outer, 0, False) if self._is_one(self.d, outer) else None
+        if operand in self.state:
+            return self._of_state(self.state.index(operand))
+        made = self._made(operand)
+        if made is None:
+            return None
+        if isinstance(made.op, Binary):
+            found = self._sum(made)
+            return None if found is None else self._moved(*found)
+        number = self._as_number(made.used[0]) if isinstance(made.op, _SAME) else None
+        narrow = (
+            isinstance(made.op, Cast) and inner.type(operand).dtype.itemsize < inner.type(made.used[0]).dtype.itemsize
+        )
+        to_float = inner.type(operand).dtype.is_float
+        return None if number is None or (narrow and not number.grows and not to_float) else number
+
+    def _is_one(self, draft: Draft, operand: int) -> bool:
+        type_ = draft.type(operand)
+        return type_.is_static and all(d == 1 for d in type_.shape) and type_.dtype.is_integer
+
+    def _of_state(self, at: int) -> _Number | None:
+        """A part of the state that stays as it is, or is one more behind each round."""
+        if not self._is_one(self.inner, self.state[at]) or not self._is_one(self.d, self.initial[at]):
+            return None
+        after = self.following[at]
+        while after != self.state[at]:
+            made = self._made(after)
+            if made is None:
+                return None
+            found = self._sum(made) if isinstance(made.op, Binary) else None
+            if found is not None:
+                return _Number(self.initial[at], 0, True) if found == (self.state[at], 1) else None
+            if not isinstance(made.op, Copy | Reshape):
+                return None
+            after = made.used[0]
+        return _Number(self.initial[at], 0, False)
+
+    def _sum(self, made: Operation) -> tuple[int, int] | None:
+        """An operand, and the known integer that is added to it."""
+        op = made.op
+        if not isinstance(op, Binary) or op.kind is not BinaryKind.ADD or op.activation is not Activation.NONE:
+            return None
+        for operand, other in (made.used, made.used[::-1]):
+            known = self.inner.value(other)
+            if known is not None and known.size == 1 and known.dtype.kind in "iu":
+                return operand, int(known.reshape(-1)[0])
+        return None
+
+    def _moved(self, operand: int, by: int) -> _Number | None:
+        found = self._as_number(operand)
+        return None if found is None else _Number(found.outer, found.offset + by, found.grows)
+
+    def _times(self, low: _Number, high: _Number, more: int) -> int:
+        """In how many rounds the number that grows stays below the other."""
+        first, bound = (self._at_first(each) for each in (low, high))
+        return ((bound - first) + more).at_least(0).operand
+
+    def _at_first(self, number: _Number) -> Expression:
+        zero = Expression(self.d, self.d.constant(number.offset, DType.INT64))
+        if number.outer is None:
+            return zero
+        return Expression(self.d, number.outer).cast(DType.INT64).scalar() + zero
