@@ -117,10 +117,10 @@ def test_a_layer_between_quantisations_differs_by_one_step_at_most_and_seldom(
     assert np.count_nonzero(off) <= off.size // 100
 
 
-@pytest.mark.parametrize("groups", [4, 12])
-def test_convolutions_in_groups_sum_whole_numbers(groups: int) -> None:
+@pytest.mark.parametrize(("channels", "groups"), [(12, 4), (12, 12), (12, 2), (48, 4), (48, 8)])
+def test_convolutions_in_groups_sum_whole_numbers(channels: int, groups: int) -> None:
     """Each sum is that of integers, and the result its float32 times the product of the scales."""
-    weights = np.clip(_draw(np.int8, 4, 24, 12 // groups, 3, 3), -127, 127)
+    weights = np.clip(_draw(np.int8, 4, 24, channels // groups, 3, 3), -127, 127)
     scales, bias = np.linspace(0.001, 0.03, 24).astype(np.float32), np.linspace(-1, 1, 24).astype(np.float32)
     nodes = [
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
@@ -129,7 +129,7 @@ def test_convolutions_in_groups_sum_whole_numbers(groups: int) -> None:
         helper.make_node("Relu", ["c"], ["y"]),
     ]
     constants = {"s": np.float32(0.02), "z": np.uint8(113), "w": weights, "ws": scales, "wz": np.zeros(24, np.int8)}
-    q = _draw(np.uint8, 6, 1, 12, 9, 8)
+    q = _draw(np.uint8, 6, 1, channels, 9, 8)
     model = _model(nodes, {"q": (BYTES[np.uint8], q.shape)}, {**constants, "b": bias})
     found, expected, _ = _both(model, {"q": q})
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from attrs import evolve
@@ -16,6 +16,7 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.joining import Concat, Split
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
 
@@ -25,6 +26,9 @@ _MOST_TERMS = (1 << 31) // (255 * 128)
 """Products of two bytes that 32 bits hold the sum of."""
 _MOST_IN_FLOATS = (1 << 24) // (255 * 128)
 """Products of two bytes that float32 holds every sum of."""
+
+_WIDE = 16
+"""Channels of a group that its products are worth a convolution of their own for."""
 
 _FEW = 4
 """Channels that no kernel transforms in registers, so that sums of whole numbers stay such."""
@@ -41,7 +45,7 @@ def multiply_bytes(subgraph: Subgraph) -> Subgraph:
     are bytes only if they are so to the bit.
 
     Convolutions of single channels, and in groups of a few, sum few products: these stay floats, but of whole numbers,
-    so that they are as exact.
+    so that they are as exact. Wider groups are layers one beside the other.
 
         a = Binary.MUL(Cast(Binary.SUB(Cast(q), zero)), scale); y = FullyConnected(a, w, bias)
             -->   s = FullyConnected(q, w / scales) as f32; y = Binary.ADD(s, bias)
@@ -66,7 +70,12 @@ def multiply_bytes(subgraph: Subgraph) -> Subgraph:
             edit.replace(at, *_whole_sums(edit, operation, *found))
         elif found is not None:
             source, (weights, scales) = found
-            edit.replace(at, *_layer(edit, operation, scaled(at, source), weights, scales))
+            operand = scaled(at, source)
+            if _groups(subgraph, operation) > 1:
+                type_ = evolve(subgraph.type(source.operand), quantization=source.quantization, data=None)
+                edit.replace(at, *_in_groups(edit, operation, operand, type_, weights, scales))
+            else:
+                edit.replace(at, *_layer(edit, operation, operand, weights, scales))
     return edit.done()
 
 
@@ -95,8 +104,6 @@ def _bytes(subgraph: Subgraph, operation: Operation) -> tuple[Stored, tuple[Arra
     axis = 3 if isinstance(op, DepthwiseConv2D) else 0
     rows = np.moveaxis(weight.value, axis, 0)
     few = _few_terms(subgraph, operation)
-    if not few and not isinstance(op, FullyConnected) and x.shape[3] != weight.shape[3]:
-        return None  # in groups of many channels
     if rows[0].size > (_MOST_IN_FLOATS if few else _MOST_TERMS):
         return None
     source = dequantized(subgraph, operation.inputs[0])
@@ -147,7 +154,7 @@ def _with_scale(edit: Edit, at: int, source: Stored) -> int:
     """The bytes as an operand whose type has their scale: themselves where only arithmetic reads them."""
     subgraph = edit.subgraph
     type_ = subgraph.type(source.operand)
-    scaled = evolve(type_, quantization=Quantization((source.scale,), (source.zero,)), data=None)
+    scaled = evolve(type_, quantization=source.quantization, data=None)
     if type_ == scaled:
         return source.operand
     moved = [source.operand, *_moved(subgraph, source.operand)]
@@ -183,16 +190,64 @@ def _only_cast(subgraph: Subgraph, operand: int) -> bool:
     )
 
 
+def _groups(subgraph: Subgraph, operation: Operation) -> int:
+    """In how many groups a layer has its channels."""
+    if isinstance(operation.op, FullyConnected):
+        return 1
+    x, weights = (subgraph.type(i).shape[3] for i in operation.used[:2])
+    return 1 if not x or not weights else x // weights
+
+
+def _in_groups(
+    edit: Edit, operation: Operation, source: int, x: TensorType, weights: Array, scales: Array
+) -> Iterator[Operation]:
+    """A convolution in groups as convolutions one beside the other: of as many groups together as fill registers, whose
+    filters have zeros for the channels of other groups."""
+    subgraph = edit.subgraph
+    inner, groups, each = weights.shape[3], _groups(subgraph, operation), len(weights)
+    together = next(n for n in range(1, groups + 1) if groups % n == 0 and (n * inner >= _WIDE or n == groups))
+    parts, each = groups // together, each // groups
+    result = subgraph.type(operation.outputs[0])
+    place, op = operation.location, cast(Any, operation.op)
+    layer = evolve(op, activation=Activation.NONE, output=DType.FLOAT32)
+    cut = tuple(edit.operand(Operand(evolve(x, shape=(*x.shape[:3], together * inner)))) for _ in range(parts))
+    axis = edit.constant(np.array(3, np.int32))
+    yield Operation(Split(parts), (axis, source), cut, place)
+    sums = []
+    for part, taken in enumerate(cut):
+        rows = slice(part * together * each, (part + 1) * together * each)
+        filters = np.zeros((together * each, *weights.shape[1:3], together * inner), np.int8)
+        for group in range(together):
+            own = slice(group * each, (group + 1) * each)
+            filters[own, :, :, group * inner : (group + 1) * inner] = weights[rows][own]
+        sums.append(edit.operand(Operand(evolve(result, shape=(*result.shape[:3], together * each)))))
+        inputs = taken, _filters(edit, filters, scales[rows])
+        yield evolve(operation, op=layer, inputs=inputs, outputs=(sums[-1],))
+    bias = operation.inputs[2] if len(operation.inputs) > 2 else None
+    if bias is None and op.activation is Activation.NONE:
+        yield Operation(Concat(3), tuple(sums), operation.outputs, place)
+        return
+    whole = edit.operand(Operand(evolve(result, data=None)))
+    yield Operation(Concat(3), tuple(sums), (whole,), place)
+    offset = edit.constant(np.zeros(1, np.float32)) if bias is None else bias
+    yield Operation(Binary(BinaryKind.ADD, op.activation), (whole, offset), operation.outputs, place)
+
+
+def _filters(edit: Edit, weights: Array, scales: Array) -> int:
+    """A constant of bytes, with a scale for each output unless all are one."""
+    if (scales == scales[0]).all():
+        quantization = Quantization((float(scales[0]),), (0,))
+    else:
+        quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), 0)
+    return edit.constant(np.ascontiguousarray(weights), DType.INT8, quantization)
+
+
 def _layer(edit: Edit, operation: Operation, source: int, weights: Array, scales: Array) -> Iterator[Operation]:
     """The layer on bytes, and its bias and activation behind it."""
     op: Any = operation.op
     bias = operation.inputs[2] if len(operation.inputs) > 2 else None
     plain = bias is None and op.activation is Activation.NONE
-    if (scales == scales[0]).all():
-        quantization = Quantization((float(scales[0]),), (0,))
-    else:
-        quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), 0)
-    filters = edit.constant(np.ascontiguousarray(weights), DType.INT8, quantization)
+    filters = _filters(edit, weights, scales)
     (result,) = operation.outputs
     type_ = edit.subgraph.type(result)
     sums = result if plain else edit.operand(Operand(TensorType(type_.dtype, type_.shape)))

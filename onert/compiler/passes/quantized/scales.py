@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.compiler.rewrite.edit import definer
-from onert.ir import Array, DType, Operation, Subgraph
+from onert.ir import Array, DType, Operation, Quantization, Subgraph
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
@@ -24,6 +24,11 @@ class Stored(Value):
     scale: float
     zero: int
     steps: tuple[int, ...]
+
+    @property
+    def quantization(self) -> Quantization:
+        """What the type of these integers says where they have a scale."""
+        return Quantization((self.scale,), (self.zero,))
 
 
 def number(subgraph: Subgraph, operand: int | None) -> float | None:
