@@ -141,3 +141,22 @@ def test_an_index_that_is_outside_is_an_error_and_the_next_run_is_whole(bad: int
     with pytest.raises(ExecutionError, match=rf"Gather: index {bad} is outside of dimension 0 of 6"):
         natively(subgraph, [x, np.array([2, bad], np.int64)], isa)
     np.testing.assert_array_equal(natively(subgraph, [x, good], isa, runs=2)[0], x[good])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "widths"),
+    [
+        (np.int8, (1, 15, 16)),
+        (np.int8, (17, 32)),
+        (np.int8, (64, 33, 128, 65, 1, 200, 7, 63)),
+        (np.float32, (16, 5, 33)),
+        (np.int8, (3,) * 9),
+        (np.int8, (5000, 3)),
+    ],
+)
+def test_rows_of_any_width_are_joined(dtype: Any, widths: tuple[int, ...]) -> None:
+    parts = [_numbers(2, 7, width, dtype=dtype) for width in widths]
+    subgraph, inputs = single(Concat(2), *parts)
+    for threads in (1, 3):
+        (found,) = natively(subgraph, inputs, runnable()[-1], threads)
+        np.testing.assert_array_equal(found, np.concatenate(parts, 2))

@@ -19,6 +19,7 @@ from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad
 from onert.ir.shape import normalize_axis, static
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert_llvm.command.command import Slot
+from onert_llvm.kernels.data_movement.join_rows import JoinRows
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
 from onert_llvm.lower.command_builder import Lowering
@@ -31,6 +32,11 @@ _PIECE = 1 << 14
 """Bytes of a work tile where a whole tensor is copied."""
 _AT_ONCE = 4 * _PIECE
 """Bytes that one thread copies where lengths change their number, so that no number of pieces changes with it."""
+
+_MOST_JOINED, _WIDEST_JOINED = 8, 1 << 12
+"""Tensors at most that are joined row by row, and bytes of a row of one."""
+_REGISTERS = (16, 32, 64)
+"""Bytes that are copied together: no more than there are, because what reaches beyond a line takes two stores."""
 
 MOST_BOXES = 1024
 """Copies that one operation may become."""
@@ -145,9 +151,27 @@ def _join(lowering: Lowering, at: int, op: Concat | Pack) -> None:
     operation = lowering.operation(at)
     whole = operand(lowering, operation.outputs[0])
     axis = normalize_axis(op.axis, whole.view.ndim)
+    if isinstance(op, Concat) and _rows_joined(lowering, at, axis):
+        return
     places = _places(lowering, whole, axis, operation.used, isinstance(op, Pack))
     for part, place in zip(operation.used, places, strict=True):
         move(lowering, at, operand(lowering, part), place, (part,))
+
+
+def _rows_joined(lowering: Lowering, at: int, axis: int) -> bool:
+    """Write the command that joins all parts row by row; False where copies of each are as good."""
+    operation = lowering.operation(at)
+    (out,), parts, itemsize = operation.outputs, operation.used, lowering.type(operation.outputs[0]).dtype.itemsize
+    rows = math.prod(lowering.shape(out)[:axis])
+    widths = [itemsize * math.prod(lowering.shape(part)[axis:]) for part in parts]
+    few = 1 < len(parts) <= _MOST_JOINED and not any(map(is_symbolic, widths)) and max(widths) <= _WIDEST_JOINED
+    if not (lowering.isa.free_masks and few and hint(rows) > 1):
+        return False
+    together = next((size for size in _REGISTERS if max(widths) <= size), _REGISTERS[-1])
+    algorithm = JoinRows(len(parts), together)
+    slots: dict[str, Slot] = {"pitch": sum(widths), **{f"width{i}": width for i, width in enumerate(widths)}}
+    lowering.run(at, algorithm, rows, {f"part{i}": part for i, part in enumerate(parts)}, {"out": out}, slots)
+    return True
 
 
 def _take_apart(lowering: Lowering, at: int, op: Unpack | Split | SplitV) -> None:
