@@ -20,7 +20,15 @@ def has(k: Kernel) -> bool:
 
 def joined(k: Kernel, task: Task, how: Requantize, signed: bool, values: Sequence[Val]) -> Val:
     """The bytes of four registers, one after the other, bounded as `how` says."""
-    found = packed(k, task, how.clamped, signed, values)
+    return _ordered(packed(k, task, how.clamped, signed, values))
+
+
+def in_order(k: Kernel, task: Task, signed: bool, values: Sequence[Val]) -> Val:
+    """The same, bounded by their type."""
+    return _ordered(packed(k, task, False, signed, values))
+
+
+def _ordered(found: Val) -> Val:
     order = [REGISTERS * block + r for r in range(REGISTERS) for block in range(_LANES // REGISTERS)]
     return found.bits(vec(I32, _LANES)).shuffle(order).bits(vec(I8, REGISTERS * _LANES))
 

@@ -15,7 +15,7 @@ from onert_llvm.kernels.arithmetic.expression import Kind
 from .elements import Elements
 from .fold import Fold
 
-_LARGEST = (1 << 31) - 1
+LARGEST = (1 << 31) - 1
 
 
 @frozen
@@ -40,16 +40,16 @@ class SoftmaxInt8(Value):
         low, high = -least, (1 << self.bits) - 1 - least
         with k.loop(end, begin) as r:
             row, out = task.view("x", I8, width, 1)[r], task.view("out", element, width, 1)[r]
-            top = _greatest(k, Kind.I8 if self.signed else Kind.U8, row, width).cast(I64, self.signed)
+            top = greatest(k, Kind.I8 if self.signed else Kind.U8, row, width).cast(I64, self.signed)
             total = k.var(k.const(I64, 0))
             with k.loop(width, nonempty=True) as i:
                 total.set(total.get() + shares[self._below(row, i, top)].load().cast(I64))
-            scale, bits = _reciprocal(k, total.get().min(_LARGEST))
+            scale, bits = reciprocal(k, total.get().min(LARGEST))
             exponent = bits + (31 - self.bits)
             half = k.const(I64, 1) << (exponent - 1)
             with k.loop(width, nonempty=True) as i:
                 power = powers[self._below(row, i, top)].load().cast(I64)
-                value = (_multiply(power, scale) + half) >> exponent
+                value = (multiply(power, scale) + half) >> exponent
                 out[i].store((value + low).min(high).cast(element))
 
     def _element(self, row: View, i: Val) -> Val:
@@ -60,27 +60,28 @@ class SoftmaxInt8(Value):
         return (top - self._element(row, i)) & 255
 
 
-def _greatest(k: Kernel, kind: Kind, row: View, width: Val) -> Val:
+def greatest(k: Kernel, kind: Kind, row: View, width: Val) -> Val:
+    """The greatest element of a row."""
     return Elements(Fold.MAX, kind).along(k, row, width)
 
 
-def _multiply(a: Val, b: Val) -> Val:
+def multiply(a: Val, b: Val) -> Val:
     """gemmlowp's product of two fixed-point numbers held in 64 bits."""
-    return ((a * b + (1 << 30)) >> 31).min(_LARGEST)
+    return ((a * b + (1 << 30)) >> 31).min(LARGEST)
 
 
 def _shifted(x: Val, exponent: int) -> Val:
     """`x` times a power of two, saturated to 32 bits."""
-    return (x << exponent).clamp(-_LARGEST - 1, _LARGEST)
+    return (x << exponent).clamp(-LARGEST - 1, LARGEST)
 
 
-def _reciprocal(k: Kernel, x: Val) -> tuple[Val, Val]:
+def reciprocal(k: Kernel, x: Val) -> tuple[Val, Val]:
     """1 / x for x of at least 1 in Q12: a number in Q0 and how many bits it is to be shifted right."""
     zeros = x.leading_zeros() - 32
-    half = ((x << zeros) - (1 << 31) + (_LARGEST + 1)) >> 1
-    y = _multiply(half, k.const(I64, -1010580540)) + 1515870810
+    half = ((x << zeros) - (1 << 31) + (LARGEST + 1)) >> 1
+    y = multiply(half, k.const(I64, -1010580540)) + 1515870810
     for _ in range(3):
-        y = y + _shifted(_multiply(y, k.const(I64, 1 << 29) - _multiply(half, y)), 2)
+        y = y + _shifted(multiply(y, k.const(I64, 1 << 29) - multiply(half, y)), 2)
     return _shifted(y, 1), k.const(I64, 12) - zeros
 
 
@@ -99,9 +100,9 @@ class SoftmaxInt16(Value):
         exps = task.view("exps", I16, 1)
         with k.loop(end, begin) as row:
             total = k.var(k.index(0))
-            greatest = _greatest(k, Kind.I16, x[row], width).cast(I32)
+            top = greatest(k, Kind.I16, x[row], width).cast(I32)
             with k.loop(width) as at:
-                below = greatest - x[row, at].load().cast(I32)
+                below = top - x[row, at].load().cast(I32)
                 found = exps[_index(below & 0xFFFF)].load()  # in the table even if the element was changed since
                 out[row, at].store(found)
                 total.set(total.get() + _index(found.cast(I32)))

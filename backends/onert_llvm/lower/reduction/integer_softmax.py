@@ -9,10 +9,16 @@ import numpy as np
 
 from onert.ir import CallTypes, DType
 from onert.ir.ops.reduction.softmax import RECIPROCALS, Softmax, exponentials, exponentials_of_16_bits
+from onert.ir.symbolic.trace import hint
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.reduction.integer_softmax import SoftmaxInt8, SoftmaxInt16
+from onert_llvm.kernels.reduction.tabled_softmax import LEAST_POWER, PLANES, TabledSoftmax, runs
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import QUANTIZED
+
+_REGISTER = 64
+_MOST_COMPUTED = 4
+"""Results that are worth computing for each element of a row, to look them up."""
 
 
 def why_not(op: Softmax, types: CallTypes) -> str | None:
@@ -31,12 +37,18 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     x, shape = lowering.type(source), lowering.shape(source)
     if x.dtype is DType.INT16:
         exps = exponentials_of_16_bits(x.scale, op.beta)
-        algorithm: SoftmaxInt8 | SoftmaxInt16 = SoftmaxInt16()
+        algorithm: SoftmaxInt8 | SoftmaxInt16 | TabledSoftmax = SoftmaxInt16()
         tables = {"exps": exps.astype(np.int16), "inverses": RECIPROCALS.astype(np.int16)}
     else:
         kept, powers, shares = exponentials(op.beta * x.scale)
-        algorithm = SoftmaxInt8(x.dtype is DType.INT8, lowering.type(target).dtype.bits)
-        tables = {"powers": np.where(kept, powers, 0).astype(np.int32), "shares": shares.astype(np.int32)}
+        powers, bits = np.where(kept, powers, 0).astype(np.int32), lowering.type(target).dtype.bits
+        count = -(-int(np.count_nonzero(powers >= LEAST_POWER)) // _REGISTER)
+        if bits == 8 and runs(lowering.isa) and count * _REGISTER <= _MOST_COMPUTED * hint(shape[-1]):
+            algorithm = TabledSoftmax(count, x.dtype is DType.INT8)
+            tables = {"powers": powers, "planes": np.stack([shares >> 8 * i for i in range(PLANES)]).astype(np.uint8)}
+        else:
+            algorithm = SoftmaxInt8(x.dtype is DType.INT8, bits)
+            tables = {"powers": powers, "shares": shares.astype(np.int32)}
     slots: dict[str, Slot] = {name: lowering.constant(table) for name, table in tables.items()}
     slots["width"] = shape[-1]
     lowering.run(at, algorithm, math.prod(shape[:-1]), {"x": source}, {"out": target}, slots, 4 * math.prod(shape))
