@@ -19,7 +19,7 @@ from .cost_model import WORTH_NO_CODE, Shape, block_cycles, product_cycles, regi
 from .weight_packing import panels_f32
 from .winograd import MOST_PIECES, Blocks
 
-_OF_CACHE, _OF_CACHE_FAR = 1 / 16, 7 / 16
+_OF_CACHE, _OF_CACHE_FAR = 1 / 16, 3 / 4
 """The part of the second-level cache for what is transformed for a block of tiles. Small blocks are as fast as large
 ones, and threads that take them from one another wait for less memory; but weights that are far are read for each.
 """
