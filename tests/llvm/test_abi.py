@@ -17,6 +17,7 @@ from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.plane_conv_f32 import PlaneConvF32
 from onert_llvm.kernels.contraction.direct.sliding_window import slide
 from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN, Epilogue
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
@@ -30,7 +31,7 @@ from onert_llvm.kernels.reduction.elements import Elements, Plain, Quantized
 from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
 from onert_llvm.kernels.reduction.pool import Pool, WindowPool
-from onert_llvm.kernels.reduction.reduce import ArgColumns, ReduceColumns, ReduceRows
+from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgRows, ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize, Softmax
 from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear
 from onert_llvm.runtime.elf import parse
@@ -62,11 +63,11 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         *(Pool(elements, cut) for elements in POOLED[3:]),
         Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), Pairwise(Affine()), PairTable(), MapBytes(),
         ReduceRows(Plain(Fold.SUM)), ReduceColumns(Plain(Fold.MAX)),
-        *(Move(core, 4, 2, 4 * (core is Core.ACROSS)) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1),
-        Gather(1, 2, True),
+        *(Move(core, 4, 2, 4, 3) for core in Core), Move(Core.UNWEAVE, 4, 0, 4, 4), Move(Core.RUN, 1, 0),
+        Move(Core.EACH, 16, 1), Gather(1, 2, True), PlaneConvF32(2, 3, 0, swish), PlaneConvF32(1, 8, 3),
         RowChain((Total(Fold.SUM, ACC, True), Number(Apply(Fn.NEG, (Leaf("s0"),)))), Leaf("s1"), (ACC.name,)),
         Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(), Blend(),
-        *(WindowPool(elements) for elements in POOLED), ArgColumns(True, Kind.I8, True),
+        *(WindowPool(elements) for elements in POOLED), ArgColumns(True, Kind.I8, True), ArgRows(False, Kind.F32, True),
         *(ReduceColumns(Plain(Fold.MIN, kind), 1) for kind in Kind),
         *(ReduceRows(Plain(Fold.MAX, kind)) for kind in Kind),
         *(Elementwise(Apply(fn, (ACC,)), (True,), 2, True) for fn in (Fn.FLOOR, Fn.ROUND, Fn.SIN, Fn.ELU, Fn.LOG)),

@@ -91,6 +91,11 @@ class Windows(Value):
     reads: Sequence[int]
     after: Tail
 
+    def scratch(self, lowering: Lowering, nbytes: int) -> Access:
+        """Scratch memory beside that in which the results are put."""
+        *_, found = lowering.scratch(*(access.nbytes for access in self.after.accesses), nbytes)
+        return found
+
 
 _MANY_TERMS = 64
 """Of a sum, beside which keeping it between two bounds costs nothing that could be measured."""

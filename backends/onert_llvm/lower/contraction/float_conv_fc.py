@@ -27,6 +27,7 @@ from onert_llvm.schedule.bfloat_packing import pack_bfloat, pack_half
 from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile, run_tile
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 
+from . import planes
 from .bfloat.layers import rounded_rows, rounded_windows, shared_rows, terms
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .cut import cut
@@ -146,6 +147,8 @@ def convolve_constant(
     n, _, _, c = filters.shape
     windows = Windows(at, geometry, source, reads, after)
     infinite = geometry.padded and not all_finite(filters)
+    if not infinite and not holes and planes.lowered(lowering, windows, filters, ldc):
+        return
     if geometry.lined(c) and not infinite and lowering.choose(("lines", geometry, n, holes), True, lambda: [holes]):
         _along_lines(lowering, windows, filters, ldc, holes)
         return

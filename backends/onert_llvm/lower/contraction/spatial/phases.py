@@ -7,10 +7,10 @@ taps. All of them are channels of one convolution, then put into their places.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import Array
 from onert.ir.ops.arithmetic.activation import Activation
@@ -115,6 +115,15 @@ class Phases(Value):
         return Plane(
             self.images, (height, width), channels, (rows, columns), (down, across), (1, 1), (1, 1), (top, left)
         )
+
+    def alone(self, plane: Plane, values: Array) -> Iterator[tuple[Plane, Array]]:
+        """For each phase its convolution over two axes, and its filters: their taps from the last to the first."""
+        for numbers in np.ndindex(*self.each("stride")):
+            cut = tuple(slice(first, None, axis.stride) for first, axis in zip(numbers, self.axes, strict=True))
+            taps = np.ascontiguousarray(np.flip(values[(slice(None), *cut)], (1, 2)))
+            down, across = taps.shape[1:3]
+            pads = down - 1 - self.axes[0].first, across - 1 - self.axes[1].first
+            yield evolve(plane, window=(down, across), pads=pads), taps
 
     def filters(self, values: Array, fill: float = 0) -> Array:
         """Filters `[outputs, *axes, channels]` as those of all phases; `fill` where a phase has fewer taps."""

@@ -55,7 +55,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     work = -(-total // cut.block) * groups
     parts = minimum(work, most_pieces(lowering.threads, MOST_PIECES))
     size = room(form, cut.tile, cut.block, layer.steps, lowering.isa.f32)
-    (rooms,) = lowering.scratch(parts * size)
+    rooms = windows.scratch(lowering, parts * size)
     algorithm = WinogradF32(form, cut.tile, after.epilogue, Terms.PAIRED if paired else Terms.FLOAT)
     slots: dict[str, Slot] = {
         **geometry.slots,

@@ -1,0 +1,89 @@
+"""Convolutions of few output channels in float32: neighbouring outputs in the lanes, the picture channel by channel."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, Kernel, Val, Var, View, woven
+from onert_llvm.kernels.arithmetic.expression import evaluate, leaves
+from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN, Epilogue
+
+
+@frozen
+class PlaneConvF32(Value):
+    """`out[row, x, :n]` = ending(sums over a window of stride 1 and `n` filters); work tiles are rows of outputs.
+
+    The picture lies at `planes` as [image, row, channel, column], a row of one channel `pitch` elements, with the
+    columns of the padding as zeros; rows of the padding are not there and left out. `weights` are [row of the window,
+    channel, column of the window, n]. `registers` of neighbouring outputs are summed at a time, the last ones once more
+    with those before them: a row has as many at least. Where the window has `across` columns these are written out; 0
+    stands for any. The ending may not read matrices; what it reads for each column has `n` elements.
+    """
+
+    n: int
+    registers: int
+    across: int = 0
+    epilogue: Epilogue = PLAIN
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        own = ("planes", "weights", "out", "in_h", "out_h", "out_w", "pitch", "channels")
+        window = ("kernel_h", "kernel_w", "dilation_h", "dilation_w", "pad_h")
+        return (*own, *window, *self.epilogue.slots)
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        pitch, channels, height = task.i64("pitch"), task.i64("channels"), task.i64("in_h")
+        together = self.registers * k.isa.f32
+        with k.loop(end, begin) as line:
+            image, y = line // task.i64("out_h"), line % task.i64("out_h")
+            top, step = y - task.i64("pad_h"), task.i64("dilation_h")
+            # rows of the window from the first to the last that lie in the picture
+            first = (step - 1 - top).max(0) // step
+            last = ((height - top).max(0) + step - 1) // step
+            picture = task.view("planes", F32, height * channels * pitch, channels * pitch, pitch, 1)[image]
+            out = task.view("out", F32, task.i64("out_w") * self.n, self.n, 1)[line]
+            with k.loop(task.i64("out_w"), step=together, nonempty=True) as at:
+                x = at.min(task.i64("out_w") - together)
+                sums = self._sums(k, task, picture, x, top, (first, last.min(task.i64("kernel_h"))))
+                self._store(k, task, out[x], sums)
+
+    def _sums(self, k: Kernel, task: Task, picture: View, x: Val, top: Val, rows: tuple[Val, Val]) -> list[list[Val]]:
+        """For each filter, registers of neighbouring outputs."""
+        lanes, channels, width = k.isa.f32, task.i64("channels"), task.i64("kernel_w")
+        bias = [task.view("bias", F32, 1)[j].load() if self.epilogue.bias else k.f32(0.0) for j in range(self.n)]
+        acc = [[k.var(b.splat(lanes)) for _ in range(self.registers)] for b in bias]
+        weights = task.view("weights", F32, channels * width * self.n, width * self.n, self.n, 1)
+        with k.loop(rows[1], rows[0]) as down, k.loop(channels, nonempty=True) as channel:
+            seen, own = picture[top + down * task.i64("dilation_h"), channel, x], weights[down, channel]
+            if self.across:
+                for number in range(self.across):
+                    self._add(k, acc, seen, own, k.index(number), task.i64("dilation_w"))
+            else:
+                with k.loop(width, nonempty=True) as across:
+                    self._add(k, acc, seen, own, across, task.i64("dilation_w"))
+        return [[total.get() for total in totals] for totals in acc]
+
+    def _add(self, k: Kernel, acc: list[list[Var]], seen: View, own: View, across: Val, dilation: Val) -> None:
+        """The products of one column of the window."""
+        here = k.view(k.view(seen.address, F32, 1)[across * dilation].address, F32, 1)
+        inputs = [here[i * k.isa.f32].load(k.isa.f32) for i in range(self.registers)]
+        for j, totals in enumerate(acc):
+            w = k.view(own[across].address, F32, 1)[j].load().splat(k.isa.f32)
+            for value, total in zip(inputs, totals, strict=True):
+                total.set(k.fma(value, w, total.get()))
+
+    def _store(self, k: Kernel, task: Task, out: View, sums: list[list[Val]]) -> None:
+        lanes, target = k.isa.f32, k.view(out.address, F32, 1)
+        given = self.epilogue.given(task, lanes)
+        names = [n for n in leaves(self.epilogue.tree) if n in self.epilogue.columns]
+
+        def value(j: int, acc: Val) -> Val:
+            known = {n: task.view(n, F32, 1)[j].load().splat(lanes) for n in names} | given | {ACC.name: acc}
+            return evaluate(k, self.epilogue.tree, known.__getitem__, acc)
+
+        for number in range(self.registers):
+            rows = woven([value(j, totals[number]) for j, totals in enumerate(sums)])
+            for j, row in enumerate(rows):
+                target[(number * self.n + j) * lanes].store(row)

@@ -1,0 +1,72 @@
+"""Convolutions of few output channels, where a register of columns would be nearly empty: channel by channel."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array
+from onert.ir.symbolic.trace import is_symbolic
+from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.contraction.direct.plane_conv_f32 import PlaneConvF32
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.strided_copy import move, side
+from onert_llvm.schedule.planes import plane_registers
+
+from .conv_geometry import Plane
+from .epilogue import Windows
+
+_ACROSS, _SUMS = 5, 15
+"""Columns of a window that are written out, so that no loop is around so few, and sums beside which they may be."""
+
+
+def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> bool:
+    """Write the commands of a convolution with finite constant filters `[n, height, width, channels]`; False where
+    others are estimated to be better.
+    """
+    geometry, after, isa = windows.geometry, windows.after, lowering.isa
+    n, _, across, channels = filters.shape
+    sizes = (geometry.images, *geometry.size, *geometry.out)
+    if ldc != n or channels != geometry.channels or geometry.stride != (1, 1) or any(map(is_symbolic, sizes)):
+        return False
+    if min(geometry.pads) < 0 or after.epilogue.matrices or after.epilogue.residual:
+        return False
+    registers = plane_registers(n, geometry.taps, channels, geometry.out[1], isa)
+    if not registers:
+        return False
+    rows, pitch = geometry.images * geometry.size[0], _pitch(geometry)
+    room = windows.scratch(lowering, rows * channels * pitch * 4)
+    _turned(lowering, windows, pitch, evolve(room, write=True))
+    slots: dict[str, Slot] = {name: geometry.slots[name] for name in ("in_h", "out_h", "out_w")}
+    slots |= {name: geometry.slots[name] for name in ("kernel_h", "kernel_w", "dilation_h", "dilation_w", "pad_h")}
+    slots |= {"planes": room.pointer, "weights": lowering.constant(filters.transpose(1, 3, 2, 0).copy()), **after.slots}
+    slots |= {"out": after.place, "pitch": pitch, "channels": channels}
+    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * geometry.taps * channels * n
+    touched = (evolve(room, write=False), *after.accesses)
+    written = across if across <= _ACROSS and n * registers <= _SUMS else 0
+    algorithm = PlaneConvF32(n, registers, written, after.epilogue)
+    lowering.emit(windows.operation, algorithm, slots, tiles, after.reads, after.writes, flops, touched)
+    return True
+
+
+def _pitch(geometry: Plane) -> int:
+    """Columns that all windows of a row see, the padding among them."""
+    return geometry.out[1] + (geometry.window[1] - 1) * geometry.dilation[1]
+
+
+def _turned(lowering: Lowering, windows: Windows, pitch: int, room: Access) -> None:
+    """The picture as [image and row, channel, column], with zeros where windows reach out of it to either side."""
+    geometry, at = windows.geometry, windows.operation
+    (height, width), channels, left = geometry.size, geometry.channels, geometry.pads[1]
+    rows = geometry.images * height
+    seen = min(width, pitch - left)
+    source = side(windows.source, (rows, width, channels), 4)
+    target = side(room.pointer, (rows, channels, pitch), 4)
+    picture = source.at(source.view[:, :seen].transpose((0, 2, 1)))
+    move(lowering, at, picture, target.at(target.view[:, :, left : left + seen]), windows.reads)
+    nothing = side(lowering.constant(np.zeros(1, np.float32)), (1,), 4)
+    for first, last in ((0, left), (left + seen, pitch)):
+        if first < last:
+            shape = (rows, channels, last - first)
+            zeros = nothing.at(nothing.view.reshape(()).broadcast_to(shape))
+            move(lowering, at, zeros, target.at(target.view[:, :, first:last]))
