@@ -8,7 +8,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import require
 from onert.ir.shape import MAX_ELEMENTS, MAX_RANK, Dim, Shape, num_elements, text
-from onert.ir.types import TensorType
+from onert.ir.types import TensorType, unranked
 
 
 def integers(x: TensorType, name: str) -> tuple[int, ...] | None:
@@ -66,6 +66,14 @@ def checked_shape(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
         total *= d
     require(total <= MAX_ELEMENTS, f"{name} is {text(dims)}, more than {MAX_ELEMENTS} elements")
     return dims
+
+
+def of_shape(dtype: DType, dims: TensorType, name: str) -> TensorType:
+    """A tensor of the shape that an operand of rank 1 says, as far as that is known; RuleError as `checked_shape`."""
+    found, rank = integers(dims, name), length(dims)
+    if found is not None:
+        return TensorType(dtype, checked_shape(found, name))
+    return unranked(dtype) if rank is None else TensorType(dtype, unknown(rank))
 
 
 def unknown(rank: int) -> Shape:

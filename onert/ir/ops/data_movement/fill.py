@@ -13,7 +13,7 @@ from onert.ir.errors import RuleError
 from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import MAX_ELEMENTS, normalize_axis, num_elements
-from onert.ir.types import TensorType, unranked
+from onert.ir.types import TensorType
 
 from .reshape import require_one
 
@@ -28,11 +28,7 @@ class Fill(OnStored):
 
     def infer(self, dims: TensorType, value: TensorType) -> TensorType:
         require_one(value, "value")
-        wanted = sv.integers(dims, "dims")
-        if wanted is None:
-            rank = sv.length(dims)
-            return unranked(value.dtype) if rank is None else value.result(sv.unknown(rank))
-        return value.result(sv.checked_shape(wanted, "dims"))
+        return sv.of_shape(value.dtype, dims, "dims")
 
     def evaluate(self, dims: Array, value: Array) -> Array:
         return np.full(sv.checked_shape(sv.values(dims), "dims"), value.reshape(())[()], value.dtype)

@@ -14,7 +14,7 @@ from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.quant import dequantize
 from onert.ir.types import CallTypes, TensorType, unranked
 
-from .part_update import PartUpdate
+from .part_update import PartUpdate, require_part
 
 
 def require_indices(indices: Array, size: int, what: str) -> None:
@@ -182,8 +182,7 @@ class ScatterNd(OnStored):
         require(indices.rank >= 1, "indices is a scalar, expected rank 1 or more")
         wanted = sv.integers(shape, "shape")
         if wanted is None:
-            rank = sv.length(shape)
-            return unranked(updates.dtype) if rank is None else updates.result(sv.unknown(rank))
+            return sv.of_shape(updates.dtype, shape, "shape")
         sv.checked_shape(wanted, "shape")
         depth = indices.shape[-1]
         if depth is not None:
@@ -258,11 +257,7 @@ class DynamicUpdateSlice(PartUpdate):
     def infer(self, x: TensorType, update: TensorType, start: TensorType) -> TensorType:
         sv.require_index_type(start, "start_indices")
         sv.integers(start, "start_indices")
-        require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
-        fits = x.rank == update.rank and all(
-            u is None or d is None or u <= d for d, u in zip(x.shape, update.shape, strict=True)
-        )
-        require(fits, f"update {shapes.text(update.shape)} does not fit into {shapes.text(x.shape)}")
+        require_part(x, update)
         require(sv.length(start) in (x.rank, None), f"start has {sv.length(start)} elements, expected {x.rank}")
         return x.result(x.shape)
 

@@ -19,6 +19,15 @@ from onert.ir.types import TensorType
 Region = tuple[slice, ...]
 
 
+def require_part(x: TensorType, update: TensorType) -> None:
+    """RuleError unless an update is of x's type and rank, and along no dimension larger."""
+    require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
+    fits = x.rank == update.rank and all(
+        u is None or d is None or u <= d for d, u in zip(x.shape, update.shape, strict=True)
+    )
+    require(fits, f"update {shapes.text(update.shape)} does not fit into {shapes.text(x.shape)}")
+
+
 def region(x: Sequence[int], update: Sequence[int], starts: Sequence[Array], clamps: bool) -> Region:
     """Where an update of one shape lies in a tensor of another one: a slice for each dimension.
 
@@ -127,11 +136,7 @@ class Overwritten(Record):
     clamps: bool = True
 
     def infer(self, x: TensorType, update: TensorType, *starts: TensorType) -> tuple[TensorType, ...]:
-        require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
-        fits = x.rank == update.rank and all(
-            u is None or d is None or u <= d for d, u in zip(x.shape, update.shape, strict=True)
-        )
-        require(fits, f"update {shapes.text(update.shape)} does not fit into {shapes.text(x.shape)}")
+        require_part(x, update)
         for start in starts:
             sv.require_index_type(start, "a start index")
         count = sum(shapes.num_elements(start.shape) or 0 for start in starts)

@@ -17,7 +17,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Context, Effect, OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.philox import Philox
-from onert.ir.types import CallTypes, TensorType, unranked
+from onert.ir.types import CallTypes, TensorType
 
 from .reshape import require_one
 
@@ -89,11 +89,7 @@ class Random(Op):
     effect: ClassVar[Effect] = Effect.WRITE
 
     def infer(self, shape: TensorType) -> TensorType:
-        wanted = sv.integers(shape, "shape")
-        if wanted is None:
-            rank = sv.length(shape)
-            return unranked(DType.FLOAT32) if rank is None else TensorType(DType.FLOAT32, sv.unknown(rank))
-        return TensorType(DType.FLOAT32, sv.checked_shape(wanted, "shape"))
+        return sv.of_shape(DType.FLOAT32, shape, "shape")
 
     def evaluate_in(self, context: Context, types: CallTypes, shape: Array) -> Array:
         wanted = sv.checked_shape(sv.values(shape), "shape")
@@ -173,11 +169,7 @@ class StatelessUniform(OnStored):
     def infer(self, shape: TensorType, seed: TensorType) -> TensorType:
         sv.integers(seed, "seed")
         require(sv.length(seed) in (2, None), f"seed has {sv.length(seed)} elements, expected 2")
-        wanted = sv.integers(shape, "shape")
-        if wanted is None:
-            rank = sv.length(shape)
-            return unranked(DType.FLOAT32) if rank is None else TensorType(DType.FLOAT32, sv.unknown(rank))
-        return TensorType(DType.FLOAT32, sv.checked_shape(wanted, "shape"))
+        return sv.of_shape(DType.FLOAT32, shape, "shape")
 
     def evaluate(self, shape: Array, seed: Array) -> Array:
         wanted = sv.checked_shape(sv.values(shape), "shape")

@@ -291,8 +291,7 @@ class BroadcastTo(OnStored):
     def infer(self, x: TensorType, shape: TensorType) -> TensorType:
         wanted = sv.integers(shape, "the shape")
         if wanted is None:
-            rank = sv.length(shape)
-            return unranked(x.dtype) if rank is None else x.result(sv.unknown(rank))
+            return sv.of_shape(x.dtype, shape, "the shape")
         return x.result(self._shape(x.shape, wanted))
 
     @staticmethod

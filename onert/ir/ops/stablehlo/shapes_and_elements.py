@@ -14,7 +14,7 @@ from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
-from onert.ir.ops.data_movement.part_update import PartUpdate, region
+from onert.ir.ops.data_movement.part_update import PartUpdate, region, require_part
 from onert.ir.ops.data_movement.reshape import require_one
 from onert.ir.shape import Dim, Shape
 from onert.ir.types import TensorType
@@ -178,11 +178,7 @@ class HloDynamicUpdateSlice(PartUpdate):
 
     def infer(self, x: TensorType, update: TensorType, *starts: TensorType) -> TensorType:
         _require_starts(starts, x.rank)
-        require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
-        fits = x.rank == update.rank and all(
-            u is None or d is None or u <= d for d, u in zip(x.shape, update.shape, strict=True)
-        )
-        require(fits, f"update {shapes.text(update.shape)} does not fit into {shapes.text(x.shape)}")
+        require_part(x, update)
         return x.result(x.shape)
 
 
