@@ -9,12 +9,13 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
-from onert.ir import OnertError, OptionError
+from onert.ir import OnertError, OnertWarning, OptionError
 from onert.ir.errors import printable
-
-from .notes import notes_on_stderr
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -42,7 +43,7 @@ def ended(
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with notes_on_stderr(tool):
+        with _notes_on_stderr(tool):
             command()
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -62,6 +63,25 @@ def ended(
             return WRONG_USAGE
         return FAILED
     return DONE
+
+
+@contextmanager
+def _notes_on_stderr(tool: str) -> Iterator[None]:
+    """Meanwhile each OnertWarning is one line, `tool: note: ...`, written once."""
+    written: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", OnertWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **file: Any) -> None:
+            if not issubclass(category, OnertWarning):
+                others(message, category, *place, **file)
+            elif str(message) not in written:
+                written.add(str(message))
+                print(f"{tool}: note: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
 
 
 def _sentence(error: Exception, called: Mapping[str, str]) -> str:
