@@ -34,8 +34,16 @@ from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import dot
 from onert_llvm.runtime.object_loader import load
+from onert_llvm.schedule.cost_model import (
+    MOST_ACROSS,
+    fetching,
+    line_tile,
+    product_tile,
+    registers_together,
+    row_work,
+    strip,
+)
 from onert_llvm.schedule.cost_model import Shape as ProductShape
-from onert_llvm.schedule.cost_model import fetching, line_tile, product_tile, registers_together, row_work, strip
 from onert_llvm.schedule.float_scaling import Sums, fitted
 from onert_llvm.schedule.weight_packing import (
     channel_order,
@@ -241,7 +249,7 @@ class Runner:
         c, w = shape.channels, shape.window
         weights = self.numbers(w, w, c)
         if not self.integer:
-            cut = evolve(strip((w, w), shape.stride, 1, shape.out[1], c, self.isa), near=True)
+            cut = evolve(strip((w, w), shape.stride, 1, shape.out[1], c, self.isa, MOST_ACROSS), near=True)
             return self.bind(DepthwiseF32(cut), shape.out[0], slots | {"w": weights, "channels": c})
         wide = registers_together(self.isa)
         packed = _aligned(pack_depthwise_int8(weights, channel_order(c, wide, self.isa), self.isa))

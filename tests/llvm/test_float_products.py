@@ -14,7 +14,7 @@ from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Line
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
 from onert_llvm.kernels.contraction.register_tile import Tile, columns
-from onert_llvm.schedule.cost_model import Shape, line_tile, product_tile, row_work, strip
+from onert_llvm.schedule.cost_model import MOST_ACROSS, Shape, line_tile, product_tile, row_work, strip
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.target.isa import Isa, runnable
 
@@ -135,7 +135,8 @@ def test_windows_of_few_channels_agree_with_float64(isa: Isa, picture: Picture) 
 def test_depthwise_convolutions_agree_with_float64(isa: Isa, picture: Picture, chunk: int) -> None:
     x, taps, channels = _numbers(picture.shape), picture.window[0] * picture.window[1], picture.channels
     w, bias = _numbers((taps, channels), 1), _numbers((channels,), 2)
-    cut = strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], channels, isa)
+    across = (picture.window, picture.stride[1], picture.dilation[1], picture.out[1])
+    cut = strip(*across, channels, isa, MOST_ACROSS)
     cut, lines = evolve(cut, chunked=chunk > 0, near=chunk > 0 and picture.near), picture.images * picture.out[0]
     c = guarded(np.zeros((picture.rows, channels), np.float32))
     slots = picture.slots(guarded(x), guarded(np.zeros(channels, np.float32)))

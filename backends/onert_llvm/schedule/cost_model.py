@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
+from math import log2
 
 import numpy as np
 from attrs import evolve, frozen
@@ -24,9 +25,9 @@ from onert_llvm.target.machines import Machine, machine
 _MOST_IN_LINE = 8
 """Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
 
-_OF_FIRST_CACHE, _LEAST_CHUNK = 13 / 16, 4
+_OF_FIRST_CACHE, _MANY_CHANNELS = 7 / 16, 6
 """The part of the first cache for bytes of a picture that a depthwise convolution reads again and again, and registers
-of channels to be worth it.
+of channels that are computed in parts in any case.
 """
 
 WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
@@ -362,24 +363,34 @@ def row_work(
     return Work(mc, -(-shape.m // mc) * panels)
 
 
-def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:
-    """The strip for a depthwise convolution whose output is `out_w` wide."""
-    room = 7 if isa.registers >= 32 else 6
-    candidates = range(1, min(room, hint(out_w)) + 1)
-    across = min(candidates, key=lambda a: (-(-hint(out_w) // a) * (a + 1.5), -a))
+MOST_ACROSS, _FEW, _MOST_COLUMNS = 11, 7, 20
+"""Outputs of a strip of floats at most. Registers are enough for `_FEW`, and for more that see fewer columns."""
+
+
+def strip(
+    window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa, most: int = 7
+) -> Strip:
+    """The strip for a depthwise convolution whose output is `out_w` wide, of so many outputs at `most`, or six where
+    there are few registers.
+    """
+    width, reach = hint(out_w), (window[1] - 1) * dilation
+    room = most if isa.registers >= _MANY_REGISTERS else 6
+    few = [a for a in range(1, min(room, width) + 1) if a <= _FEW or (a - 1) * stride + reach < _MOST_COLUMNS]
+    across = min(few, key=lambda a: (-(-width // a) * (a + (1.5 if a <= _FEW else 2.0)), -a))
     _require(across <= out_w)
-    return Strip(window, stride, dilation, across, channels % isa.f32 != 0)
+    return Strip(window, stride, dilation, across, channels < isa.f32)
 
 
 def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
     """How many channels of a depthwise convolution to compute at a time: the rows of a window stay in the first cache.
 
-    All of them where that leaves too few registers at a time to be worth beginning strips for.
+    All of few channels that end inside a register, because neighbouring pixels share lines then.
     """
-    row = window[0] * hint(in_w) * isa.vector_bytes
-    registers = max(1, int(_OF_FIRST_CACHE * machine(isa).first_cache) // row)
-    most = 1 << registers.bit_length() - 1
-    return most * isa.f32 if most >= _LEAST_CHUNK and channels > most * isa.f32 else channels
+    if channels % isa.f32 and channels < _MANY_CHANNELS * isa.f32:
+        return channels
+    rows = window[0] * hint(in_w) * isa.vector_bytes
+    registers = max(1.0, _OF_FIRST_CACHE * machine(isa).first_cache / rows)
+    return min(channels, isa.f32 << round(log2(registers)))
 
 
 def registers_together(isa: Isa) -> int:

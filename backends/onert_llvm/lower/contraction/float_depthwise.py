@@ -17,7 +17,7 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
-from onert_llvm.schedule.cost_model import chunk, strip
+from onert_llvm.schedule.cost_model import MOST_ACROSS, chunk, strip
 
 from .conv_geometry import plane
 from .epilogue import tail
@@ -64,7 +64,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     source, reads, touched = _repeated(lowering, operations[0], x, n // geometry.channels)
     geometry = evolve(geometry, channels=n)
-    cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
+    width = geometry.out[1]
+    cut = strip((kh, kw), op.stride_width, op.dilation_width, width, n, lowering.isa, MOST_ACROSS)
     some = chunk((kh, kw), geometry.size[1], n, lowering.isa)
     lines, chunks = geometry.images * geometry.out[0], -(-n // some)
     block = -(-lines // lowering.threads)  # a thread's share, which has all channels of its rows

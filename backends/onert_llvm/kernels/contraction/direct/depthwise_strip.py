@@ -16,10 +16,10 @@ from onert_llvm.irbuilder import Kernel, Type, Val, Var, View
 class Strip(Value):
     """`across` outputs are computed together; `window` is (height, width), `stride` and `dilation` are across.
 
-    The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels
-    end inside a register. Where they are `chunked`, some channels are computed for a block of rows before the next, so
-    that what neighbouring rows see stays near the core. `near` says that a window reaches out of the picture by half of
-    its width at most, to either side.
+    The output has at least `across` columns: the last strip of a row overlaps the one before. So does the last register
+    of channels, but if there are fewer channels than it has (`masked`). If they are `chunked`, some channels are
+    computed for a block of rows before the next, so that what neighbouring rows see stays near the core. `near` says
+    that a window reaches out of the picture by half of its width at most, to either side.
     """
 
     window: tuple[int, int]
@@ -164,9 +164,8 @@ def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Va
 
 def _channels(k: Kernel, strip: Strip, out: Val, pixels: Pixels, span: tuple[Val, Val], body: Body) -> None:
     lanes, (start, channels) = k.isa.f32, span
-    whole = channels - channels % lanes if strip.masked else channels
-    with k.loop(whole, start, step=lanes) as c:
-        body(out, pixels, c, None)
     if strip.masked:
-        with k.when(whole < channels):
-            body(out, pixels, whole, k.mask(lanes, channels - whole))
+        body(out, pixels, start, k.mask(lanes, channels))
+        return
+    with k.loop(channels, start, step=lanes) as c:
+        body(out, pixels, c.min(channels - lanes), None)
