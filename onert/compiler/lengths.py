@@ -37,12 +37,15 @@ class Lengths:
 
     def opened(self, entry: Entry) -> tuple[tuple[int, int], ...] | None:
         """The dimensions of which this knows that they change, as positions of inputs and axes, if the entry differs in
-        no others from the first; None where it does, or where it is the first."""
+        no others from the first; None where it does, and where it is the first and nothing has changed yet."""
         given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
         first = self.first
-        if first is None or any(None in shape for shape in first) or not _changed(first, given):
+        if first is None or any(None in shape for shape in first):
             return None
-        self.simplified(entry)
+        if first != given:
+            if not _changed(first, given):
+                return None
+            self.simplified(entry)
         return None if self._simplified is None else tuple(sorted(self._open))
 
     def with_symbols(self, entry: Entry) -> Entry:

@@ -77,29 +77,30 @@ Usual = tuple[str, int, Array]
 """An input that is copied: its name, its operand, and the buffer that it is copied to."""
 
 
-def given_again(usual: Sequence[Usual], inputs: Any, count: int, *, same_shapes: bool = True) -> Sequence[Array] | None:
+def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> tuple[Sequence[Array] | None, bool]:
     """The arrays that are given, where these are for the same inputs as before, in the order of `usual`, and fit their
-    buffers as they are, or differ in their shapes at most. `count`: how many inputs there are.
+    buffers as they are, or differ in their shapes at most; and whether shapes are the same. There are `count` inputs.
 
     So what has been looked at once is not looked at for each run of a small model.
     """
     if not usual:
-        return None
+        return None, False
     if type(inputs) is dict:
         arrays: Sequence[Any] = [inputs.get(name) for name, _, _ in usual]
     elif (type(inputs) is list or type(inputs) is tuple) and len(usual) == count:
         arrays = inputs
     else:
-        return None
+        return None, False
     if len(inputs) != len(usual):
-        return None
+        return None, False
+    same = True
     for at, (_, _, mine) in enumerate(usual):
         array = arrays[at]
         if type(array) is not np.ndarray or array.dtype != mine.dtype:
-            return None
-        if same_shapes and array.shape != mine.shape:
-            return None
-    return arrays
+            return None, False
+        if array.shape != mine.shape:
+            same = False
+    return arrays, same
 
 
 def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:

@@ -99,7 +99,9 @@ class Execution:
         """What it takes to run a program, with a `stretch` for other lengths too."""
         state = {} if self._state is None else self._state
         instance = Instance(program, self._stop, state, self._watching, stretch)
-        if isinstance(self._arena, SharedArena):
+        if stretch is not None and self._lengths is not None:
+            instance.settle(self._lengths.arena(program))
+        elif isinstance(self._arena, SharedArena):
             self._arena.admit(instance, program.arena_bytes)
         elif self._arena is not None:
             instance.settle(callers_arena(self._arena, program.arena_bytes))
@@ -310,12 +312,12 @@ class Execution:
         """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
         self._idle()
         setup = self._runner.setup
-        arrays = None if setup.copied else given_again(setup.usual, inputs, len(setup.inputs))
-        if arrays is not None:
+        arrays, same = given_again(setup.usual, inputs, len(setup.inputs))
+        if same and arrays is not None and not setup.copied:
             for (_, operand, mine), array in zip(setup.usual, arrays, strict=True):
                 np.copyto(mine, array)
                 setup.frame.put(operand, mine)
-        elif not (setup.usual and self._lengths and self._lengths.given(self._runner, inputs)):
+        elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays):
             self._give(inputs)
         self.execute()
         return {info.name: self._result(i) for i, info in enumerate(self._base.outputs)}

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import cast, overload
+from operator import itemgetter
+from typing import overload
 
 import numpy as np
 
-from onert.backend import Program, TensorInfo
-from onert.exec.frames.stretched import StretchedFrame
+from onert.backend import HOST, Program, TensorInfo
+from onert.exec.frames.stretched import Resized, StretchedFrame, touched
 from onert.ir import Array, Shape
+from onert.ir.shape import is_static, static
 
-from .arguments import Usual, given_again
+from .arguments import Usual
 from .context import Instance
 from .runner import Runner, Setup
 
 MOST_KEPT, KEPT_BYTES = 8, 256 << 20
-"""How many frames are kept for other lengths, those used last: fewer where they take more bytes than this together."""
+"""How many frames are kept for other lengths, those used last: fewer where they take more bytes than this together.
+They share an arena."""
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
@@ -31,12 +34,15 @@ class _Kept:
         self.instance = instance
         self.frame = frame
         self.used = stretch.used
-        self.nbytes = program.arena_bytes + sum(stretch.capacities.values())
+        self.arena_bytes = program.arena_bytes
+        self.nbytes = sum(stretch.capacities.values())
+        """What it takes beside the arena."""
         self._inputs, self._outputs = program.inputs, program.outputs
+        self._base = base
         self._lengths = stretch.lengths
-        self.positions = tuple(dict.fromkeys(at for at, _ in stretch.lengths))
-        """The inputs that have them."""
         opened = frozenset(stretch.lengths)
+        self.positions = tuple(sorted({at for at, _ in opened}))
+        """The inputs that have them."""
         fixed = tuple(
             tuple(None if (at, axis) in opened else d for axis, d in enumerate(info.shape))
             for at, info in enumerate(program.inputs)
@@ -44,22 +50,34 @@ class _Kept:
         self.fixed = fixed
         self.is_open = all(base.inputs[at].open_shape[axis] is None for at, axis in stretch.lengths)
         """Whether the model leaves all of these dimensions open, so that arrays bring them."""
-        self._closed = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
-        self._opened = tuple((at, shape) for at, shape in enumerate(fixed) if None in shape)
+        self._ranks = tuple(map(len, fixed))
+        self._same = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
+        rest = {at: tuple(axis for axis, d in enumerate(fixed[at]) if d is not None) for at in self.positions}
+        self._around = tuple(
+            (at, itemgetter(*axes), fixed[at][axes[0]] if len(axes) == 1 else tuple(fixed[at][axis] for axis in axes))
+            for at, axes in rest.items()
+            if axes
+        )
+        """The other dimensions of inputs with lengths: a function that takes them of a shape, and what it gives."""
+        graph = frame.routine.subgraph
+        self._operands, self._all = graph.inputs, range(len(graph.inputs))
+        self._tensors = tuple([frame.roomy[at] for at in graph.inputs])
+        self._results = tuple([tensor for at in graph.outputs if isinstance(tensor := frame.tensors[at], Resized)])
+        self._changed = tuple(
+            at for at, shape in enumerate(fixed) if at in self.positions or shape != base.inputs[at].shape
+        )
 
-    def lengths(self, shapes: list[Shape]) -> tuple[int, ...] | None:
+    def lengths(self, given: list[tuple[int, ...]]) -> tuple[int, ...] | None:
         """The lengths that inputs of these shapes have; None where other dimensions differ too."""
-        for at, fixed in self._closed:
-            if shapes[at] != fixed:
+        if tuple(map(len, given)) != self._ranks:
+            return None
+        for at, shape in self._same:
+            if given[at] != shape:
                 return None
-        for at, fixed in self._opened:
-            shape = shapes[at]
-            if len(fixed) != len(shape) or None in shape:
+        for at, around, wanted in self._around:
+            if around(given[at]) != wanted:
                 return None
-            for d, given in zip(fixed, shape, strict=True):
-                if d is not None and d != given:
-                    return None
-        return tuple([cast(int, shapes[at][axis]) for at, axis in self._lengths])
+        return tuple([given[at][axis] for at, axis in self._lengths])
 
     def setup(
         self,
@@ -69,20 +87,29 @@ class _Kept:
         outdated: str = "",
     ) -> Setup:
         """The frame, which has these lengths, ready for runs."""
-        frame = self.frame
-        tensors, graph = frame.tensors, frame.routine.subgraph
-        inputs = _Infos(self._inputs, [tensors[at].type.shape for at in graph.inputs])
-        outputs = _Infos(self._outputs, [tensors[at].type.shape for at in graph.outputs])
-        run = partial(frame.execute_for, lengths)
-        return Setup(inputs, outputs, compiled, self.instance, frame, run, shapes, outdated)
+        inputs = _Infos(self._inputs, [tensor.shape for tensor in self._tensors])
+        outputs = _Infos(self._outputs, [tensor.shape for tensor in self._results])
+        run = partial(self.frame.execute_for, lengths)
+        return Setup(inputs, outputs, compiled, self.instance, self.frame, run, shapes, outdated)
 
-    def buffers(self, before: Sequence[Usual], same: bool) -> tuple[Usual, ...]:
-        """Where inputs are copied to, by what was before: with the `same` frame they stay if their shape does."""
-        tensors, found = self.frame.tensors, []
-        for (name, _, mine), operand in zip(before, self.frame.routine.subgraph.inputs, strict=True):
-            stays = same and tensors[operand].type.shape == mine.shape
-            found.append((name, operand, mine if stays else self.frame.room(operand)))
-        return tuple(found)
+    def following(self, lengths: tuple[int, ...], shapes: list[tuple[int, ...]]) -> Setup:
+        """The same where inputs of these shapes follow others."""
+        changed = {at: shapes[at] for at in self._changed}
+        return self.setup(lengths, partial(self._base.specialize, changed), changed)
+
+    def buffers(self, before: Sequence[Usual]) -> tuple[Usual, ...]:
+        """Where inputs are copied to that follow others."""
+        operands, tensors = self._operands, self._tensors
+        return tuple([(before[at][0], operands[at], tensors[at].view) for at in self._all])
+
+    def give(self, setup: Setup, arrays: Sequence[Array], buffers: tuple[Usual, ...]) -> None:
+        """Copy all inputs for runs of a setup."""
+        for array, tensor, (_, operand, mine) in zip(arrays, self._tensors, buffers, strict=True):
+            np.copyto(mine, array)
+            if not tensor.is_own:
+                self.frame.put(operand, mine)
+        setup.given.update(self._all)
+        setup.usual = buffers
 
 
 class Lengths:
@@ -92,62 +119,77 @@ class Lengths:
         self._base = base
         self._shapes = [info.shape for info in base.inputs]
         self._kept: tuple[_Kept, ...] = ()
+        self._arena = HOST.allocate(0)
+
+    def arena(self, program: Program) -> Array:
+        """Where a frame for a program's stretch is to lie: with the frames that are kept beside it, in one arena for
+        the largest, as they run in turn. It moves when it grows, or when it took too much for one that is not kept."""
+        assert program.stretch is not None
+        most, kept = program.arena_bytes, list[_Kept]()
+        rooms = sum(program.stretch.capacities.values())
+        for each in self._kept[: MOST_KEPT - 1]:
+            most, rooms = max(most, each.arena_bytes), rooms + each.nbytes
+            if most + rooms > KEPT_BYTES:
+                break
+            kept.append(each)
+        self._kept = tuple(kept)
+        largest = max(program.arena_bytes, *(each.arena_bytes for each in kept), 0)
+        if not largest <= self._arena.nbytes <= max(largest, KEPT_BYTES):
+            arena = touched(HOST.allocate(largest))
+            for each in kept:
+                each.instance.settle(arena)
+            self._arena = arena
+        return self._arena
 
     def setup(self, changed: dict[int, tuple[int, ...]]) -> Setup | None:
         """What it takes to run for inputs that have these shapes, by position; None where nothing is there for them."""
         shapes = [changed.get(at, shape) for at, shape in enumerate(self._shapes)]
+        found = self._going([static(shape) for shape in shapes]) if all(map(is_static, shapes)) else None
+        if found is None:
+            return None
+        kept, lengths = found
+        kept.used()
+        return kept.setup(lengths, partial(self._base.specialize, changed), changed)
+
+    def given(self, runner: Runner, arrays: Sequence[Array]) -> bool:
+        """Give a runner inputs as were given last but for their lengths; False where there is more to be looked at."""
+        setup, now = runner.setup, self._kept[0] if self._kept else None
+        if now is None or now.frame is not setup.frame or not now.is_open or setup.own_outputs:
+            return False
+        if len(arrays) != len(now.fixed):
+            return False
+        shapes = [array.shape for array in arrays]
+        try:
+            kept, lengths = now, now.lengths(shapes)
+            if lengths is None or not now.frame.become(lengths):
+                found = self._going(shapes, now.fixed)
+                if found is None:
+                    return False
+                kept, lengths = found
+            kept.used()
+            made, buffers = kept.following(lengths, shapes), kept.buffers(setup.usual)
+        except BaseException:
+            setup.lend(
+                [(operand, mine) for _, operand, mine in setup.usual]
+            )  # the frame may have begun to be for others
+            raise
+        runner.unready = True
+        runner.setup = made
+        kept.give(made, arrays, buffers)
+        return True
+
+    def _going(
+        self, shapes: list[tuple[int, ...]], fixed: tuple[Shape, ...] | None = None
+    ) -> tuple[_Kept, tuple[int, ...]] | None:
+        """A frame that has become the one for inputs of these shapes, and their lengths: the first that can, of those
+        with other dimensions as `fixed` has them. None where nothing is there for them."""
         for kept in self._kept:
-            lengths = kept.lengths(shapes)
+            lengths = kept.lengths(shapes) if fixed is None or kept.fixed == fixed else None
             if lengths is not None and kept.frame.become(lengths):
                 if kept is not self._kept[0]:
                     self._kept = (kept, *(other for other in self._kept if other is not kept))
-                kept.used()
-                return kept.setup(lengths, partial(self._base.specialize, changed), changed)
+                return kept, lengths
         return None
-
-    def given(self, runner: Runner, inputs: object) -> bool:
-        """Give a runner inputs as were given last but for their lengths; False where there is more to be looked at."""
-        found = self._following(runner.setup, inputs)
-        if found is None:
-            return False
-        made, usual, arrays = found
-        runner.unready = True
-        runner.setup = made
-        for (_, operand, mine), array in zip(usual, arrays, strict=True):
-            np.copyto(mine, array)
-            made.frame.put(operand, mine)
-        made.given.update(range(len(usual)))
-        made.usual = usual
-        return True
-
-    def _following(self, setup: Setup, inputs: object) -> tuple[Setup, tuple[Usual, ...], Sequence[Array]] | None:
-        """What it takes to run for these inputs, where they are to be copied, and they themselves, in order."""
-        usual, now = setup.usual, self._kept[0] if self._kept else None
-        if now is None or now.frame is not setup.frame or not now.is_open or setup.own_outputs:
-            return None
-        count = len(setup.inputs)
-        arrays = given_again(usual, inputs, count, same_shapes=False) if len(usual) == count else None
-        if arrays is None:
-            return None
-        shapes = [array.shape for array in arrays]
-        try:
-            for kept in self._kept:
-                lengths = kept.lengths(shapes) if kept.fixed == now.fixed else None
-                if lengths is not None and kept.frame.become(lengths):
-                    break
-            else:
-                return None
-            if kept is not now:
-                self._kept = (kept, *(other for other in self._kept if other is not kept))
-            kept.used()
-            changed = {**setup.shapes, **{at: shapes[at] for at in kept.positions}}
-            made = kept.setup(lengths, partial(self._base.specialize, changed), changed)
-            buffers = kept.buffers(usual, kept is now)
-        except BaseException:
-            setup.lend([(operand, mine) for _, operand, mine in usual])  # the frame may have begun to be for others
-            raise
-        made.own_inputs = {at: mine for at, (_, _, mine) in enumerate(buffers)}
-        return made, buffers, arrays
 
     def kept(self, program: Program, made: Setup) -> Setup | None:
         """What was made for a program, whose frame is kept from now on for all lengths of the program's stretch; None
@@ -156,13 +198,10 @@ class Lengths:
         frame = made.frame
         assert isinstance(frame, StretchedFrame)
         fresh = _Kept(self._base, program, made.instance, frame)
-        lengths = fresh.lengths([info.shape for info in program.inputs])
+        lengths = fresh.lengths([static(info.shape) for info in program.inputs])
         if lengths is None or not frame.become(lengths):
             return None
-        found = (fresh, *self._kept)[:MOST_KEPT]
-        while len(found) > 1 and sum(kept.nbytes for kept in found) > KEPT_BYTES:
-            found = found[:-1]
-        self._kept = found
+        self._kept = (fresh, *self._kept)
         return fresh.setup(lengths, made.compiled, made.shapes, made.outdated)
 
 

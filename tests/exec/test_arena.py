@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from threading import Thread, current_thread
 from typing import Any
 from weakref import ref
@@ -13,13 +14,14 @@ from compiler.toy import Draft, ToyScale
 from patience import PATIENCE
 
 import onert
-from onert.backend import Sequence
+from onert.backend import HOST, Sequence
 from onert.exec import Execution, SharedArena, thread_arena
 from onert.ir import ExecutionError
 
 from .slow import branches, chain, compiled, sleeping
 
 ONES = np.ones(4, np.float32)
+STATM = Path("/proc/self/statm")
 
 
 def wide(width: int) -> onert.Program:
@@ -242,3 +244,29 @@ def test_outputs_can_be_read_when_the_arena_is_gone() -> None:
     execution.run([np.ones(16, np.float32)])
     execution.close()
     assert execution.get_output(0).tolist() == [6.0] * 16
+
+
+@pytest.mark.parametrize("nbytes", [1, 1000, (1 << 20) - 1, 1 << 20, (5 << 20) + 3])
+def test_memory_of_the_host_is_zero_and_aligned_and_its_own(nbytes: int) -> None:
+    arrays = [HOST.allocate(nbytes) for _ in range(2)]
+    for array in arrays:
+        assert array.nbytes == nbytes
+        assert array.ctypes.data % (2 << 20 if nbytes >= 1 << 20 else HOST.alignment) == 0
+        assert not array.any()
+        array[:] = 1
+    assert not np.shares_memory(*arrays)
+
+
+@pytest.mark.skipif(not STATM.is_file(), reason="the system does not say how much memory a process has")
+def test_large_memory_is_given_back_as_soon_as_nobody_has_it() -> None:
+    def pages() -> int:
+        return int(STATM.read_text().split()[1]) * 4096
+
+    beside = []
+    before = pages()
+    for size in range(3, 13):  # such as arenas for one length after the other, with other arrays between them
+        array = HOST.allocate(size << 20)
+        array[:] = 1
+        beside.append(np.ones(60_000, np.uint8))
+        del array
+    assert pages() - before < 3 << 20

@@ -12,6 +12,7 @@ import pytest
 from length_models import LENGTHS, MODELS, branches, opened, pooled, weights
 
 import onert
+from onert.exec import lengths
 from onert.exec.frames import stretched
 from onert.ir import Package, Subgraphs
 from onert_llvm.runtime import loaded_code
@@ -137,6 +138,63 @@ def test_what_a_model_refuses_is_refused_at_any_length(shape: tuple[int, ...]) -
     x = made(10)
     (found,) = execution.run([x]).values()
     np.testing.assert_array_equal(found, expected(x))
+
+
+def _planned(execution: onert.Execution) -> list[Any]:
+    """What is planned for each frame that an execution keeps."""
+    assert execution._lengths is not None
+    frames = [kept.frame for kept in execution._lengths._kept]
+    return [[f.tensors[at].array for at in f.routine.arenas["host"].placements] for f in frames]
+
+
+def test_the_frames_of_an_execution_lie_in_one_arena() -> None:
+    execution, made, expected = _stretched()
+    for n in (40, 400, 9, 2, 41):
+        x = made(n)
+        (found,) = execution.run([x]).values()
+        np.testing.assert_array_equal(found, expected(x))
+    frames = _planned(execution)
+    assert execution._lengths is not None
+    arena = execution._lengths._arena
+    assert len(frames) > 1
+    assert all(np.shares_memory(arena, array) for arrays in frames for array in arrays if array.size)
+
+
+def test_an_arena_that_took_too_much_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, made, expected = _stretched()
+    monkeypatch.setattr(lengths, "KEPT_BYTES", 1 << 20)
+    sizes = []
+    for n in (4000, 3, 4000, 9):
+        x = made(n)
+        (found,) = execution.run([x]).values()
+        np.testing.assert_array_equal(found, expected(x))
+        assert execution._lengths is not None
+        sizes.append(execution._lengths._arena.nbytes)
+    assert sizes[1] < 1 << 20 < sizes[0]
+    assert sizes[3] < 1 << 20 < sizes[2]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_lengths_that_come_back_bind_nothing_anew(is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = opened(branches()) if is_open else Package((branches(),), "made")
+    execution = onert.Execution(onert.compile(package))
+
+    def run(n: int) -> None:
+        x = weights(n, 4)
+        expected = onert.Execution(onert.compile(package, input_shapes={"x": x.shape})).run([x])
+        bound.clear()
+        execution.set_input_shape(0, x.shape)
+        for name, found in execution.run([x]).items():
+            np.testing.assert_array_equal(found, expected[name])
+
+    bound, made = [], onert.Execution._made
+    monkeypatch.setattr(onert.Execution, "_made", lambda *given: bound.append(given) or made(*given))
+    order = (4, 5, 6, 7, 30, 4, 5, 2, 1)
+    for n in order:
+        run(n)
+    for n in (*order, *order[::-1]):
+        run(n)
+        assert not bound
 
 
 def test_a_thousand_lengths_make_no_code_and_hold_no_memory() -> None:

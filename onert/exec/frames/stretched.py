@@ -3,24 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from operator import itemgetter
 
 import numpy as np
 
-from onert.backend import HOST, Routine, Stretch, Stretched, Tensor
+from onert.backend import HOST, Buffer, Routine, Stretch, Stretched, Tensor
 from onert.ir import Array, Context, ExecutionError, TensorType
 from onert.ir.shape import static
 
 from .frame import Calls, Frame
 
+_TOUCHED, _PAGE = 4 << 20, 4096
+"""Bytes up to which memory for lengths to come is entered at once, and of the smallest page."""
+
+
+def touched(memory: Array) -> Array:
+    """The memory, entered by the process if it is small: else the first run at each greater length would be slowed down
+    by that. Larger memory lies in huge pages, of which a length enters few."""
+    if memory.nbytes <= _TOUCHED:
+        memory[::_PAGE] = 0
+    return memory
+
+
+class Resized(Tensor):
+    """A tensor of which lengths change the `shape`. Its type is made when somebody asks for it: most runs only go on to
+    the next length.
+    """
+
+    __slots__ = ("_type", "shape")
+
+    _type: TensorType
+    shape: tuple[int, ...]
+
+    def __init__(self, like: Tensor) -> None:
+        super().__init__(like.type, like.buffer, like.memory)
+
+    def _type_now(self) -> TensorType:
+        found = self._type
+        if found.shape != self.shape:
+            found = self._type = TensorType(found.dtype, self.shape, found.quantization)
+        return found
+
+    def _retype(self, type_: TensorType) -> None:
+        self._type = type_
+        self.shape = static(type_.shape)
+
+    type = property(_type_now, _retype)
+
+
+class Roomy(Resized):
+    """An input or output with memory of its own, which has room for the longest; it lies there while `is_own`.
+
+    The array of its shape there is made when somebody asks for it.
+    """
+
+    __slots__ = ("_room", "_rows", "_view", "is_own")
+
+    def __init__(self, like: Tensor, room: Array, *, opens_rows: bool) -> None:
+        """`opens_rows`: lengths change its first dimension alone."""
+        super().__init__(like)
+        self.is_own = False
+        self._room = room
+        self._view: Array | None = None
+        rest = self.shape[1:]
+        nbytes = prod(rest, start=like.type.dtype.itemsize)
+        self._rows: Array | None = None
+        if opens_rows and nbytes:
+            rows = room[: room.nbytes // nbytes * nbytes].view(like.type.dtype.numpy)
+            self._rows = rows.reshape(-1, *rest)  # to take some of these takes half as long as to make an array
+
+    @property
+    def view(self) -> Array:
+        """Its own memory, as the type is now."""
+        view, shape = self._view, self.shape
+        if view is None or view.shape != shape:
+            rows = self._rows
+            view = _view(self._room, shape, self._type) if rows is None else rows[: shape[0]]
+            self._view = view
+        return view
+
+    @property
+    def buffer(self) -> Buffer | None:
+        return self.view if self.is_own else self._buffer
+
+    @buffer.setter
+    def buffer(self, buffer: Buffer | None) -> None:
+        self.is_own = False
+        self._buffer = buffer
+
+    @property
+    def array(self) -> Array:
+        return self.view if self.is_own else self.memory.copy_out(self._buffer, self._type)
+
 
 class StretchedFrame(Frame):
     """A frame that `become` makes one for other lengths: it changes numbers in the commands that kernels run.
 
-    Each input and each output has memory of the frame's own, with room for the longest, in which it lies unless it is
-    placed elsewhere. `lengths` are those that the commands, and the tensors of inputs and outputs, are for; None while
-    they change. Tensors between these keep the types of the first lengths: nobody but kernels sees them, and what
-    kernels take of them are their places, which are the same for all lengths.
+    Inputs and outputs are `Roomy`, and lie in their own memory unless they are placed elsewhere. `lengths` are those
+    that the commands, and the tensors of inputs and outputs, are for; None while they change. Tensors between these
+    keep the types of the first lengths: nobody but kernels sees them, and what kernels take of them are their places,
+    which are the same for all lengths.
     """
 
     def __init__(self, routine: Routine, context: Context, execute: Callable[[Frame], None], stretch: Stretch) -> None:
@@ -35,30 +118,43 @@ class StretchedFrame(Frame):
         self._stretched: tuple[Stretched, ...] = ()
         super().__init__(routine, context, execute, None)
         roots = routine.roots
-        self._own = {i: HOST.allocate(n) for i, n in stretch.capacities.items() if roots.get(i, i) == i}
+        opened = {
+            i: [axis for axis, (register, _) in enumerate(dims) if register >= 0] for i, dims in stretch.shapes.items()
+        }
+        self.roomy: dict[int, Roomy] = {}
+        """The inputs and outputs with memory of their own, by operand."""
+        for i, nbytes in stretch.capacities.items():
+            if roots.get(i, i) == i:
+                room = touched(HOST.allocate(nbytes))
+                self._tensors[i] = self.roomy[i] = Roomy(self._tensors[i], room, opens_rows=opened[i] == [0])
         inputs = frozenset(routine.subgraph.inputs)
-        rows = [(i, roots.get(i, i), i in inputs, dims) for i, dims in stretch.shapes.items()]
-        rows.sort(key=lambda row: row[0] != row[1])  # what lies in the memory of another comes after it
         self._shapes = [
-            (i, root, is_input, _reading([register if register >= 0 else of_sizes[d] for register, d in dims]))
-            for i, root, is_input, dims in rows
-            if any(register >= 0 for register, _ in dims)
+            (
+                self.roomy[i],
+                i in inputs,
+                _reading([register if register >= 0 else of_sizes[d] for register, d in dims]),
+            )
+            for i, dims in stretch.shapes.items()
+            if i in self.roomy and opened[i]
         ]
         """Tensors of which lengths change the shape."""
-        self._others = [(i, root, own) for i, root, own, dims in rows if all(r < 0 for r, _ in dims)]
-        self._views: dict[int, Array] = {}
-        self._placed = dict.fromkeys(self._own, True)
-        """Whether an input or output lies elsewhere than in the frame's own memory."""
+        self._others = [(tensor, i in inputs) for i, tensor in self.roomy.items() if not opened[i]]
+        self._within: list[tuple[Resized, int, Callable[[Sequence[int]], tuple[int, ...]]]] = []
+        """Tensors that lie in the memory of others."""
+        for i, dims in stretch.shapes.items():
+            if i not in self.roomy:
+                self._tensors[i] = within = Resized(self._tensors[i])
+                self._within.append((within, roots[i], _reading([r if r >= 0 else of_sizes[d] for r, d in dims])))
 
     def room(self, operand: int) -> Array:
         """The memory of the frame's own for an input, as the input's type is now."""
-        found = self._views.get(operand)
-        return super().room(operand) if found is None else found
+        return self.roomy[operand].view
 
     def place(self, operand: int, array: Array | None) -> None:
-        if operand in self._placed and self._tensors[operand].buffer is not array:
-            self._placed[operand] = array is not self._views.get(operand)
         super().place(operand, array)
+        tensor = self.roomy.get(operand)
+        if tensor is not None and not tensor.is_own:
+            tensor.is_own = array is tensor.view
 
     put = place
 
@@ -81,39 +177,26 @@ class StretchedFrame(Frame):
         self.lengths = None
         for each in self._stretched:
             each.put()
-        words, tensors = self._words, self._tensors
-        for operand, root, is_input, read in self._shapes:
-            tensor = tensors[operand]
-            shape = read(words)
-            if shape != tensor.type.shape:
-                tensor.type = TensorType(tensor.type.dtype, shape, tensor.type.quantization)
-            if root == operand:
-                self._lie(operand, tensor, shape, again or is_input)
-                continue
-            place = tensors[root].buffer
-            tensor.buffer = None if place is None else place.reshape(shape)
-        for operand, root, is_input in self._others:
-            tensor = tensors[operand]
-            if root != operand:
-                place = tensors[root].buffer
-                tensor.buffer = None if place is None else place.reshape(static(tensor.type.shape))
-            elif self._placed[operand]:
-                self._lie(operand, tensor, static(tensor.type.shape), again or is_input)
+        words = self._words
+        for tensor, is_input, read in self._shapes:
+            tensor.shape = read(words)
+            if not tensor.is_own:
+                self._lie(tensor, again or is_input)
+        for tensor, is_input in self._others:
+            if not tensor.is_own:
+                self._lie(tensor, again or is_input)
+        for within, root, read in self._within:
+            within.shape, place = read(words), self._tensors[root].buffer
+            within.buffer = None if place is None else place.reshape(within.shape)
         self.lengths = lengths
         return True
 
-    def _lie(self, operand: int, tensor: Tensor, shape: tuple[int, ...], stays: bool) -> None:
-        """Have an input or output of this shape lie in the frame's own memory, if it lies in memory of another, and
-        unless it `stays`."""
-        view = self._views.get(operand)
-        if view is None or view.shape != shape:
-            view = self._views[operand] = _view(self._own[operand], shape, tensor.type)
+    def _lie(self, tensor: Roomy, stay: bool) -> None:
+        """Have an input or output lie in its own memory, if it lies in memory of another shape, or does not `stay`."""
         buffer = tensor.buffer
-        if buffer is not view and (buffer is None or buffer.shape != shape or not stays):
-            if self._placed[operand]:
-                self._moved()
-                self._placed[operand] = False
-            tensor.buffer = view
+        if buffer is None or buffer.shape != tensor.shape or not stay:
+            self._moved()
+            tensor.is_own = True
 
     def execute_for(self, lengths: tuple[int, ...], frame: Frame) -> None:
         """Run for these lengths, even if one was interrupted who went on to others."""
@@ -150,5 +233,4 @@ def _reading(registers: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, .
     """What reads a shape from registers."""
     if len(registers) > 1:
         return itemgetter(*registers)
-    (only,) = registers
-    return lambda words: (words[only],)
+    return lambda words: tuple([words[at] for at in registers])
