@@ -161,11 +161,13 @@ class Content:
 
     Nothing else decides what these are: two contents with one digest have the same models. `preparation` is how many
     seconds it took to get ready to compile the models, which is part of what it costs to do that again. `known` says
-    whether content like this was compiled before; None as long as nobody has looked.
+    whether content like this was compiled before; None as long as nobody has looked. `kept` is what was noted then of
+    the program that was kept last.
     """
 
     preparation = 0.0
     known: bool | None = None
+    kept = b""
 
     def __init__(self, source: Source, read: Callable[[memoryview], Models]) -> None:
         self._source = source

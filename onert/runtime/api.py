@@ -100,13 +100,14 @@ def compile(  # noqa: A001
     elif overrides:
         options = options.choose(**overrides)
     chosen = options.with_config(package.config)
+    begun = compiler.ahead(package)
     hold = UNCOLLECTED.hold()
     with hold.ended(), hold.ended(), hold:
         backends = load_backends(chosen.backends)
     if chosen.profiling:
         imports.module("onert.runtime.measuring").record(package, backends, chosen)
         options = options.choose(profiling=False)
-    program = compiler.compile(package, options, backends)
+    program = compiler.compile(package, options, backends, begun)
     if chosen.log:
         sys.stderr.write(f"{program.describe()}\n")
     return evolve(program, specialize=Origin(program.specialize, package, options))

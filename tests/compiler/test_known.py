@@ -11,8 +11,9 @@ import pytest
 from shared_material import REPOSITORY
 
 import onert
+from onert.backend.cache import Cache, default_directory
 from onert.backend.writers import WRITERS
-from onert.compiler.program_cache import key, lookup
+from onert.compiler.program_cache import key, lookup, serialize
 from onert.frontend.tflite_schema import model as reader
 from onert.frontend.tflite_schema.custom_ops import CUSTOM_OPS
 from onert.ir import Array, ModelError, Package, content
@@ -228,3 +229,50 @@ def test_a_file_that_was_not_changed_is_not_read_for_its_digest(
     path.write_bytes(data)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert load()[0] != first
+
+
+def test_the_program_that_was_kept_last_is_read_ahead() -> None:
+    cache_ = Cache(default_directory(os.environ))
+    assert serialize.ahead(onert.load(FILE)) is None  # of new content there is none
+    first = compiled(onert.load(FILE))
+    begun = serialize.ahead(onert.load(FILE))
+    assert begun is not None
+    name, task = begun
+    assert task.result() == cache_.load(name)
+    onert.compile(onert.load(FILE), num_threads=2)  # another one than what is begun
+    WRITERS.finish()
+    assert (onert.compile(onert.load(FILE), num_threads=1).num_threads, first.num_threads) == (1, 1)
+    again = serialize.ahead(onert.load(FILE))
+    assert again is not None
+    assert again[0] != name
+
+
+def test_a_program_that_is_begun_and_gone_is_compiled(reads: Reads) -> None:
+    compiled(onert.load(FILE))
+    package = onert.load(FILE)
+    begun = serialize.ahead(package)
+    assert begun is not None
+    Cache(default_directory(os.environ)).remove([begun[0]])
+    begun[1].result()
+    before = reads.count
+    compiled(package)
+    assert reads.count > before
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        b"",
+        b"x",
+        b"0" * 64,
+        b"0" * 63 + b" 1",
+        b"../" + b"0" * 61 + b" 1",
+        b"0" * 64 + b" x",
+        b"0" * 64 + b" 99999999999",
+    ],
+)
+def test_notes_that_say_nothing_of_use_begin_nothing(noted: bytes) -> None:
+    package = onert.load(FILE)
+    assert package.content is not None
+    package.content.kept = noted
+    assert serialize.ahead(package) is None

@@ -16,7 +16,7 @@ from onert.compiler.options import Options
 from onert.ir import Package
 from onert.ir.process import imports
 
-from .serialize import known, program_entry
+from .serialize import Ahead, known, program_entry
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
@@ -24,11 +24,14 @@ WORTH_KEEPING = 0.03
 """Seconds of compiling and of getting ready for it from which on a program is kept: finding it saves no fewer."""
 
 
-def compile(package: Package, options: Options, backends: Sequence[Backend]) -> Program:  # noqa: A001
+def compile(  # noqa: A001
+    package: Package, options: Options, backends: Sequence[Backend], begun: Ahead | None = None
+) -> Program:
     """The program of a package on `backends`, loaded and in order of preference.
 
     The package's configuration fills what `options` leave open. ModelError if the package's models do not fit
-    together, CompileError if these options or backends cannot compile it, BackendError if a backend fails.
+    together, CompileError if these options or backends cannot compile it, BackendError if a backend fails. `begun` is
+    what `ahead` gave.
     """
     options = options.with_config(package.config)
     place = None if options.extensions else program_entry(package, options, backends)
@@ -37,7 +40,7 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     if place is not None:
         hold = UNCOLLECTED.hold()
         with hold.ended(), hold.ended(), hold:
-            found = place.load(_uncollected(lambda shapes: compilation().specialize(shapes)))
+            found = place.load(_uncollected(lambda shapes: compilation().specialize(shapes)), begun)
         if found is not None:
             later.append(found.residents)
             return found

@@ -30,6 +30,7 @@ from onert.compiler.options import Options
 from onert.ir import Constant, OnertError, Package
 from onert.ir.content import Content
 from onert.ir.process.cached import cached
+from onert.ir.process.digests import SIZE
 from onert.ir.value import Told
 
 from . import key as keys
@@ -38,6 +39,9 @@ from .encoding import EncodeError, encode
 from .records import Records
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
+
+Ahead = tuple[str, Task[memoryview | None]]
+"""The key of an entry, and its payload on its way."""
 
 _ALIGNMENT = 64
 
@@ -49,8 +53,9 @@ class ProgramEntry(Told):
     `key` reads all of the package. `outline` is a key of some of it: an empty entry of that key says that a program for
     such a package was stored, so that nobody reads all of a package that is new; None where the program is not cached.
     A package that `is_new` was not known when it was read, and is not looked for before the keys of this process are
-    known: to make them takes tens of milliseconds where nothing is kept. `also` are the keys of other empty
-    entries that go with the program. `label` says what the program is for people who look at the cache.
+    known: to make them takes tens of milliseconds where nothing is kept. `also` are the keys of other entries that go
+    with the program: they are empty, but that the last one notes the program's key and size for `ahead`. `label` says
+    what the program is for people who look at the cache.
     """
 
     cache: Cache
@@ -63,14 +68,14 @@ class ProgramEntry(Told):
     label: Callable[[], str] = str
     is_new: bool = False
 
-    def load(self, specialize: Specialize) -> Program | None:
+    def load(self, specialize: Specialize, begun: Ahead | None = None) -> Program | None:
         """The program, where it is there; `specialize` becomes what it has of that name. An entry that is not usable is
-        removed."""
+        removed. One whose reading was `begun` is not read again."""
         if self.is_new and not keys.is_process_known():
             return None
         WRITERS.finish()
         outline = self.outline()
-        payload = None if outline is None or self.cache.load(outline) is None else self.cache.load(self.key())
+        payload = None if outline is None or self.cache.load(outline) is None else self._payload(begun)
         if payload is None:
             return None
         try:
@@ -80,6 +85,11 @@ class ProgramEntry(Told):
             self.cache.remove([self.key()])
             return None
         return evolve(program, routines=tuple(routines), specialize=specialize, residents=Residents(), stretch=None)
+
+    def _payload(self, begun: Ahead | None) -> memoryview | None:
+        key = self.key()
+        found = begun[1].result() if begun is not None and begun[0] == key else None
+        return self.cache.load(key) if found is None else found
 
     def _revived(self, routine: Routine, kernels: Sequence[Any]) -> Routine:
         pairs = zip(routine.steps, kernels, strict=True)
@@ -106,9 +116,12 @@ class ProgramEntry(Told):
         except EncodeError:
             return
         digesting.run()  # where no thread did
-        if self.cache.store(digesting.result(), *pieces, label=self.label()):
-            for key in (outline, *self.also()):
-                self.cache.store(key)
+        key = digesting.result()
+        if self.cache.store(key, *pieces, label=self.label()):
+            empty = (outline, *self.also())
+            for each in empty:
+                noted = each is empty[-1] and each is not outline
+                self.cache.store(each, *([f"{key} {sum(map(len, pieces))}".encode()] if noted else []))
 
     def _kept(self, step: Step) -> Any:
         return self.backends[step.backend].keep(step.kernel)
@@ -165,8 +178,35 @@ def known(package: Package) -> bool:
         return False
     if content.known is None:
         place = Cache(default_directory(os.environ))
-        content.known = place.has_entries and all(place.load(key) is not None for key in keys.well_formed(content))
+        found: memoryview | None = None
+        for key in keys.well_formed(content) if place.has_entries else ():
+            found = place.load(key)
+            if found is None:
+                break
+        content.known = found is not None
+        content.kept = bytes(found or b"")
     return content.known
+
+
+def ahead(package: Package) -> Ahead | None:
+    """The program that was kept last of this content, being read in another thread: it is probably asked for next.
+
+    None where there is none, where it is so large that reading it for nothing would matter, and where there is no
+    thread to be had.
+    """
+    content = package.content
+    key, _, size = ("" if content is None else content.kept.decode(errors="replace")).partition(" ")
+    if len(key) != 2 * SIZE or not _HEXADECIMAL.issuperset(key) or not (size.isdecimal() and int(size) <= _MOST_AHEAD):
+        return None
+    task = Task(partial(Cache(default_directory(os.environ)).load, key))
+    try:
+        return key, Pool(1, "onert-read").give(task)
+    except RuntimeError:
+        return None
+
+
+_HEXADECIMAL = frozenset("0123456789abcdef")
+_MOST_AHEAD = 1 << 26
 
 
 class Parts:
