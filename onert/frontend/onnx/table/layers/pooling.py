@@ -89,11 +89,25 @@ def _pooled(
         return d.add(Squeeze((1,)), out) if rank == 3 else out
     if padding is not Padding.VALID:
         raise ModelError(f"is given {d.type(image)}, expected known dimensions with this padding")
+    if rank == 5 and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind):
+        return _of_planes(d, image, kind, over)
     start = like(d, image, 0 if kind is Pooling.AVERAGE else _least(d, image))
     reduction = WindowReduction.ADD if kind is Pooling.AVERAGE else WindowReduction.MAX
     windows_, strides, apart = (ints(d, (1, *v, 1)) for v in (over.kernel, over.strides, over.dilations))
     out = d.add(ReduceWindow(reduction), image, start, windows_, strides, apart)
     return binary(d, BinaryKind.DIV, out, like(d, out, math.prod(over.kernel))) if kind is Pooling.AVERAGE else out
+
+
+def _of_planes(d: Draft, image: int, kind: Pooling, over: Windows) -> int:
+    """Windows over volumes [batch, depth, height, width, channels]: over each plane, then over the planes."""
+    x = Expression(d, image)
+    (depth, *plane), (apart, *steps) = over.kernel, over.strides
+    flat = x.reshaped(-1, x.size(2), x.size(3), x.size(4))
+    over_plane = x.of(d.add(Pool2D(kind, *plane, Padding.VALID, *steps), flat.operand))
+    height, width = over_plane.size(1), over_plane.size(2)
+    lines = over_plane.reshaped(x.size(0), x.size(1), -1, x.size(4))
+    found = x.of(d.add(Pool2D(kind, depth, 1, Padding.VALID, apart, 1), lines.operand))
+    return found.reshaped(x.size(0), found.size(1), height, width, x.size(4)).operand
 
 
 def _in_plane(d: Draft, image: int, kind: Pooling) -> bool:
