@@ -34,6 +34,8 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.reduction.norm import BatchNorm
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
+from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 
 ROW = TensorType(DType.FLOAT32, (1, 4))
 
@@ -215,6 +217,15 @@ def _with(**levels: Support) -> Callable[[Operation, CallTypes], Support]:
 
 
 EVALUATED, NATIVE = Support.EVALUATED, Support.NATIVE
+
+
+@pytest.mark.parametrize(("level", "found"), [(EVALUATED, True), (NATIVE, True), (Support.NAMED, False)])
+def test_a_plainer_form_takes_the_place_of_a_native_one_but_not_of_a_named_one(level: Support, found: bool) -> None:
+    b = Builder()
+    op = Interpolate(Interpolation.NEAREST, (1, 2), scales=(2.0, 2.0))
+    graph = b.subgraph([b.add(op, b.input(TensorType(DType.FLOAT32, (1, 3, 4, 2))))])
+    legalized = legalize(graph, _with(Interpolate=level, ResizeNearestNeighbor=NATIVE))
+    assert (ResizeNearestNeighbor in [type(o.op) for o in legalized.operations]) is found
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ class Support(IntEnum):
     """In NumPy, by its own meaning."""
     NATIVE = 2
     """By code made for it."""
+    NAMED = 3
+    """By the backend that the user named for it, whatever that does."""
 
 
 Supports = Callable[[Operation, CallTypes], Support]
@@ -57,8 +59,8 @@ def becomes_native(operation: Operation, types: CallTypes, supports: Supports) -
     """Whether an operation is native, or one of the compiler's own decompositions of it is."""
     level = supports(operation, types)
     kind = type(operation.op)
-    if level is Support.NATIVE or not has_decompositions(kind) or not _is_static(types):
-        return level is Support.NATIVE
+    if level >= Support.NATIVE or not has_decompositions(kind) or not _is_static(types):
+        return level >= Support.NATIVE
     legalizing = _Legalizing(supports, has_decompositions, decompositions)
     return legalizing.best(operation, types, decompositions(kind), level, 0) is not None
 
@@ -100,7 +102,7 @@ class _Legalizing:
     def plainest(self, operation: Operation, types: CallTypes, depth: int) -> Subgraph | None:
         """The decomposition that takes an operation's place; None where the operation stays."""
         level, kind = self.supports(operation, types), type(operation.op)
-        if level is Support.NATIVE and not has_plainer(kind):
+        if level is Support.NAMED or (level is Support.NATIVE and not has_plainer(kind)):
             return None
         plainer, others = ([d for d in self.find(kind) if d.plainer is is_plainer] for is_plainer in (True, False))
         found = self.best(operation, types, plainer, min(level, Support.EVALUATED), depth)

@@ -73,7 +73,7 @@ class _Widening:
             return False
         level = self.supports(operation, types)
         moves = op.stored and all(i in self.results for i in varying)
-        if level is Support.NATIVE and not moves:
+        if level >= Support.NATIVE and not moves:
             return False
         found = CallTypes(tuple(_operand(t) for t in types.inputs), tuple(_result(t) for t in types.outputs))
         try:

@@ -162,7 +162,9 @@ def support(operation: Operation, types: CallTypes, backends: Sequence[Backend],
     found = Support.NONE
     for backend in _candidates(operation, {each.name: each for each in backends}, chosen):
         if why_not(backend, operation, types) is None:
-            if named or not (backend.evaluates or (backend.single and operation.op.subgraphs)):
+            if named:
+                return Support.NAMED
+            if not (backend.evaluates or (backend.single and operation.op.subgraphs)):
                 return Support.NATIVE
             found = Support.EVALUATED
     return found

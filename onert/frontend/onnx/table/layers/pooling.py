@@ -101,9 +101,9 @@ def _pooled(
 def _of_planes(d: Draft, image: int, kind: Pooling, over: Windows) -> int:
     """Windows over volumes [batch, depth, height, width, channels]: over each plane, then over the planes."""
     x = Expression(d, image)
-    (depth, *plane), (apart, *steps) = over.kernel, over.strides
+    (depth, high, wide), (apart, down, across) = over.kernel, over.strides
     flat = x.reshaped(-1, x.size(2), x.size(3), x.size(4))
-    over_plane = x.of(d.add(Pool2D(kind, *plane, Padding.VALID, *steps), flat.operand))
+    over_plane = x.of(d.add(Pool2D(kind, high, wide, Padding.VALID, down, across), flat.operand))
     height, width = over_plane.size(1), over_plane.size(2)
     lines = over_plane.reshaped(x.size(0), x.size(1), -1, x.size(4))
     found = x.of(d.add(Pool2D(kind, depth, 1, Padding.VALID, apart, 1), lines.operand))
