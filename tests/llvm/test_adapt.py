@@ -230,6 +230,25 @@ def test_a_try_ends_when_it_has_lost_some_milliseconds(functions: Functions) -> 
         program.until(TRYING, 1)
 
 
+def test_a_try_of_fewer_threads_ends_when_it_has_lost_a_millisecond(functions: Functions) -> None:
+    program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}))
+    program.held_up(7 * MILLISECOND)
+    program.until(TRYING, 0)
+    assert program.until(KEEPING, 0) <= 3 * MILLISECOND
+
+
+@pytest.mark.parametrize(("together", "kept"), [(98, 0), (100, 1), (102, 1)])
+def test_all_threads_are_kept_again_where_fewer_are_slower_in_the_least(
+    functions: Functions, together: int, kept: int
+) -> None:
+    program = Program(functions, 2, steady({0: together * US, 1: 100 * US}))
+    program.held_up(7 * MILLISECOND)
+    program.words[LEVEL], program.words[OTHER] = 1, 0
+    program.until(TRYING, 1)
+    program.until(KEEPING, kept)
+    assert program.words[LEVEL] == kept
+
+
 def test_a_way_that_becomes_slower_than_the_other_was_makes_way_at_once(functions: Functions) -> None:
     program = Program(functions, 2, steady({0: 200 * US, 1: 100 * US}))
     program.held_up(7 * MILLISECOND)
