@@ -31,7 +31,7 @@ CLASSES = 80
 
 
 @define
-class _Tensor:
+class Tensor:
     """One of the graph's: its number, shape and quantisation."""
 
     at: int
@@ -46,20 +46,23 @@ class Detector:
     graph: Graph
     rng: np.random.Generator = field(factory=lambda: np.random.default_rng(0))
 
-    def _make(
+    def operation(
         self,
         code: str,
-        inputs: Sequence[_Tensor | int],
+        inputs: Sequence[Tensor | int],
         shape: tuple[int, ...],
         quantization: Quantization,
         options: tuple[str, dict[str, object]],
-    ) -> _Tensor:
+    ) -> Tensor:
+        """An operator by its name in the schema, and its only result."""
         at = self.graph.tensor(DType.INT8, shape, None, quantization)
-        self.graph.operator(code, [i.at if isinstance(i, _Tensor) else i for i in inputs], [at], options)
-        return _Tensor(at, shape, quantization)
+        self.graph.operator(code, [i.at if isinstance(i, Tensor) else i for i in inputs], [at], options)
+        return Tensor(at, shape, quantization)
 
-    def convolution(self, x: _Tensor, n: int, window: int = 1, stride: int = 1) -> _Tensor:
-        """A convolution with SAME padding, its weights quantised for each channel."""
+    def convolution(
+        self, x: Tensor, n: int, window: int = 1, stride: int = 1, result: Quantization = _NORMAL
+    ) -> Tensor:
+        """A convolution with SAME padding, a scale for each filter; ReLU where the `result` has nothing below 0."""
         _, height, width, c = x.shape
         deviation = 2.0 / np.sqrt(window * window * c)  # SiLU halves the variance
         weights = self.rng.normal(0, deviation, (n, window, window, c))
@@ -72,59 +75,66 @@ class Detector:
         )
         shape = (1, -(-height // stride), -(-width // stride), n)
         options = {"padding": 0, "strideW": stride, "strideH": stride, "dilationWFactor": 1, "dilationHFactor": 1}
-        return self._make("CONV_2D", [x, kernel, bias], shape, _NORMAL, ("Conv2DOptions", options))
+        options["fusedActivationFunction"] = int(result.zero_points[0] == -128)
+        return self.operation("CONV_2D", [x, kernel, bias], shape, result, ("Conv2DOptions", options))
 
-    def active(self, x: _Tensor, n: int, window: int = 1, stride: int = 1) -> _Tensor:
+    def active(self, x: Tensor, n: int, window: int = 1, stride: int = 1) -> Tensor:
         """A convolution and SiLU."""
         y = self.convolution(x, n, window, stride)
-        gate = self._make("LOGISTIC", [y], y.shape, _SIGMOID, ("ReshapeOptions", {}))
-        return self._make("MUL", [y, gate], y.shape, _SILU, ("MulOptions", {}))
+        gate = self.operation("LOGISTIC", [y], y.shape, _SIGMOID, ("ReshapeOptions", {}))
+        return self.operation("MUL", [y, gate], y.shape, _SILU, ("MulOptions", {}))
 
-    def joined(self, parts: Sequence[_Tensor]) -> _Tensor:
+    def joined(self, parts: Sequence[Tensor]) -> Tensor:
         """Channels side by side."""
         shape = (*parts[0].shape[:3], sum(p.shape[3] for p in parts))
-        return self._make("CONCATENATION", parts, shape, parts[0].quantization, ("ConcatenationOptions", {"axis": 3}))
+        return self.operation(
+            "CONCATENATION", parts, shape, parts[0].quantization, ("ConcatenationOptions", {"axis": 3})
+        )
 
-    def stage(self, x: _Tensor, n: int, depth: int, residual: bool) -> _Tensor:
+    def stage(self, x: Tensor, n: int, depth: int, residual: bool) -> Tensor:
         """Two halves, one of them through bottlenecks, all concatenated."""
         one, two = self.active(x, n // 2), self.active(x, n // 2)
         parts = [one, two]
         for _ in range(depth):
             inner = self.active(self.active(parts[-1], n // 2, 3), n // 2, 3)
             if residual:
-                inner = self._make("ADD", [parts[-1], inner], inner.shape, _SILU, ("AddOptions", {}))
+                inner = self.operation("ADD", [parts[-1], inner], inner.shape, _SILU, ("AddOptions", {}))
             parts.append(inner)
         return self.active(self.joined(parts), n)
 
-    def pyramid(self, x: _Tensor) -> _Tensor:
+    def pyramid(self, x: Tensor) -> Tensor:
         """Pools of growing reach beside one another."""
         n = x.shape[3]
         parts = [self.active(x, n // 2)]
         for _ in range(3):
             options = {"padding": 0, "strideW": 1, "strideH": 1, "filterWidth": 5, "filterHeight": 5}
             last = parts[-1]
-            parts.append(self._make("MAX_POOL_2D", [last], last.shape, last.quantization, ("Pool2DOptions", options)))
+            parts.append(
+                self.operation("MAX_POOL_2D", [last], last.shape, last.quantization, ("Pool2DOptions", options))
+            )
         return self.active(self.joined(parts), n)
 
-    def doubled(self, x: _Tensor) -> _Tensor:
+    def doubled(self, x: Tensor) -> Tensor:
         """Twice the height and the width."""
         _, height, width, n = x.shape
         size = self.graph.constant(np.array([2 * height, 2 * width], np.int32))
         shape = (1, 2 * height, 2 * width, n)
-        return self._make(
+        return self.operation(
             "RESIZE_NEAREST_NEIGHBOR", [x, size], shape, x.quantization, ("ResizeNearestNeighborOptions", {})
         )
 
-    def head(self, x: _Tensor) -> _Tensor:
+    def head(self, x: Tensor) -> Tensor:
         """Boxes and class scores of one scale, a row for each cell."""
         boxes = self.convolution(self.active(x, 64, 3), 64)
         scores = self.convolution(self.active(x, max(64, CLASSES), 3), CLASSES)
-        sigmoid = self._make("LOGISTIC", [scores], scores.shape, _SIGMOID, ("ReshapeOptions", {}))
-        level = self._make("QUANTIZE", [boxes], boxes.shape, _SIGMOID, ("QuantizeOptions", {}))
+        sigmoid = self.operation("LOGISTIC", [scores], scores.shape, _SIGMOID, ("ReshapeOptions", {}))
+        level = self.operation("QUANTIZE", [boxes], boxes.shape, _SIGMOID, ("QuantizeOptions", {}))
         both = self.joined([level, sigmoid])
         shape = (1, both.shape[1] * both.shape[2], both.shape[3])
         wanted = self.graph.constant(np.array(shape, np.int32))
-        return self._make("RESHAPE", [both, wanted], shape, both.quantization, ("ReshapeOptions", {"newShape": shape}))
+        return self.operation(
+            "RESHAPE", [both, wanted], shape, both.quantization, ("ReshapeOptions", {"newShape": shape})
+        )
 
 
 def detector(size: int, width: int, depth: int = 1) -> bytes:
@@ -133,7 +143,7 @@ def detector(size: int, width: int, depth: int = 1) -> bytes:
     graph = model.graph()
     make = Detector(graph)
     picture = (1, size, size, 3)
-    x = _Tensor(graph.input(DType.INT8, picture, Quantization((1 / 64,), (0,))), picture, Quantization((1 / 64,), (0,)))
+    x = Tensor(graph.input(DType.INT8, picture, Quantization((1 / 64,), (0,))), picture, Quantization((1 / 64,), (0,)))
     x = make.active(make.active(x, width, 3, 2), 2 * width, 3, 2)
     x = make.stage(x, 2 * width, depth, True)
     p3 = make.stage(make.active(x, 4 * width, 3, 2), 4 * width, 2 * depth, True)
@@ -145,7 +155,7 @@ def detector(size: int, width: int, depth: int = 1) -> bytes:
     out5 = make.stage(make.joined([make.active(out4, 8 * width, 3, 2), p5]), 16 * width, depth, False)
     rows = [make.head(o) for o in (out3, out4, out5)]
     shape = (1, sum(r.shape[1] for r in rows), rows[0].shape[2])
-    graph.outputs(make._make("CONCATENATION", rows, shape, _SIGMOID, ("ConcatenationOptions", {"axis": 1})).at)
+    graph.outputs(make.operation("CONCATENATION", rows, shape, _SIGMOID, ("ConcatenationOptions", {"axis": 1})).at)
     return model.done()
 
 

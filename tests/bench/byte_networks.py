@@ -1,0 +1,88 @@
+"""Writes networks of convolutions in bytes, with scales for each filter: ResNet 18, and U-Nets of two sizes.
+
+    python tests/bench/byte_networks.py FOLDER
+
+Weights are random, as in `detectors.py`. `onert_bench FOLDER/*.tflite` compares them with peers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.detectors import Detector, Tensor
+from model_writer import Model
+
+from onert.ir import DType, Quantization
+
+_PICTURE = Quantization((1 / 64,), (0,))
+_POSITIVE = Quantization((6 / 255,), (-128,))
+_POOLING = {"padding": 0, "strideW": 2, "strideH": 2}
+
+
+def _begun(size: int) -> tuple[Model, Detector, Tensor]:
+    """A model with a picture of so many pixels along its sides."""
+    model = Model()
+    graph = model.graph()
+    shape = (1, size, size, 3)
+    return model, Detector(graph), Tensor(graph.input(DType.INT8, shape, _PICTURE), shape, _PICTURE)
+
+
+def _rectified(make: Detector, x: Tensor, n: int, window: int = 3, stride: int = 1) -> Tensor:
+    return make.convolution(x, n, window, stride, _POSITIVE)
+
+
+def _halved(make: Detector, x: Tensor, window: int) -> Tensor:
+    """The greatest of windows, two pixels apart."""
+    options = {**_POOLING, "filterWidth": window, "filterHeight": window}
+    shape = (1, x.shape[1] // 2, x.shape[2] // 2, x.shape[3])
+    return make.operation("MAX_POOL_2D", [x], shape, x.quantization, ("Pool2DOptions", options))
+
+
+def resnet18(size: int) -> bytes:
+    """Its convolutions, without the classifier."""
+    model, make, x = _begun(size)
+    x = _halved(make, _rectified(make, x, 64, 7, 2), 3)
+    for number, n in enumerate((64, 64, 128, 128, 256, 256, 512, 512)):
+        stride = 2 if number in (2, 4, 6) else 1
+        y = make.convolution(_rectified(make, x, n, 3, stride), n, 3)
+        beside = make.convolution(x, n, 1, stride) if stride == 2 else x
+        x = make.operation("ADD", [y, beside], y.shape, _POSITIVE, ("AddOptions", {"fusedActivationFunction": 1}))
+    make.graph.outputs(x.at)
+    return model.done()
+
+
+def unet(size: int, width: int) -> bytes:
+    """Four levels down and up again, the first of so many channels."""
+    model, make, x = _begun(size)
+    beside = []
+    for level in range(4):
+        x = _rectified(make, _rectified(make, x, width << level), width << level)
+        beside.append(x)
+        x = _halved(make, x, 2)
+    x = _rectified(make, _rectified(make, x, width << 4), width << 4)
+    for level in reversed(range(4)):
+        x = make.joined([_rectified(make, make.doubled(x), width << level), beside[level]])
+        x = _rectified(make, _rectified(make, x, width << level), width << level)
+    make.graph.outputs(make.convolution(x, 2).at)
+    return model.done()
+
+
+def main() -> None:
+    """Write them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    models = {"resnet18_int8": resnet18(224), "unet_128_16_int8": unet(128, 16), "unet_256_32_int8": unet(256, 32)}
+    for name, content in models.items():
+        path = folder / f"{name}.tflite"
+        path.write_bytes(content)
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
