@@ -246,7 +246,7 @@ def erf(k: Kernel, x: Val) -> Val:
     near = x.like(3.92).min(x.like(-3.92).max(x))
     square = near * near
     above, below = (short_polynomial(k, square, part) for part in _ERF)
-    return x.like(1.0).min(x.like(-1.0).max(above * near / below))
+    return x.like(1.0).min(x.like(-1.0).max(above / below * near))
 
 
 def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:
