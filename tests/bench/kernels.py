@@ -29,7 +29,7 @@ from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, vec
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
-from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import dot
@@ -48,7 +48,7 @@ from onert_llvm.schedule.float_scaling import Sums, fitted
 from onert_llvm.schedule.weight_packing import (
     channel_order,
     pack_columns,
-    pack_depthwise_int8,
+    pack_depthwise,
     pack_f32,
     pack_floats,
     pack_int8,
@@ -252,8 +252,8 @@ class Runner:
             cut = evolve(strip((w, w), shape.stride, 1, shape.out[1], c, self.isa, MOST_ACROSS), near=True)
             return self.bind(DepthwiseF32(cut), shape.out[0], slots | {"w": weights, "channels": c})
         wide = registers_together(self.isa)
-        packed = _aligned(pack_depthwise_int8(weights, channel_order(c, wide, self.isa), self.isa))
-        algorithm = DepthwiseInt8(slide((w, w), shape.stride, 1, c, self.isa), wide, requantize=self._requantize)
+        packed = _aligned(pack_depthwise(weights, channel_order(c, wide, self.isa), self.isa, self.isa.group))
+        algorithm = DepthwiseIntegers(slide((w, w), shape.stride, 1, c, self.isa), wide, requantize=self._requantize)
         some = together(w, shape.stride, 1, slots["pad_w"], shape.columns, shape.out[1])
         return self.bind(algorithm, shape.out[0], slots | some | {"w": packed, "channels": c})
 

@@ -16,7 +16,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
-from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.direct.plane_conv_f32 import PlaneConvF32
 from onert_llvm.kernels.contraction.direct.sliding_window import slide
 from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN, Epilogue
@@ -40,6 +40,7 @@ from onert_llvm.target.isa import ISAS, Isa, target
 
 from .contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_conv_int8
 
+LEGACY = Requantize(weight_zero_point=True)
 PATCH = Patch(3, 9)
 POOLED: tuple[Elements, ...] = (
     Plain(Fold.SUM, mean=True), Plain(Fold.MAX), Plain(Fold.SUM, mean=True, squared=True),
@@ -59,7 +60,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         DepthwiseF32(cut, swish), Pool(Plain(Fold.SUM, mean=True), cut),
         gemm_int8(whole, 33 % isa.group), conv_int8(whole, 1, False, Requantize(Scaling.WIDE, True)),
         patch_conv_int8(whole, PATCH),
-        DepthwiseInt8(slide((3, 3), 1, 1, 20, isa), registers_together(isa), True, Requantize(weight_zero_point=True)),
+        DepthwiseIntegers(slide((3, 3), 1, 1, 20, isa), registers_together(isa), True, LEGACY),
         *(Pool(elements, cut) for elements in POOLED[3:]),
         Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), Pairwise(Affine()), PairTable(), MapBytes(),
         ReduceRows(Plain(Fold.SUM)), ReduceColumns(Plain(Fold.MAX)),

@@ -13,7 +13,7 @@ from onert.ir.quant import round_half_away
 from onert_llvm.codegen.kernel_abi import KernelSpec, Task
 from onert_llvm.irbuilder import I32, Kernel, Val
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, fixed, load_lanes, stored
-from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.register_tile import Tile
@@ -23,7 +23,7 @@ from onert_llvm.schedule.weight_packing import (
     channel_order,
     folded_bias,
     pack_columns,
-    pack_depthwise_int8,
+    pack_depthwise,
     pack_reals,
     panel_bytes_int8,
     panels,
@@ -202,8 +202,13 @@ def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int,
     slots = picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype)))
     how, scale = layer.scaled(flat, isa, signed, zero, places)
     slots |= _across(picture)
-    slots |= scale | {"w": guarded(pack_depthwise_int8(w, places, isa)), "c": c, "channels": channels, "ldc": channels}
-    run(KernelSpec(DepthwiseInt8(path, wide, signed, how), isa), picture.images * picture.out[0], slots, pieces=2)
+    slots |= scale | {
+        "w": guarded(pack_depthwise(w, places, isa, isa.group)),
+        "c": c,
+        "channels": channels,
+        "ldc": channels,
+    }
+    run(KernelSpec(DepthwiseIntegers(path, wide, signed, how), isa), picture.images * picture.out[0], slots, pieces=2)
     seen = picture.windows(x, layer.input_zero).astype(np.int64) - layer.input_zero
     np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tk->rk", seen, flat.astype(np.int64) - zero)))
 

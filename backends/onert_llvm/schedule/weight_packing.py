@@ -328,23 +328,23 @@ def sum_bounds(weights: Array, bias: Array | None, input_zero: int, weight_zero:
 def channel_order(channels: int, wide: int, isa: Isa) -> Array:
     """For each lane of the registers of channels, the one that it holds: woven as long as there are `wide` registers.
 
-    What is `channels` or more is none.
+    The last register overlaps the one before. In a single one what is `channels` or more is none.
     """
     lanes = isa.f32
     places = np.arange(-(-channels // lanes) * lanes, dtype=np.int64)
+    places[-lanes:] -= min(places[-lanes], -channels % lanes)
     if wide:
         woven = channels // (lanes * wide) * lanes * wide
         places[:woven] = places[:woven].reshape(-1, lanes * wide)[:, order(isa)].reshape(-1)
     return places
 
 
-def pack_depthwise_int8(weights: Array, places: Array, isa: Isa) -> Array:
+def pack_depthwise(weights: Array, places: Array, isa: Isa, group: int) -> Array:
     """Signed bytes `weights[height, width, channels]` as `[register, ceil(height / group), width, lane, group]`.
 
     `places` says which channel is in which lane (`channel_order`); rows are filled up with zeros to whole groups.
     """
     height, width, channels = weights.shape
-    group = isa.group
     steps = -(-height // group)
     packed = np.zeros((steps * group, width, len(places)), np.int8)
     inside = np.flatnonzero(places < channels)

@@ -17,7 +17,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
-from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic, Extent, QuantizeDynamic
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
@@ -25,12 +25,12 @@ from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
-from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
+from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 
 from .conv_geometry import Plane, plane, rows_of, windows_of
+from .depthwise import sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
-from .sliding_window import sliding
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 _PIECE = 1 << 14
@@ -220,11 +220,11 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         **after.slots,
         **columns(lowering, w.reshape(kh * kw, 1, c), scales),
         "row_step": 0,
-        "w": lowering.constant(pack_depthwise_int8(w.reshape(kh, kw, c), places, lowering.isa)),
+        "w": lowering.constant(pack_depthwise(w.reshape(kh, kw, c), places, lowering.isa, lowering.isa.group)),
         "channels": c,
         "ldc": c,
     }
-    algorithm = DepthwiseInt8(path, 0, True, Dynamic(after.epilogue, asymmetric=True))
+    algorithm = DepthwiseIntegers(path, 0, True, Dynamic(after.epilogue, asymmetric=True))
     tiles, flops = geometry.out[0], 2 * geometry.rows * kh * kw * c
     touched = (*source.accesses, *after.accesses)
     for i in range(images):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,15 +10,14 @@ from attrs import evolve
 from onert.ir import CallTypes, DType
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.shape import static
-from onert_llvm.command.command import Access, Pointer
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
-from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import MOST_ACROSS, chunk, strip
 
 from .conv_geometry import plane
+from .depthwise import repeated
 from .epilogue import tail
 from .float_conv_fc import all_finite, convolve_constant
 
@@ -62,7 +60,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         filters = w.transpose(3, 1, 2, 0)
         convolve_constant(lowering, operations[0], geometry, filters, after, n, lowering.operand(x), (x,))
         return
-    source, reads, touched = _repeated(lowering, operations[0], x, n // geometry.channels)
+    source, reads, touched = repeated(lowering, operations[0], x, n // geometry.channels)
     geometry = evolve(geometry, channels=n)
     width = geometry.out[1]
     cut = strip((kh, kw), op.stride_width, op.dilation_width, width, n, lowering.isa, MOST_ACROSS)
@@ -88,15 +86,3 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     every = (*reads, *after.reads)
     algorithm = DepthwiseF32(evolve(cut, chunked=True, near=geometry.near), after.epilogue)
     lowering.emit(operations[0], algorithm, slots, tiles, every, after.writes, flops, accesses=touched)
-
-
-def _repeated(lowering: Lowering, at: int, x: int, times: int) -> tuple[Pointer, tuple[int, ...], tuple[Access, ...]]:
-    """Where the picture lies with each channel so many times, and the operand or scratch memory that this reads."""
-    if times == 1:
-        return lowering.operand(x), (x,), ()
-    own = operand(lowering, x)
-    shape = (*own.view.shape, times)
-    (room,) = lowering.scratch(math.prod(shape) * 4)
-    seen = own.view[..., None].broadcast_to(shape)
-    move(lowering, at, own.at(seen), side(room.pointer, shape, 4), (x,))
-    return room.pointer, (), (evolve(room, write=False),)

@@ -13,30 +13,33 @@ from onert.ir import Array, CallTypes
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 from onert_llvm.kernels.contraction.contraction import Contraction
-from onert_llvm.kernels.contraction.direct.depthwise_int16 import DepthwiseInt16
+from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.operands import Copies
 from onert_llvm.kernels.contraction.short_terms import Shorts, ShortTerms
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape
+from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.target.isa import Dot, Isa
 
 from . import int16_filters
 from .conv_geometry import Plane, plane, rows_of, windows_of
+from .depthwise import repeated, sliding
 from .int8_filters import stored
 from .int8_gemm import ByteProduct, byte_product
 from .int16_filters import Parameters
 from .quantized_layer import Layer, groups, layer_of, single_channel, why_no_form
-from .sliding_window import sliding
 
 MOST_TAPS = 64
 """Elements of a depthwise window, whose code is written out."""
 
 _BYTES = 2
 """Of an activation."""
+
+_PAIR = 2
+"""Rows of a depthwise window whose products are added at once."""
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -114,15 +117,15 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
     path, picture = sliding(geometry, lowering.isa)
-    scaling, columns = layer.outputs.scaled(lowering, slice(None), n)
-    padded = -(-n // lowering.isa.f32) * lowering.isa.f32
-    packed = np.zeros((kh * kw, padded), np.int32)
-    packed[:, :n] = layer.filter.values.reshape(kh * kw, n).astype(np.int16).view(np.uint16)
-    source, repeated = _repeated(lowering, layer, n // c) if n > c else (lowering.operand(layer.source), ())
+    places = channel_order(n, 0, lowering.isa)
+    own = places[places < n]
+    scaling, columns = layer.outputs.scaled(lowering, own, len(own))
+    weights = layer.filter.values.reshape(kh, kw, n)
+    source, reads, touched = repeated(lowering, at, layer.source, n // c)
     slots: dict[str, Slot] = {
         **picture,
         **columns,
-        "w": lowering.constant(np.ascontiguousarray(packed.reshape(kh * kw, -1, lowering.isa.f32).swapaxes(0, 1))),
+        "w": lowering.constant(pack_depthwise(weights, places, lowering.isa, _PAIR)),
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,
@@ -130,15 +133,5 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         "zero": layer.padding(lowering, n),
     }
     tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * n
-    reads = () if repeated else (layer.source,)
-    lowering.emit(at, DepthwiseInt16(path, scaling), slots, tiles, reads, (layer.result,), flops, repeated)
-
-
-def _repeated(lowering: Lowering, layer: Layer[Parameters], times: int) -> tuple[Pointer, tuple[Access, ...]]:
-    """The input with each channel as often as it has filters, in scratch memory."""
-    own = operand(lowering, layer.source)
-    shape = (*own.view.shape, times)
-    (room,) = lowering.scratch(math.prod(shape) * _BYTES)
-    spread = own.at(own.view[..., None].broadcast_to(shape))
-    move(lowering, layer.operation, spread, side(room.pointer, shape, _BYTES), (layer.source,))
-    return room.pointer, (evolve(room, write=False),)
+    algorithm = DepthwiseIntegers(path, requantize=scaling)
+    lowering.emit(at, algorithm, slots, tiles, reads, (layer.result,), flops, touched)

@@ -15,7 +15,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
 from onert_llvm.kernels.contraction.byte_terms import Bytes, ByteTerms
-from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
@@ -24,15 +24,15 @@ from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.rule import Lower
 from onert_llvm.schedule.byte_outliers import split, with_row_again
 from onert_llvm.schedule.cost_model import Shape, registers_together
-from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
+from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.target.isa import Lookup
 
 from . import int8_filters
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
+from .depthwise import sliding
 from .int8_filters import Filter, Outputs
 from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slots
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
-from .sliding_window import sliding
 from .small import layers
 from .winograd import byte_layers
 
@@ -165,7 +165,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     slots: dict[str, Slot] = {
         **picture,
         **columns,
-        "w": lowering.later(lambda: pack_depthwise_int8(packed, places, lowering.isa)),
+        "w": lowering.later(lambda: pack_depthwise(packed, places, lowering.isa, lowering.isa.group)),
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,
@@ -174,7 +174,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     lowering.emit(
         operations[0],
-        DepthwiseInt8(path, wide, layer.outputs.signed, how),
+        DepthwiseIntegers(path, wide, layer.outputs.signed, how),
         slots,
         geometry.images * geometry.out[0],
         (layer.source,),

@@ -28,13 +28,14 @@ class Slide(Value):
     """`window` is (height, width) in taps; `stride` is what it moves across, in distances between neighbouring taps.
 
     With a dilation, outputs whose windows see the same columns are some outputs apart; these make a row of their own
-    (`slide`). `masked`: the channels end inside a register. `again`: the last row is another one once more, slot
-    `again` says which.
+    (`slide`). Where the channels end inside a register, it `overlaps` the one before or is the only one (`masked`).
+    `again`: the last row is another one once more, slot `again` says which.
     """
 
     window: tuple[int, int]
     stride: int
     masked: bool
+    overlaps: bool
     again: bool = False
 
     @property
@@ -81,7 +82,9 @@ class _Part(Value):
 
 def slide(window: tuple[int, int], stride: int, dilation: int, channels: int, isa: Isa) -> Slide:
     """How a window of so many taps slides; `stride` and `dilation` are across, in pixels."""
-    return Slide(window, stride // gcd(stride, dilation), channels % isa.f32 != 0)
+    return Slide(
+        window, stride // gcd(stride, dilation), channels < isa.f32, channels > isa.f32 and channels % isa.f32 != 0
+    )
 
 
 _TOGETHER = 32
@@ -126,8 +129,8 @@ class Sums:
     finish: Callable[[], Finish]
 
 
-Body = Callable[[Val, Val | None], Sums]
-"""Prepares what is computed for the channels from one on: (channel, mask)."""
+Body = Callable[[Val, Val, Val | None], Sums]
+"""Prepares what is computed for some channels: (their first lane of all, the first channel, mask)."""
 
 
 @frozen(eq=False)
@@ -209,18 +212,16 @@ def _channels(
         step = lanes * registers
         stop = channels - channels % step
         with k.loop(stop, start, step=step) as c:
-            _outputs(k, task, slide, element, block, c, body(c, None))
+            _outputs(k, task, slide, element, block, c, body(c, c, None))
         start = stop
     _, body = bodies[-1]
-    if slide.masked and k.isa.free_masks:
-        with k.loop(channels, start, step=lanes) as c:
-            _outputs(k, task, slide, element, block, c, body(c, k.mask(lanes, channels - c)))
-        return
-    whole = channels - channels % lanes if slide.masked else channels
-    with k.loop(whole, start, step=lanes) as c:
-        _outputs(k, task, slide, element, block, c, body(c, None))
     if slide.masked:
-        _outputs(k, task, slide, element, block, whole, body(whole, k.mask(lanes, channels - whole)))
+        zero = k.index(0)
+        _outputs(k, task, slide, element, block, zero, body(zero, zero, k.mask(lanes, channels)))
+        return
+    with k.loop(channels, start, step=lanes) as lane:
+        c = lane.min(channels - lanes) if slide.overlaps else lane
+        _outputs(k, task, slide, element, block, c, body(lane, c, None))
 
 
 def _outputs(k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, c: Val, sums: Sums) -> None:

@@ -1,7 +1,7 @@
-"""Depthwise convolution of 8-bit integers with exact sums.
+"""Depthwise convolution of integers of 8 and 16 bits with 8-bit weights, whose exact sums 32 bits hold.
 
-The dot product adds neighbouring bytes; here these are pixels above one another in the window. Such a word is made once
-from up to four loads and serves every output whose window sees the column.
+The dot product adds neighbouring numbers; here these are pixels above one another in the window. Such a word is made
+once from up to four loads and serves every output whose window sees the column.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View, vec
+from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Type, Val, View, vec
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, packed, unpacked
 from onert_llvm.kernels.arithmetic.requantize_int8 import (
     Requantize,
@@ -24,9 +24,11 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import (
     table,
     with_zero_point,
 )
+from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
-from onert_llvm.kernels.contraction.int8_microkernel import dot, offset
+from onert_llvm.kernels.contraction.int8_microkernel import dot, dot_pairs, offset
+from onert_llvm.target.isa import Isa
 
 from .sliding_window import Body, Finish, Slide, Sums, each_slide
 
@@ -34,34 +36,53 @@ NARROW = Requantize()
 
 
 @frozen
-class DepthwiseInt8(Value):
-    """Weights as `packing.pack_depthwise_int8` makes them; work tiles are rows of the output, through all images.
+class DepthwiseIntegers(Value):
+    """Weights as `packing.pack_depthwise` makes them; work tiles are rows of the output, through all images.
 
-    Where weights have a zero point, the sums of the windows are made on the way.
+    16-bit activations have a `ShortScaling`. Where weights have a zero point, the sums of the windows are made on the
+    way.
     """
 
     slide: Slide
     wide: int = 0
     signed: bool = True
-    requantize: Requantize | Dynamic = NARROW
+    requantize: Requantize | Dynamic | ShortScaling = NARROW
 
     @property
     def slots(self) -> tuple[str, ...]:
         return ("w", "c", "channels", "ldc", *self.slide.slots, *self.requantize.slots)
 
+    @property
+    def element(self) -> Type:
+        return I16 if isinstance(self.requantize, ShortScaling) else I8
+
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = self.requantize
-        one = partial(self._floats, k, task, how) if isinstance(how, Dynamic) else partial(self._narrow, k, task, how)
+        one: Body
+        if isinstance(how, Dynamic):
+            one = partial(self._floats, k, task, how)
+        elif isinstance(how, ShortScaling):
+            one = partial(self._shorts, k, task, how)
+        else:
+            one = partial(self._narrow, k, task, how)
         bodies: list[tuple[int, Body]] = [(1, one)]
         if self.wide and isinstance(how, Requantize):
             bodies.insert(0, (self.wide, partial(self._wide, k, task, how)))
-        each_slide(k, task, begin, end, self.slide, I8, bodies)
+        each_slide(k, task, begin, end, self.slide, self.element, bodies)
 
-    def _narrow(self, k: Kernel, task: Task, how: Requantize, c: Val, mask: Val | None) -> Sums:
+    def _in_pairs(self, isa: Isa) -> bool:
+        """Whether words are two numbers of 16 bits."""
+        return self.element is I16 or isa.dot.value.wide
+
+    def _group(self, isa: Isa) -> int:
+        """Rows of the window in a word."""
+        return 2 if self._in_pairs(isa) else isa.group
+
+    def _narrow(self, k: Kernel, task: Task, how: Requantize, at: Val, c: Val, mask: Val | None) -> Sums:
         """One register of channels."""
 
         def finish() -> Finish:
-            lanes, target = load_lanes(k, task, how, c), task.view("c", I8, task.i64("ldc"), 1)
+            lanes, target = load_lanes(k, task, how, at), task.view("c", I8, task.i64("ldc"), 1)
             final = table(k, task, how)
 
             def store(totals: Sequence[Val], out: Val) -> None:
@@ -69,9 +90,9 @@ class DepthwiseInt8(Value):
 
             return store
 
-        return self._sums(k, task, c, mask, bias(k, task, how, c), how.weight_zero_point, finish)
+        return self._sums(k, task, at, mask, bias(k, task, how, at), how.weight_zero_point, finish)
 
-    def _floats(self, k: Kernel, task: Task, how: Dynamic, c: Val, mask: Val | None) -> Sums:
+    def _floats(self, k: Kernel, task: Task, how: Dynamic, at: Val, c: Val, mask: Val | None) -> Sums:
         """One register of channels, its sums as floats."""
 
         def finish() -> Finish:
@@ -85,9 +106,18 @@ class DepthwiseInt8(Value):
 
             return store
 
-        return self._sums(k, task, c, mask, how.start(k, task, c), False, finish)
+        return self._sums(k, task, at, mask, how.start(k, task, c), False, finish)
 
-    def _wide(self, k: Kernel, task: Task, how: Requantize, c: Val, _: Val | None) -> Sums:
+    def _shorts(self, k: Kernel, task: Task, how: ShortScaling, at: Val, c: Val, mask: Val | None) -> Sums:
+        """One register of channels of 16-bit numbers."""
+
+        def finish() -> Finish:
+            factors, target = how.lanes(k, task, at), task.view("c", I16, task.i64("ldc"), 1)
+            return lambda totals, out: target[out, c].store(how.stored(k, task, totals[0], factors), mask)
+
+        return self._sums(k, task, at, mask, how.bias(k, task, at), False, finish)
+
+    def _wide(self, k: Kernel, task: Task, how: Requantize, c: Val, _: Val, __: Val | None) -> Sums:
         """Four registers of channels: whole rows of bytes become words, and these bytes again (`weave`)."""
         lanes = k.isa.f32
         starts = [c + r * lanes for r in range(REGISTERS)]
@@ -116,13 +146,13 @@ class DepthwiseInt8(Value):
         self,
         k: Kernel,
         task: Task,
-        c: Val,
+        at: Val,
         mask: Val | None,
         start: Val,
         weight_zero: bool,
         finish: Callable[[], Finish],
     ) -> Sums:
-        group, height = k.isa.group, self.slide.window[0]
+        group, height = self._group(k.isa), self.slide.window[0]
         steps = [range(y, min(y + group, height)) for y in range(0, height, group)]
         zeros = [self._zero(k, task, len(rows)) if weight_zero else None for rows in steps]
 
@@ -130,22 +160,22 @@ class DepthwiseInt8(Value):
             words = [[self._word(k, [column[y] for y in rows], mask)] for rows in steps]
             return self._with_sums(k, words, zeros)
 
-        return Sums([start], seen, self._plus(k, self._weights(k, task, c, 1), 1), finish)
+        return Sums([start], seen, self._plus(k, self._weights(k, task, at, 1), 1), finish)
 
-    def _weights(self, k: Kernel, task: Task, c: Val, registers: int) -> Callable[[int], list[Val]]:
+    def _weights(self, k: Kernel, task: Task, at: Val, registers: int) -> Callable[[int], list[Val]]:
         """What gives the weights at a tap across, for each group of rows and each register of channels.
 
         They stay in registers where there are enough of these.
         """
-        lanes, group = k.isa.f32, k.isa.group
+        lanes, group = k.isa.f32, self._group(k.isa)
         height, width = self.slide.window
         words = width * -(-height // group)
-        first = task.view("w", I8, words * group)[c].address
+        first = task.view("w", I8, words * group)[at].address
         packed = k.view(first, I8, words * lanes * group, lanes * group)
 
         def read(tap: int) -> list[Val]:
             found = [packed[r, t].load(lanes * group) for t in range(tap, words, width) for r in range(registers)]
-            return [w.cast(I16) if k.isa.dot.value.wide else w for w in found]
+            return [w.cast(I16) if self._in_pairs(k.isa) else w for w in found]
 
         if words * registers > k.isa.registers * 3 // 8:
             return read
@@ -156,11 +186,12 @@ class DepthwiseInt8(Value):
         self, k: Kernel, weights: Callable[[int], list[Val]], registers: int
     ) -> Callable[[Sequence[Val], Sequence[Val], int], list[Val]]:
         """Add a column's products; what its words sum to times the weights' zero point comes after the words."""
+        product = dot_pairs if self.element is I16 else dot
 
         def plus(totals: Sequence[Val], seen: Sequence[Val], tap: int) -> list[Val]:
             found, read = list(totals), weights(tap)
             for i, w in enumerate(read):
-                found[i % registers] = dot(k, found[i % registers], seen[i], w)
+                found[i % registers] = product(k, found[i % registers], seen[i], w)
             rest = seen[len(read) :]
             return [a - b for a, b in zip(found, rest, strict=True)] if rest else found
 
@@ -185,12 +216,11 @@ class DepthwiseInt8(Value):
 
     def _word(self, k: Kernel, column: Sequence[View], mask: Val | None) -> Val:
         """Pixels above one another, a byte (or 16 bits) for each, in each channel's lane."""
-        lanes = k.isa.f32
-        wide = k.isa.dot.value.wide
-        seen = [pixel.load(lanes, mask).cast(I32, signed=wide and self.signed) for pixel in column]
-        word = seen[0] & 0xFFFF if wide else seen[0]
+        lanes, pairs = k.isa.f32, self._in_pairs(k.isa)
+        seen = [pixel.load(lanes, mask).cast(I32, signed=pairs and self.signed) for pixel in column]
+        word = seen[0] & 0xFFFF if pairs else seen[0]
         for i, value in enumerate(seen[1:], 1):
-            word = word | (value << (16 if wide else 8) * i)
-        if wide:
+            word = word | (value << (16 if pairs else 8) * i)
+        if pairs:
             return word.bits(vec(I16, lanes * 2))
         return (word ^ -0x7F7F7F80 if offset(k.isa, self.signed) else word).bits(vec(I8, lanes * 4))

@@ -1,0 +1,35 @@
+"""What depthwise convolutions of several kinds of numbers have in common."""
+
+from __future__ import annotations
+
+import math
+
+from attrs import evolve
+
+from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.kernels.contraction.direct.sliding_window import Slide, slide, together
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.strided_copy import move, operand, side
+from onert_llvm.target.isa import Isa
+
+from .conv_geometry import Plane
+
+
+def sliding(geometry: Plane, isa: Isa) -> tuple[Slide, dict[str, Slot]]:
+    """How a window moves along the rows of a picture of integers, and the slots of the picture."""
+    window, stride, dilation = (of[1] for of in (geometry.window, geometry.stride, geometry.dilation))
+    path = slide(geometry.window, stride, dilation, geometry.channels, isa)
+    some = together(window, stride, dilation, geometry.pads[1], geometry.size[1], geometry.out[1])
+    return path, {**geometry.slots, **some}
+
+
+def repeated(lowering: Lowering, at: int, x: int, times: int) -> tuple[Pointer, tuple[int, ...], tuple[Access, ...]]:
+    """Where the picture lies with each channel so many times, and the operand or scratch memory that this reads."""
+    if times == 1:
+        return lowering.operand(x), (x,), ()
+    own = operand(lowering, x)
+    shape, itemsize = (*own.view.shape, times), own.view.itemsize
+    (room,) = lowering.scratch(math.prod(shape) * itemsize)
+    spread = own.at(own.view[..., None].broadcast_to(shape))
+    move(lowering, at, spread, side(room.pointer, shape, itemsize), (x,))
+    return room.pointer, (), (evolve(room, write=False),)
