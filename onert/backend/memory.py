@@ -98,6 +98,19 @@ def _mapped(nbytes: int) -> Array:
     return raw[start : start + nbytes]
 
 
+_TOUCHED, _PAGE = 4 << 20, 4096
+"""Bytes up to which memory for lengths to come is touched when it is made, and of the smallest page."""
+
+
+def touched(memory: Array) -> Array:
+    """The bytes, zeros that nobody has used, each page of which the process has from now on if they are few: else the
+    first run at each greater length would wait for pages. Larger memory lies in huge ones, of which a length adds few.
+    """
+    if memory.nbytes <= _TOUCHED:
+        memory[::_PAGE] = 0
+    return memory
+
+
 class HostMemory:
     """The memory that NumPy arrays lie in; every tensor is a NumPy array."""
 

@@ -22,7 +22,7 @@ from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .memory_overlap import require_apart
 from .meter import metered
-from .runner import Runner, Setup
+from .runner import Fixed, Runner, Setup
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .lengths import Lengths
 
 Inputs = Mapping[str, Any] | Sequence[Any]
+Changed = Mapping[int, tuple[int, ...]]
 
 
 class Execution:
@@ -83,29 +84,23 @@ class Execution:
     @property
     def program(self) -> Program:
         """The program that runs: for the input shapes as they are."""
-        return self._runner.setup.compiled()
+        return self._runner.setup.fit.compiled()
 
     @property
     def _frame(self) -> Frame:
         return self._runner.setup.frame
 
-    def _made(
-        self,
-        program: Program,
-        shapes: Mapping[int, tuple[int, ...]],
-        outdated: str = "",
-        stretch: Stretch | None = None,
-    ) -> Setup:
+    def _made(self, program: Program, changed: Changed, outdated: str = "", stretch: Stretch | None = None) -> Setup:
         """What it takes to run a program, with a `stretch` for other lengths too."""
-        state = {} if self._state is None else self._state
-        instance = Instance(program, self._stop, state, self._watching, stretch)
-        if stretch is not None and self._lengths is not None:
-            instance.settle(self._lengths.arena(program))
-        elif isinstance(self._arena, SharedArena):
-            self._arena.admit(instance, program.arena_bytes)
+        instance = Instance(program, self._stop, {} if self._state is None else self._state, self._watching, stretch)
+        shared = self._arena if isinstance(self._arena, SharedArena) else None
+        if shared is not None:
+            shared.admit(instance, program.arena_bytes)
         elif self._arena is not None:
             instance.settle(callers_arena(self._arena, program.arena_bytes))
-        frame, shared = instance.frame(program.entry), self._arena if isinstance(self._arena, SharedArena) else None
+        elif stretch is not None and self._lengths is not None:
+            instance.settle(self._lengths.arena(program))
+        frame = instance.frame(program.entry)
         run: Callable[[Frame], None] = frame.execute
         if self._watching is not None or shared is not None:
             run = module("onert.exec.run_modes").Accompanied(program, shared, self._watching, instance.meter)
@@ -113,7 +108,7 @@ class Execution:
             run = partial(metered, run, instance.meter)
         if instance.journal is not None or any(o.resource is not None for o in program.main.subgraph.operands):
             run = module("onert.exec.run_modes").prepared(run, frame, instance)
-        return Setup(program.inputs, program.outputs, lambda: program, instance, frame, run, shapes, outdated)
+        return Setup(Fixed(program, changed), instance, frame, run, outdated)
 
     # ---- inputs
 
@@ -125,14 +120,14 @@ class Execution:
         position = self._input(name)
         self._reshape({position: whole_shape(self._runner.setup.inputs[position].name, shape)})
 
-    def _reshape(self, wanted: Mapping[int, tuple[int, ...]]) -> None:
+    def _reshape(self, wanted: Changed) -> None:
         """Give inputs, by position, other shapes."""
         self._idle()
         setup, inputs = self._runner.setup, self._runner.setup.inputs
         if all(inputs[position].shape == shape for position, shape in wanted.items()):
             return
         own = {i: shapes.static(inputs[i].shape) for i in setup.given if i in self._opened}
-        changed, lent = {**setup.shapes, **own, **wanted}, setup.lent()
+        changed, lent = {**setup.fit.shapes, **own, **wanted}, setup.lent()
         try:
             made = (self._lengths and self._lengths.setup(changed)) or self._specialized(changed, wanted)
             made.take_over(setup, setup.given - wanted.keys())
@@ -145,7 +140,7 @@ class Execution:
         if isinstance(self._arena, SharedArena):
             self._arena.leave(setup.instance)
 
-    def _specialized(self, changed: dict[int, tuple[int, ...]], wanted: Mapping[int, tuple[int, ...]]) -> Setup:
+    def _specialized(self, changed: dict[int, tuple[int, ...]], wanted: Changed) -> Setup:
         """What it takes to run the program for new shapes; CompileError if an operation refuses them.
 
         Inputs get new shapes one at a time. Where shapes that others were given before do not go with the new ones,
@@ -312,7 +307,7 @@ class Execution:
         """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
         self._idle()
         setup = self._runner.setup
-        arrays, same = given_again(setup.usual, inputs, len(setup.inputs))
+        arrays, same = given_again(setup.usual, inputs, len(self._base.inputs))
         if same and arrays is not None and not setup.copied:
             for (_, operand, mine), array in zip(setup.usual, arrays, strict=True):
                 np.copyto(mine, array)

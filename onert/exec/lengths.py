@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import overload
 
 import numpy as np
 
 from onert.backend import HOST, Program, TensorInfo
-from onert.exec.frames.stretched import Resized, StretchedFrame, touched
-from onert.ir import Array, Shape
+from onert.backend.memory import touched
+from onert.exec.frames.frame import Frame
+from onert.exec.frames.stretched import StretchedFrame
+from onert.ir import Array, ExecutionError, Shape
 from onert.ir.shape import is_static, static
 
 from .arguments import Usual
@@ -37,8 +37,8 @@ class _Kept:
         self.arena_bytes = program.arena_bytes
         self.nbytes = sum(stretch.capacities.values())
         """What it takes beside the arena."""
-        self._inputs, self._outputs = program.inputs, program.outputs
-        self._base = base
+        self.inputs, self.outputs = program.inputs, program.outputs
+        self.specialize = base.specialize
         self._lengths = stretch.lengths
         opened = frozenset(stretch.lengths)
         self.positions = tuple(sorted({at for at, _ in opened}))
@@ -60,12 +60,12 @@ class _Kept:
         )
         """The other dimensions of inputs with lengths: a function that takes them of a shape, and what it gives."""
         graph = frame.routine.subgraph
-        self._operands, self._all = graph.inputs, range(len(graph.inputs))
+        self._operands = graph.inputs
         self._tensors = tuple([frame.roomy[at] for at in graph.inputs])
-        self._results = tuple([tensor for at in graph.outputs if isinstance(tensor := frame.tensors[at], Resized)])
-        self._changed = tuple(
+        self.changed = tuple(
             at for at, shape in enumerate(fixed) if at in self.positions or shape != base.inputs[at].shape
         )
+        """The inputs that have other shapes than the base program's."""
 
     def lengths(self, given: list[tuple[int, ...]]) -> tuple[int, ...] | None:
         """The lengths that inputs of these shapes have; None where other dimensions differ too."""
@@ -79,28 +79,24 @@ class _Kept:
                 return None
         return tuple([given[at][axis] for at, axis in self._lengths])
 
-    def setup(
-        self,
-        lengths: tuple[int, ...],
-        compiled: Callable[[], Program],
-        shapes: Mapping[int, tuple[int, ...]],
-        outdated: str = "",
-    ) -> Setup:
-        """The frame, which has these lengths, ready for runs."""
-        inputs = _Infos(self._inputs, [tensor.shape for tensor in self._tensors])
-        outputs = _Infos(self._outputs, [tensor.shape for tensor in self._results])
-        run = partial(self.frame.execute_for, lengths)
-        return Setup(inputs, outputs, compiled, self.instance, self.frame, run, shapes, outdated)
+    def shapes(self, lengths: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """The shapes of inputs that have these lengths."""
+        found = [list(shape) for shape in self.fixed]
+        for (at, axis), length in zip(self._lengths, lengths, strict=True):
+            found[at][axis] = length
+        return [static(tuple(shape)) for shape in found]
 
-    def following(self, lengths: tuple[int, ...], shapes: list[tuple[int, ...]]) -> Setup:
-        """The same where inputs of these shapes follow others."""
-        changed = {at: shapes[at] for at in self._changed}
-        return self.setup(lengths, partial(self._base.specialize, changed), changed)
+    def setup(self, lengths: tuple[int, ...], changed: Iterable[int], outdated: str = "") -> Setup:
+        """The frame, which has these lengths, ready for runs; the user changed the shapes of inputs `changed`."""
+        fit = _FitOfLengths(self, lengths, tuple(changed))
+        return Setup(fit, self.instance, self.frame, fit.run, outdated)
 
-    def buffers(self, before: Sequence[Usual]) -> tuple[Usual, ...]:
-        """Where inputs are copied to that follow others."""
-        operands, tensors = self._operands, self._tensors
-        return tuple([(before[at][0], operands[at], tensors[at].view) for at in self._all])
+    def buffers(self, before: Sequence[Usual], *, same: bool) -> tuple[Usual, ...]:
+        """Where inputs are copied to that follow others, in this frame where it is the `same`."""
+        operands, tensors, found = self._operands, self._tensors, list(before)
+        for at in self.positions if same else range(len(found)):
+            found[at] = before[at][0], operands[at], tensors[at].view
+        return tuple(found)
 
     def give(self, setup: Setup, arrays: Sequence[Array], buffers: tuple[Usual, ...]) -> None:
         """Copy all inputs for runs of a setup."""
@@ -108,7 +104,7 @@ class _Kept:
             np.copyto(mine, array)
             if not tensor.is_own:
                 self.frame.put(operand, mine)
-        setup.given.update(self._all)
+        setup.given.update(range(len(buffers)))
         setup.usual = buffers
 
 
@@ -149,7 +145,7 @@ class Lengths:
             return None
         kept, lengths = found
         kept.used()
-        return kept.setup(lengths, partial(self._base.specialize, changed), changed)
+        return kept.setup(lengths, changed)
 
     def given(self, runner: Runner, arrays: Sequence[Array]) -> bool:
         """Give a runner inputs as were given last but for their lengths; False where there is more to be looked at."""
@@ -158,7 +154,7 @@ class Lengths:
             return False
         if len(arrays) != len(now.fixed):
             return False
-        shapes = [array.shape for array in arrays]
+        shapes, before = [array.shape for array in arrays], setup.usual
         try:
             kept, lengths = now, now.lengths(shapes)
             if lengths is None or not now.frame.become(lengths):
@@ -167,15 +163,18 @@ class Lengths:
                     return False
                 kept, lengths = found
             kept.used()
-            made, buffers = kept.following(lengths, shapes), kept.buffers(setup.usual)
+            buffers = kept.buffers(before, same=kept is now)
+            if kept is not now:
+                setup = kept.setup(lengths, kept.changed)
         except BaseException:
-            setup.lend(
-                [(operand, mine) for _, operand, mine in setup.usual]
-            )  # the frame may have begun to be for others
+            setup.lend([(operand, mine) for _, operand, mine in before])  # the frame may have begun to be for others
             raise
         runner.unready = True
-        runner.setup = made
-        kept.give(made, arrays, buffers)
+        setup.go_on()
+        assert isinstance(setup.fit, _FitOfLengths)
+        setup.fit.lengths = lengths
+        runner.setup = setup
+        kept.give(setup, arrays, buffers)
         return True
 
     def _going(
@@ -202,36 +201,62 @@ class Lengths:
         if lengths is None or not frame.become(lengths):
             return None
         self._kept = (fresh, *self._kept)
-        return fresh.setup(lengths, made.compiled, made.shapes, made.outdated)
+        return fresh.setup(lengths, made.fit.shapes, made.outdated)
 
 
-class _Infos(Sequence[TensorInfo]):
-    """Inputs or outputs in other shapes, made when they are looked at: most runs only go on to the next length."""
+_Infos = tuple[TensorInfo, ...]
+_NO_INFOS: tuple[tuple[int, ...] | None, _Infos] = None, ()
 
-    __slots__ = ("_infos", "_made", "_shapes")
 
-    def __init__(self, infos: Sequence[TensorInfo], shapes: Sequence[Shape]) -> None:
-        self._infos = infos
-        self._shapes = shapes
-        self._made: tuple[TensorInfo, ...] | None = None
+class _FitOfLengths:
+    """A `Fit` that goes on from one length to another: what it says of them is made when somebody asks for it, as most
+    runs only go on to the next length."""
 
-    def _all(self) -> tuple[TensorInfo, ...]:
-        if self._made is None:
-            self._made = tuple([_with(info, shape) for info, shape in zip(self._infos, self._shapes, strict=True)])
-        return self._made
+    __slots__ = ("_changed", "_inputs", "_kept", "_outputs", "lengths")
 
-    def __len__(self) -> int:
-        return len(self._infos)
+    def __init__(self, kept: _Kept, lengths: tuple[int, ...], changed: tuple[int, ...]) -> None:
+        self.lengths = lengths
+        self._kept = kept
+        self._changed = changed
+        self._inputs = self._outputs = _NO_INFOS
 
-    def __iter__(self) -> Iterator[TensorInfo]:
-        return iter(self._all())
+    def run(self, frame: Frame) -> None:
+        """Run for these lengths, even if one was interrupted who went on to others."""
+        self._become()
+        frame.execute(frame)
 
-    @overload
-    def __getitem__(self, at: int) -> TensorInfo: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[TensorInfo]: ...
-    def __getitem__(self, at: int | slice) -> TensorInfo | Sequence[TensorInfo]:
-        return self._all()[at]
+    def _become(self) -> None:
+        frame = self._kept.frame
+        if frame.lengths is not self.lengths and not frame.become(self.lengths, again=True):
+            raise ExecutionError("a program is run for lengths that it is not for")
+
+    @property
+    def inputs(self) -> _Infos:
+        of, found = self._inputs
+        if of is not self.lengths:
+            of, kept = self.lengths, self._kept
+            found = tuple(map(_with, kept.inputs, kept.shapes(of)))
+            self._inputs = of, found
+        return found
+
+    @property
+    def outputs(self) -> _Infos:
+        of, found = self._outputs
+        if of is not self.lengths:
+            of, kept = self.lengths, self._kept
+            self._become()
+            tensors = [kept.frame.tensors[at] for at in kept.frame.routine.subgraph.outputs]
+            found = tuple([_with(info, tensor.type.shape) for info, tensor in zip(kept.outputs, tensors, strict=True)])
+            self._outputs = of, found
+        return found
+
+    @property
+    def shapes(self) -> dict[int, tuple[int, ...]]:
+        shapes = self._kept.shapes(self.lengths)
+        return {at: shapes[at] for at in self._changed}
+
+    def compiled(self) -> Program:
+        return self._kept.specialize(self.shapes)
 
 
 def _with(info: TensorInfo, shape: Shape) -> TensorInfo:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from attrs import Factory, define
+from attrs import Factory, define, frozen
 
 from onert.backend import Program, TensorInfo
 from onert.backend.tasks import Pool, Task
@@ -27,24 +27,54 @@ if TYPE_CHECKING:
     from .asynchronous import RunFuture
 
 
+class Fit(Protocol):
+    """What is said of a program for the input shapes as they are: `compiled` gives it, which may not be made before
+    somebody asks for it. `shapes` are those of inputs, by position, that the user changed."""
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]: ...
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]: ...
+
+    @property
+    def shapes(self) -> Mapping[int, tuple[int, ...]]: ...
+
+    def compiled(self) -> Program: ...
+
+
+@frozen(eq=False)
+class Fixed:
+    """A program that is there, for shapes that do not change: a `Fit`."""
+
+    program: Program
+    shapes: Mapping[int, tuple[int, ...]]
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        return self.program.inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        return self.program.outputs
+
+    def compiled(self) -> Program:
+        return self.program
+
+
 @define(eq=False)
 class Setup(Told):
     """A program with memory for it, and what its user gave: the positions of inputs in `given`; of those that are
     copied before each run the source and where it goes; buffers of the execution's own; outputs that have buffers;
     whether a run has begun, so that outputs have elements; the inputs that the last `run` copied.
 
-    `inputs` and `outputs` are the program's, which `compiled` gives: it may not be made before somebody asks for it.
-    `shapes` are those of inputs, by position, that the user changed. `outdated` says why inputs that were given before
-    a change must be given again.
+    `outdated` says why inputs that were given before a change of shapes must be given again.
     """
 
-    inputs: Sequence[TensorInfo]
-    outputs: Sequence[TensorInfo]
-    compiled: Callable[[], Program]
+    fit: Fit
     instance: Instance
     frame: Frame
     run: Callable[[Frame], None]
-    shapes: Mapping[int, tuple[int, ...]]
     outdated: str = ""
     given: set[int] = Factory(set)
     copied: dict[int, tuple[Array, Array]] = Factory(dict)
@@ -52,6 +82,14 @@ class Setup(Told):
     own_outputs: set[int] = Factory(set)
     ran: bool = False
     usual: tuple[Usual, ...] = ()
+
+    @property
+    def inputs(self) -> Sequence[TensorInfo]:
+        return self.fit.inputs
+
+    @property
+    def outputs(self) -> Sequence[TensorInfo]:
+        return self.fit.outputs
 
     def copies(self, operand: int, array: Array) -> bool:
         """Whether an input is to be copied from `array` rather than moved there once kernels are bound."""
@@ -63,6 +101,15 @@ class Setup(Told):
         if position not in self.own_inputs:
             self.own_inputs[position] = self.frame.room(self.input(position))
         return self.own_inputs[position]
+
+    def go_on(self) -> None:
+        """Forget what was given, and that there was a run."""
+        self.ran = False
+        self.outdated = ""
+        self.usual = ()
+        self.given.clear()
+        self.copied.clear()
+        self.own_inputs.clear()
 
     def take_over(self, before: Setup, given: Iterable[int]) -> None:
         """Take over what was given for these inputs, by position, as far as they have the shapes they had."""
@@ -189,7 +236,7 @@ class Runner:
     def _prepare(self) -> None:
         """Copy inputs that cannot be used in place; ExecutionError if one is missing."""
         setup = self.setup
-        if len(setup.given) != len(setup.inputs):
+        if len(setup.given) != len(setup.frame.routine.subgraph.inputs):
             missing = [repr(info.name) for i, info in enumerate(setup.inputs) if i not in setup.given]
             why = f"; shapes given before do not go with newer ones: {setup.outdated}" if setup.outdated else ""
             raise ExecutionError(f"no elements are given for input {', '.join(missing)}{why}")

@@ -2,10 +2,11 @@
 
     python tests/bench/lengths.py [--threads 1] [--count 24] [--mixed] [NAME ...]
 
-Each length is run twice with the same arrays: the first run goes on to a length that the execution has not had, the
-second one repeats it. Lengths grow by one, from 2 on, after as many that nobody measures; so each is the longest of all
-and touches memory that no run has touched. With `--mixed` they come in random order, and all were run before. Times are
-medians, ratios the medians of the pairs'. A name chooses the models whose file name contains it.
+Each length is run twice, each time with arrays that were made just before: the first run goes on to a length that the
+execution has not had, the second one repeats it. Lengths grow by one, from 2 on, after as many that nobody measures; so
+each is the longest of all and touches memory that no run has touched. With `--mixed` they come in random
+order, and all were run before. Times are medians, ratios the medians of the pairs'. A name chooses the models whose
+file name contains it.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ def measured(model: Dynamic, threads: int, count: int, mixed: bool) -> tuple[flo
     def run(lengths: Iterable[int]) -> list[tuple[float, float]]:
         found = []
         for length in lengths:
-            inputs = model.inputs(infos, length)
-            start = time.perf_counter()
-            execution.run(inputs)
-            between = time.perf_counter()
-            execution.run(inputs)
-            found.append((between - start, time.perf_counter() - between))
+            times = []
+            for seed in range(2):
+                inputs = model.inputs(infos, length, seed)
+                start = time.perf_counter()
+                execution.run(inputs)
+                times.append(time.perf_counter() - start)
+            found.append((times[0], times[1]))
         return found
 
     pairs = run(range(2, 2 + 2 * count))

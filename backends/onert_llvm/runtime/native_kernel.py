@@ -310,7 +310,7 @@ class Places:
     def __init__(self, lowered: Lowered, tensors: Tensors) -> None:
         self._lowered = lowered
         self._tensors = tensors
-        self._scratch = zeros(max(lowered.scratch * lowered.lanes, 1), np.uint8)
+        self.scratch = zeros(max(lowered.scratch * lowered.lanes, 1), np.uint8)
         self.all_reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
         self._operands: dict[int, tuple[int, Array]] = {}
 
@@ -318,7 +318,7 @@ class Places:
         if pointer.area is Area.CONSTANT:
             base = self._lowered.constants[pointer.index].ctypes.data
         elif pointer.area is Area.SCRATCH:
-            base = self._scratch.ctypes.data + pointer.index * self._lowered.scratch
+            base = self.scratch.ctypes.data + pointer.index * self._lowered.scratch
         elif pointer.area is Area.REPORT:
             base = self.all_reports.ctypes.data
         else:

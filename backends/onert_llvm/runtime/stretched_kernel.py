@@ -11,6 +11,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from onert.backend import Stretched, Tensors
+from onert.backend.memory import touched
 from onert.ir import Array, Context
 from onert.ir.process import imports
 from onert.ir.symbolic.instructions import Instructions, NoInstructionError
@@ -103,6 +104,7 @@ class _BoundStretch:
         self._constants: dict[int, tuple[tuple[int, ...], Array]] = {}
         self._of_constants: list[tuple[int, int, int]] = []
         place = Places(own.widest, tensors)
+        touched(place.scratch)
         integers: list[tuple[int, int, int]] = []
         floats: list[tuple[int, int, int]] = []
         runs = []

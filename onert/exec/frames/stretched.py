@@ -9,21 +9,11 @@ from operator import itemgetter
 import numpy as np
 
 from onert.backend import HOST, Buffer, Routine, Stretch, Stretched, Tensor
+from onert.backend.memory import touched
 from onert.ir import Array, Context, ExecutionError, TensorType
 from onert.ir.shape import static
 
 from .frame import Calls, Frame
-
-_TOUCHED, _PAGE = 4 << 20, 4096
-"""Bytes up to which memory for lengths to come is entered at once, and of the smallest page."""
-
-
-def touched(memory: Array) -> Array:
-    """The memory, entered by the process if it is small: else the first run at each greater length would be slowed down
-    by that. Larger memory lies in huge pages, of which a length enters few."""
-    if memory.nbytes <= _TOUCHED:
-        memory[::_PAGE] = 0
-    return memory
 
 
 class Resized(Tensor):
@@ -197,12 +187,6 @@ class StretchedFrame(Frame):
         if buffer is None or buffer.shape != tensor.shape or not stay:
             self._moved()
             tensor.is_own = True
-
-    def execute_for(self, lengths: tuple[int, ...], frame: Frame) -> None:
-        """Run for these lengths, even if one was interrupted who went on to others."""
-        if self.lengths is not lengths and not self.become(lengths, again=True):
-            raise ExecutionError("a program is run for lengths that it is not for")
-        self.execute(frame)
 
     @property
     def calls(self) -> Calls:
