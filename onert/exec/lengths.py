@@ -22,18 +22,25 @@ MOST_KEPT, KEPT_BYTES = 8, 256 << 20
 """How many frames are kept for other lengths, those used last: fewer where they take more bytes than this together.
 They share an arena."""
 
+APART_BYTES = 64 << 20
+"""What their arenas take at most together while some lie in smaller ones than the last that was made."""
+
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
 
 class _Kept:
     """A frame for many lengths with what is needed to set it up."""
 
-    def __init__(self, base: Program, program: Program, instance: Instance, frame: StretchedFrame) -> None:
+    def __init__(
+        self, base: Program, program: Program, instance: Instance, frame: StretchedFrame, arena: Array
+    ) -> None:
         stretch = program.stretch
         assert stretch is not None
         self.instance = instance
         self.frame = frame
         self.used = stretch.used
+        self.arena = arena
+        """Where the frame lies."""
         self.arena_bytes = program.arena_bytes
         self.nbytes = sum(stretch.capacities.values())
         """What it takes beside the arena."""
@@ -119,7 +126,11 @@ class Lengths:
 
     def arena(self, program: Program) -> Array:
         """Where a frame for a program's stretch is to lie: with the frames that are kept beside it, in one arena for
-        the largest, as they run in turn. It moves when it grows, or when it took too much for one that is not kept."""
+        the largest, as they run in turn.
+
+        A larger one takes the place of one that is too small, or that took too much for a frame that is not kept.
+        Frames stay where they were as long as all arenas take little: a frame that moves is bound anew.
+        """
         assert program.stretch is not None
         most, kept = program.arena_bytes, list[_Kept]()
         rooms = sum(program.stretch.capacities.values())
@@ -132,8 +143,11 @@ class Lengths:
         largest = max(program.arena_bytes, *(each.arena_bytes for each in kept), 0)
         if not largest <= self._arena.nbytes <= max(largest, KEPT_BYTES):
             arena = touched(HOST.allocate(largest))
-            for each in kept:
-                each.instance.settle(arena)
+            apart = {id(each.arena): each.arena.nbytes for each in kept}
+            if self._arena.nbytes > KEPT_BYTES or largest + sum(apart.values()) > APART_BYTES:
+                for each in kept:
+                    each.instance.settle(arena)
+                    each.arena = arena
             self._arena = arena
         return self._arena
 
@@ -196,7 +210,7 @@ class Lengths:
         """
         frame = made.frame
         assert isinstance(frame, StretchedFrame)
-        fresh = _Kept(self._base, program, made.instance, frame)
+        fresh = _Kept(self._base, program, made.instance, frame, self._arena)
         lengths = fresh.lengths([static(info.shape) for info in program.inputs])
         if lengths is None or not frame.become(lengths):
             return None

@@ -147,17 +147,21 @@ def _planned(execution: onert.Execution) -> list[Any]:
     return [[f.tensors[at].array for at in f.routine.arenas["host"].placements] for f in frames]
 
 
-def test_the_frames_of_an_execution_lie_in_one_arena() -> None:
+@pytest.mark.parametrize("apart", [0, 64 << 20])
+def test_the_frames_of_an_execution_lie_in_one_arena_unless_they_take_little(
+    apart: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     execution, made, expected = _stretched()
-    for n in (40, 400, 9, 2, 41):
+    monkeypatch.setattr(lengths, "APART_BYTES", apart)
+    for n in (40, 400, 9, 2, 41, 8):
         x = made(n)
         (found,) = execution.run([x]).values()
         np.testing.assert_array_equal(found, expected(x))
-    frames = _planned(execution)
     assert execution._lengths is not None
     arena = execution._lengths._arena
-    assert len(frames) > 1
-    assert all(np.shares_memory(arena, array) for arrays in frames for array in arrays if array.size)
+    within = [all(np.shares_memory(arena, array) for array in arrays if array.size) for arrays in _planned(execution)]
+    assert len(within) > 1
+    assert all(within) == (not apart)
 
 
 def test_an_arena_that_took_too_much_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
