@@ -18,7 +18,7 @@ from .arguments import Usual
 from .context import Instance
 from .runner import Runner, Setup
 
-MOST_KEPT, KEPT_BYTES = 8, 256 << 20
+MOST_KEPT, KEPT_BYTES = 24, 256 << 20
 """How many frames are kept for other lengths, those used last: fewer where they take more bytes than this together.
 They share an arena."""
 
