@@ -123,9 +123,17 @@ move:
   %place = add i64 %cpu, 1
   %lentp = getelementptr %Worker, ptr %workers, i64 %who, i32 3
   store atomic i64 %place, ptr %lentp monotonic, align 8
-  store i64 -1, ptr %sincep, align 8
   %moved = call i1 @move(i64 %handle, i64 %cpu, i1 true)
+  br i1 %moved, label %given, label %refused
+given:
+  store i64 -1, ptr %sincep, align 8
   ret i1 true
+refused:
+  ; The system does not let it be moved, or it may not use this processor: that is not asked again for a while.
+  store atomic i64 0, ptr %lentp monotonic, align 8
+  %then = add i64 %now, 100000000
+  store i64 %then, ptr %againp, align 8
+  br label %no
 no:
   ret i1 false
 }
