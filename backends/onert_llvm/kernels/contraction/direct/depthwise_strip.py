@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import product
 
 from attrs import frozen
 
@@ -48,11 +47,6 @@ class Strip(Value):
         """Which of the columns may lie beside the picture, by their position."""
         last, half = self.columns[-1], ((self.window[1] - 1) * self.dilation + 1) // 2
         return tuple(i for i, c in enumerate(self.columns) if not self.near or c < half or c > last - half)
-
-    def reached(self, column: int) -> list[tuple[int, int]]:
-        """The outputs whose windows see a column, and the tap across at which they do."""
-        places = product(range(self.across), range(self.window[1]))
-        return [(x, t) for x, t in places if x * self.stride + t * self.dilation == column]
 
 
 _WRITTEN_OUT = 3
