@@ -9,7 +9,17 @@ import pytest
 from attrs import evolve
 
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
-from onert_llvm.schedule.cost_model import Shape, _tile, packed_tile, product_tile, row_work
+from onert_llvm.schedule.cost_model import (
+    MANY_ROWS,
+    Shape,
+    _many_columns,
+    _Split,
+    _tile,
+    _whole,
+    packed_tile,
+    product_tile,
+    row_work,
+)
 from onert_llvm.schedule.weight_packing import panels, sum_bounds
 from onert_llvm.target.isa import Isa, runnable
 
@@ -28,6 +38,15 @@ def test_a_tile_fits_the_registers_and_the_rows(isa: Isa, shape: Shape) -> None:
         # Accumulators, a row of columns, a value of each row; of integers what spreads a row over the lanes as well.
         assert tile.mr * wide + wide + (3 if shape.integer else 2) <= isa.registers
         assert tile.mr <= shape.m
+
+
+@ISAS
+@pytest.mark.parametrize("padded", [False, True], ids=["exact", "padded"])
+def test_products_of_many_rows_and_columns_add_each_sum_in_one_accumulator(isa: Isa, padded: bool) -> None:
+    least, split = _many_columns(isa, padded), _Split(isa, padded)
+    shapes = product((0, 1, 7, 500), (0, 1, 17, 1000), (1, 3, 64, 2000))
+    counts = {split(MANY_ROWS + m, least + n, k) for m, n, k in shapes}
+    assert counts == {1} or _whole(isa) < 8
 
 
 @ISAS

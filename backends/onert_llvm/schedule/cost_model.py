@@ -142,9 +142,15 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
     for are those whose best tiles add in the same order, because results do not depend on what ran before.
     """
     found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k))
+    if shape.integer:
+        return found  # whose sums are the same in any order
     if found.n is not shape.n or found.k is not shape.k:
-        decided(_Split(shape.integer, isa, padded), shape.m, shape.n, shape.k)
-    elif found.m is not shape.m and not shape.integer:
+        if found.m >= MANY_ROWS and found.n >= (many := _many_columns(isa, padded)) and _whole(isa) == _WHOLE:
+            _require(shape.m >= MANY_ROWS)  # so that all tiles that suit add each sum in one accumulator
+            _require(shape.n >= many)
+        else:
+            decided(_Split(isa, padded), shape.m, shape.n, shape.k)
+    elif found.m is not shape.m:
         if found.m < MANY_ROWS:
             decided(_SplitOfRows(shape.n, shape.k, isa, padded), shape.m)
         else:
@@ -160,14 +166,13 @@ def _require(holds: bool) -> None:
 
 @frozen
 class _Split(Value):
-    """In how many accumulators the best tile for a product of so many rows, columns and terms adds each sum."""
+    """In how many accumulators the best tile for so many rows, columns and terms of floats adds each sum."""
 
-    integer: bool
     isa: Isa
     padded: bool
 
     def __call__(self, m: int, n: int, k: int) -> int:
-        shape = Shape(m, n, k, self.integer)
+        shape = Shape(m, n, k)
         _, mr, wide = min(_choices(shape, self.isa, self.padded), key=_cycles)
         return _tile(shape, self.isa, mr, columns(n, wide, self.isa)).split
 
@@ -182,7 +187,7 @@ class _SplitOfRows(Value):
     padded: bool
 
     def __call__(self, m: int) -> int:
-        return _Split(False, self.isa, self.padded)(m, self.n, self.k)
+        return _Split(self.isa, self.padded)(m, self.n, self.k)
 
     def results(self, count: int) -> Array:
         """The results for each number of rows below `count`, of all tiles at once; 0 for no rows."""
@@ -206,6 +211,12 @@ def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int, bool], ...]:
 def _whole(isa: Isa) -> int:
     """Accumulators at least of a tile of floats for many rows."""
     return min(_WHOLE, max(mr * wide for mr, wide in register_tiles(isa, False)))
+
+
+@cache
+def _many_columns(isa: Isa, padded: bool) -> int:
+    """So many columns fill a panel of any tile of floats."""
+    return max(wide for _, wide in register_tiles(isa, False, _WIDEST_PADDED if padded else 4)) * isa.f32
 
 
 def _suits(mr: int, is_whole: bool, rows: int) -> bool:
