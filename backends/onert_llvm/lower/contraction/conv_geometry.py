@@ -191,5 +191,7 @@ def _offsets(ranks: tuple[int, ...], *numbers: int) -> Array:
         dims.append(numbers[at : at + rank])
         at += rank
     batches, sizes = numbers[at : len(numbers) - len(ranks)], numbers[len(numbers) - len(ranks) :]
-    starts = [np.arange(math.prod(own), dtype=np.int64).reshape(own) * n for own, n in zip(dims, sizes, strict=True)]
-    return np.stack([np.broadcast_to(each, batches).reshape(-1) for each in starts], -1)
+    found: Array = np.empty((*batches, len(ranks)), np.int64)  # at each new length: `stack` takes ten times as long
+    for side, (own, n) in enumerate(zip(dims, sizes, strict=True)):
+        np.multiply(np.arange(math.prod(own), dtype=np.int64).reshape(own), n, out=found[..., side])
+    return found.reshape(-1, len(ranks))
