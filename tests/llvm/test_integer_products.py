@@ -17,7 +17,8 @@ from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIn
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.register_tile import Tile
-from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, registers_together, row_work
+from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, row_work
+from onert_llvm.schedule.depthwise import registers_together
 from onert_llvm.schedule.weight_packing import (
     PACKS,
     channel_order,

@@ -15,7 +15,7 @@ from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.pool import Pool
 from onert_llvm.kernels.reduction.reduce import ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Softmax
-from onert_llvm.schedule.cost_model import strip
+from onert_llvm.schedule.depthwise import strip
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run

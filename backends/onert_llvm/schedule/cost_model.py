@@ -1,13 +1,12 @@
 """Schedules:
 
-which tile, strip and work split a shape gets on a target. Pure functions of both, nothing is measured here.
+which tile and work split a shape gets on a target. Pure functions of both, nothing is measured here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
-from math import log2
 
 import numpy as np
 from attrs import evolve, frozen
@@ -15,20 +14,13 @@ from attrs import evolve, frozen
 from onert.ir import Array
 from onert.ir.symbolic.trace import decided, hint
 from onert.ir.value import Value
-from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
-from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
 from onert_llvm.kernels.contraction.float_microkernel import MOST_UNROLLED
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
-from onert_llvm.target.isa import Dot, Isa
+from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import Machine, machine
 
 _MOST_IN_LINE = 8
 """Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
-
-_OF_FIRST_CACHE, _MANY_CHANNELS = 7 / 16, 6
-"""The part of the first cache for bytes of a picture that a depthwise convolution reads again and again, and registers
-of channels that are computed in parts in any case.
-"""
 
 WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
 """By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
@@ -42,7 +34,7 @@ _WIDEST_PADDED = 5
 _LEAST_AHEAD = 8192
 """Bytes of a panel for which it is worth asking before they are read."""
 
-_MANY_REGISTERS = 32
+MANY_REGISTERS = 32
 """So many registers, and a processor has room for four rows by three registers of columns twice."""
 
 _WHOLE, MANY_ROWS = 8, 16
@@ -133,7 +125,7 @@ def recut(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
 
 def _fitting(tile: Tile, rows: int) -> Tile:
     """The tile, for products of no fewer rows than it has."""
-    _require(tile.mr <= rows)
+    require(tile.mr <= rows)
     return tile
 
 
@@ -146,19 +138,19 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
         return found  # whose sums are the same in any order
     if found.n is not shape.n or found.k is not shape.k:
         if found.m >= MANY_ROWS and found.n >= (many := _many_columns(isa, padded)) and _whole(isa) == _WHOLE:
-            _require(shape.m >= MANY_ROWS)  # so that all tiles that suit add each sum in one accumulator
-            _require(shape.n >= many)
+            require(shape.m >= MANY_ROWS)  # so that all tiles that suit add each sum in one accumulator
+            require(shape.n >= many)
         else:
             decided(_Split(isa, padded), shape.m, shape.n, shape.k)
     elif found.m is not shape.m:
         if found.m < MANY_ROWS:
             decided(_SplitOfRows(shape.n, shape.k, isa, padded), shape.m)
         else:
-            _require(shape.m >= MANY_ROWS)
+            require(shape.m >= MANY_ROWS)
     return found
 
 
-def _require(holds: bool) -> None:
+def require(holds: bool) -> None:
     """Make it a condition of the schedule where sizes are symbolic: it holds for the lengths of the moment."""
     if not holds:
         raise ValueError("a schedule does not suit the shape that it was made for")
@@ -263,10 +255,10 @@ def run_tile(m: int, n: int, isa: Isa) -> Tile:
 
     One row has more columns, so that its sums do not wait for one another.
     """
-    large = isa.registers >= _MANY_REGISTERS
+    large = isa.registers >= MANY_REGISTERS
     rows = 4 if large else 2
     several = hint(m) >= rows
-    _require(m >= rows if several else m < rows)
+    require(m >= rows if several else m < rows)
     if several:
         return Tile(rows, columns(n, 3 if large else 2, isa))
     return Tile(1, columns(n, 4 if large else 3, isa))
@@ -310,7 +302,7 @@ def line_tile(
         (mr, v, t) for mr, v in register_tiles(isa, False) for t in together if mr * t <= across and mr <= room
     ]
     mr, wide, chosen = min(candidates, key=cycles)
-    _require(mr * chosen <= out_w)
+    require(mr * chosen <= out_w)
     return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
 
 
@@ -372,41 +364,3 @@ def row_work(
     cuts = (fewest, *(-(-fewest // threads) * threads * n for n in (1, 2, 3, 4))) if threads > 1 else (fewest,)
     mc = tile.mr * min((-(-blocks // count) for count in cuts), key=cycles)
     return Work(mc, -(-shape.m // mc) * panels)
-
-
-MOST_ACROSS, _FEW, _MOST_COLUMNS = 11, 7, 20
-"""Outputs of a strip of floats at most. Registers are enough for `_FEW`, and for more that see fewer columns."""
-
-
-def strip(
-    window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa, most: int = 7
-) -> Strip:
-    """The strip for a depthwise convolution whose output is `out_w` wide, of so many outputs at `most`, or six where
-    there are few registers.
-    """
-    width, reach = hint(out_w), (window[1] - 1) * dilation
-    room = most if isa.registers >= _MANY_REGISTERS else 6
-    few = [a for a in range(1, min(room, width) + 1) if a <= _FEW or (a - 1) * stride + reach < _MOST_COLUMNS]
-    across = min(few, key=lambda a: (-(-width // a) * (a + (1.5 if a <= _FEW else 2.0)), -a))
-    _require(across <= out_w)
-    return Strip(window, stride, dilation, across, channels < isa.f32)
-
-
-def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
-    """How many channels of a depthwise convolution to compute at a time: the rows of a window stay in the first cache.
-
-    All of few channels that end inside a register, because neighbouring pixels share lines then.
-    """
-    if channels % isa.f32 and channels < _MANY_CHANNELS * isa.f32:
-        return channels
-    rows = window[0] * hint(in_w) * isa.vector_bytes
-    registers = max(1.0, _OF_FIRST_CACHE * machine(isa).first_cache / rows)
-    return min(channels, isa.f32 << round(log2(registers)))
-
-
-def registers_together(isa: Isa) -> int:
-    """How many registers of channels of bytes a depthwise convolution computes together; 0 for one alone.
-
-    Where bytes are multiplied by fours, whole registers of them are woven (`kernels.weave`).
-    """
-    return REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0

@@ -14,7 +14,7 @@ from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
-from onert_llvm.schedule.cost_model import MOST_ACROSS, chunk, strip
+from onert_llvm.schedule.depthwise import MOST_ACROSS, chunk, strip
 
 from .conv_geometry import plane
 from .depthwise import repeated

@@ -23,7 +23,8 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.rule import Lower
 from onert_llvm.schedule.byte_outliers import split, with_row_again
-from onert_llvm.schedule.cost_model import Shape, registers_together
+from onert_llvm.schedule.cost_model import Shape
+from onert_llvm.schedule.depthwise import registers_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 from onert_llvm.target.isa import Lookup
 

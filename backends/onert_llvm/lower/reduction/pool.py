@@ -21,7 +21,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import counts, pooled_plane
 from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.lower.elementwise.op_to_expression import activated
-from onert_llvm.schedule.cost_model import strip
+from onert_llvm.schedule.depthwise import strip
 
 from .block import Block, reduction
 

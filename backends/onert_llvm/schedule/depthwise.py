@@ -1,0 +1,55 @@
+"""Schedules of depthwise convolutions: strips of outputs, and channels at a time."""
+
+from __future__ import annotations
+
+from math import log2
+
+from onert.ir.symbolic.trace import hint
+from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
+from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
+from onert_llvm.target.isa import Dot, Isa
+from onert_llvm.target.machines import machine
+
+from .cost_model import MANY_REGISTERS, require
+
+_OF_FIRST_CACHE, _MANY_CHANNELS = 7 / 16, 6
+"""The part of the first cache for bytes of a picture that a depthwise convolution reads again and again, and registers
+of channels that are computed in parts in any case.
+"""
+
+MOST_ACROSS, _FEW, _MOST_COLUMNS = 11, 7, 20
+"""Outputs of a strip of floats at most. Registers are enough for `_FEW`, and for more that see fewer columns."""
+
+
+def strip(
+    window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa, most: int = 7
+) -> Strip:
+    """The strip for a depthwise convolution whose output is `out_w` wide, of so many outputs at `most`, or six where
+    there are few registers.
+    """
+    width, reach = hint(out_w), (window[1] - 1) * dilation
+    room = most if isa.registers >= MANY_REGISTERS else 6
+    few = [a for a in range(1, min(room, width) + 1) if a <= _FEW or (a - 1) * stride + reach < _MOST_COLUMNS]
+    across = min(few, key=lambda a: (-(-width // a) * (a + (1.5 if a <= _FEW else 2.0)), -a))
+    require(across <= out_w)
+    return Strip(window, stride, dilation, across, channels < isa.f32)
+
+
+def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
+    """How many channels of a depthwise convolution to compute at a time: the rows of a window stay in the first cache.
+
+    All of few channels that end inside a register, because neighbouring pixels share lines then.
+    """
+    if channels % isa.f32 and channels < _MANY_CHANNELS * isa.f32:
+        return channels
+    rows = window[0] * hint(in_w) * isa.vector_bytes
+    registers = max(1.0, _OF_FIRST_CACHE * machine(isa).first_cache / rows)
+    return min(channels, isa.f32 << round(log2(registers)))
+
+
+def registers_together(isa: Isa) -> int:
+    """How many registers of channels of bytes a depthwise convolution computes together; 0 for one alone.
+
+    Where bytes are multiplied by fours, whole registers of them are woven (`kernels.weave`).
+    """
+    return REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0
