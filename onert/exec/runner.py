@@ -44,7 +44,7 @@ class Fit(Protocol):
 
 
 @frozen(eq=False)
-class Fixed:
+class Fixed(Told):
     """A program that is there, for shapes that do not change: a `Fit`."""
 
     program: Program

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.float_layers import NONE, RELU, WINDOW, Kinds, Tensor
+from float_layers import NONE, RELU, WINDOW, Kinds, Tensor
 from model_writer import Model
 
 from onert.ir import DType

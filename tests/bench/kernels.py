@@ -34,16 +34,9 @@ from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import dot
 from onert_llvm.runtime.object_loader import load
-from onert_llvm.schedule.cost_model import (
-    MOST_ACROSS,
-    fetching,
-    line_tile,
-    product_tile,
-    registers_together,
-    row_work,
-    strip,
-)
 from onert_llvm.schedule.cost_model import Shape as ProductShape
+from onert_llvm.schedule.cost_model import fetching, line_tile, product_tile, row_work
+from onert_llvm.schedule.depthwise import MOST_ACROSS, registers_together, strip
 from onert_llvm.schedule.float_scaling import Sums, fitted
 from onert_llvm.schedule.weight_packing import (
     channel_order,

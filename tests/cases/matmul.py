@@ -262,6 +262,7 @@ CASES = [
         for rows in (1, 5)
     ),
     Case("matrices", BatchMatMul(), (_A, _Y), (_BATCHED.astype(np.float32),)),
+    Case("sums of no terms", BatchMatMul(), (np.ones((2, 3, 0), np.float32), np.ones((2, 0, 4), np.float32))),
     Case(
         "first transposed",
         BatchMatMul(adjoint_x=True),

@@ -75,7 +75,7 @@ def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequenc
         for axis, taken in places.items():
             x = d.moved(Gather(axis), x, d.constant(taken.astype(np.int32)))
         return [_surrounded(d, op, types, x, axes)]
-    shares = {axis: op.weights(at, before, after)[0] for at, axis, before, after in axes}
+    shares = {axis: op.weights(at, before, after) for at, axis, before, after in axes}
     image = _weighted_image(d, x, types, shares) if dtype is DType.FLOAT32 else None
     if image is None:
         x = d.cast(x, DType.FLOAT32 if dtype is DType.FLOAT32 else DType.FLOAT64)
@@ -93,7 +93,7 @@ def _surrounded(d: Draft, op: Interpolate, types: CallTypes, x: int, axes: Seque
     rank = types.output.rank
     outside = np.zeros((1,) * rank, np.bool_)
     for at, axis, before, after in axes:
-        beyond = op.weights(at, before, after)[1]
+        beyond = op.beyond(at, before, after)
         outside = outside | beyond.reshape([-1 if i == axis else 1 for i in range(rank)])
     if not outside.any():
         return x

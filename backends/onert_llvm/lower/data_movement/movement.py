@@ -161,7 +161,8 @@ def _join(lowering: Lowering, at: int, op: Concat | Pack) -> None:
 def _rows_joined(lowering: Lowering, at: int, axis: int) -> bool:
     """Write the command that joins all parts row by row; False where copies of each are as good."""
     operation = lowering.operation(at)
-    (out,), parts, itemsize = operation.outputs, operation.used, lowering.type(operation.outputs[0]).dtype.itemsize
+    (out,), itemsize = operation.outputs, lowering.type(operation.outputs[0]).dtype.itemsize
+    parts = [part for part in operation.used if 0 not in lowering.shape(part)]
     rows = math.prod(lowering.shape(out)[:axis])
     widths = [itemsize * math.prod(lowering.shape(part)[axis:]) for part in parts]
     few = 1 < len(parts) <= _MOST_JOINED and not any(map(is_symbolic, widths)) and max(widths) <= _WIDEST_JOINED

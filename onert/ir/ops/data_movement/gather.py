@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -68,8 +69,9 @@ class Gather(OnStored):
         if batch == 0:
             return np.take(x, indices, axis)
         outer = indices.shape[:batch]
-        flat_x = x.reshape(-1, *x.shape[batch:])
-        flat_i = indices.reshape(-1, *indices.shape[batch:])
+        count = math.prod(outer)
+        flat_x = x.reshape(count, *x.shape[batch:])
+        flat_i = indices.reshape(count, *indices.shape[batch:])
         rows = [np.take(a, i, axis - batch) for a, i in zip(flat_x, flat_i, strict=True)]
         shape = (*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :])
         return np.stack(rows).reshape(shape) if rows else np.zeros((*outer, *shape[batch:]), x.dtype)

@@ -154,14 +154,32 @@ class Interpolate(Op):
         wide = x.astype(np.float64)
         outside = np.zeros((), np.bool_)
         for at, (axis, length) in enumerate(zip(self.axes, lengths, strict=True)):
-            weights, beyond = self.weights(at, x.shape[axis], length)
-            wide = np.moveaxis(np.tensordot(weights, wide, (1, axis)), 0, axis)
-            outside = outside | beyond.reshape(-1, *(1,) * (x.ndim - 1 - axis))
+            before = x.shape[axis]
+            wide = self._along(wide, at, axis, before, length, dtype.kind in "iu")
+            outside = outside | self.beyond(at, before, length).reshape(-1, *(1,) * (x.ndim - 1 - axis))
         wide = np.where(outside, self.extrapolation, wide)
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
             wide = np.clip(np.trunc(wide), limits.min, limits.max)
         return wide.astype(dtype)
+
+    def _along(self, wide: Array, at: int, axis: int, before: int, after: int, integer: bool) -> Array:
+        """Elements between those along an axis.
+
+        Of integers, or where a sum's terms are as many as the sizes say, a product with all elements, as in the
+        decomposition: so it is rounded, and one that is no number spoils the whole line.
+        """
+        if self.stays(at, before, after):
+            return wide
+        if integer or self.antialias or self.coordinates is Coordinates.CROP:
+            return np.moveaxis(np.tensordot(self.weights(at, before, after), wide, (1, axis)), 0, axis)
+        taps, shares = self.taps(at, before, after)
+        around = (-1, *(1,) * (wide.ndim - 1 - axis))
+        first, *others = (
+            np.take(wide, places, axis) * parts.reshape(around) for places, parts in zip(taps.T, shares.T, strict=True)
+        )
+        out: Array = sum(others, first)
+        return out
 
     def evaluate_quantized(
         self,
@@ -225,17 +243,21 @@ class Interpolate(Op):
         out: Array = np.clip(whole, 0, before - 1).astype(np.int64)
         return out
 
-    def weights(self, at: int, before: int, after: int) -> tuple[Array, Array]:
-        """The share of each element of `x` in each of the result along an axis [after, before]; what lies outside."""
-        beyond = np.zeros(after, np.bool_)
-        if self.coordinates is Coordinates.CROP:
-            where = self.places(at, before, after)
-            beyond = (where < 0) | (where > before - 1)
+    def weights(self, at: int, before: int, after: int) -> Array:
+        """The share of each element of `x` in each of the result along an axis [after, before]."""
         taps, shares = self.taps(at, before, after)
         out = np.zeros((after, before))
         rows = np.broadcast_to(np.arange(after)[:, None], taps.shape)
         np.add.at(out, (rows, taps), shares)
-        return out, beyond
+        return out
+
+    def beyond(self, at: int, before: int, after: int) -> Array:
+        """For each element of the result along an axis, whether it lies outside of `x`."""
+        if self.coordinates is not Coordinates.CROP:
+            return np.zeros(after, np.bool_)
+        where = self.places(at, before, after)
+        out: Array = (where < 0) | (where > before - 1)
+        return out
 
     def taps(self, at: int, before: int, after: int) -> tuple[Array, Array]:
         """The elements of `x` that each of the result along an axis is made of, and their shares [after, as many]."""

@@ -1,15 +1,10 @@
-"""The layers that networks of floats have beyond plain convolutions: what `float_networks.py` writes them with."""
+"""Layers that networks of floats have beyond plain convolutions, for `bench/float_networks.py`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from bench.convolutions import _NONE, _RELU, _WINDOW, Network, _Tensor
 
 from onert.ir import DType
