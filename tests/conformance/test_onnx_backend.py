@@ -12,15 +12,22 @@ from pathlib import Path
 import pytest
 from onnx_cases import BACKENDS, KINDS, cases, problem, read
 
-from onert.runtime.errors import ArgumentError, RunError
+from onert import OnertError
+from onert.runtime.session import errors
 
 LISTED = Path(__file__).with_name("onnx_passing.txt").read_text(encoding="ascii").split()
 EVERY = {("reference",): 10, (): 20}
 """Of the cases one in so many runs by default on these backends, and all in the long suite."""
 LEAST = {"node": 1750, "simple": 21, "pytorch-operator": 35, "pytorch-converted": 82}
 """How many cases of each kind pass at least."""
-KINDS_OF_ERRORS = [ArgumentError, RunError, *ArgumentError.__subclasses__(), *RunError.__subclasses__()]
-ERRORS = (*(f"{kind.__name__}: " for kind in KINDS_OF_ERRORS), "result ")
+ERRORS = (
+    *(
+        f"{kind.__name__}: "
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, OnertError)
+    ),
+    "result ",
+)
 """How a refusal or a difference begins."""
 
 pytestmark = pytest.mark.skipif(find_spec("onnx") is None, reason="the package onnx is not installed")
