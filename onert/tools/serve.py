@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 
 from onert import __version__
 from onert.host import BatchConfig, ConfigurationError, HostConfig, HostManager, load_devices
@@ -34,16 +35,33 @@ def _serve(options: argparse.Namespace) -> None:
     devices = load_devices(options.devices) if options.devices is not None else None
     host_config = HostConfig(max_active_requests=options.max_active, max_queue_size=options.max_queue)
     batch = BatchConfig(options.batch, options.batch_delay / 1000) if options.batch > 1 else None
-    ends: SimpleQueue[int] = SimpleQueue()  # an Event's lock may be held by the very wait that a signal interrupts
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: ends.put(number))
-    with HostManager(devices, host_config) as host:
+    with told_to_end() as wait, HostManager(devices, host_config) as host:
         loading = Loading(copies=options.copies or None, parts=options.parts, batch=batch)
         server = Server(host, models, _config(options), folder=options.repository, loading=loading)
         with server:
             _announce(server, options.host)
-            ends.get()
+            wait()
             print("ending: requests under way are answered", flush=True)
+
+
+@contextmanager
+def told_to_end() -> Iterator[Callable[[], object]]:
+    """What returns once the process was told to end, at whatever moment and in whichever thread that happens.
+
+    Each signal is a byte in a pipe. The wait for a lock could miss one that comes while it begins.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    others = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = signal.set_wakeup_fd(writer)
+    try:
+        yield partial(os.read, reader, 1)
+    finally:
+        signal.set_wakeup_fd(before)
+        for number, handler in others.items():
+            signal.signal(number, handler)
+        os.close(writer)
+        os.close(reader)
 
 
 def _announce(server: Server, host: str) -> None:

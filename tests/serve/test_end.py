@@ -93,6 +93,20 @@ def test_the_command_serves_until_it_is_told_to_end(number: signal.Signals) -> N
         process.stdout.close()
 
 
+def test_a_signal_ends_the_command_in_whichever_thread_it_arrives() -> None:
+    code = (
+        "import signal\n"
+        "from threading import Timer, get_ident\n"
+        "from onert.tools.serve import told_to_end\n"
+        "with told_to_end() as wait:\n"
+        "    Timer(0.2, lambda: signal.pthread_kill(get_ident(), signal.SIGTERM)).start()\n"
+        "    wait()\n"
+        "print('over')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert done.stdout == "over\n"
+
+
 def test_models_are_called_by_their_stems_or_as_they_are_told(tmp_path: Path) -> None:
     for name in ("a.tflite", "b=c.tflite"):
         (tmp_path / name).touch()
