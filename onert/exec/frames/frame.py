@@ -254,9 +254,14 @@ class Frame:
                     f"expected {target.dtype}{shapes.text(target.shape)}"
                 )
         named = [(graph.operands[u.variable].resource, u.variable) for u in graph.state]
-        held = [(r, self._tensors[variable].array) for r, variable in named if r is not None]
+        # What has an initial value or is read is in the state since the run began.
+        held = [
+            (r, self._tensors[index].array)
+            for r, index in named
+            if r is not None and r.initial is None and index not in graph.uses
+        ]
         updates: tuple[Callable[[], object], ...] = (
-            *(partial(setitem, target, ..., source) for target, source in pairs),
+            *(copy(target, source) for target, source in pairs),
             *(partial(setitem, self._context.state, r.key, array) for r, array in held),
             *((partial(self._flags.fill, False),) if len(self._flags) else ()),
             *self._commit,
@@ -270,6 +275,17 @@ class Frame:
 
     def _name(self) -> str:
         return f"'{self.routine.subgraph.name}'"
+
+
+def copy(target: Array, source: Array) -> Callable[[], object]:
+    """A call, written in C, that copies an array to one of the same type and shape.
+
+    Of bytes that lie one after the other where that can be: NumPy takes four times as long for a few of them.
+    """
+    if target.size and target.flags.c_contiguous and source.flags.c_contiguous and not target.dtype.hasobject:
+        there, here = (array.reshape(-1).view(np.uint8).data for array in (target, source))
+        return partial(setitem, there, slice(None), here)
+    return partial(setitem, target, ..., source)
 
 
 def _free(allocated: list[tuple[Memory, Buffer]]) -> None:

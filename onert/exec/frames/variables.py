@@ -16,6 +16,8 @@ from onert.ir import shape as shapes
 
 from .frame import Frame
 
+_NOWHERE: Any = object()  # where a variable lies that no run has taken
+
 
 class StateMemory(np.ndarray[Any, Any]):
     """Bytes that belong to a resource variable: no caller has an array in them but through the state."""
@@ -44,14 +46,14 @@ class Variables:
         self._frame = frame
         self._state = state
         self._held = {held.resource.key: held for held in _held(frame.routine.subgraph)}
-        self._arrays: dict[Any, Array] = {}
+        self._arrays: dict[Any, Any] = dict.fromkeys(self._held, _NOWHERE)
 
     def begin(self) -> None:
         """A run begins: let it work on what the state holds now. ExecutionError if that is not what it takes."""
-        get, own = self._state.get, self._arrays
-        for key in self._held:
-            if key not in own or get(key) is not own[key]:
-                self._take(self._held[key])
+        get = self._state.get
+        moved = [key for key, array in self._arrays.items() if get(key) is not array]
+        for key in moved:
+            self._take(self._held[key])
 
     def _take(self, held: Held) -> None:
         key = held.resource.key
@@ -83,8 +85,8 @@ class Variables:
         return array
 
     def _own(self, held: Held) -> Array:
-        known = self._arrays.get(held.resource.key)
-        return memory_for(held.type) if known is None else known
+        known = self._arrays[held.resource.key]
+        return memory_for(held.type) if known is _NOWHERE else known
 
 
 def _is_like(array: Any, type_: TensorType) -> bool:
