@@ -97,7 +97,7 @@ def natively(
         patch.object(generation, "target", lambda _name, _precision: isa),
     ):
         kernel = BACKEND.generate(sequence, settings)
-    with patch.object(native_kernel, "zeros", lambda count, dtype: guarded(np.zeros(count, dtype))):
+    with patch.object(native_kernel, "zeros", _room):
         call = kernel.bind(Tensors(tensors), NOTHING)
     for _ in range(runs):
         call()
@@ -107,6 +107,11 @@ def natively(
 def _fenced(array: Array) -> Array:
     """A packed constant whose last byte is next to a guard page."""
     return guarded(np.ascontiguousarray(array))
+
+
+def _room(count: int, dtype: type[np.generic]) -> Array:
+    """Scratch memory, which is bytes, as another command may have left it; all else cleared."""
+    return guarded(np.full(count, 0x5A if dtype is np.uint8 else 0, dtype))
 
 
 def _garbage(type_: TensorType) -> Array:
