@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import frozen
 
 from onert.frontend.flatbuffer import LETTERS, Data, Table
 from onert.frontend.tflite_schema.table.builtins import BUILTINS
-from onert.frontend.tflite_schema.table.importer import Importer
+from onert.frontend.tflite_schema.table.importer import Importer, Operator
 from onert.ir import ModelError, Op, Operand, TensorType
 from onert.ir.ops.custom import Python, Unsupported
-from onert.ir.process.budget import Budget
-from onert.ir.value import Told, Value
+from onert.ir.value import Value
 
 from .custom_ops import CUSTOM_OPS
 from .external_models import Neighbors
 from .schema import Field, layout, names, slot
 from .table import CUSTOM, TABLE
 
-_RENAMED = {"adj_x": "adjoint_lhs", "adj_y": "adjoint_rhs"}
-"""Fields that circle's schema calls otherwise than TFLite's."""
 _CUSTOM_CODE = 32
 _PLACEHOLDER = 127
 
@@ -53,104 +50,6 @@ def read_codes(model: Table) -> tuple[Code, ...]:
     return tuple(found)
 
 
-@frozen(eq=False)
-class FileOperator(Told):
-    """One operator as importers see it (`importer.Operator`)."""
-
-    name: str
-    version: int
-    inputs: tuple[TensorType | None, ...]
-    outputs: tuple[TensorType, ...]
-    custom_options: bytes
-    position: int
-    budget: Budget
-    beside: Neighbors
-    options: Table | None
-    fields: dict[str, Field] = field(factory=dict)
-    intermediates: tuple[TensorType, ...] = ()
-
-    def _field(self, name: str) -> Field | None:
-        return self.fields.get(name) or self.fields.get(_RENAMED.get(name, name))
-
-    def _scalar(self, name: str) -> float:
-        found = self._field(name)
-        if self.options is None or found is None:
-            return 0  # LiteRT reads an operator without its options table as all zeros
-        return self.options.scalar(found.slot, found.code, found.default)
-
-    def integer(self, field: str) -> int:
-        return int(self._scalar(field))
-
-    def number(self, field: str) -> float:
-        return float(self._scalar(field))
-
-    def flag(self, field: str) -> bool:
-        return bool(self._scalar(field))
-
-    def integers(self, field: str) -> tuple[int, ...]:
-        found = self._field(field)
-        if self.options is None or found is None:
-            return ()
-        wide = field in _WIDE_VECTORS
-        return tuple(int(x) for x in self.options.array(found.slot, "q" if wide else "i"))
-
-    def flags(self, field: str) -> tuple[bool, ...]:
-        found = self._field(field)
-        return () if self.options is None or found is None else tuple(map(bool, self.options.array(found.slot, "?")))
-
-    def numbers(self, field: str) -> tuple[float, ...]:
-        found = self._field(field)
-        return () if self.options is None or found is None else tuple(map(float, self.options.array(found.slot, "f")))
-
-    def text(self, field: str) -> str:
-        found = self._field(field)
-        return "" if self.options is None or found is None else self.options.text(found.slot)
-
-    def model(self, location: str, signature: str) -> int:
-        return self.beside.entry(location, signature)
-
-    def has(self, field: str) -> bool:
-        found = self._field(field)
-        return self.options is not None and found is not None and self.options.has(found.slot)
-
-
-_WIDE_VECTORS = frozenset(
-    {
-        "broadcast_dimensions",
-        "start_indices",
-        "limit_indices",
-        "strides",
-        "dimensions",
-        "slice_sizes",
-        "edge_padding_low",
-        "edge_padding_high",
-        "interior_padding",
-        "window_dimensions",
-        "window_strides",
-        "base_dilations",
-        "window_dilations",
-        "padding",
-        "offset_dims",
-        "collapsed_slice_dims",
-        "start_index_map",
-        "update_window_dims",
-        "inserted_window_dims",
-        "scatter_dims_to_operand_dims",
-        "permutation",
-        "lhs_batching_dimensions",
-        "rhs_batching_dimensions",
-        "lhs_contracting_dimensions",
-        "rhs_contracting_dimensions",
-        "lhs_dilation",
-        "rhs_dilation",
-        "input_spatial_dimensions",
-        "kernel_spatial_dimensions",
-        "output_spatial_dimensions",
-    }
-)
-"""Vectors of 64-bit integers: all of StableHLO's; the others are of 32 bits."""
-
-
 def read_operator(
     table: Table,
     code: Code,
@@ -164,7 +63,7 @@ def read_operator(
     ModelError for a version that is not understood, or options of another operator. An operator that nothing implements
     becomes `Unsupported`.
     """
-    operator = FileOperator(
+    operator = Operator(
         code.name,
         code.version,
         tuple(None if i < 0 else operands[i].known for i in ends[0]),

@@ -17,12 +17,12 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.norm import BatchNorm
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
-from .importer import Operator, Table, activation, choice, fixed, loose
+from .importer import Operator, Table, choice, fixed, loose, read
 
 
 def _run_model(operator: Operator) -> Op:
     location = operator.text("location")
-    return Call(operator.model(location, operator.text("signature")), loose(operator))
+    return Call(operator.beside.entry(location, operator.text("signature")), loose(operator))
 
 
 def _batch_matmul(operator: Operator) -> Op:
@@ -48,10 +48,8 @@ def _batch_norm(operator: Operator) -> Op:
 
 TABLE: Table = {
     "ATTENTION": fixed(Attention()),
-    "BCQ_FULLY_CONNECTED": lambda operator: BcqFullyConnected(
-        operator.integer("weights_hidden_size"), activation(operator)
-    ),
-    "BCQ_GATHER": lambda operator: BcqGather(operator.integer("input_hidden_size"), operator.integer("axis")),
+    "BCQ_FULLY_CONNECTED": read(BcqFullyConnected, hidden="weights_hidden_size"),
+    "BCQ_GATHER": read(BcqGather, hidden="input_hidden_size"),
     "ROPE": lambda operator: RoPE(choice(operator, "mode", (Pairing.HALVES, Pairing.NEIGHBORS))),
     "RUN_MODEL": _run_model,
 }

@@ -11,7 +11,7 @@ from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHan
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
 
-from .importer import Operator, Table, fixed, loose
+from .importer import Operator, Table, fixed, loose, read
 
 
 def _declared(operator: Operator) -> tuple[TensorType, ...]:
@@ -35,17 +35,15 @@ def _detection(operator: Operator) -> Op:
     )
 
 
+WHILE = read(While, condition="cond_subgraph_index", results=loose)
+
 TABLE: Table = {
-    "IF": lambda operator: If(
-        operator.integer("then_subgraph_index"), operator.integer("else_subgraph_index"), loose(operator)
-    ),
-    "WHILE": lambda operator: While(
-        operator.integer("cond_subgraph_index"), operator.integer("body_subgraph_index"), loose(operator)
-    ),
-    "CALL": lambda operator: Call(operator.integer("subgraph"), loose(operator)),
-    "CALL_ONCE": lambda operator: CallOnce(operator.integer("init_subgraph_index")),
-    "VAR_HANDLE": lambda operator: VarHandle(operator.text("container"), operator.text("shared_name")),
-    "READ_VARIABLE": lambda operator: ReadVariable(_declared(operator)),
+    "IF": read(If, then="then_subgraph_index", otherwise="else_subgraph_index", results=loose),
+    "WHILE": WHILE,
+    "CALL": read(Call, results=loose),
+    "CALL_ONCE": read(CallOnce, subgraph="init_subgraph_index"),
+    "VAR_HANDLE": read(VarHandle),
+    "READ_VARIABLE": read(ReadVariable, results=_declared),
     "ASSIGN_VARIABLE": fixed(AssignVariable()),
     "NON_MAX_SUPPRESSION_V4": fixed(NonMaxSuppression()),
     "NON_MAX_SUPPRESSION_V5": fixed(NonMaxSuppression()),

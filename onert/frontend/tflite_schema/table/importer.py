@@ -2,74 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+import attrs
+from attrs import frozen
+
+from onert.frontend.flatbuffer import Table as FileTable
+from onert.frontend.tflite_schema.external_models import Neighbors
+from onert.frontend.tflite_schema.schema import Field
 from onert.ir import DType, ModelError, Op, TensorType, unranked
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.process.budget import Budget
+from onert.ir.value import Told
 
 Member = TypeVar("Member", bound=Enum)
 
 
-class Operator(Protocol):
+@frozen(eq=False)
+class Operator(Told):
     """An operator as the file has it."""
 
-    @property
-    def name(self) -> str:
-        """The builtin's name (`CONV_2D`) or the custom code."""
+    name: str
+    """The builtin's name (`CONV_2D`) or the custom code."""
+    version: int
+    inputs: tuple[TensorType | None, ...]
+    """The operands' types, constants' elements known; None for an absent one."""
+    outputs: tuple[TensorType, ...]
+    custom_options: bytes
+    position: int
+    """Where in the file the operator stands: a number that no other operator of the file has."""
+    budget: Budget
+    """What reading the operator draws on."""
+    beside: Neighbors
+    """The models in files beside this one."""
+    options: FileTable | None
+    fields: Mapping[str, Field]
+    """Where the fields of the options table lie, by their names in the schema (`stride_w`)."""
+    intermediates: tuple[TensorType, ...]
+    """The types of tensors that tell only how values inside of the operator are quantised."""
 
-    @property
-    def version(self) -> int: ...
+    def _scalar(self, field: str) -> float:
+        found = self.fields.get(field)
+        if self.options is None or found is None:
+            return 0  # LiteRT reads an operator without its options table as all zeros
+        return self.options.scalar(found.slot, found.code, found.default)
 
-    @property
-    def inputs(self) -> tuple[TensorType | None, ...]:
-        """The operands' types, constants' elements known; None for an absent one."""
-
-    @property
-    def outputs(self) -> tuple[TensorType, ...]: ...
-
-    @property
-    def intermediates(self) -> tuple[TensorType, ...]:
-        """The types of tensors that tell only how values inside of the operator are quantised."""
-
-    @property
-    def custom_options(self) -> bytes: ...
-
-    @property
-    def position(self) -> int:
-        """Where in the file the operator stands: a number that no other operator of the file has."""
-
-    @property
-    def budget(self) -> Budget:
-        """What reading the operator draws on."""
+    def _vector(self, field: str, code: str) -> Iterable[float]:
+        found = self.fields.get(field)
+        return () if self.options is None or found is None else self.options.array(found.slot, code)
 
     def integer(self, field: str) -> int:
-        """A field of the options table by its name in the schema (`stride_w`); 0 where it or the table is missing."""
+        """A field of the options table by its name in the schema (`stride_w`); 0 where the table is missing."""
+        return int(self._scalar(field))
 
     def number(self, field: str) -> float:
-        """A floating-point field; 0.0 where it or the table is missing."""
+        return float(self._scalar(field))
 
-    def flag(self, field: str) -> bool: ...
+    def flag(self, field: str) -> bool:
+        return bool(self._scalar(field))
 
     def integers(self, field: str) -> tuple[int, ...]:
-        """A vector of integers; empty where it or the table is missing."""
+        """A vector of integers, of 64 bits if they are StableHLO's sizes and places; empty where it is missing."""
+        wide = self.name.startswith("STABLEHLO_") and not field.endswith("_subgraph_indices")
+        return tuple(map(int, self._vector(field, "q" if wide else "i")))
 
     def flags(self, field: str) -> tuple[bool, ...]:
-        """A vector of booleans; empty where it or the table is missing."""
+        return tuple(map(bool, self._vector(field, "?")))
 
     def numbers(self, field: str) -> tuple[float, ...]:
-        """A vector of floating-point numbers; empty where it or the table is missing."""
+        return tuple(map(float, self._vector(field, "f")))
 
-    def text(self, field: str) -> str: ...
-
-    def model(self, location: str, signature: str) -> int:
-        """The subgraph that runs the model in a file beside this one; ModelError if there is none."""
+    def text(self, field: str) -> str:
+        found = self.fields.get(field)
+        return "" if self.options is None or found is None else self.options.text(found.slot)
 
     def has(self, field: str) -> bool:
         """Whether the file writes this field."""
+        found = self.fields.get(field)
+        return self.options is not None and found is not None and self.options.has(found.slot)
 
 
 Importer = Callable[[Operator], Op]
@@ -100,36 +113,56 @@ def choice(operator: Operator, field: str, members: tuple[Member, ...]) -> Membe
     return members[value]
 
 
-def activation(operator: Operator) -> Activation:
+def activation(operator: Operator, field: str = "fused_activation_function") -> Activation:
     """The fused activation function."""
-    return choice(operator, "fused_activation_function", ACTIVATIONS)
-
-
-def same_or_valid(operator: Operator) -> Padding:
-    return choice(operator, "padding", PADDINGS)
-
-
-def dilation(operator: Operator, field: str) -> int:
-    """1 is the schema's default."""
-    return operator.integer(field) if operator.has(field) else 1
+    return choice(operator, field, ACTIVATIONS)
 
 
 def fixed(op: Op) -> Importer:
     """An importer that reads nothing: the operator has no options that matter."""
-
-    def build(operator: Operator) -> Op:
-        return op
-
-    return build
+    return lambda operator: op
 
 
-def fused(kind: Callable[..., Op], **attributes: Any) -> Importer:
-    """An importer that reads only the fused activation."""
+_FIELDS = {
+    "activation": "fused_activation_function",
+    "adjoint_x": "adjoint_lhs",
+    "adjoint_y": "adjoint_rhs",
+    "asymmetric_inputs": "asymmetric_quantize_inputs",
+    "body": "body_subgraph_index",
+    **{f"stride_{side}": f"stride_{side[0]}" for side in ("depth", "height", "width")},
+    **{f"dilation_{side}": f"dilation_{side[0]}_factor" for side in ("depth", "height", "width")},
+}
+"""Fields that the schema calls otherwise than operations do."""
+_BY_TYPE: Mapping[object, Callable[[Operator, str], Any]] = {
+    "int": Operator.integer,
+    "float": Operator.number,
+    "bool": Operator.flag,
+    "str": Operator.text,
+    "tuple[int, ...]": Operator.integers,
+    "tuple[float, ...]": Operator.numbers,
+    "Activation": activation,
+    "Padding | Margins": lambda operator, field: choice(operator, field, PADDINGS),
+}
+"""What reads an attribute that is declared with a type."""
 
-    def build(operator: Operator) -> Op:
-        return kind(activation=activation(operator), **attributes)
 
-    return build
+def read(kind: type[Op], /, *given: object, **otherwise: str | Callable[[Operator], Any]) -> Importer:
+    """An importer that reads the attributes behind those that are given, each from the field of its name.
+
+    `otherwise` has other names of fields, and functions for what no field says. An attribute that is of none of the
+    types that fields have keeps its default.
+    """
+    types = {each.name: each.type for each in attrs.fields(kind)[len(given) :]}
+    sources = {name: _FIELDS.get(name, name) for name, type_ in types.items() if type_ in _BY_TYPE} | otherwise
+    readers = {name: _reader(types[name], source) for name, source in sources.items()}
+    return lambda operator: kind(*given, **{name: reader(operator) for name, reader in readers.items()})
+
+
+def _reader(type_: object, source: str | Callable[[Operator], Any]) -> Callable[[Operator], Any]:
+    if not isinstance(source, str):
+        return source
+    read_field = _BY_TYPE[type_]
+    return lambda operator: read_field(operator, source)
 
 
 def result_dtype(operator: Operator) -> DType:
@@ -139,9 +172,9 @@ def result_dtype(operator: Operator) -> DType:
     return operator.outputs[0].dtype
 
 
-def result_other_than(operator: Operator, index: int) -> DType | None:
-    """The result's declared element type where it is not that of input `index`."""
-    x = operator.inputs[index] if index < len(operator.inputs) else None
+def other_result(operator: Operator) -> DType | None:
+    """The result's declared element type where it is not that of the first input."""
+    x = operator.inputs[0] if operator.inputs else None
     if x is None or not operator.outputs or operator.outputs[0].dtype is x.dtype:
         return None
     return operator.outputs[0].dtype

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from onert.ir import ModelError, Op, TensorType
 from onert.ir import shape as shapes
-from onert.ir.ops.control_flow.control import Call, Case, While
+from onert.ir.ops.control_flow.control import Call, Case
 from onert.ir.ops.custom import Unsupported
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape
@@ -24,7 +22,8 @@ from onert.ir.ops.stablehlo.shapes_and_elements import (
 )
 from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloScatter, HloSort
 
-from .importer import Importer, Operator, Table, choice, fixed, loose
+from .control import WHILE
+from .importer import Operator, Table, choice, fixed, loose, read, result_dtype
 
 
 def _result(operator: Operator, index: int = 0) -> TensorType:
@@ -40,15 +39,6 @@ def _shape(operator: Operator, index: int = 0) -> tuple[int, ...]:
 
 def _vectors(operator: Operator, *fields: str) -> list[tuple[int, ...]]:
     return [operator.integers(field) for field in fields]
-
-
-def _named(kind: Callable[..., Op], *fields: str) -> Importer:
-    """An operation whose attributes are vectors of integers, in this order."""
-
-    def build(operator: Operator) -> Op:
-        return kind(*_vectors(operator, *fields))
-
-    return build
 
 
 def _margins(operator: Operator, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -107,26 +97,6 @@ def _reduce_window(operator: Operator) -> Op:
     return HloReduceWindow(operator.integer("body_subgraph_index"), size, strides, base, window, low, high)
 
 
-def _scatter(operator: Operator) -> Op:
-    return HloScatter(
-        operator.integer("update_computation_subgraph_index"),
-        operator.integers("update_window_dims"),
-        operator.integers("inserted_window_dims"),
-        operator.integers("scatter_dims_to_operand_dims"),
-        operator.integer("index_vector_dim"),
-    )
-
-
-def _gather(operator: Operator) -> Op:
-    return HloGather(
-        operator.integers("offset_dims"),
-        operator.integers("collapsed_slice_dims"),
-        operator.integers("start_index_map"),
-        operator.integer("index_vector_dim"),
-        operator.integers("slice_sizes"),
-    )
-
-
 def _bits(operator: Operator) -> Op:
     algorithm = choice(operator, "algorithm", tuple(BitGenerator))
     return HloRngBitGenerator(algorithm, _result(operator, 1).dtype, _shape(operator, 1))
@@ -140,39 +110,29 @@ def _concatenate(operator: Operator) -> Op:
 
 
 TABLE: Table = {
-    "STABLEHLO_BROADCAST_IN_DIM": lambda operator: HloBroadcastInDim(
-        operator.integers("broadcast_dimensions"), _shape(operator)
-    ),
-    "STABLEHLO_CASE": lambda operator: Case(operator.integers("branch_subgraph_indices"), loose(operator)),
+    "STABLEHLO_BROADCAST_IN_DIM": read(HloBroadcastInDim, dimensions="broadcast_dimensions", shape=_shape),
+    "STABLEHLO_CASE": read(Case, branches="branch_subgraph_indices", results=loose),
     "STABLEHLO_CLAMP": fixed(HloClamp()),
-    "STABLEHLO_COMPOSITE": lambda operator: Call(operator.integer("decomposition_subgraph_index"), loose(operator)),
+    "STABLEHLO_COMPOSITE": read(Call, subgraph="decomposition_subgraph_index", results=loose),
     "STABLEHLO_CONCATENATE": _concatenate,
     "STABLEHLO_CONVOLUTION": _convolution,
     "STABLEHLO_CUSTOM_CALL": lambda operator: Unsupported(
         f"STABLEHLO_CUSTOM_CALL {operator.text('call_target_name')}", operator.outputs
     ),
     "STABLEHLO_DOT_GENERAL": _dot_general,
-    "STABLEHLO_DYNAMIC_SLICE": _named(HloDynamicSlice, "slice_sizes"),
+    "STABLEHLO_DYNAMIC_SLICE": read(HloDynamicSlice, sizes="slice_sizes"),
     "STABLEHLO_DYNAMIC_UPDATE_SLICE": fixed(HloDynamicUpdateSlice()),
-    "STABLEHLO_GATHER": _gather,
-    "STABLEHLO_IOTA": lambda operator: HloIota(
-        operator.integer("iota_dimension"), _result(operator).dtype, _shape(operator)
-    ),
-    "STABLEHLO_PAD": _named(HloPad, "edge_padding_low", "edge_padding_high", "interior_padding"),
-    "STABLEHLO_REDUCE": lambda operator: HloReduce(
-        operator.integer("body_subgraph_index"), operator.integers("dimensions")
-    ),
+    "STABLEHLO_GATHER": read(HloGather),
+    "STABLEHLO_IOTA": read(HloIota, dimension="iota_dimension", to=result_dtype, shape=_shape),
+    "STABLEHLO_PAD": read(HloPad, low="edge_padding_low", high="edge_padding_high", interior="interior_padding"),
+    "STABLEHLO_REDUCE": read(HloReduce),
     "STABLEHLO_REDUCE_WINDOW": _reduce_window,
-    "STABLEHLO_RESHAPE": lambda operator: Reshape(_shape(operator)),
+    "STABLEHLO_RESHAPE": read(Reshape, new_shape=_shape),
     "STABLEHLO_RNG_BIT_GENERATOR": _bits,
-    "STABLEHLO_SCATTER": _scatter,
-    "STABLEHLO_SLICE": _named(HloSlice, "start_indices", "limit_indices", "strides"),
-    "STABLEHLO_SORT": lambda operator: HloSort(
-        operator.integer("comparator_subgraph_index"), operator.integer("dimension")
-    ),
-    "STABLEHLO_TRANSPOSE": _named(HloTranspose, "permutation"),
-    "STABLEHLO_WHILE": lambda operator: While(
-        operator.integer("cond_subgraph_index"), operator.integer("body_subgraph_index"), loose(operator)
-    ),
+    "STABLEHLO_SCATTER": read(HloScatter, body="update_computation_subgraph_index"),
+    "STABLEHLO_SLICE": read(HloSlice, starts="start_indices", limits="limit_indices"),
+    "STABLEHLO_SORT": read(HloSort, body="comparator_subgraph_index"),
+    "STABLEHLO_TRANSPOSE": read(HloTranspose),
+    "STABLEHLO_WHILE": WHILE,
 }
 CUSTOM: Table = {}

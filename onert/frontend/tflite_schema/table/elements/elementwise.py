@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from onert.frontend.tflite_schema.table.importer import Importer, Operator, Table, activation, fixed, result_dtype
+from onert.frontend.tflite_schema.table.importer import Importer, Operator, Table, fixed, read, result_dtype
 from onert.ir import DType, Op
 from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind, PRelu
 
 
 def _binary(kind: BinaryKind) -> Importer:
     return fixed(Binary(kind))
-
-
-def _arithmetic(kind: BinaryKind) -> Importer:
-    def build(operator: Operator) -> Op:
-        return Binary(kind, activation(operator), operator.flag("pot_scale_int16"))
-
-    return build
 
 
 def _bitwise_or_logical(logical: BinaryKind, bitwise: BinaryKind) -> Importer:
@@ -40,7 +33,7 @@ _BINARY = (
 """Operators that are called as the functions are."""
 
 TABLE: Table = {
-    **{name: _arithmetic(BinaryKind[name]) for name in ("ADD", "SUB", "MUL", "DIV")},
+    **{name: read(Binary, BinaryKind[name], power_of_two="pot_scale_int16") for name in ("ADD", "SUB", "MUL", "DIV")},
     **{name: _binary(BinaryKind[name]) for name in _BINARY},
     "RIGHT_SHIFT": _binary(BinaryKind.SHIFT_RIGHT),
     "ADD_N": fixed(AddN()),

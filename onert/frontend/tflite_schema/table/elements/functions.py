@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.frontend.tflite_schema.table.importer import Importer, Table, fixed
+from onert.frontend.tflite_schema.table.importer import Importer, Table, fixed, read
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind, ZerosLike, unary_kinds
 
 
@@ -19,7 +19,7 @@ _UNARY = unary_kinds(
 TABLE: Table = {
     **{name: _unary(kind) for name, kind in _UNARY.items()},
     "GELU": lambda operator: Unary(UnaryKind.GELU_TANH if operator.flag("approximate") else UnaryKind.GELU),
-    "LEAKY_RELU": lambda operator: LeakyRelu(operator.number("alpha")),
+    "LEAKY_RELU": read(LeakyRelu),
     "ZEROS_LIKE": fixed(ZerosLike()),
     "STABLEHLO_ABS": _unary(UnaryKind.ABS),
     "STABLEHLO_NEGATE": _unary(UnaryKind.NEG),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.frontend.tflite_schema.table.importer import Operator, Table, activation
+from onert.frontend.tflite_schema.table.importer import Operator, Table, read
 from onert.ir import ModelError, Op
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 
@@ -22,10 +22,10 @@ def _pack(operator: Operator) -> Op:
 
 
 TABLE: Table = {
-    "CONCATENATION": lambda operator: Concat(operator.integer("axis"), activation(operator)),
+    "CONCATENATION": read(Concat),
     "PACK": _pack,
     "UNPACK": _unpack,
-    "SPLIT": lambda operator: Split(operator.integer("num_splits")),
-    "SPLIT_V": lambda operator: SplitV(operator.integer("num_splits")),
+    "SPLIT": read(Split, count="num_splits"),
+    "SPLIT_V": read(SplitV, count="num_splits"),
 }
 CUSTOM: Table = {}

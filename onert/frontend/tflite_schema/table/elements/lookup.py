@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onert.frontend.tflite_schema.element_types import DTYPES
-from onert.frontend.tflite_schema.table.importer import Importer, Operator, Table, choice, fixed
+from onert.frontend.tflite_schema.table.importer import Importer, Operator, Table, choice, fixed, read
 from onert.ir import DType, ModelError, Op
 from onert.ir.ops.data_movement.dense import Bucketize, Combiner, Dilate, EmbeddingLookupSparse, SparseToDense
 from onert.ir.ops.data_movement.diagonal import MatrixDiag, MatrixSetDiag
@@ -51,7 +51,7 @@ def _multinomial(operator: Operator) -> Op:
 
 
 TABLE: Table = {
-    "BUCKETIZE": lambda operator: Bucketize(operator.numbers("boundaries")),
+    "BUCKETIZE": read(Bucketize),
     "DILATE": fixed(Dilate()),
     "EMBEDDING_LOOKUP_SPARSE": lambda operator: EmbeddingLookupSparse(choice(operator, "combiner", _COMBINERS)),
     "HASHTABLE": lambda operator: HashTable(
@@ -67,9 +67,7 @@ TABLE: Table = {
     "RANDOM_STANDARD_NORMAL": _random(Distribution.NORMAL),
     "RANDOM_UNIFORM": _random(Distribution.UNIFORM),
     "SEGMENT_SUM": fixed(SegmentSum()),
-    "SKIP_GRAM": lambda operator: SkipGram(
-        operator.integer("ngram_size"), operator.integer("max_skip_size"), operator.flag("include_all_ngrams")
-    ),
+    "SKIP_GRAM": read(SkipGram, size="ngram_size", skip="max_skip_size", shorter="include_all_ngrams"),
     "SPARSE_TO_DENSE": fixed(SparseToDense()),
     **{f"UNSORTED_SEGMENT_{kind.name}": fixed(UnsortedSegment(kind)) for kind in SegmentReduction},
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.frontend.tflite_schema.table.importer import Operator, Table, choice, fixed, index_type, result_dtype
+from onert.frontend.tflite_schema.table.importer import Operator, Table, choice, fixed, index_type, read, result_dtype
 from onert.ir import DType, ModelError, Op
 from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Where
 from onert.ir.ops.data_movement.gather import (
@@ -34,25 +34,25 @@ from onert.ir.ops.data_movement.slicing import (
     Tile,
 )
 
-_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
-
 
 def _strided_slice(operator: Operator) -> Op:
-    masks = {f"{name}_mask": operator.integer(f"{name}_mask") for name in _MASKS}
-    ellipsis = masks["ellipsis_mask"]
+    ellipsis = operator.integer("ellipsis_mask")
     if ellipsis & (ellipsis - 1):
         raise ModelError(f"ellipsis_mask is {ellipsis:#b}, expected one bit at the most")
-    return StridedSlice(**masks, offset=operator.flag("offset"))
+    return _SLICE(operator)
+
+
+_SLICE = read(StridedSlice)
 
 
 TABLE: Table = {
     "TRANSPOSE": fixed(Transpose()),
-    "SPACE_TO_DEPTH": lambda operator: SpaceToDepth(operator.integer("block_size")),
-    "DEPTH_TO_SPACE": lambda operator: DepthToSpace(operator.integer("block_size")),
+    "SPACE_TO_DEPTH": read(SpaceToDepth),
+    "DEPTH_TO_SPACE": read(DepthToSpace),
     "SPACE_TO_BATCH_ND": fixed(SpaceToBatchND()),
     "BATCH_TO_SPACE_ND": fixed(BatchToSpaceND()),
     "REVERSE_V2": fixed(Reverse()),
-    "REVERSE_SEQUENCE": lambda operator: ReverseSequence(operator.integer("seq_dim"), operator.integer("batch_dim")),
+    "REVERSE_SEQUENCE": read(ReverseSequence, sequence_axis="seq_dim", batch_axis="batch_dim"),
     "SLICE": fixed(Slice()),
     "STRIDED_SLICE": _strided_slice,
     "PAD": fixed(Pad()),
@@ -61,12 +61,12 @@ TABLE: Table = {
     "TILE": fixed(Tile()),
     "BROADCAST_TO": fixed(BroadcastTo()),
     "BROADCAST_ARGS": fixed(BroadcastArgs()),
-    "GATHER": lambda operator: Gather(operator.integer("axis"), operator.integer("batch_dims")),
+    "GATHER": read(Gather),
     "GATHER_ND": fixed(GatherNd()),
     "EMBEDDING_LOOKUP": lambda operator: EmbeddingLookup(result_dtype(operator)),
     "HASHTABLE_LOOKUP": fixed(HashtableLookup()),
     "SCATTER_ND": fixed(ScatterNd()),
-    "ONE_HOT": lambda operator: OneHot(operator.integer("axis")),
+    "ONE_HOT": read(OneHot),
     "DYNAMIC_UPDATE_SLICE": fixed(DynamicUpdateSlice()),
     "FILL": fixed(Fill()),
     "RANGE": fixed(Range()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.frontend.tflite_schema.table.importer import Operator, Table, fixed, index_type
+from onert.frontend.tflite_schema.table.importer import Operator, Table, fixed, index_type, read
 from onert.ir import Op
 from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
 
@@ -22,7 +22,7 @@ def _reshape(operator: Operator) -> Op:
 
 TABLE: Table = {
     "RESHAPE": _reshape,
-    "SQUEEZE": lambda operator: Squeeze(operator.integers("squeeze_dims")),
+    "SQUEEZE": read(Squeeze, axes="squeeze_dims"),
     "EXPAND_DIMS": fixed(ExpandDims()),
     "SHAPE": lambda operator: ShapeOf(index_type(operator, "out_type")),
     "RANK": fixed(Rank()),

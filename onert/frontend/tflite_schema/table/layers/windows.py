@@ -11,10 +11,8 @@ from onert.frontend.tflite_schema.table.importer import (
     Importer,
     Operator,
     Table,
-    activation,
-    dilation,
     fixed,
-    same_or_valid,
+    read,
 )
 from onert.ir import ModelError, Op
 from onert.ir.ops.arithmetic.activation import Activation
@@ -26,22 +24,6 @@ from onert.ir.ops.reduction.scan import RFFT2D, CumSum
 from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxUnpool2D
 
 
-def _spatial3d(kind: type[Conv3D] | type[TransposeConv3D]) -> Importer:
-    def build(operator: Operator) -> Op:
-        return kind(
-            padding=same_or_valid(operator),
-            stride_depth=operator.integer("stride_d"),
-            stride_height=operator.integer("stride_h"),
-            stride_width=operator.integer("stride_w"),
-            dilation_depth=dilation(operator, "dilation_d_factor"),
-            dilation_height=dilation(operator, "dilation_h_factor"),
-            dilation_width=dilation(operator, "dilation_w_factor"),
-            activation=activation(operator),
-        )
-
-    return build
-
-
 def _reduce_window(operator: Operator) -> Op:
     code, kinds = operator.integer("reduce_function"), tuple(WindowReduction)
     if not 1 <= code <= len(kinds):
@@ -50,9 +32,9 @@ def _reduce_window(operator: Operator) -> Op:
 
 
 TABLE: Table = {
-    "CONV_3D": _spatial3d(Conv3D),
-    "CONV_3D_TRANSPOSE": _spatial3d(TransposeConv3D),
-    "CUMSUM": lambda operator: CumSum(exclusive=operator.flag("exclusive"), reverse=operator.flag("reverse")),
+    "CONV_3D": read(Conv3D),
+    "CONV_3D_TRANSPOSE": read(TransposeConv3D),
+    "CUMSUM": read(CumSum),
     "REDUCE_WINDOW": _reduce_window,
     "RFFT2D": fixed(RFFT2D()),
 }
