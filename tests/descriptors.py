@@ -1,7 +1,7 @@
-"""Writes `onert/serve/protocol/descriptors.py`, the compiled form of `open_inference.proto` beside it.
+"""Writes `onert/serve/protocol/open_inference.binpb`, the compiled form of `open_inference.proto` beside it.
 
 pip install grpcio-tools
-python tests/descriptors.py > onert/serve/protocol/descriptors.py
+python tests/descriptors.py
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import tempfile
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "onert" / "serve" / "protocol" / "open_inference.proto"
-WIDTH = 100
-"""Characters of a line of bytes."""
 
 
 def compiled() -> bytes:
@@ -30,21 +28,5 @@ def compiled() -> bytes:
     return data
 
 
-def text(data: bytes) -> str:
-    """A Python file with the bytes."""
-    digits = data.hex()
-    lines = [f'    "{digits[at : at + WIDTH]}"' for at in range(0, len(digits), WIDTH)]
-    return "\n".join(
-        [
-            '"""What `protoc` makes of `open_inference.proto`: written by tests/descriptors.py."""',
-            "",
-            "FILE = bytes.fromhex(",
-            *lines,
-            ")",
-            "",
-        ]
-    )
-
-
 if __name__ == "__main__":
-    sys.stdout.write(text(compiled()))
+    SOURCE.with_suffix(".binpb").write_bytes(compiled())

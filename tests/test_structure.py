@@ -17,7 +17,6 @@ from onert.ir import OPS
 GENERATED = {
     "onert/frontend/tflite_schema/schema_tables.py",
     "onert/frontend/tflite_schema/table/builtins.py",
-    "onert/serve/protocol/descriptors.py",
 }
 MAX_LINES = 400
 MAX_FILES = 15

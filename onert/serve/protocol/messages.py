@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from .descriptors import FILE
-
 _POOL = DescriptorPool()
-_POOL.AddSerializedFile(FILE)
+_POOL.AddSerializedFile((files("onert.serve") / "protocol" / "open_inference.binpb").read_bytes())
+"""What `protoc` makes of `open_inference.proto`: written by tests/descriptors.py."""
 SERVICE = _POOL.FindServiceByName("inference.GRPCInferenceService")
 """The service's descriptor: its methods by name, each with the messages that it takes and gives."""
 
