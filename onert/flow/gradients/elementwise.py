@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from onert.flow.graph import Operation, Variable
 
@@ -15,12 +16,9 @@ _LN2 = math.log(2)
 _GELU, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 
-def _of_one(derivative: Derivative) -> GradientRule:
-    def rule(g: Gradients, operation: Operation) -> list[Callable[[], Variable]]:
-        (x,), (y,) = operation.inputs, operation.outputs
-        return [lambda: derivative(g, x, y, g.adjoint(y))]
-
-    return rule
+def _of_one(derivative: Derivative, g: Gradients, operation: Operation) -> list[Callable[[], Variable]]:
+    (x,), (y,) = operation.inputs, operation.outputs
+    return [lambda: derivative(g, x, y, g.adjoint(y))]
 
 
 def _one_minus(g: Gradients, x: Variable) -> Variable:
@@ -96,12 +94,9 @@ OfTwo = Callable[[Gradients, Variable, Variable, Variable, Variable], Variable]
 """Of `z = f(x, y)`, given `x`, `y`, `z` and the adjoint of `z`."""
 
 
-def _of_two(first: OfTwo, second: OfTwo) -> GradientRule:
-    def rule(g: Gradients, operation: Operation) -> list[Callable[[], Variable]]:
-        (x, y), (z,) = operation.inputs, operation.outputs
-        return [lambda: first(g, x, y, z, g.adjoint(z)), lambda: second(g, x, y, z, g.adjoint(z))]
-
-    return rule
+def _of_two(first: OfTwo, second: OfTwo, g: Gradients, operation: Operation) -> list[Callable[[], Variable]]:
+    (x, y), (z,) = operation.inputs, operation.outputs
+    return [lambda: first(g, x, y, z, g.adjoint(z)), lambda: second(g, x, y, z, g.adjoint(z))]
 
 
 _OF_TWO: Mapping[str, tuple[OfTwo, OfTwo]] = {
@@ -137,8 +132,8 @@ def _select(g: Gradients, operation: Operation) -> list[Callable[[], Variable] |
 
 
 RULES: Mapping[str, GradientRule] = {
-    **{name: _of_one(derivative) for name, derivative in _OF_ONE.items()},
-    **{name: _of_two(*derivatives) for name, derivatives in _OF_TWO.items()},
+    **{name: partial(_of_one, derivative) for name, derivative in _OF_ONE.items()},
+    **{name: partial(_of_two, *derivatives) for name, derivatives in _OF_TWO.items()},
     **dict.fromkeys(_OF_ONE_CAST, _cast),
     "Cond": _cond,
     "Select": _select,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from onert.flow.graph import Operation, Variable
 from onert.frontend.flow.attributes import integer
@@ -55,21 +56,18 @@ def _of_largest(g: Gradients, x: Variable, y: Variable, d: Variable) -> Variable
     return g.select(g.equal(x, y), d)
 
 
-def _along(
-    derivative: Callable[[Gradients, Variable, Variable, Callable[[Variable], Variable]], Variable],
-) -> GradientRule:
-    """Of a result of the operand's shape, given also what sums along the operation's axis."""
+OfResult = Callable[[Gradients, Variable, Variable, Callable[[Variable], Variable]], Variable]
+"""Given the result, its adjoint and what sums along the operation's axis: the adjoint of an operand of that shape."""
 
-    def rule(g: Gradients, operation: Operation) -> list[Term]:
-        (y,) = operation.outputs
-        axis = _axis(operation)
 
-        def total(variable: Variable) -> Variable:
-            return g.sum(variable) if axis is None else g.sum(variable, axis, keepdims=True)
+def _along(derivative: OfResult, g: Gradients, operation: Operation) -> list[Term]:
+    (y,) = operation.outputs
+    axis = _axis(operation)
 
-        return [lambda: derivative(g, y, g.adjoint(y), total)]
+    def total(variable: Variable) -> Variable:
+        return g.sum(variable) if axis is None else g.sum(variable, axis, keepdims=True)
 
-    return rule
+    return [lambda: derivative(g, y, g.adjoint(y), total)]
 
 
 def _normalize(g: Gradients, operation: Operation) -> list[Term]:
@@ -91,7 +89,7 @@ RULES: Mapping[str, GradientRule] = {
     "ArgMax": _extreme,
     "ArgMin": _extreme,
     "LogSumExp": _reduction(lambda g, x, y, d: g.mul(d, g.exp(g.sub(x, y)))),
-    "SoftMax": _along(lambda g, y, d, total: g.mul(y, g.sub(d, total(g.mul(d, y))))),
-    "LogSoftMax": _along(lambda g, y, d, total: g.sub(d, g.mul(g.exp(y), total(d)))),
+    "SoftMax": partial(_along, lambda g, y, d, total: g.mul(y, g.sub(d, total(g.mul(d, y))))),
+    "LogSoftMax": partial(_along, lambda g, y, d, total: g.sub(d, g.mul(g.exp(y), total(d)))),
     "Normalize": _normalize,
 }

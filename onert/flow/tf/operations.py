@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from onert.flow.builder import Builder
 
@@ -14,36 +15,28 @@ def _called(optype: str) -> Rule:
     return lambda f, node: f.op(optype, list(node.inputs), node.name)
 
 
-def _product(first: str, second: str) -> Rule:
+def _product(first: str, second: str, f: Builder, node: Node) -> Result:
     """A product of matrices whose transposes these attributes say."""
-
-    def rule(f: Builder, node: Node) -> Result:
-        result = f.made("MatMul", list(node.inputs), node.name, node.shapes[0])
-        assert result.producer is not None
-        for name, attribute in (("transpose_a", first), ("transpose_b", second)):
-            if node.attributes.get(attribute):
-                result.producer.add_attr(name, True)
-        return result
-
-    return rule
+    result = f.made("MatMul", list(node.inputs), node.name, node.shapes[0])
+    assert result.producer is not None
+    for name, attribute in (("transpose_a", first), ("transpose_b", second)):
+        if node.attributes.get(attribute):
+            result.producer.add_attr(name, True)
+    return result
 
 
-def _reduction(optype: str) -> Rule:
+def _reduction(optype: str, f: Builder, node: Node) -> Result:
     """Along constant axes, one after the other."""
-
-    def rule(f: Builder, node: Node) -> Result:
-        x, axes = node.inputs[0], node.constant(1)
-        if axes is None:
-            return None
-        keep = bool(node.attributes.get("keep_dims"))
-        at = sorted({axis % x.rank() for axis in axes} if x.rank() else set(), reverse=True)
-        if not at:
-            return f.identity(x, node.name)
-        for number, axis in enumerate(at):
-            x = f.reduce(optype, x, axis, keep, node.name if number == len(at) - 1 else None)
-        return x
-
-    return rule
+    x, axes = node.inputs[0], node.constant(1)
+    if axes is None:
+        return None
+    keep = bool(node.attributes.get("keep_dims"))
+    at = sorted({axis % x.rank() for axis in axes} if x.rank() else set(), reverse=True)
+    if not at:
+        return f.identity(x, node.name)
+    for number, axis in enumerate(at):
+        x = f.reduce(optype, x, axis, keep, node.name if number == len(at) - 1 else None)
+    return x
 
 
 def _mean(f: Builder, node: Node) -> Result:
@@ -55,19 +48,16 @@ def _mean(f: Builder, node: Node) -> Result:
         if x.shape[axis] < 0:
             return None
         count *= x.shape[axis]
-    total = _reduction("Sum")(f, Node("Sum", f"{node.name}/Sum", node.inputs, node.attributes, node.shapes))
+    total = _reduction("Sum", f, Node("Sum", f"{node.name}/Sum", node.inputs, node.attributes, node.shapes))
     return f.div(total, float(count), node.name)
 
 
-def _along_last(optype: str) -> Rule:
-    def rule(f: Builder, node: Node) -> Result:
-        (x,) = node.inputs
-        result = f.op(optype, [x], node.name)
-        assert result.producer is not None
-        result.producer.add_attr("axis", x.rank() - 1)
-        return result
-
-    return rule
+def _along_last(optype: str, f: Builder, node: Node) -> Result:
+    (x,) = node.inputs
+    result = f.op(optype, [x], node.name)
+    assert result.producer is not None
+    result.producer.add_attr("axis", x.rank() - 1)
+    return result
 
 
 def _leaky_relu(f: Builder, node: Node) -> Result:
@@ -75,16 +65,12 @@ def _leaky_relu(f: Builder, node: Node) -> Result:
     return f.cond(f.less(x, 0.0), f.mul(x, float(node.attributes["alpha"])), x, node.name)
 
 
-def _in_shape(optype: str) -> Rule:
+def _in_shape(optype: str, f: Builder, node: Node) -> Result:
     """The same elements in the declared shape."""
-
-    def rule(f: Builder, node: Node) -> Result:
-        if optype == "Reshape" and node.constant(1) is None:
-            return None
-        given = list(node.inputs) if optype == "Reshape" else [node.inputs[0]]
-        return f.made(optype, given, node.name, node.shapes[0])
-
-    return rule
+    if optype == "Reshape" and node.constant(1) is None:
+        return None
+    given = list(node.inputs) if optype == "Reshape" else [node.inputs[0]]
+    return f.made(optype, given, node.name, node.shapes[0])
 
 
 def _transpose(f: Builder, node: Node) -> Result:
@@ -122,12 +108,9 @@ def _cast(f: Builder, node: Node) -> Result:
     return f.made("Cast", [node.inputs[0]], node.name, node.shapes[0], dtype)
 
 
-def _extreme(optype: str) -> Rule:
-    def rule(f: Builder, node: Node) -> Result:
-        axis = node.constant(1)
-        return None if axis is None else f.reduce(optype, node.inputs[0], axis[0], None, node.name, "int32")
-
-    return rule
+def _extreme(optype: str, f: Builder, node: Node) -> Result:
+    axis = node.constant(1)
+    return None if axis is None else f.reduce(optype, node.inputs[0], axis[0], None, node.name, "int32")
 
 
 _SAME = (
@@ -156,25 +139,25 @@ RULES: Mapping[str, Rule] = {
     **PARTS,
     **{name: _called(name) for name in _SAME},
     **{name: _called(optype) for name, optype in _OTHERS.items()},
-    "MatMul": _product("transpose_a", "transpose_b"),
-    "BatchMatMul": _product("adj_x", "adj_y"),
-    "BatchMatMulV2": _product("adj_x", "adj_y"),
+    "MatMul": partial(_product, "transpose_a", "transpose_b"),
+    "BatchMatMul": partial(_product, "adj_x", "adj_y"),
+    "BatchMatMulV2": partial(_product, "adj_x", "adj_y"),
     "Relu6": lambda f, node: f.minimum(f.relu(node.inputs[0]), 6.0, node.name),
     "Erfc": lambda f, node: f.sub(1.0, f.erf(node.inputs[0]), node.name),
     "LeakyRelu": _leaky_relu,
     "SquaredDifference": lambda f, node: f.square(f.sub(*node.inputs), node.name),
-    "Softmax": _along_last("SoftMax"),
-    "LogSoftmax": _along_last("LogSoftMax"),
-    "Sum": _reduction("Sum"),
-    "Prod": _reduction("Product"),
-    "Max": _reduction("Max"),
-    "Min": _reduction("Min"),
+    "Softmax": partial(_along_last, "SoftMax"),
+    "LogSoftmax": partial(_along_last, "LogSoftMax"),
+    "Sum": partial(_reduction, "Sum"),
+    "Prod": partial(_reduction, "Product"),
+    "Max": partial(_reduction, "Max"),
+    "Min": partial(_reduction, "Min"),
     "Mean": _mean,
-    "ArgMax": _extreme("ArgMax"),
-    "ArgMin": _extreme("ArgMin"),
-    "Reshape": _in_shape("Reshape"),
-    "Squeeze": _in_shape("Squeeze"),
-    "ExpandDims": _in_shape("ExpandDims"),
+    "ArgMax": partial(_extreme, "ArgMax"),
+    "ArgMin": partial(_extreme, "ArgMin"),
+    "Reshape": partial(_in_shape, "Reshape"),
+    "Squeeze": partial(_in_shape, "Squeeze"),
+    "ExpandDims": partial(_in_shape, "ExpandDims"),
     "Transpose": _transpose,
     "ConcatV2": _concat,
     "Split": _split,

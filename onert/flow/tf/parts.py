@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -100,16 +101,13 @@ def _add_n(f: Builder, node: Node) -> Result:
     return f.add(total, others[-1], node.name) if others else f.identity(total, node.name)
 
 
-def _filled(value: float) -> Rule:
-    def rule(f: Builder, node: Node) -> Result:
-        """0 wherever the condition is 0, in the shape of the tensor."""
-        (x,) = node.inputs
-        never = f.const(0, x.type)
-        if not value:
-            return f.select(never, x, node.name)
-        return f.add(f.select(never, x, f"{node.name}/zeros"), value, node.name)
-
-    return rule
+def _filled(value: float, f: Builder, node: Node) -> Result:
+    """0 wherever the condition is 0, in the shape of the tensor."""
+    (x,) = node.inputs
+    never = f.const(0, x.type)
+    if not value:
+        return f.select(never, x, node.name)
+    return f.add(f.select(never, x, f"{node.name}/zeros"), value, node.name)
 
 
 def _fill(f: Builder, node: Node) -> Result:
@@ -194,8 +192,8 @@ PARTS: Mapping[str, Rule] = {
     "SplitV": _split_v,
     "ReverseV2": _reversed,
     "AddN": _add_n,
-    "ZerosLike": _filled(0.0),
-    "OnesLike": _filled(1.0),
+    "ZerosLike": partial(_filled, 0.0),
+    "OnesLike": partial(_filled, 1.0),
     "Fill": _fill,
     "BroadcastTo": _broadcast,
     "Pad": _pad,

@@ -152,3 +152,7 @@ class Site:
             have = 0 if found is None else found.count
             raise ModelError(f"its weight has {have} scales, expected 1 or {outputs}")
         return found.real()
+
+
+Writer = Callable[[Site], Sequence[int]]
+"""Adds to the graph what a layer means, and gives its outputs."""

@@ -5,6 +5,7 @@ its attributes: `strides` such as `1,2,2,1`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -63,13 +64,10 @@ def _depthwise(e: Emitter, node: Node) -> int:
     return e.add(op, node.inputs[0], filters)
 
 
-def _pool(kind: Pooling) -> Rule:
-    def rule(e: Emitter, node: Node) -> int:
-        node.require_inputs(1)
-        size = _along_the_plane(node, "ksize")
-        return e.add(Pool2D(kind, *size, _padding(node), *_along_the_plane(node, "strides")), node.inputs[0])
-
-    return rule
+def _pool(kind: Pooling, e: Emitter, node: Node) -> int:
+    node.require_inputs(1)
+    size = _along_the_plane(node, "ksize")
+    return e.add(Pool2D(kind, *size, _padding(node), *_along_the_plane(node, "strides")), node.inputs[0])
 
 
 def _pad(e: Emitter, node: Node) -> int:
@@ -86,8 +84,8 @@ def _fill(e: Emitter, node: Node) -> int:
 RULES: Mapping[str, Rule] = {
     "Conv2D": _conv,
     "DepthwiseConv2dNative": _depthwise,
-    "MaxPool": _pool(Pooling.MAX),
-    "AvgPool": _pool(Pooling.AVERAGE),
+    "MaxPool": partial(_pool, Pooling.MAX),
+    "AvgPool": partial(_pool, Pooling.AVERAGE),
     "Pad": _pad,
     "PadV2": _pad,
     "Fill": _fill,

@@ -6,6 +6,7 @@ The last dimension of indices counts the dimensions of the table that they name;
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -56,39 +57,33 @@ def _held(e: Emitter, indices: int, by_number: bool) -> tuple[int, int]:
     return inside, missing
 
 
-def _pooled(kind: Reduction) -> Rule:
+def _pooled(kind: Reduction, e: Emitter, node: Node) -> int:
     """The sum, mean or maximum of the rows that indices name; a negative index names none.
 
     With the attribute `batch`, so many leading dimensions of the indices are kept. Of no rows the result is 0.
     """
-
-    def rule(e: Emitter, node: Node) -> int:
-        node.require_inputs(2)
-        params, indices = node.inputs
-        batch, rank = node.integer("batch") or 0, e.rank(indices)
-        if not 0 <= batch < rank:
-            raise RuleError(
-                f"attribute 'batch' is {batch}, expected 0 to {rank - 1}, less than the rank of the indices"
-            )
-        dtype = e.dtype(params)
-        inside, missing = _held(e, indices, by_number=False)
-        rows = e.add(GatherNd(), params, inside)
-        beside = e.rank(rows) - (rank - 1)
-        wide = e.reshape(missing, (*e.shape(missing), *(1,) * beside))
-        axes = e.indices(tuple(range(batch, rank - 1)))
-        if kind is Reduction.MAX:
-            least = -np.inf if dtype.is_float else dtype.limits[0]
-            largest = e.add(Reduce(kind), e.add(Select(), wide, e.like(rows, least), rows), axes)
-            empty = e.add(Reduce(Reduction.ALL), wide, axes)
-            return e.add(Select(), empty, e.like(rows, 0), largest)
-        total = e.add(Reduce(Reduction.SUM), e.add(Select(), wide, e.like(rows, 0), rows), axes)
-        if kind is Reduction.SUM:
-            return total
-        there = e.cast(e.add(Comparison(ComparisonKind.EQUAL), wide, e.constant(np.array(False))), dtype)
-        count = e.add(Reduce(Reduction.SUM), there, axes)
-        return e.binary(BinaryKind.DIV, total, e.binary(BinaryKind.MAXIMUM, count, e.like(count, 1)))
-
-    return rule
+    node.require_inputs(2)
+    params, indices = node.inputs
+    batch, rank = node.integer("batch") or 0, e.rank(indices)
+    if not 0 <= batch < rank:
+        raise RuleError(f"attribute 'batch' is {batch}, expected 0 to {rank - 1}, less than the rank of the indices")
+    dtype = e.dtype(params)
+    inside, missing = _held(e, indices, by_number=False)
+    rows = e.add(GatherNd(), params, inside)
+    beside = e.rank(rows) - (rank - 1)
+    wide = e.reshape(missing, (*e.shape(missing), *(1,) * beside))
+    axes = e.indices(tuple(range(batch, rank - 1)))
+    if kind is Reduction.MAX:
+        least = -np.inf if dtype.is_float else dtype.limits[0]
+        largest = e.add(Reduce(kind), e.add(Select(), wide, e.like(rows, least), rows), axes)
+        empty = e.add(Reduce(Reduction.ALL), wide, axes)
+        return e.add(Select(), empty, e.like(rows, 0), largest)
+    total = e.add(Reduce(Reduction.SUM), e.add(Select(), wide, e.like(rows, 0), rows), axes)
+    if kind is Reduction.SUM:
+        return total
+    there = e.cast(e.add(Comparison(ComparisonKind.EQUAL), wide, e.constant(np.array(False))), dtype)
+    count = e.add(Reduce(Reduction.SUM), there, axes)
+    return e.binary(BinaryKind.DIV, total, e.binary(BinaryKind.MAXIMUM, count, e.like(count, 1)))
 
 
 def placed(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int, ...]) -> tuple[int, int]:
@@ -156,9 +151,9 @@ def _one_hot_type(rule: Rule) -> Rule:
 
 RULES: Mapping[str, Rule] = {
     "Gather": _gather,
-    "GatherSum": _pooled(Reduction.SUM),
-    "GatherAvg": _pooled(Reduction.MEAN),
-    "GatherMax": _pooled(Reduction.MAX),
+    "GatherSum": partial(_pooled, Reduction.SUM),
+    "GatherAvg": partial(_pooled, Reduction.MEAN),
+    "GatherMax": partial(_pooled, Reduction.MAX),
     "Scatter": _scatter,
     "OneHot": _one_hot_type(_one_hot),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from onert.frontend.flow.emitter import Emitter, Node, Rule
 from onert.ir import DType
@@ -42,54 +43,43 @@ def _axes(e: Emitter, node: Node) -> tuple[int, ...]:
     return tuple(range(rank)) if axis is None else (shapes.normalize_axis(axis, rank),)
 
 
-def _reduction(name: str) -> Rule:
-    def rule(e: Emitter, node: Node) -> int:
-        axes = _axes(e, node)
-        to = node.result.dtype if name == "Count" else None
-        return reduced(e, name, node.inputs[0], axes, keep=node.boolean("keepdims"), to=to)
-
-    return rule
+def _reduction(name: str, e: Emitter, node: Node) -> int:
+    axes = _axes(e, node)
+    to = node.result.dtype if name == "Count" else None
+    return reduced(e, name, node.inputs[0], axes, keep=node.boolean("keepdims"), to=to)
 
 
-def _extreme(kind: Extreme) -> Rule:
+def _extreme(kind: Extreme, e: Emitter, node: Node) -> Sequence[int]:
     """The index of an element, and the element itself where there is a second result."""
-
-    def rule(e: Emitter, node: Node) -> Sequence[int]:
-        node.require_inputs(1)
-        x, axis = node.inputs[0], node.integer("axis")
-        if axis is None:
-            x, axis = e.reshape(x, (-1,)), 0
-        at = shapes.normalize_axis(axis, e.rank(x))
-        index = e.add(ArgReduce(kind, node.result.dtype), x, e.indices((at,)))
-        if len(node.results) == 1:
-            return (index,)
-        return index, reduced(e, "Max" if kind is Extreme.MAX else "Min", x, (at,))
-
-    return rule
+    node.require_inputs(1)
+    x, axis = node.inputs[0], node.integer("axis")
+    if axis is None:
+        x, axis = e.reshape(x, (-1,)), 0
+    at = shapes.normalize_axis(axis, e.rank(x))
+    index = e.add(ArgReduce(kind, node.result.dtype), x, e.indices((at,)))
+    if len(node.results) == 1:
+        return (index,)
+    return index, reduced(e, "Max" if kind is Extreme.MAX else "Min", x, (at,))
 
 
-def _softmax(op: Softmax | LogSoftmax) -> Rule:
+def _softmax(op: Softmax | LogSoftmax, e: Emitter, node: Node) -> int:
     """Along the axis that the operation names, else of all elements together."""
-
-    def rule(e: Emitter, node: Node) -> int:
-        node.require_inputs(1)
-        x, axis = node.inputs[0], node.integer("axis")
-        rank = e.rank(x)
-        if e.dtype(x) is DType.FLOAT64:
-            return _spelt_out(e, op, x, _axes(e, node))
-        if axis is None:
-            if rank == 1 or (rank and all(d == 1 for d in e.type(x).shape[:-1])):
-                return e.add(op, x)
-            return e.reshape(e.add(op, e.reshape(x, (-1,))), e.shape(x))
-        at = shapes.normalize_axis(axis, rank)
-        if at == rank - 1:
+    node.require_inputs(1)
+    x, axis = node.inputs[0], node.integer("axis")
+    rank = e.rank(x)
+    if e.dtype(x) is DType.FLOAT64:
+        return _spelt_out(e, op, x, _axes(e, node))
+    if axis is None:
+        if rank == 1 or (rank and all(d == 1 for d in e.type(x).shape[:-1])):
             return e.add(op, x)
-        swapped = list(range(rank))
-        swapped[at], swapped[-1] = rank - 1, at
-        order = e.indices(swapped)
-        return e.add(Transpose(), e.add(op, e.add(Transpose(), x, order)), order)
-
-    return rule
+        return e.reshape(e.add(op, e.reshape(x, (-1,))), e.shape(x))
+    at = shapes.normalize_axis(axis, rank)
+    if at == rank - 1:
+        return e.add(op, x)
+    swapped = list(range(rank))
+    swapped[at], swapped[-1] = rank - 1, at
+    order = e.indices(swapped)
+    return e.add(Transpose(), e.add(op, e.add(Transpose(), x, order)), order)
 
 
 def _spelt_out(e: Emitter, op: Softmax | LogSoftmax, x: int, axes: Sequence[int]) -> int:
@@ -121,11 +111,11 @@ def _normalize(e: Emitter, node: Node) -> int:
 
 
 RULES: Mapping[str, Rule] = {
-    **{name: _reduction(name) for name in (*KINDS, "Count")},
-    "ArgMax": _extreme(Extreme.MAX),
-    "ArgMin": _extreme(Extreme.MIN),
-    "SoftMax": _softmax(Softmax()),
-    "LogSoftMax": _softmax(LogSoftmax()),
+    **{name: partial(_reduction, name) for name in (*KINDS, "Count")},
+    "ArgMax": partial(_extreme, Extreme.MAX),
+    "ArgMin": partial(_extreme, Extreme.MIN),
+    "SoftMax": partial(_softmax, Softmax()),
+    "LogSoftMax": partial(_softmax, LogSoftmax()),
     "LogSumExp": _log_sum_exp,
     "Normalize": _normalize,
 }

@@ -6,50 +6,13 @@ quantised layer computes with real numbers between its quantised inputs and outp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from onert.frontend.families import Families
+from onert.frontend.tnn.site import Writer
 
-from onert.frontend.tnn.site import Site
+_FAMILIES = ("convolution", "pooling", "products", "activations")
+"""The files of tables, those first whose layers models have most."""
+_OTHERS = ("binary", "reduction", "movement", "normalization", "resizing")
+_RARE = ("detection", "selection", "logic", "recurrent", "volume")
 
-from .activations import LAYERS as ACTIVATIONS
-from .activations import QUANTIZED as QUANTIZED_ACTIVATIONS
-from .binary import LAYERS as BINARY
-from .convolution import LAYERS as CONVOLUTION
-from .convolution import QUANTIZED as QUANTIZED_CONVOLUTION
-from .detection import LAYERS as DETECTION
-from .logic import LAYERS as LOGIC
-from .movement import LAYERS as MOVEMENT
-from .normalization import LAYERS as NORMALIZATION
-from .pooling import LAYERS as POOLING
-from .pooling import QUANTIZED as QUANTIZED_POOLING
-from .products import LAYERS as PRODUCTS
-from .products import QUANTIZED as QUANTIZED_PRODUCTS
-from .recurrent import LAYERS as RECURRENT
-from .reduction import LAYERS as REDUCTION
-from .resizing import LAYERS as RESIZING
-from .selection import LAYERS as SELECTION
-from .volume import LAYERS as VOLUME
-
-Writer = Callable[[Site], Sequence[int]]
-
-LAYERS: Mapping[str, Writer] = {
-    **CONVOLUTION,
-    **POOLING,
-    **PRODUCTS,
-    **ACTIVATIONS,
-    **BINARY,
-    **REDUCTION,
-    **MOVEMENT,
-    **NORMALIZATION,
-    **RESIZING,
-    **DETECTION,
-    **SELECTION,
-    **LOGIC,
-    **RECURRENT,
-    **VOLUME,
-}
-QUANTIZED: Mapping[str, Writer] = {
-    **QUANTIZED_CONVOLUTION,
-    **QUANTIZED_POOLING,
-    **QUANTIZED_PRODUCTS,
-    **QUANTIZED_ACTIVATIONS,
-}
+LAYERS: Families[str, Writer] = Families(__name__, (*_FAMILIES, *_OTHERS, *_RARE), "LAYERS")
+QUANTIZED: Families[str, Writer] = Families(__name__, _FAMILIES, "QUANTIZED")

@@ -11,7 +11,7 @@ import numpy as np
 
 from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.graph import Graph
-from onert.frontend.tnn.site import Site
+from onert.frontend.tnn.site import Site, Writer
 from onert.ir import ModelError
 from onert.ir.ops.data_movement.joining import SplitV
 from onert.ir.ops.elementwise.binary import BinaryKind, PRelu
@@ -21,20 +21,13 @@ _MOST = float(np.finfo(np.float32).max)
 _SELU_ALPHA, _SELU_GAMMA = 1.6732632, 1.0507010
 
 
-def _unary(kind: UnaryKind) -> Callable[[Site], Sequence[int]]:
-    def write(site: Site) -> Sequence[int]:
-        return [site.graph.add(Unary(kind), site.x)]
-
-    return write
+def _unary(kind: UnaryKind) -> Writer:
+    return lambda site: [site.graph.add(Unary(kind), site.x)]
 
 
-def _formula(write: Callable[[Graph, int], int]) -> Callable[[Site], Sequence[int]]:
+def _formula(write: Callable[[Graph, int], int]) -> Writer:
     """A function that is written with several operations."""
-
-    def written(site: Site) -> Sequence[int]:
-        return [write(site.graph, site.x)]
-
-    return written
+    return lambda site: [write(site.graph, site.x)]
 
 
 def _one(g: Graph, kind: UnaryKind, x: int) -> int:
@@ -154,7 +147,7 @@ def _quantized_relu(site: Site) -> Sequence[int]:
 
 
 _UNARY = unary_kinds("ReLU ReLU6 Tanh Abs Neg Square Sqrt Rsqrt Exp Log Sin Cos Sign Floor Ceil Erf GELU")
-LAYERS: dict[str, Callable[[Site], Sequence[int]]] = {
+LAYERS: dict[str, Writer] = {
     **{name: _unary(kind) for name, kind in _UNARY.items()},
     "Sigmoid": _unary(UnaryKind.LOGISTIC),
     "Tan": _formula(lambda g, x: g.binary(BinaryKind.DIV, _one(g, UnaryKind.SIN, x), _one(g, UnaryKind.COS, x))),

@@ -6,7 +6,8 @@ Source: TNN's multidir_broadcast_layer.cc and add_layer_interpreter.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.site import Site
@@ -23,14 +24,11 @@ def operands(site: Site) -> tuple[int, ...]:
     return (weight, site.x) if position == 0 else (site.x, weight)
 
 
-def _binary(kind: BinaryKind) -> Callable[[Site], Sequence[int]]:
-    def write(site: Site) -> Sequence[int]:
-        x, *others = operands(site)
-        for y in others:
-            x = site.graph.binary(kind, x, y)
-        return [x]
-
-    return write
+def _binary(kind: BinaryKind, site: Site) -> Sequence[int]:
+    x, *others = operands(site)
+    for y in others:
+        x = site.graph.binary(kind, x, y)
+    return [x]
 
 
 def _weight(site: Site) -> int:
@@ -58,11 +56,11 @@ def _broadcasts(rank: int) -> tuple[tuple[int, ...], ...]:
 
 
 LAYERS = {
-    "Add": _binary(BinaryKind.ADD),
-    "Sub": _binary(BinaryKind.SUB),
-    "Mul": _binary(BinaryKind.MUL),
-    "Div": _binary(BinaryKind.DIV),
-    "Maximum": _binary(BinaryKind.MAXIMUM),
-    "Minimum": _binary(BinaryKind.MINIMUM),
-    "SquaredDifference": _binary(BinaryKind.SQUARED_DIFFERENCE),
+    "Add": partial(_binary, BinaryKind.ADD),
+    "Sub": partial(_binary, BinaryKind.SUB),
+    "Mul": partial(_binary, BinaryKind.MUL),
+    "Div": partial(_binary, BinaryKind.DIV),
+    "Maximum": partial(_binary, BinaryKind.MAXIMUM),
+    "Minimum": partial(_binary, BinaryKind.MINIMUM),
+    "SquaredDifference": partial(_binary, BinaryKind.SQUARED_DIFFERENCE),
 }

@@ -7,11 +7,12 @@ cpu_bitshift_layer_acc.cc, cpu_histogram_layer_acc.cc, cpu_mod_layer_acc.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from onert.frontend.tnn.site import Site
+from onert.frontend.tnn.site import Site, Writer
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.fill import Fill, Where
 from onert.ir.ops.data_movement.layout import Transpose
@@ -42,20 +43,14 @@ def _stored(site: Site, x: int) -> Sequence[int]:
     return [site.graph.add(Cast(DType.INT8), x)]
 
 
-def _compared(kind: ComparisonKind) -> Callable[[Site], Sequence[int]]:
-    def write(site: Site) -> Sequence[int]:
-        x, y = operands(site)
-        return _stored(site, site.graph.add(Comparison(kind), x, y))
-
-    return write
+def _compared(kind: ComparisonKind, site: Site) -> Sequence[int]:
+    x, y = operands(site)
+    return _stored(site, site.graph.add(Comparison(kind), x, y))
 
 
-def _connected(kind: BinaryKind) -> Callable[[Site], Sequence[int]]:
-    def write(site: Site) -> Sequence[int]:
-        x, y = (_truth(site, operand) for operand in operands(site))
-        return _stored(site, site.graph.add(Binary(kind), x, y))
-
-    return write
+def _connected(kind: BinaryKind, site: Site) -> Sequence[int]:
+    x, y = (_truth(site, operand) for operand in operands(site))
+    return _stored(site, site.graph.add(Binary(kind), x, y))
 
 
 def _where(site: Site) -> Sequence[int]:
@@ -101,16 +96,16 @@ def _histogram(site: Site) -> Sequence[int]:
     return [g.add(UnsortedSegment(SegmentReduction.SUM), ones, places, g.constant(np.array(depth, np.int32)))]
 
 
-LAYERS = {
-    "And": _connected(BinaryKind.LOGICAL_AND),
+LAYERS: dict[str, Writer] = {
+    "And": partial(_connected, BinaryKind.LOGICAL_AND),
     "BitShift": _shifted,
-    "Equal": _compared(ComparisonKind.EQUAL),
-    "Greater": _compared(ComparisonKind.GREATER),
+    "Equal": partial(_compared, ComparisonKind.EQUAL),
+    "Greater": partial(_compared, ComparisonKind.GREATER),
     "Histogram": _histogram,
-    "Less": _compared(ComparisonKind.LESS),
+    "Less": partial(_compared, ComparisonKind.LESS),
     "Mod": _remainder,
     "NonZero": _places,
     "Not": lambda site: _stored(site, site.graph.add(Unary(UnaryKind.LOGICAL_NOT), _truth(site, site.x))),
-    "Or": _connected(BinaryKind.LOGICAL_OR),
+    "Or": partial(_connected, BinaryKind.LOGICAL_OR),
     "Where": _where,
 }

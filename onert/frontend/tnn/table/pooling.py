@@ -7,11 +7,11 @@ naive_compute.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from onert.frontend.tnn.site import Site
+from onert.frontend.tnn.site import Site, Writer
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.matmul import BatchMatMul
@@ -117,5 +117,5 @@ def _shares(inputs: int, outputs: int) -> Array:
     return out
 
 
-LAYERS: Mapping[str, Callable[[Site], Sequence[int]]] = {"Pooling": lambda site: [_pool(site, site.x)]}
+LAYERS: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.x)]}
 QUANTIZED = {"Pooling": _quantized_pooling}

@@ -5,9 +5,10 @@ Source: TNN's reduce_op_interpreter.cc and softmax_layer_interpreter.cc.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from onert.frontend.tnn.site import Site
+from onert.frontend.tnn.site import Site, Writer
 from onert.ir import Op
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -16,19 +17,15 @@ from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 
 
 def _reduction(
-    kind: Reduction, before: UnaryKind | None = None, after: UnaryKind | None = None
-) -> Callable[[Site], Sequence[int]]:
+    kind: Reduction, site: Site, *, before: UnaryKind | None = None, after: UnaryKind | None = None
+) -> Sequence[int]:
     """A reduction, with a function of each element before it and one of the result."""
-
-    def write(site: Site) -> Sequence[int]:
-        g = site.graph
-        keep = site.flag("keep dimensions")
-        axes = _axes(site)
-        x = site.x if before is None else g.add(Unary(before), site.x)
-        y = g.add(Reduce(kind, keep), x, g.integers(axes))
-        return [y if after is None else g.add(Unary(after), y)]
-
-    return write
+    g = site.graph
+    keep = site.flag("keep dimensions")
+    axes = _axes(site)
+    x = site.x if before is None else g.add(Unary(before), site.x)
+    y = g.add(Reduce(kind, keep), x, g.integers(axes))
+    return [y if after is None else g.add(Unary(after), y)]
 
 
 def _axes(site: Site) -> tuple[int, ...]:
@@ -52,33 +49,29 @@ def _log_sum_exp(site: Site) -> Sequence[int]:
     return [g.binary(BinaryKind.ADD, total, again)]
 
 
-def _probabilities(op: Op) -> Callable[[Site], Sequence[int]]:
+def _probabilities(op: Op, site: Site) -> Sequence[int]:
     """An operation along the last axis, for any other between transposes."""
-
-    def write(site: Site) -> Sequence[int]:
-        g = site.graph
-        rank = len(site.shape)
-        axis = site.axis("axis", rank, 1)
-        if axis == rank - 1:
-            return [g.add(op, site.x)]
-        order = list(range(rank))
-        order[axis], order[-1] = order[-1], order[axis]
-        return [g.transpose(g.add(op, g.transpose(site.x, order)), order)]
-
-    return write
+    g = site.graph
+    rank = len(site.shape)
+    axis = site.axis("axis", rank, 1)
+    if axis == rank - 1:
+        return [g.add(op, site.x)]
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return [g.transpose(g.add(op, g.transpose(site.x, order)), order)]
 
 
-LAYERS = {
-    "ReduceMean": _reduction(Reduction.MEAN),
-    "ReduceSum": _reduction(Reduction.SUM),
-    "ReduceMax": _reduction(Reduction.MAX),
-    "ReduceMin": _reduction(Reduction.MIN),
-    "ReduceProd": _reduction(Reduction.PROD),
-    "ReduceL1": _reduction(Reduction.SUM, UnaryKind.ABS),
-    "ReduceL2": _reduction(Reduction.SUM, UnaryKind.SQUARE, UnaryKind.SQRT),
-    "ReduceSumSquare": _reduction(Reduction.SUM, UnaryKind.SQUARE),
-    "ReduceLogSum": _reduction(Reduction.SUM, None, UnaryKind.LOG),
+LAYERS: dict[str, Writer] = {
+    "ReduceMean": partial(_reduction, Reduction.MEAN),
+    "ReduceSum": partial(_reduction, Reduction.SUM),
+    "ReduceMax": partial(_reduction, Reduction.MAX),
+    "ReduceMin": partial(_reduction, Reduction.MIN),
+    "ReduceProd": partial(_reduction, Reduction.PROD),
+    "ReduceL1": partial(_reduction, Reduction.SUM, before=UnaryKind.ABS),
+    "ReduceL2": partial(_reduction, Reduction.SUM, before=UnaryKind.SQUARE, after=UnaryKind.SQRT),
+    "ReduceSumSquare": partial(_reduction, Reduction.SUM, before=UnaryKind.SQUARE),
+    "ReduceLogSum": partial(_reduction, Reduction.SUM, after=UnaryKind.LOG),
     "ReduceLogSumExp": _log_sum_exp,
-    "LogSoftmax": _probabilities(LogSoftmax()),
-    "Softmax": _probabilities(Softmax()),
+    "LogSoftmax": partial(_probabilities, LogSoftmax()),
+    "Softmax": partial(_probabilities, Softmax()),
 }

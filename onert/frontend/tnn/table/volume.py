@@ -7,14 +7,15 @@ layer interpreters, conv1d_layer.cc, conv3d_layer.cc and pooling_3d_layer.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import frozen
 
 from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.layer_types import plain
-from onert.frontend.tnn.site import Site
+from onert.frontend.tnn.site import Site, Writer
 from onert.ir import Array, ModelError, Op
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.conv import Conv2D
@@ -41,29 +42,25 @@ def _sides(site: Site, x: int, axes: int) -> tuple[int, ...]:
     return site.graph.shape(x, 2 + axes)[1:]
 
 
-def _convolution(axes: int) -> Callable[[Site], Sequence[int]]:
+def _convolution(axes: int, site: Site) -> Sequence[int]:
     """Filters lie [outputs, inputs / groups, ...]."""
-
-    def write(site: Site) -> Sequence[int]:
-        channels, *sides = _sides(site, site.x, axes)
-        groups, _, outputs = (site.integer(what, None, 0, LARGEST) for what in ("groups", "inputs", "outputs"))
-        size, stride = (_numbers(site, what, axes, 1) for what in ("kernel", "stride"))
-        margins = _numbers(site, "padding", 2 if axes == 1 else axes, 0)
-        has_bias, kind = site.flag("bias"), site.integer("padding type")
-        dilation, code = _numbers(site, "dilation", axes, 1, 1), site.integer("activation", 0)
-        check_parameters(groups, channels, outputs, code)
-        pads = [(margins[1], margins[0])] if axes == 1 else [(margin, margin) for margin in margins]
-        spans = [conv_span(*each, kind) for each in zip(sides, size, stride, dilation, pads, strict=True)]
-        shape = (outputs, channels // groups, *size)
-        if plain(site.layer.type)[1]:
-            weight, bias = _from_integers(site, shape, groups)
-        else:
-            weight = site.real_weight(Wish("weight", shape, math.prod(shape[1:])), outputs)
-            bias = site.some(Wish("bias", (outputs,))).real() if has_bias else None
-        written = _in_line if axes == 1 else _in_space
-        return [activated(site, written(site, Filters(weight, bias, groups, FUSED[code]), spans), code)]
-
-    return write
+    channels, *sides = _sides(site, site.x, axes)
+    groups, _, outputs = (site.integer(what, None, 0, LARGEST) for what in ("groups", "inputs", "outputs"))
+    size, stride = (_numbers(site, what, axes, 1) for what in ("kernel", "stride"))
+    margins = _numbers(site, "padding", 2 if axes == 1 else axes, 0)
+    has_bias, kind = site.flag("bias"), site.integer("padding type")
+    dilation, code = _numbers(site, "dilation", axes, 1, 1), site.integer("activation", 0)
+    check_parameters(groups, channels, outputs, code)
+    pads = [(margins[1], margins[0])] if axes == 1 else [(margin, margin) for margin in margins]
+    spans = [conv_span(*each, kind) for each in zip(sides, size, stride, dilation, pads, strict=True)]
+    shape = (outputs, channels // groups, *size)
+    if plain(site.layer.type)[1]:
+        weight, bias = _from_integers(site, shape, groups)
+    else:
+        weight = site.real_weight(Wish("weight", shape, math.prod(shape[1:])), outputs)
+        bias = site.some(Wish("bias", (outputs,))).real() if has_bias else None
+    written = _in_line if axes == 1 else _in_space
+    return [activated(site, written(site, Filters(weight, bias, groups, FUSED[code]), spans), code)]
 
 
 def _from_integers(site: Site, shape: tuple[int, ...], groups: int) -> tuple[Array, Array | None]:
@@ -185,9 +182,9 @@ def _box_side(inputs: int, size: int, stride: int, down: int, pad: int, kind: in
     return checked(Span(inputs, outputs, size, stride, 1, -(-total // down)))
 
 
-LAYERS = {
-    "Convolution1D": _convolution(1),
-    "Convolution3D": _convolution(3),
+LAYERS: dict[str, Writer] = {
+    "Convolution1D": partial(_convolution, 1),
+    "Convolution3D": partial(_convolution, 3),
     "Pooling1D": _pool_in_line,
     "Pooling3D": _pool_in_space,
 }

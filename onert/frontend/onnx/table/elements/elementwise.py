@@ -19,10 +19,7 @@ from onert.ir.shape import normalize_axis
 
 
 def unary(kind: UnaryKind) -> Importer:
-    def build(node: Node) -> int:
-        return node.draft.add(Unary(kind), node.input(0))
-
-    return build
+    return lambda node: node.draft.add(Unary(kind), node.input(0))
 
 
 def _pair(node: Node) -> tuple[int, int]:
@@ -39,26 +36,16 @@ def _pair(node: Node) -> tuple[int, int]:
 
 
 def two(kind: BinaryKind) -> Importer:
-    def build(node: Node) -> int:
-        return binary(node.draft, kind, *_pair(node))
-
-    return build
+    return lambda node: binary(node.draft, kind, *_pair(node))
 
 
 def comparison(kind: ComparisonKind) -> Importer:
-    def build(node: Node) -> int:
-        return node.draft.add(Comparison(kind), *_pair(node))
-
-    return build
+    return lambda node: node.draft.add(Comparison(kind), *_pair(node))
 
 
 def many(kind: BinaryKind) -> Importer:
     """A function of any number of operands, from the first to the last."""
-
-    def build(node: Node) -> int:
-        return chained(node.draft, kind, node.operands())
-
-    return build
+    return lambda node: chained(node.draft, kind, node.operands())
 
 
 def chained(d: Draft, kind: BinaryKind, operands: tuple[int, ...]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -56,12 +57,9 @@ def _along_axis(node: Node) -> tuple[int, int]:
     return axis, _from_front(d, node.input(1), reshape(d, dimension(d, x, axis), ()))
 
 
-def _gather(kind: Callable[[int], Gather | GatherElements]) -> Importer:
-    def build(node: Node) -> int:
-        axis, indices = _along_axis(node)
-        return node.draft.add(kind(axis), node.input(0), indices)
-
-    return build
+def _gather(kind: Callable[[int], Gather | GatherElements], node: Node) -> int:
+    axis, indices = _along_axis(node)
+    return node.draft.add(kind(axis), node.input(0), indices)
 
 
 def _gather_slices(node: Node) -> int:
@@ -166,8 +164,8 @@ def _unique(node: Node) -> tuple[int, ...]:
 
 _IMPORTERS: dict[str, Importer] = {
     "Compress": _compress,
-    "Gather": _gather(Gather),
-    "GatherElements": _gather(GatherElements),
+    "Gather": partial(_gather, Gather),
+    "GatherElements": partial(_gather, GatherElements),
     "GatherND": _gather_slices,
     "NonZero": _non_zero,
     "OneHot": _one_hot,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -39,23 +40,17 @@ def _spread(node: Node, distribution: Distribution, shape: int, to: DType) -> in
     return converted(node.draft, found.operand, to)
 
 
-def _of_shape(distribution: Distribution) -> Importer:
-    def build(node: Node) -> int:
-        shape = node.integers("shape")
-        if shape is None:
-            raise ModelError("attribute shape is absent")
-        return _spread(node, distribution, ints(node.draft, shape), node.element_type("dtype", DType.FLOAT32))
-
-    return build
+def _of_shape(distribution: Distribution, node: Node) -> int:
+    shape = node.integers("shape")
+    if shape is None:
+        raise ModelError("attribute shape is absent")
+    return _spread(node, distribution, ints(node.draft, shape), node.element_type("dtype", DType.FLOAT32))
 
 
-def _like(distribution: Distribution) -> Importer:
-    def build(node: Node) -> int:
-        d, x = node.draft, node.input(0)
-        to = node.element_type("dtype", d.type(x).dtype)
-        return _spread(node, distribution, shape_of(d, x), to)
-
-    return build
+def _like(distribution: Distribution, node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    to = node.element_type("dtype", d.type(x).dtype)
+    return _spread(node, distribution, shape_of(d, x), to)
 
 
 def _bernoulli(node: Node) -> int:
@@ -88,9 +83,9 @@ def dropped(node: Node, x: Expression, ratio: Expression, training: Expression) 
 _IMPORTERS: dict[str, Importer] = {
     "Bernoulli": _bernoulli,
     "Multinomial": _multinomial,
-    "RandomNormal": _of_shape(Distribution.NORMAL),
-    "RandomNormalLike": _like(Distribution.NORMAL),
-    "RandomUniform": _of_shape(Distribution.UNIFORM),
-    "RandomUniformLike": _like(Distribution.UNIFORM),
+    "RandomNormal": partial(_of_shape, Distribution.NORMAL),
+    "RandomNormalLike": partial(_like, Distribution.NORMAL),
+    "RandomUniform": partial(_of_shape, Distribution.UNIFORM),
+    "RandomUniformLike": partial(_like, Distribution.UNIFORM),
 }
 TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

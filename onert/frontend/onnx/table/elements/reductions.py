@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from onert.frontend.onnx.building import (
     axes_of,
@@ -59,18 +60,17 @@ def _reduced(d: Draft, x: int, kind: Reduction, axes: int, *, keep: bool) -> int
 
 def _reduction(
     kind: Reduction,
+    node: Node,
+    *,
     before: Callable[[Draft, int], int] | None = None,
     after: Callable[[Draft, int], int] | None = None,
-) -> Importer:
-    def build(node: Node) -> int:
-        d, x = node.draft, node.input(0)
-        axes = _axes(node)
-        x = x if before is None else before(d, x)
-        if axes is not None:
-            x = _reduced(d, x, kind, axes, keep=node.flag("keepdims", default=True))
-        return x if after is None else after(d, x)
-
-    return build
+) -> int:
+    d, x = node.draft, node.input(0)
+    axes = _axes(node)
+    x = x if before is None else before(d, x)
+    if axes is not None:
+        x = _reduced(d, x, kind, axes, keep=node.flag("keepdims", default=True))
+    return x if after is None else after(d, x)
 
 
 def _unary(kind: UnaryKind) -> Callable[[Draft, int], int]:
@@ -112,22 +112,19 @@ def _log_sum_exp(node: Node) -> int:
     return cast(d, out, dtype)
 
 
-def _arg(kind: Extreme) -> Importer:
-    def build(node: Node) -> int:
-        """The first of equals, or with `select_last_index` the last."""
-        d, x = node.draft, node.input(0)
-        axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
-        last = node.flag("select_last_index")
-        shown = d.add(Reverse(), x, ints(d, [axis], DType.INT32)) if last else x
-        found = d.add(ArgReduce(kind), shown, d.constant(axis, DType.INT32))
-        if last:
-            highest = binary(d, BinaryKind.SUB, dimension(d, x, axis), ints(d, [1]))
-            found = binary(d, BinaryKind.SUB, reshape(d, highest, ()), found)
-        if node.flag("keepdims", default=True):
-            found = d.add(ExpandDims(), found, d.constant(axis, DType.INT32))
-        return found
-
-    return build
+def _arg(kind: Extreme, node: Node) -> int:
+    """The first of equals, or with `select_last_index` the last."""
+    d, x = node.draft, node.input(0)
+    axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
+    last = node.flag("select_last_index")
+    shown = d.add(Reverse(), x, ints(d, [axis], DType.INT32)) if last else x
+    found = d.add(ArgReduce(kind), shown, d.constant(axis, DType.INT32))
+    if last:
+        highest = binary(d, BinaryKind.SUB, dimension(d, x, axis), ints(d, [1]))
+        found = binary(d, BinaryKind.SUB, reshape(d, highest, ()), found)
+    if node.flag("keepdims", default=True):
+        found = d.add(ExpandDims(), found, d.constant(axis, DType.INT32))
+    return found
 
 
 def _product(node: Node) -> int:
@@ -171,20 +168,20 @@ def _complement(d: Draft, x: int) -> int:
 
 _SQUARE, _ABS = _unary(UnaryKind.SQUARE), _unary(UnaryKind.ABS)
 _IMPORTERS: dict[str, Importer] = {
-    "ArgMax": _arg(Extreme.MAX),
-    "ArgMin": _arg(Extreme.MIN),
+    "ArgMax": partial(_arg, Extreme.MAX),
+    "ArgMin": partial(_arg, Extreme.MIN),
     "CumProd": _product,
     "CumSum": _cumulative,
-    "ReduceL1": _reduction(Reduction.SUM, _ABS),
-    "ReduceL2": _reduction(Reduction.SUM, _SQUARE, _root),
-    "ReduceLogSum": _reduction(Reduction.SUM, None, _logarithm),
+    "ReduceL1": partial(_reduction, Reduction.SUM, before=_ABS),
+    "ReduceL2": partial(_reduction, Reduction.SUM, before=_SQUARE, after=_root),
+    "ReduceLogSum": partial(_reduction, Reduction.SUM, after=_logarithm),
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMax": _reduction(Reduction.MAX),
-    "ReduceMean": _reduction(Reduction.MEAN),
-    "ReduceMin": _reduction(Reduction.MIN),
-    "ReduceProd": _reduction(Reduction.PROD),
-    "ReduceSum": _reduction(Reduction.SUM),
-    "ReduceSumSquare": _reduction(Reduction.SUM, _SQUARE),
+    "ReduceMax": partial(_reduction, Reduction.MAX),
+    "ReduceMean": partial(_reduction, Reduction.MEAN),
+    "ReduceMin": partial(_reduction, Reduction.MIN),
+    "ReduceProd": partial(_reduction, Reduction.PROD),
+    "ReduceSum": partial(_reduction, Reduction.SUM),
+    "ReduceSumSquare": partial(_reduction, Reduction.SUM, before=_SQUARE),
     "TopK": _top,
 }
 TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

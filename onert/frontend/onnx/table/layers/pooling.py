@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from onert.frontend.onnx.building import (
     binary,
@@ -223,13 +224,10 @@ def root(d: Draft, x: int, p: int) -> int:
     return x if p == 1 else binary(d, BinaryKind.POW, x, like(d, x, 1 / p))
 
 
-def _whole(kind: Reduction) -> Importer:
-    def build(node: Node) -> int:
-        d, x = node.draft, node.input(0)
-        axes = range(2, require_rank(d, x, 2))
-        return d.add(Reduce(kind, keep_dims=True), x, ints(d, axes, DType.INT32))
-
-    return build
+def _whole(kind: Reduction, node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    axes = range(2, require_rank(d, x, 2))
+    return d.add(Reduce(kind, keep_dims=True), x, ints(d, axes, DType.INT32))
 
 
 def _whole_norm(node: Node) -> int:
@@ -240,9 +238,9 @@ def _whole_norm(node: Node) -> int:
 
 _IMPORTERS: dict[str, Importer] = {
     "AveragePool": _average,
-    "GlobalAveragePool": _whole(Reduction.MEAN),
+    "GlobalAveragePool": partial(_whole, Reduction.MEAN),
     "GlobalLpPool": _whole_norm,
-    "GlobalMaxPool": _whole(Reduction.MAX),
+    "GlobalMaxPool": partial(_whole, Reduction.MAX),
     "LpPool": _norm,
     "MaxPool": _max,
 }

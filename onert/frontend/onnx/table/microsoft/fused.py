@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from attrs import evolve
 
@@ -57,29 +58,21 @@ def _activated(node: Node, x: Expression) -> Expression:
     return x.unary(kinds[name])
 
 
-def _with_activation(importer: Importer, *, added: int | None = None) -> Importer:
+def _with_activation(importer: Importer, node: Node, *, added: int | None = None) -> int:
     """Another operator, an operand added to what it gives, and an activation."""
-
-    def build(node: Node) -> int:
-        inputs = node.inputs if added is None else node.inputs[:added]
-        found = importer(evolve(node, inputs=inputs, version=NEWEST))
-        if not isinstance(found, int):
-            raise ModelError("gives several results, expected one")
-        x = Expression(node.draft, found)
-        x = x + operand(node, added) if added is not None and node.has(added) else x
-        return _activated(node, x).operand
-
-    return build
+    inputs = node.inputs if added is None else node.inputs[:added]
+    found = importer(evolve(node, inputs=inputs, version=NEWEST))
+    if not isinstance(found, int):
+        raise ModelError("gives several results, expected one")
+    x = Expression(node.draft, found)
+    x = x + operand(node, added) if added is not None and node.has(added) else x
+    return _activated(node, x).operand
 
 
-def _of_sum(function: Callable[[Expression], Expression]) -> Importer:
+def _of_sum(function: Callable[[Expression], Expression], node: Node) -> int:
     """A function of the input and a bias, if there is one."""
-
-    def build(node: Node) -> int:
-        x = operand(node, 0)
-        return function(x + operand(node, 1) if node.has(1) else x).operand
-
-    return build
+    x = operand(node, 0)
+    return function(x + operand(node, 1) if node.has(1) else x).operand
 
 
 def _quick_gelu(node: Node) -> int:
@@ -154,11 +147,11 @@ def _rotary(node: Node) -> int:
 
 _IMPORTERS: dict[str, Importer] = {
     "BiasAdd": lambda node: (operand(node, 0) + operand(node, 1) + operand(node, 2)).operand,
-    "BiasGelu": _of_sum(lambda x: x.unary(UnaryKind.GELU)),
+    "BiasGelu": partial(_of_sum, lambda x: x.unary(UnaryKind.GELU)),
     "EmbedLayerNormalization": _embedded,
-    "FastGelu": _of_sum(lambda x: x.unary(UnaryKind.GELU_TANH)),
-    "FusedConv": _with_activation(CONVOLUTIONS["", "Conv"], added=3),
-    "FusedGemm": _with_activation(PRODUCTS["", "Gemm"]),
+    "FastGelu": partial(_of_sum, lambda x: x.unary(UnaryKind.GELU_TANH)),
+    "FusedConv": partial(_with_activation, CONVOLUTIONS["", "Conv"], added=3),
+    "FusedGemm": partial(_with_activation, PRODUCTS["", "Gemm"]),
     "FusedMatMul": _fused_matmul,
     "QuickGelu": _quick_gelu,
     "RotaryEmbedding": _rotary,

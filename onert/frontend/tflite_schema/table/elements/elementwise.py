@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from onert.frontend.tflite_schema.table.importer import Importer, Operator, Table, fixed, read, result_dtype
-from onert.ir import DType, Op
+from onert.frontend.tflite_schema.table.importer import Importer, Table, fixed, read, result_dtype
+from onert.ir import DType
 from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind, PRelu
 
 
@@ -12,10 +12,7 @@ def _binary(kind: BinaryKind) -> Importer:
 
 
 def _bitwise_or_logical(logical: BinaryKind, bitwise: BinaryKind) -> Importer:
-    def build(operator: Operator) -> Op:
-        return Binary(logical if result_dtype(operator) is DType.BOOL else bitwise)
-
-    return build
+    return lambda operator: Binary(logical if result_dtype(operator) is DType.BOOL else bitwise)
 
 
 _BINARY = (

@@ -39,10 +39,7 @@ def _seeds(operator: Operator) -> tuple[int, int]:
 
 
 def _random(distribution: Distribution) -> Importer:
-    def build(operator: Operator) -> Op:
-        return Random(distribution, *_seeds(operator), operator.position)
-
-    return build
+    return lambda operator: Random(distribution, *_seeds(operator), operator.position)
 
 
 def _multinomial(operator: Operator) -> Op:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import partial
 
 from onert.frontend.tflite_schema.table.importer import (
     ACTIVATIONS,
     PADDINGS,
-    Importer,
     Operator,
     Table,
     fixed,
@@ -66,25 +66,21 @@ def _transpose_conv_bias(operator: Operator) -> Op:
     return TransposeConvBias2D(_word_padding(padding), stride_height, stride_width)
 
 
-def _indexed_pool(kind: Callable[..., Op]) -> Importer:
+def _indexed_pool(kind: Callable[..., Op], operator: Operator) -> Op:
     """Options: TfLitePoolParams."""
-
-    def build(operator: Operator) -> Op:
-        padding, stride_width, stride_height, filter_width, filter_height, fused_activation = _words(operator, 6)
-        return kind(
-            filter_height=filter_height,
-            filter_width=filter_width,
-            padding=_word_padding(padding),
-            stride_height=stride_height,
-            stride_width=stride_width,
-            activation=_word_activation(fused_activation),
-        )
-
-    return build
+    padding, stride_width, stride_height, filter_width, filter_height, fused_activation = _words(operator, 6)
+    return kind(
+        filter_height=filter_height,
+        filter_width=filter_width,
+        padding=_word_padding(padding),
+        stride_height=stride_height,
+        stride_width=stride_width,
+        activation=_word_activation(fused_activation),
+    )
 
 
 CUSTOM: Table = {
     "Convolution2DTransposeBias": _transpose_conv_bias,
-    "MaxPoolingWithArgmax2D": _indexed_pool(MaxPoolWithArgmax2D),
-    "MaxUnpooling2D": _indexed_pool(MaxUnpool2D),
+    "MaxPoolingWithArgmax2D": partial(_indexed_pool, MaxPoolWithArgmax2D),
+    "MaxUnpooling2D": partial(_indexed_pool, MaxUnpool2D),
 }
