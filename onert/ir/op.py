@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Protocol
 
-from attrs import fields, frozen
+from attrs import evolve, fields, frozen
 
 from .dtype import Array
 from .errors import RuleError
@@ -117,7 +117,8 @@ class Op(Value):
     stored. `shares` says that the only result is the first operand's very memory in another shape, `overwrites` that it
     is the first operand with parts of it overwritten, which may be done where that lies. `carries` names the operands
     that are state (of a recurrent cell): their next values are the last results, in that order. Results that `outlasts`
-    marks are there until the run is whole, in memory that nothing else uses.
+    marks are there until the run is whole, in memory that nothing else uses. `callees` names the attributes that are
+    numbers of subgraphs, or tuples of such.
     """
 
     params: ClassVar[tuple[Param, ...]] = ()
@@ -126,6 +127,7 @@ class Op(Value):
     overwrites: ClassVar[bool] = False
     carries: ClassVar[tuple[str, ...]] = ()
     outlasts: ClassVar[bool] = False
+    callees: ClassVar[tuple[str, ...]] = ()
     effect: ClassVar[Effect] = Effect.NONE
     infer: ClassVar[Callable[..., Any]]
     evaluate: ClassVar[Callable[..., Any] | None] = None
@@ -153,7 +155,10 @@ class Op(Value):
     @property
     def subgraphs(self) -> tuple[int, ...]:
         """The subgraphs that this operation may run."""
-        return ()
+        if not self.callees:
+            return ()
+        named = [getattr(self, name) for name in self.callees]
+        return tuple(at for each in named for at in (each if isinstance(each, tuple) else (each,)))
 
     def calls(self, inputs: int) -> tuple[Call, ...]:
         """How an operation with so many inputs runs its subgraphs; kinds that have `subgraphs` override it.
@@ -167,9 +172,13 @@ class Op(Value):
         raise RuleError(sentence)
 
     def renumber(self, mapping: Mapping[int, int]) -> Op:
-        """The same operation where subgraph `i` is called `mapping[i]`; kinds that have `subgraphs` override it."""
-        require(not self.subgraphs, f"{self.label} does not say how its subgraphs are renumbered")
-        return self
+        """The same operation where subgraph `i` is called `mapping[i]`."""
+        if not self.callees:
+            return self
+        named = {name: getattr(self, name) for name in self.callees}
+        return evolve(
+            self, **{k: tuple(mapping[i] for i in v) if isinstance(v, tuple) else mapping[v] for k, v in named.items()}
+        )
 
     def check_subgraphs(
         self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from onert.compiler import Options, compile
 from onert.ir import Connection, DType, ModelError, Op, Package, Port, Quantization, Subgraph, Subgraphs, TensorType
@@ -20,16 +20,10 @@ class ToyCall(Op):
     """Runs a subgraph."""
 
     callee: int = 0
+    callees: ClassVar[tuple[str, ...]] = ("callee",)
 
     def infer(self, x: TensorType) -> TensorType:
         return x.result(x.shape)
-
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return (self.callee,)
-
-    def renumber(self, mapping: Mapping[int, int]) -> ToyCall:
-        return evolve(self, callee=mapping[self.callee])
 
 
 def scale(factor: float, shape: tuple[int, ...] = (2,)) -> Subgraphs:

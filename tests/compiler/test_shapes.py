@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from onert.ir import Array, Call, CallTypes, Context, DType, ModelError, Op, Subgraphs, TensorType
 from onert.ir.analysis.model_inference import infer_model
@@ -20,20 +20,14 @@ class ToyBranch(Op):
 
     then: int = 1
     otherwise: int = 2
+    callees: ClassVar[tuple[str, ...]] = ("then", "otherwise")
 
     def infer(self, condition: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
         return ()
 
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return (self.then, self.otherwise)
-
     def calls(self, inputs: int) -> tuple[Call, ...]:
         rest = tuple(range(1, inputs))
         return Call(self.then, rest), Call(self.otherwise, rest)
-
-    def renumber(self, mapping: Mapping[int, int]) -> ToyBranch:
-        return evolve(self, then=mapping[self.then], otherwise=mapping[self.otherwise])
 
     def evaluate_in(self, context: Context, types: CallTypes, condition: Array, *xs: Array) -> tuple[Array, ...]:
         return context.call(self.then if condition else self.otherwise, xs)
@@ -45,13 +39,10 @@ class ToyLoop(Op):
 
     condition: int = 1
     body: int = 2
+    callees: ClassVar[tuple[str, ...]] = ("condition", "body")
 
     def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
         return xs
-
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return (self.condition, self.body)
 
     def calls(self, inputs: int) -> tuple[Call, ...]:
         every = tuple(range(inputs))

@@ -112,11 +112,7 @@ class ToyTwice(Op):
     """What subgraph 1 gives for `x`, asked again for `x + 1` before the first answer is looked at."""
 
     subgraph: int = 1
-    called: ClassVar[tuple[int, ...]] = (1,)
-
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return self.called
+    callees: ClassVar[tuple[str, ...]] = ("subgraph",)
 
     def infer(self, x: TensorType) -> TensorType:
         return x.result(x.shape)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 
 from onert.ir import op as declarations
 from onert.ir import shape as shapes
@@ -32,6 +32,18 @@ def _ends_fit(given: Sequence[int | None], caller: Any, ends: Sequence[int], cal
     return None
 
 
+def _branches_fit(
+    caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], branches: Iterable[tuple[str, Any]]
+) -> str | None:
+    """What is wrong with branches, each with what it is called; the first input says which of them runs."""
+    for name, graph in branches:
+        problem = _ends_fit(inputs[1:], caller, graph.inputs, graph, f"{name}'s inputs")
+        problem = problem or _ends_fit(outputs, caller, graph.outputs, graph, f"{name}'s outputs")
+        if problem is not None:
+            return problem
+    return None
+
+
 def _one_boolean(type_: TensorType) -> bool:
     return type_.dtype is DType.BOOL and shapes.num_elements(type_.shape) in (1, None)
 
@@ -52,13 +64,11 @@ class If(Op):
     results: tuple[TensorType, ...] = ()
     refusable: bool = False
 
+    callees: ClassVar[tuple[str, ...]] = ("then", "otherwise")
+
     def infer(self, condition: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
         require(_one_boolean(condition), f"the condition is {condition}, expected one boolean")
         return declared(self.results)
-
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return (self.then, self.otherwise)
 
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
         given = tuple(range(1, inputs))
@@ -70,18 +80,10 @@ class If(Op):
     def refusal(self, sentence: str, results: tuple[TensorType, ...]) -> Op:
         return Refuse(sentence, declared(results))
 
-    def renumber(self, number: Mapping[int, int]) -> If:
-        return evolve(self, then=number[self.then], otherwise=number[self.otherwise])
-
     def check_subgraphs(
         self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
     ) -> str | None:
-        for graph, side in zip(called, ("then", "else"), strict=True):
-            problem = _ends_fit(inputs[1:], caller, graph.inputs, graph, f"the {side} branch's inputs")
-            problem = problem or _ends_fit(outputs, caller, graph.outputs, graph, f"the {side} branch's outputs")
-            if problem is not None:
-                return problem
-        return None
+        return _branches_fit(caller, inputs, outputs, zip(("the then branch", "the else branch"), called, strict=True))
 
     def evaluate_in(self, context: Context, types: CallTypes, condition: Array, *xs: Array) -> tuple[Array, ...]:
         return context.call(self.then if bool(condition.reshape(())) else self.otherwise, xs)
@@ -101,19 +103,14 @@ class While(Op):
     body: int
     results: tuple[TensorType, ...] = ()
 
+    callees: ClassVar[tuple[str, ...]] = ("condition", "body")
+
     def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
         return declared(self.results)
-
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return (self.condition, self.body)
 
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
         given = tuple(range(inputs))
         return declarations.Call(self.condition, given, gives=False), declarations.Call(self.body, given, again=True)
-
-    def renumber(self, number: Mapping[int, int]) -> While:
-        return evolve(self, condition=number[self.condition], body=number[self.body])
 
     def check_subgraphs(
         self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
@@ -165,18 +162,13 @@ class Call(Op):
     subgraph: int
     results: tuple[TensorType, ...] = ()
 
+    callees: ClassVar[tuple[str, ...]] = ("subgraph",)
+
     def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
         return declared(self.results)
 
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return (self.subgraph,)
-
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
         return (declarations.Call(self.subgraph, tuple(range(inputs))),)
-
-    def renumber(self, number: Mapping[int, int]) -> Call:
-        return evolve(self, subgraph=number[self.subgraph])
 
     def check_subgraphs(
         self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
@@ -197,19 +189,13 @@ class CallOnce(Op):
     subgraph: int
 
     effect: ClassVar[Effect] = Effect.WRITE
+    callees: ClassVar[tuple[str, ...]] = ("subgraph",)
 
     def infer(self) -> tuple[TensorType, ...]:
         return ()
 
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return (self.subgraph,)
-
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
         return (declarations.Call(self.subgraph, (), gives=False),)
-
-    def renumber(self, number: Mapping[int, int]) -> CallOnce:
-        return evolve(self, subgraph=number[self.subgraph])
 
     def check_subgraphs(
         self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
@@ -242,31 +228,21 @@ class Case(Op):
     branches: tuple[int, ...]
     results: tuple[TensorType, ...] = ()
 
+    callees: ClassVar[tuple[str, ...]] = ("branches",)
+
     def infer(self, index: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
         require(bool(self.branches), "there is no branch, expected at least one")
         fits = index.dtype is DType.INT32 and shapes.num_elements(index.shape) in (1, None)
         require(fits, f"the branch's number is {index}, expected one i32")
         return declared(self.results)
 
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return self.branches
-
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
         return tuple(declarations.Call(branch, tuple(range(1, inputs))) for branch in self.branches)
-
-    def renumber(self, number: Mapping[int, int]) -> Case:
-        return evolve(self, branches=tuple(number[branch] for branch in self.branches))
 
     def check_subgraphs(
         self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
     ) -> str | None:
-        for at, graph in enumerate(called):
-            problem = _ends_fit(inputs[1:], caller, graph.inputs, graph, f"branch {at}'s inputs")
-            problem = problem or _ends_fit(outputs, caller, graph.outputs, graph, f"branch {at}'s outputs")
-            if problem is not None:
-                return problem
-        return None
+        return _branches_fit(caller, inputs, outputs, ((f"branch {at}", graph) for at, graph in enumerate(called)))
 
     def evaluate_in(self, context: Context, types: CallTypes, index: Array, *xs: Array) -> tuple[Array, ...]:
         at = int(index.reshape(()))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cmp_to_key
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import evolve, frozen
@@ -57,12 +57,7 @@ class _Body(OnStored):
 
     body: int
 
-    @property
-    def subgraphs(self) -> tuple[int, ...]:
-        return (self.body,)
-
-    def renumber(self, mapping: Mapping[int, int]) -> Self:
-        return evolve(self, body=mapping[self.body])
+    callees: ClassVar[tuple[str, ...]] = ("body",)
 
     def informed(self: Any, called: Sequence[Any]) -> Op:
         known = pair_function(called[0])
