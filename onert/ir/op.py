@@ -224,6 +224,11 @@ class OnStored(Op):
     stored: ClassVar[bool] = True
 
 
+def as_stored(op: Op, types: CallTypes, *xs: Array | None) -> Any:
+    """The `evaluate_quantized` of kinds whose `evaluate` is right on stored integers as they are."""
+    return None if op.evaluate is None else op.evaluate(*xs)
+
+
 def require(condition: bool, rule: str) -> None:
     """RuleError with the sentence `rule` unless `condition` holds."""
     if not condition:

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from onert.ir.dtype import Array
 from onert.ir.flops import filtered, scattered, tapped
-from onert.ir.op import Op, require
+from onert.ir.op import Op, as_stored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.filter_types import require_floats
@@ -92,8 +92,7 @@ class Conv3D(Spatial3D):
         out = convolve(x, weight, self._windows(weight))
         return self.activation.apply(out if bias is None else out + bias)
 
-    def evaluate_quantized(self, types: CallTypes, x: Array, weight: Array, bias: Array | None = None) -> Array:
-        return self.evaluate(x, weight, bias)
+    evaluate_quantized = as_stored
 
 
 @frozen
@@ -136,7 +135,4 @@ class TransposeConv3D(Spatial3D):
         out = convolve_transposed(x, filters, self._windows(weight), sv.values(output_shape)[1:4])
         return self.activation.apply(out if bias is None else out + bias)
 
-    def evaluate_quantized(
-        self, types: CallTypes, output_shape: Array, weight: Array, x: Array, bias: Array | None = None
-    ) -> Array:
-        return self.evaluate(output_shape, weight, x, bias)
+    evaluate_quantized = as_stored

@@ -6,17 +6,16 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import gates, stepped
-from onert.ir.op import Op, require
+from onert.ir.op import require
 from onert.ir.shape import Dim
-from onert.ir.types import CallTypes, TensorType
+from onert.ir.types import TensorType
 
-from .recurrent import require_dtype, require_shape, scan
+from .recurrent import Recurrent, require_dtype, require_shape, scan
 from .recurrent_functions import EXACT
 
 
 @frozen
-class GRU(Op):
+class GRU(Recurrent):
     """A gated recurrent unit over a sequence, its reset gate applied behind the product (Keras's `reset_after`).
 
     Operands: `x` [time, batch, features]; `input_weights` [3 * units, features] and `input_bias` [3 * units], for the
@@ -62,12 +61,6 @@ class GRU(Op):
         require_dtype(x, DType.FLOAT32, "x")
         steps: Dim = time if self.return_sequences else 1
         return x.result((steps, batch, units))
-
-    def flops(self, types: CallTypes) -> int:
-        return gates(types)
-
-    def rounds(self, types: CallTypes) -> int:
-        return stepped(types)
 
     def evaluate(
         self,

@@ -7,8 +7,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import gates, stepped
-from onert.ir.op import Op, operands, require
+from onert.ir.op import operands, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
 
@@ -16,7 +15,7 @@ from .lstm_cell import cell
 from .lstm_integer import WideGates
 from .lstm_integer_narrow import NarrowGates
 from .lstm_parts import LAYER, Parts, check, needed, parts, require_float_types, require_integer_types
-from .recurrent import EIGHT_BITS, Layout, Quantizer
+from .recurrent import EIGHT_BITS, Layout, Quantizer, Recurrent
 
 _OPERANDS = 24
 
@@ -28,7 +27,7 @@ def require_clips(cell_clip: float, projection_clip: float) -> None:
 
 
 @frozen
-class LSTM(Op):
+class LSTM(Recurrent):
     """A long short-term memory layer: over a sequence, or for one step.
 
     - `x`: `[batch, time, inputs]`, with `time_major` `[time, batch, inputs]`; or `[batch, inputs]` for one step
@@ -88,12 +87,6 @@ class LSTM(Op):
         count = len(self.intermediates)
         require(count in (5, 12), f"there are {count} intermediates, expected 5 or 12 for integers")
         return WideGates if count == 5 else NarrowGates
-
-    def flops(self, types: CallTypes) -> int:
-        return gates(types)
-
-    def rounds(self, types: CallTypes) -> int:
-        return stepped(types)
 
     def evaluate(self, x: Array, *rest: Array | None) -> tuple[Array, Array, Array]:
         return self._floats((x, *rest), None, Quantizer())

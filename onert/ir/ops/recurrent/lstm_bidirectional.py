@@ -8,15 +8,14 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import gates, stepped
-from onert.ir.op import Op, operands, require
+from onert.ir.op import operands, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
 
 from .lstm import require_clips
 from .lstm_cell import cell
 from .lstm_parts import LAYER, Parts, check, needed, parts, require_float_types
-from .recurrent import EIGHT_BITS, Layout, Quantizer, require_dtype, require_shape
+from .recurrent import EIGHT_BITS, Layout, Quantizer, Recurrent, require_dtype, require_shape
 
 _OPERANDS, _STATES, _AUX = 48, 35, 39
 _WEIGHTS = " ".join(f"{way}_{name}" for way in ("forward", "backward") for name in LAYER.split())
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 @frozen
-class BidirectionalLSTM(Op):
+class BidirectionalLSTM(Recurrent):
     """Two long short-term memory layers over one sequence, the second from its end to its beginning.
 
     - `x`: `[batch, time, inputs]`, with `time_major` `[time, batch, inputs]`
@@ -90,12 +89,6 @@ class BidirectionalLSTM(Op):
             require_float_types(layer, x, h, c)
             require_dtype(layer.weights[3], kind, "input weights")
         return tuple(sizes)
-
-    def flops(self, types: CallTypes) -> int:
-        return gates(types)
-
-    def rounds(self, types: CallTypes) -> int:
-        return stepped(types)
 
     def evaluate(self, *xs: Array | None) -> tuple[Array, ...]:
         return self._run(xs, None, Quantizer())

@@ -12,17 +12,29 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import require
+from onert.ir.flops import gates, stepped
+from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.dynamic_range import QuantizedRows, filter_values, quantize_rows
 from onert.ir.ops.arithmetic.rescale import exact_type
 from onert.ir.quant import Quantization
 from onert.ir.shape import Dim, Shape, compatible, num_elements, text
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 from onert.ir.value import Value
 
 from .recurrent_functions import APPROXIMATE, EXACT, Functions
 
 EIGHT_BITS = frozenset({DType.INT8, DType.UINT8})
+
+
+@frozen
+class Recurrent(Op):
+    """A layer that takes a sequence step by step."""
+
+    def flops(self, types: CallTypes) -> int:
+        return gates(types)
+
+    def rounds(self, types: CallTypes) -> int:
+        return stepped(types)
 
 
 @frozen(eq=False)

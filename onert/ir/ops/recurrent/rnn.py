@@ -8,8 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import gates, stepped
-from onert.ir.op import Op, require
+from onert.ir.op import require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
 
@@ -17,6 +16,7 @@ from .recurrent import (
     EIGHT_BITS,
     Layout,
     Quantizer,
+    Recurrent,
     Rows,
     Weights,
     require_dtype,
@@ -79,7 +79,7 @@ def _check(
 
 
 @frozen
-class RNN(Op):
+class RNN(Recurrent):
     """A fully connected recurrent layer: `y = activation(bias + x · weightsᵀ + h · recurrentᵀ)`, and y is the next h.
 
     Operands: `x` [batch, features] for one step, or a sequence [batch, time, features], with `time_major` [time, batch,
@@ -107,12 +107,6 @@ class RNN(Op):
         units = _check(x, weights, recurrent, bias, h, batch, "")
         return x.result(layout.result(x, units)), h.result(h.shape)
 
-    def flops(self, types: CallTypes) -> int:
-        return gates(types)
-
-    def rounds(self, types: CallTypes) -> int:
-        return stepped(types)
-
     def evaluate(self, x: Array, weight: Array, recurrent: Array, bias: Array, h: Array) -> tuple[Array, Array]:
         return self._run(x, Weights(weight), Weights(recurrent), bias, h, Quantizer())
 
@@ -133,7 +127,7 @@ class RNN(Op):
 
 
 @frozen
-class BidirectionalRNN(Op):
+class BidirectionalRNN(Recurrent):
     """Two recurrent layers over one sequence, the second from its end to its beginning.
 
     Operands: `x` [batch, time, features], with `time_major` [time, batch, features]; for the forward and the backward
@@ -192,12 +186,6 @@ class BidirectionalRNN(Op):
             both = None if forward is None or backward is None else forward + backward
             return (x.result((*x.shape[:2], both)), *states)
         return (x.result((*x.shape[:2], forward)), x.result((*x.shape[:2], backward)), *states)
-
-    def flops(self, types: CallTypes) -> int:
-        return gates(types)
-
-    def rounds(self, types: CallTypes) -> int:
-        return stepped(types)
 
     def evaluate(self, x: Array, *rest: Array | None) -> tuple[Array, ...]:
         return self._run((x, *rest), (None,) * 12, Quantizer())

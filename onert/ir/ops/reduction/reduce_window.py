@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import Op, as_stored, require
 from onert.ir.ops.arithmetic.window import MAX_STEP, Padding, Window
 from onert.ir.shape import Dim
 from onert.ir.types import CallTypes, TensorType
@@ -93,16 +93,7 @@ class ReduceWindow(Op):
         out: Array = function(start, x).astype(x.dtype)
         return out
 
-    def evaluate_quantized(
-        self,
-        types: CallTypes,
-        x: Array,
-        init: Array,
-        window_shape: Array,
-        window_strides: Array,
-        window_dilations: Array,
-    ) -> Array:
-        return self.evaluate(x, init, window_shape, window_strides, window_dilations)
+    evaluate_quantized = as_stored
 
 
 def _windows(sizes: Array, strides: Array, dilations: Array) -> list[Window]:

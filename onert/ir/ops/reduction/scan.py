@@ -7,7 +7,7 @@ from attrs import frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.flops import elementwise
-from onert.ir.op import Op, require
+from onert.ir.op import Op, as_stored, require
 from onert.ir.shape import normalize_axis
 from onert.ir.types import CallTypes, TensorType
 
@@ -49,8 +49,7 @@ class CumSum(Op):
             out = np.concatenate([np.zeros_like(out[_first(at)]), out[_all_but_last(at)]], axis=at)
         return np.ascontiguousarray(np.flip(out, at)) if self.reverse else out
 
-    def evaluate_quantized(self, types: CallTypes, x: Array, axis: Array) -> Array:
-        return self.evaluate(x, axis)
+    evaluate_quantized = as_stored
 
 
 @frozen
@@ -110,8 +109,7 @@ class RFFT2D(Op):
         out: Array = np.fft.rfft2(x.astype(np.float64), s=(rows, columns), axes=(-2, -1)).astype(np.complex64)
         return out
 
-    def evaluate_quantized(self, types: CallTypes, x: Array, fft_length: Array) -> Array:
-        return self.evaluate(x, fft_length)
+    evaluate_quantized = as_stored
 
 
 def _first(axis: int) -> tuple[slice, ...]:

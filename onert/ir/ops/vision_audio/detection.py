@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import Op, as_stored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.data_movement.reshape import require_one
 from onert.ir.types import CallTypes, TensorType
@@ -230,9 +230,7 @@ class NonMaxSuppression(Op):
         count = np.array(len(chosen), np.int32)
         return (indices, count) if sigma is None else (indices, kept, count)
 
-    def evaluate_quantized(self, types: CallTypes, *xs: Any) -> tuple[Array, ...]:
-        """Some converters leave quantisation on the int32 result; it says nothing."""
-        return self.evaluate(*xs)
+    evaluate_quantized = as_stored  # some converters leave quantisation on the int32 result: it says nothing
 
 
 def _soft(

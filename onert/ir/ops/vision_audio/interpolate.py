@@ -10,11 +10,11 @@ from attrs import evolve, frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import Op, as_stored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Dim
 from onert.ir.symbolic.trace import are_same
-from onert.ir.types import CallTypes, TensorType
+from onert.ir.types import TensorType
 
 
 class Interpolation(Enum):
@@ -181,15 +181,7 @@ class Interpolate(Op):
         out: Array = sum(others, first)
         return out
 
-    def evaluate_quantized(
-        self,
-        types: CallTypes,
-        x: Array,
-        sizes: Array | None = None,
-        factors: Array | None = None,
-        region: Array | None = None,
-    ) -> Array:
-        return self.evaluate(x, sizes, factors, region)
+    evaluate_quantized = as_stored
 
     def scale(self, at: int, before: int, after: int) -> float:
         """How much longer an axis becomes."""

@@ -6,12 +6,12 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.op import Op, require
+from onert.ir.op import Op, as_stored, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.quant import round_half_away
 from onert.ir.shape import Dim, Shape
 from onert.ir.symbolic.trace import decided, hint, largest
-from onert.ir.types import CallTypes, TensorType
+from onert.ir.types import TensorType
 from onert.ir.value import Value
 
 
@@ -51,8 +51,7 @@ class ResizeBilinear(Op):
         out: Array = upper + top[:, :, columns[1]] * (1 - down) * across + bottom[:, :, columns[1]] * down * across
         return (out if x.dtype.kind == "f" else round_half_away(out)).astype(x.dtype)
 
-    def evaluate_quantized(self, types: CallTypes, x: Array, size: Array) -> Array:
-        return self.evaluate(x, size)
+    evaluate_quantized = as_stored
 
     def positions(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
         """For each output along an axis: the inputs before and after it, and the distance from the first."""
