@@ -71,7 +71,7 @@ def plan(
     end = max(draft.joint for draft in drafts)
     for role in Role:
         for draft, own in zip(drafts, places, strict=True):
-            for operand, info in _in_role(draft, role):
+            for operand, info in ((at, info) for at, kind, info in draft.operands if kind is role):
                 resource = draft.entry.subgraph.operands[operand].resource
                 known = None if resource is None else resources.get(resource.key)
                 alike = _alike(draft, info, placed) if share and operand not in own else None
@@ -103,10 +103,6 @@ def _shared(known: tuple[Place, TensorInfo], info: TensorInfo) -> Place:
     if (info.dtype, info.shape) != (other.dtype, other.shape):
         raise CompileError(f"variable {info.name!r} is {info.type} for one entry point, {other.type} for another")
     return place
-
-
-def _in_role(draft: _Draft, wanted: Role) -> Iterator[tuple[int, TensorInfo]]:
-    return ((operand, info) for operand, role, info in draft.operands if role is wanted)
 
 
 _Placed = tuple[str, Role, TensorInfo, Place]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -49,7 +50,7 @@ def rpc_server(service: Service, room: Room, ending: asyncio.Event) -> grpc.aio.
         ],
         maximum_concurrent_rpcs=limits.max_connections,
     )
-    methods = Methods(service, room)
+    infer = partial(_infer, service, room)
     handlers = {}
     for method in SERVICE.methods:
         forms = {
@@ -59,11 +60,11 @@ def rpc_server(service: Service, room: Room, ending: asyncio.Event) -> grpc.aio.
         if method.server_streaming:
 
             async def stream(requests: Any, context: Any) -> None:
-                await Stream(methods.ModelInfer, limits, ending).serve(requests, context)
+                await Stream(infer, limits, ending).serve(requests, context)
 
             handlers[method.name] = grpc.stream_stream_rpc_method_handler(stream, **forms)
         else:
-            answer = _answering(getattr(methods, method.name))
+            answer = _answering(infer if method.name == "ModelInfer" else partial(_told, service, method.name))
             handlers[method.name] = grpc.unary_unary_rpc_method_handler(answer, **forms)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE.full_name, handlers),))
     return server
@@ -85,68 +86,47 @@ def _answering(method: Method) -> Callable[[Any, Any], Awaitable[Any]]:
     return answer
 
 
-class Methods:
-    """The protocol's methods, by its own names."""
-
-    def __init__(self, service: Service, room: Room) -> None:
-        self._service = service
-        self._room = room
-
-    async def ServerLive(self, request: Any) -> Any:  # noqa: N802
-        return message("ServerLiveResponse")(live=True)
-
-    async def ServerReady(self, request: Any) -> Any:  # noqa: N802
-        return message("ServerReadyResponse")(ready=self._service.is_ready)
-
-    async def ServerMetadata(self, request: Any) -> Any:  # noqa: N802
-        return message("ServerMetadataResponse")(**self._service.metadata())
-
-    async def ModelReady(self, request: Any) -> Any:  # noqa: N802
-        return message("ModelReadyResponse")(ready=self._service.is_model_ready(request.name, request.version))
-
-    async def ModelMetadata(self, request: Any) -> Any:  # noqa: N802
-        return ParseDict(
-            self._service.model_metadata(request.name, request.version), message("ModelMetadataResponse")()
-        )
-
-    async def ModelConfig(self, request: Any) -> Any:  # noqa: N802
-        found = self._service.model_config(request.name, request.version)
-        return ParseDict({"config": found}, message("ModelConfigResponse")())
-
-    async def ModelInfer(self, request: Any) -> Any:  # noqa: N802
-        nbytes = request.ByteSize()
-        self._room.take(nbytes)
-        try:
-            with self._service.accepted():
-                if nbytes > _LARGE and not request.raw_input_contents:
-                    asked, raw = await asyncio.to_thread(proto_form.read, request)
-                else:
-                    asked, raw = proto_form.read(request)
-                answer = await self._service.infer(request.model_name, request.model_version, asked)
-                return proto_form.written(answer, raw=raw)
-        finally:
-            self._room.free(nbytes)
-
-    async def ModelStatistics(self, request: Any) -> Any:  # noqa: N802
-        found = self._service.statistics(request.name, request.version)
-        return ParseDict({"model_stats": found}, message("ModelStatisticsResponse")())
-
-    async def RepositoryIndex(self, request: Any) -> Any:  # noqa: N802
-        found = await asyncio.to_thread(self._service.index, ready=request.ready)
-        return ParseDict({"models": found}, message("RepositoryIndexResponse")())
-
-    async def RepositoryModelLoad(self, request: Any) -> Any:  # noqa: N802
-        _require_no_files(request.parameters)
-        await asyncio.to_thread(self._service.repository.load, request.model_name)
-        return message("RepositoryModelLoadResponse")()
-
-    async def RepositoryModelUnload(self, request: Any) -> Any:  # noqa: N802
-        _require_no_files(request.parameters)
-        await asyncio.to_thread(self._service.repository.unload, request.model_name)
-        return message("RepositoryModelUnloadResponse")()
+async def _infer(service: Service, room: Room, request: Any) -> Any:
+    nbytes = request.ByteSize()
+    room.take(nbytes)
+    try:
+        with service.accepted():
+            if nbytes > _LARGE and not request.raw_input_contents:
+                asked, raw = await asyncio.to_thread(proto_form.read, request)
+            else:
+                asked, raw = proto_form.read(request)
+            answer = await service.infer(request.model_name, request.model_version, asked)
+            return proto_form.written(answer, raw=raw)
+    finally:
+        room.free(nbytes)
 
 
-def _require_no_files(parameters: Mapping[str, Any]) -> None:
-    """Models come from the server's folder alone, with its own settings."""
-    if set(parameters) - {"unload_dependents"}:
+async def _told(service: Service, name: str, request: Any) -> Any:
+    """The answer of a method that infers nothing; those of the repository may take long, and are asked in a thread."""
+    ask = _ANSWERS[name]
+    slow = name.startswith("Repository")
+    found = await asyncio.to_thread(ask, service, request) if slow else ask(service, request)
+    return ParseDict(found, message(f"{name}Response")())
+
+
+def _changed(change: Callable[[str], object], request: Any) -> dict[str, Any]:
+    """Load a model, or unload it. Models come from the server's folder alone, with its own settings."""
+    if set(request.parameters) - {"unload_dependents"}:
         raise bad("parameters are not taken: models are loaded from the server's repository as they are")
+    change(request.model_name)
+    return {}
+
+
+_ANSWERS: Mapping[str, Callable[[Service, Any], dict[str, Any]]] = {
+    "ServerLive": lambda service, request: {"live": True},
+    "ServerReady": lambda service, request: {"ready": service.is_ready},
+    "ServerMetadata": lambda service, request: service.metadata(),
+    "ModelReady": lambda service, request: {"ready": service.is_model_ready(request.name, request.version)},
+    "ModelMetadata": lambda service, request: service.model_metadata(request.name, request.version),
+    "ModelConfig": lambda service, request: {"config": service.model_config(request.name, request.version)},
+    "ModelStatistics": lambda service, request: {"model_stats": service.statistics(request.name, request.version)},
+    "RepositoryIndex": lambda service, request: {"models": service.index(ready=request.ready)},
+    "RepositoryModelLoad": lambda service, request: _changed(service.repository.load, request),
+    "RepositoryModelUnload": lambda service, request: _changed(service.repository.unload, request),
+}
+"""The fields of each method's answer, by the protocol's names."""

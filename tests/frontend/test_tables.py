@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from onert.frontend.flatbuffer import budget
 from onert.frontend.tflite_schema import schema_listing
+from onert.frontend.tflite_schema.external_models import Neighbors
+from onert.frontend.tflite_schema.schema import Field, layout
 from onert.frontend.tflite_schema.table import CUSTOM, FAMILIES, TABLE, importer
+from onert.frontend.tflite_schema.table.builtins import BUILTINS
+from onert.ir import DType, ModelError, RuleError, Subgraphs, TensorType
 
 
 def test_the_listing_is_what_circle_schema_says() -> None:
@@ -54,3 +62,37 @@ assert OPS["LSTM"].__module__ == "onert.ir.ops.recurrent.lstm"
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+class _Fields(dict[str, Field]):
+    """Fields that note which others were asked for."""
+
+    def __init__(self, fields: Mapping[str, Field]) -> None:
+        super().__init__(fields)
+        self.others: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.others |= {name} - self.keys()
+        return super().get(name, default)
+
+
+_WITHOUT_FIELD = {
+    "counts_margins": {"AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"},
+    "pot_scale_int16": {"MUL", "DIV"},
+    "refusable": {"IF"},
+    "replaces": {"STABLEHLO_SCATTER"},
+    "time_major": {"LSTM", "RNN"},
+}
+"""Attributes that files do not say of these operators, which then have the usual value."""
+
+
+@pytest.mark.parametrize("name", sorted(set(TABLE) - {"RUN_MODEL"}))
+def test_an_operator_is_read_from_fields_that_the_schema_has(name: str) -> None:
+    fields = _Fields(layout(BUILTINS[name].options))
+    type_ = TensorType(DType.FLOAT32, (1, 4, 4, 2))
+    beside = Neighbors(None, lambda data, neighbors: Subgraphs(()))
+    ends = (type_, type_)
+    operator = importer.Operator(name, 1, ends, ends, b"", 0, budget(0), beside, None, fields, ())
+    with contextlib.suppress(ModelError, RuleError):  # zeros, as fields are that no file has, are no good for some
+        TABLE[name](operator)
+    assert fields.others == {other for other, names in _WITHOUT_FIELD.items() if name in names}

@@ -272,7 +272,8 @@ class Lowering:
 
     def add(self, command: Command) -> None:
         """A command that is whole."""
-        if command.program or command.spec == JUMP or any(a.write and _is_scratch(a) for a in command.accesses):
+        scratch = any(a.write and a.pointer.area is Area.SCRATCH for a in command.accesses)
+        if command.program or command.spec == JUMP or scratch:
             self._in_scratch.clear()
         self._commands.append(command if self._home is None else evolve(command, threads=self._home))
 
@@ -294,10 +295,6 @@ class Lowering:
             len(self._lanes),
             in_turn if beside else (),
         )
-
-
-def _is_scratch(access: Access) -> bool:
-    return access.pointer.area is Area.SCRATCH
 
 
 def _constant(array: Callable[[], Any]) -> Any:

@@ -174,55 +174,26 @@ def _microcontroller(name: str, triple: str, cpu: str, features: str, products: 
     return Isa(name, triple, cpu, features, 16, 8, fma, False, Dot.MADD, abi, False, True, products)
 
 
+_X86_64_V4_VBMI = Isa(
+    "x86-64-v4-vbmi", _LINUX_X86, "x86-64-v4", _VBMI, 64, 32, True, True, Dot.VNNI, lookup=Lookup.PERMUTE
+)
+_AARCH64_DOTPROD = Isa(
+    "aarch64-dotprod", _LINUX_ARM, "generic", _DOT, 16, 32, True, False, Dot.SDOT, lookup=Lookup.TABLE
+)
+
 ISAS = (
     Isa("x86-64", _LINUX_X86, "x86-64", "", 16, 16, False, False, Dot.MADD),
     Isa("x86-64-v3", _LINUX_X86, "x86-64-v3", "", 32, 16, True, True, Dot.MADD, lookup=Lookup.SHUFFLE),
     Isa("x86-64-v3-vnni", _LINUX_X86, "x86-64-v3", "+avxvnni", 32, 16, True, True, Dot.AVX_VNNI, lookup=Lookup.SHUFFLE),
     Isa("x86-64-v4", _LINUX_X86, "x86-64-v4", _WIDE, 64, 32, True, True, Dot.MADD, lookup=Lookup.SHUFFLE),
     Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", _VNNI, 64, 32, True, True, Dot.VNNI, lookup=Lookup.SHUFFLE),
-    Isa("x86-64-v4-vbmi", _LINUX_X86, "x86-64-v4", _VBMI, 64, 32, True, True, Dot.VNNI, lookup=Lookup.PERMUTE),
-    Isa(
-        "x86-64-v4-bf16",
-        _LINUX_X86,
-        "x86-64-v4",
-        _BFLOAT,
-        64,
-        32,
-        True,
-        True,
-        Dot.VNNI,
-        lookup=Lookup.PERMUTE,
-        bfloat=True,
-    ),
+    _X86_64_V4_VBMI,
+    evolve(_X86_64_V4_VBMI, name="x86-64-v4-bf16", features=_BFLOAT, bfloat=True),
     Isa("i386", _LINUX_X86_32, "pentium4", "", 16, 8, False, False, Dot.MADD),
     Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD, lookup=Lookup.TABLE),
-    Isa("aarch64-dotprod", _LINUX_ARM, "generic", _DOT, 16, 32, True, False, Dot.SDOT, lookup=Lookup.TABLE),
-    Isa(
-        "aarch64-fp16",
-        _LINUX_ARM,
-        "generic",
-        _DOT + ",+fullfp16",
-        16,
-        32,
-        True,
-        False,
-        Dot.SDOT,
-        lookup=Lookup.TABLE,
-        half=True,
-    ),
-    Isa(
-        "aarch64-bf16",
-        _LINUX_ARM,
-        "generic",
-        _DOT + ",+bf16",
-        16,
-        32,
-        True,
-        False,
-        Dot.SDOT,
-        lookup=Lookup.TABLE,
-        bfloat=True,
-    ),
+    _AARCH64_DOTPROD,
+    evolve(_AARCH64_DOTPROD, name="aarch64-fp16", features=_DOT + ",+fullfp16", half=True),
+    evolve(_AARCH64_DOTPROD, name="aarch64-bf16", features=_DOT + ",+bf16", bfloat=True),
     Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),
     Isa("armv7-vfpv4", _LINUX_ARM32, "cortex-a7", "", 16, 16, True, False, Dot.MADD),
     _microcontroller("cortex-m0", _V6M, "cortex-m0", _ALIGNED, Products.BYTES),

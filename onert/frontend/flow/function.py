@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from attrs import Factory, field, frozen
@@ -176,7 +176,9 @@ class _Translator:
         if operation.type in self._assignments:
             return self._assign(operation, node)
         rule = self._lookup(operation)
-        found = _unsupported(self._emitter, node) if rule is None else rule(self._emitter, node)
+        if rule is None:
+            return tuple(self._emitter.add_many(Unsupported(node.type, node.results), *node.inputs))
+        found = rule(self._emitter, node)
         return (found,) if isinstance(found, int) else tuple(found)
 
     def _assign(self, operation: Operation, node: Node) -> tuple[int, ...]:
@@ -207,10 +209,6 @@ class _Translator:
 def called(operation: Operation) -> str:
     """The location of all IR operations that a flow's operation becomes."""
     return f"operation '{operation.name}' {operation.type}"
-
-
-def _unsupported(e: Emitter, node: Node) -> Sequence[int]:
-    return e.add_many(Unsupported(node.type, node.results), *node.inputs)
 
 
 def _known(declared: TensorType) -> TensorType:

@@ -5,8 +5,9 @@ Source: onnx/onnx.proto (IR version 14); the numbers of fields are its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from typing import TypeVar
 
 from attrs import field, frozen
 
@@ -17,6 +18,7 @@ from onert.ir.process.budget import MAX_CALL_DEPTH
 from .element_types import element_type
 from .wire import Message
 
+T = TypeVar("T")
 Dimension = int | str | None
 """A number of elements, the name of one that is not known, or nothing."""
 
@@ -276,53 +278,43 @@ def _node(message: Message, depth: int) -> Node:
     )
 
 
-_FIELDS = {2: Kind.FLOAT, 3: Kind.INT, 4: Kind.STRING, 5: Kind.TENSOR, 6: Kind.GRAPH, 7: Kind.FLOATS, 8: Kind.INTS}
-_FIELDS |= {9: Kind.STRINGS, 10: Kind.TENSORS, 11: Kind.GRAPHS, 14: Kind.TYPE_PROTO, 15: Kind.TYPE_PROTOS}
-_FIELDS |= {22: Kind.SPARSE_TENSOR, 23: Kind.SPARSE_TENSORS}
-
-
 def _attribute(message: Message, depth: int) -> Attribute:
     name, number = message.text(1), message.integer(20)
     if number not in Kind.__members__.values():
         raise ModelError(f"attribute '{name}' at byte {message.at} is of kind {number}, expected 0 to {max(Kind)}")
     kind = Kind(number)
     if kind is Kind.UNDEFINED:  # files from before the kind was written say it by the field that is there
-        kind = next((k for n, k in _FIELDS.items() if message.has(n)), Kind.UNDEFINED)
-    return Attribute(name, kind, _content(message, kind, depth), message.text(21))
+        kind = next((k for k, (at, _) in _FIELDS.items() if message.has(at)), Kind.UNDEFINED)
+    field = _FIELDS.get(kind)
+    content = None if field is None else field[1](message, field[0], depth)
+    return Attribute(name, kind, content, message.text(21))
 
 
-def _content(message: Message, kind: Kind, depth: int) -> object:
-    match kind:
-        case Kind.FLOAT:
-            return message.real(2)
-        case Kind.INT:
-            return message.integer(3)
-        case Kind.STRING:
-            return bytes(message.octets(4))
-        case Kind.TENSOR:
-            tensor = message.message(5)
-            return None if tensor is None else _tensor(tensor)
-        case Kind.GRAPH:
-            graph = message.message(6)
-            return None if graph is None else _graph(graph, depth + 1)
-        case Kind.FLOATS:
-            return tuple(map(float, message.reals(7)))
-        case Kind.INTS:
-            return tuple(map(int, message.integers(8)))
-        case Kind.STRINGS:
-            return message.strings(9)
-        case Kind.TENSORS:
-            return tuple(_tensor(m) for m in message.messages(10))
-        case Kind.GRAPHS:
-            return tuple(_graph(m, depth + 1) for m in message.messages(11))
-        case Kind.TYPE_PROTO:
-            found = message.message(14)
-            return None if found is None else _type(found, 0)
-        case Kind.SPARSE_TENSOR:
-            sparse = message.message(22)
-            return None if sparse is None else _sparse(sparse)
-        case _:
-            return None
+Read = Callable[[Message, int, int], object]
+"""Reads a field of a message by its number, where graphs lie so deep in one another."""
+_FIELDS: Mapping[Kind, tuple[int, Read]] = {
+    Kind.FLOAT: (2, lambda m, at, _: m.real(at)),
+    Kind.INT: (3, lambda m, at, _: m.integer(at)),
+    Kind.STRING: (4, lambda m, at, _: bytes(m.octets(at))),
+    Kind.TENSOR: (5, lambda m, at, _: _one(m, at, _tensor)),
+    Kind.GRAPH: (6, lambda m, at, depth: _one(m, at, lambda graph: _graph(graph, depth + 1))),
+    Kind.FLOATS: (7, lambda m, at, _: tuple(map(float, m.reals(at)))),
+    Kind.INTS: (8, lambda m, at, _: tuple(map(int, m.integers(at)))),
+    Kind.STRINGS: (9, lambda m, at, _: m.strings(at)),
+    Kind.TENSORS: (10, lambda m, at, _: tuple(map(_tensor, m.messages(at)))),
+    Kind.GRAPHS: (11, lambda m, at, depth: tuple(_graph(graph, depth + 1) for graph in m.messages(at))),
+    Kind.TYPE_PROTO: (14, lambda m, at, _: _one(m, at, _type)),
+    Kind.TYPE_PROTOS: (15, lambda m, at, _: None),
+    Kind.SPARSE_TENSOR: (22, lambda m, at, _: _one(m, at, _sparse)),
+    Kind.SPARSE_TENSORS: (23, lambda m, at, _: None),
+}
+"""The field of an attribute that has its content, by its kind; what no operator has is not read."""
+
+
+def _one(message: Message, number: int, read: Callable[[Message], T]) -> T | None:
+    """A message in a field; None where there is none."""
+    found = message.message(number)
+    return None if found is None else read(found)
 
 
 def _tensor(message: Message) -> Tensor:
@@ -339,11 +331,10 @@ def _sparse(message: Message) -> SparseTensor:
 
 
 def _value(message: Message) -> ValueDeclaration:
-    type_ = message.message(2)
-    return ValueDeclaration(message.text(1), None if type_ is None else _type(type_, 0))
+    return ValueDeclaration(message.text(1), _one(message, 2, _type))
 
 
-def _type(message: Message, depth: int) -> ValueType:
+def _type(message: Message, depth: int = 0) -> ValueType:
     if depth > MAX_CALL_DEPTH:
         raise ModelError(f"types at byte {message.at} lie in one another more than {MAX_CALL_DEPTH} deep")
     tensor = message.message(1)
@@ -355,12 +346,10 @@ def _type(message: Message, depth: int) -> ValueType:
     for number, kind in ((4, "sequence"), (9, "optional")):
         inner = message.message(number)
         if inner is not None:
-            element = inner.message(1)
-            return ValueType(kind, element=None if element is None else _type(element, depth + 1))
+            return ValueType(kind, element=_one(inner, 1, lambda element: _type(element, depth + 1)))
     mapped = message.message(5)
     if mapped is not None:
-        number, values = mapped.integer(1), mapped.message(2)
-        inside = None if values is None else _type(values, depth + 1)
+        number, inside = mapped.integer(1), _one(mapped, 2, lambda values: _type(values, depth + 1))
         return ValueType("map", element=inside, key=element_type(number) if number else None)
     return ValueType("sparse tensor" if message.has(8) else "unknown")
 

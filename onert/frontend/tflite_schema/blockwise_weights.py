@@ -37,22 +37,6 @@ def _nibbles(raw: Array) -> Array:
     return np.concatenate((raw & 15, raw >> 4), axis=-1).astype(np.float32)
 
 
-def _q4_0(rows: Array) -> Array:
-    return (_nibbles(rows[:, 2:]) - 8) * _half(rows[:, :2])
-
-
-def _q4_1(rows: Array) -> Array:
-    return _nibbles(rows[:, 4:]) * _half(rows[:, :2]) + _half(rows[:, 2:4])
-
-
-def _q8_0(rows: Array) -> Array:
-    return np.ascontiguousarray(rows[:, 2:]).view(np.int8).astype(np.float32) * _half(rows[:, :2])
-
-
-def _q8_1(rows: Array) -> Array:
-    return np.ascontiguousarray(rows[:, 4:]).view(np.int8).astype(np.float32) * _half(rows[:, :2])
-
-
 _E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 
 
@@ -62,23 +46,24 @@ def _power(raw: Array) -> Array:
     return np.where(exponent == 255, np.float32(np.nan), np.ldexp(np.float32(1), exponent - 127)).astype(np.float32)
 
 
+def _signed(stored: Array) -> Array:
+    """Bytes as signed numbers."""
+    return np.ascontiguousarray(stored).view(np.int8).astype(np.float32)
+
+
 def _mxfp4(rows: Array) -> Array:
     pairs = rows[:, 1:]
     codes = np.stack((pairs & 15, pairs >> 4), axis=-1).reshape(len(rows), LENGTH)
     return _E2M1[codes] * _power(rows[:, :1])
 
 
-def _mxint8(rows: Array) -> Array:
-    return np.ascontiguousarray(rows[:, 1:]).view(np.int8).astype(np.float32) / 64 * _power(rows[:, :1])
-
-
 BLOCKS: Mapping[int, Block] = {
-    -2: Block("GGML_Q4_0", 18, _q4_0),
-    -3: Block("GGML_Q4_1", 20, _q4_1),
-    -4: Block("GGML_Q8_0", 34, _q8_0),
-    -5: Block("GGML_Q8_1", 36, _q8_1),
+    -2: Block("GGML_Q4_0", 18, lambda rows: (_nibbles(rows[:, 2:]) - 8) * _half(rows[:, :2])),
+    -3: Block("GGML_Q4_1", 20, lambda rows: _nibbles(rows[:, 4:]) * _half(rows[:, :2]) + _half(rows[:, 2:4])),
+    -4: Block("GGML_Q8_0", 34, lambda rows: _signed(rows[:, 2:]) * _half(rows[:, :2])),
+    -5: Block("GGML_Q8_1", 36, lambda rows: _signed(rows[:, 4:]) * _half(rows[:, :2])),
     -6: Block("MXFP4", 17, _mxfp4),
-    -7: Block("MXINT8", 33, _mxint8),
+    -7: Block("MXINT8", 33, lambda rows: _signed(rows[:, 1:]) / 64 * _power(rows[:, :1])),
 }
 """By circle's TensorType."""
 

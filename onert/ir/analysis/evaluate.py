@@ -10,7 +10,7 @@ from onert.ir.dtype import NARROW_FLOATS, Array, DType
 from onert.ir.errors import ExecutionError, RuleError
 from onert.ir.op import Context, Op
 from onert.ir.quant import dequantize, quantize
-from onert.ir.types import CallTypes, TensorType
+from onert.ir.types import CallTypes
 
 _LOW = NARROW_FLOATS | {DType.FLOAT16, DType.BFLOAT16}
 
@@ -54,11 +54,8 @@ def _evaluate(op: Op, inputs: Sequence[Array | None], types: CallTypes, context:
 
 
 def _is_quantized(types: CallTypes) -> bool:
-    return any(_carries_scale(t) for t in (*types.inputs, *types.outputs))
-
-
-def _carries_scale(t: TensorType | None) -> bool:
-    return t is not None and t.quantization is not None and t.dtype.is_integer
+    every = (t for t in (*types.inputs, *types.outputs) if t is not None)
+    return any(t.quantization is not None and t.dtype.is_integer for t in every)
 
 
 def _through_float(op: Op, inputs: Sequence[Array | None], types: CallTypes) -> tuple[Array, ...]:

@@ -7,7 +7,7 @@ naive_compute.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -22,11 +22,6 @@ from .spans import EXPLICIT, LARGEST, Span, conv_span, elements, framed
 
 MAX, AVERAGE = 0, 1
 _LEAST = float(np.finfo(np.float32).min)
-
-
-def _quantized_pooling(site: Site) -> Sequence[int]:
-    """Stored integers are compared or averaged as they are: the blobs on both sides share a scale."""
-    return [_pool(site, site.graph.stored(site.layer.inputs[0]))]
 
 
 def _pool(site: Site, x: int) -> int:
@@ -118,4 +113,5 @@ def _shares(inputs: int, outputs: int) -> Array:
 
 
 LAYERS: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.x)]}
-QUANTIZED = {"Pooling": _quantized_pooling}
+QUANTIZED: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.graph.stored(site.layer.inputs[0]))]}
+"""Stored integers are compared or averaged as they are: the blobs on both sides share a scale."""

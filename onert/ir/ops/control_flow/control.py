@@ -143,13 +143,11 @@ def _unchanged(before: Sequence[Array], after: Sequence[Array]) -> bool:
     """Whether all elements are the same to the bit, those that are most likely to differ looked at first."""
     pairs = sorted(zip(before, after, strict=True), key=lambda pair: pair[0].nbytes)
     return all(
-        a.shape == b.shape and a.dtype == b.dtype and (np.array_equal(a, b) if a.dtype == object else _same_bits(a, b))
+        a.shape == b.shape
+        and a.dtype == b.dtype
+        and (np.array_equal(a, b) if a.dtype == object else a.tobytes() == b.tobytes())
         for a, b in pairs
     )
-
-
-def _same_bits(a: Array, b: Array) -> bool:
-    return a.tobytes() == b.tobytes()
 
 
 @frozen

@@ -81,17 +81,13 @@ class CountedBoxes(Op):
     bound: int
     centred: bool = False
 
+    params = BoxesPerClass.params
+
     def infer(
-        self,
-        boxes: TensorType,
-        scores: TensorType,
-        most: TensorType,
-        overlap: TensorType | None = None,
-        least: TensorType | None = None,
+        self, boxes: TensorType, scores: TensorType, most: TensorType, *bounds: TensorType | None
     ) -> tuple[TensorType, TensorType]:
-        BoxesPerClass(self.centred).infer(
-            *(None if t is None else evolve(t, data=None) for t in (boxes, scores, most, overlap, least))  # type: ignore[arg-type]
-        )
+        untold = (None if t is None else evolve(t, data=None) for t in (boxes, scores, most, *bounds))
+        BoxesPerClass(self.centred).infer(*untold)  # type: ignore[arg-type] # the first three are there
         possible = bound_of(boxes, scores, most)
         require(possible is None or possible <= self.bound, f"the bound is {self.bound}, expected {possible} or more")
         return TensorType(DType.INT64, (self.bound, 3)), TensorType(DType.INT64, ())
@@ -103,10 +99,8 @@ class CountedBoxes(Op):
     def rounds(self, types: CallTypes) -> int:
         return shapes.num_elements(types.input(1).shape) or 0
 
-    def evaluate(
-        self, boxes: Array, scores: Array, most: Array, overlap: Array | None = None, least: Array | None = None
-    ) -> tuple[Array, Array]:
-        found = BoxesPerClass(self.centred).evaluate(boxes, scores, most, overlap, least)
+    def evaluate(self, boxes: Array, scores: Array, most: Array, *bounds: Array | None) -> tuple[Array, Array]:
+        found = BoxesPerClass(self.centred).evaluate(boxes, scores, most, *bounds)
         out = np.zeros((self.bound, 3), np.int64)
         out[: len(found)] = found
         return out, np.array(len(found), np.int64)
