@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +49,7 @@ class _Kept:
         self.specialize = base.specialize
         self._lengths = stretch.lengths
         opened = frozenset(stretch.lengths)
-        self.positions = tuple(sorted({at for at, _ in opened}))
-        """The inputs that have them."""
+        positions = tuple(sorted({at for at, _ in opened}))
         fixed = tuple(
             tuple(None if (at, axis) in opened else d for axis, d in enumerate(info.shape))
             for at, info in enumerate(program.inputs)
@@ -57,32 +57,24 @@ class _Kept:
         self.fixed = fixed
         self.is_open = all(base.inputs[at].open_shape[axis] is None for at, axis in stretch.lengths)
         """Whether the model leaves all of these dimensions open, so that arrays bring them."""
-        self._ranks = tuple(map(len, fixed))
         self._same = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
-        rest = {at: tuple(axis for axis, d in enumerate(fixed[at]) if d is not None) for at in self.positions}
-        self._around = tuple(
-            (at, itemgetter(*axes), fixed[at][axes[0]] if len(axes) == 1 else tuple(fixed[at][axis] for axis in axes))
-            for at, axes in rest.items()
-            if axes
-        )
-        """The other dimensions of inputs with lengths: a function that takes them of a shape, and what it gives."""
+        self._around = tuple((at, len(fixed[at]), *_others(fixed[at])) for at in positions)
+        """The rank of inputs with lengths, and their other dimensions: a function that takes them of a shape, and what
+        it gives."""
         graph = frame.routine.subgraph
-        self._operands = graph.inputs
-        self._tensors = tuple([frame.roomy[at] for at in graph.inputs])
-        self.changed = tuple(
-            at for at, shape in enumerate(fixed) if at in self.positions or shape != base.inputs[at].shape
-        )
+        self._tensors = tuple([(operand, frame.roomy[operand]) for operand in graph.inputs])
+        self._all = range(len(self._tensors))
+        self.changed = tuple(at for at, shape in enumerate(fixed) if at in positions or shape != base.inputs[at].shape)
         """The inputs that have other shapes than the base program's."""
 
     def lengths(self, given: list[tuple[int, ...]]) -> tuple[int, ...] | None:
         """The lengths that inputs of these shapes have; None where other dimensions differ too."""
-        if tuple(map(len, given)) != self._ranks:
-            return None
         for at, shape in self._same:
             if given[at] != shape:
                 return None
-        for at, around, wanted in self._around:
-            if around(given[at]) != wanted:
+        for at, rank, around, wanted in self._around:
+            found = given[at]
+            if len(found) != rank or around(found) != wanted:
                 return None
         return tuple([given[at][axis] for at, axis in self._lengths])
 
@@ -98,20 +90,22 @@ class _Kept:
         fit = _FitOfLengths(self, lengths, tuple(changed))
         return Setup(fit, self.instance, self.frame, fit.run, outdated)
 
-    def buffers(self, before: Sequence[Usual], *, same: bool) -> tuple[Usual, ...]:
-        """Where inputs are copied to that follow others, in this frame where it is the `same`."""
-        operands, tensors, found = self._operands, self._tensors, list(before)
-        for at in self.positions if same else range(len(found)):
-            found[at] = before[at][0], operands[at], tensors[at].view
-        return tuple(found)
+    def buffers(self, before: Sequence[Usual]) -> tuple[Usual, ...]:
+        """Where inputs are copied to that follow others."""
+        return tuple(
+            [
+                (name, operand, tensor.view)
+                for (name, _, _), (operand, tensor) in zip(before, self._tensors, strict=True)
+            ]
+        )
 
     def give(self, setup: Setup, arrays: Sequence[Array], buffers: tuple[Usual, ...]) -> None:
         """Copy all inputs for runs of a setup."""
-        for array, tensor, (_, operand, mine) in zip(arrays, self._tensors, buffers, strict=True):
+        for array, (operand, tensor), (_, _, mine) in zip(arrays, self._tensors, buffers, strict=True):
             np.copyto(mine, array)
             if not tensor.is_own:
                 self.frame.put(operand, mine)
-        setup.given.update(range(len(buffers)))
+        setup.given.update(self._all)
         setup.usual = buffers
 
 
@@ -177,7 +171,7 @@ class Lengths:
                     return False
                 kept, lengths = found
             kept.used()
-            buffers = kept.buffers(before, same=kept is now)
+            buffers = kept.buffers(before)
             if kept is not now:
                 setup = kept.setup(lengths, kept.changed)
         except BaseException:
@@ -189,6 +183,7 @@ class Lengths:
         setup.fit.lengths = lengths
         runner.setup = setup
         kept.give(setup, arrays, buffers)
+        runner.prepare()
         return True
 
     def _going(
@@ -271,6 +266,15 @@ class _FitOfLengths:
 
     def compiled(self) -> Program:
         return self._kept.specialize(self.shapes)
+
+
+def _others(fixed: Shape) -> tuple[Callable[[tuple[int, ...]], Any], Any]:
+    """What takes the dimensions of a shape that are fixed, and what it gives."""
+    axes = [axis for axis, d in enumerate(fixed) if d is not None]
+    if not axes:
+        return len, len(fixed)
+    take = itemgetter(*axes)
+    return take, take(fixed)
 
 
 def _with(info: TensorInfo, shape: Shape) -> TensorInfo:

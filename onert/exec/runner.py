@@ -214,7 +214,7 @@ class Runner:
         self.require_idle()
         if asked is not None or self.stop.armed:
             self.stop.start(asked)
-        self._prepare()
+        self.prepare()
         return False
 
     def require_idle(self) -> None:
@@ -233,8 +233,8 @@ class Runner:
         """Whether a run in the background is under way or still to come."""
         return self.pending is not None and self.pending.goes_on
 
-    def _prepare(self) -> None:
-        """Copy inputs that cannot be used in place; ExecutionError if one is missing."""
+    def prepare(self) -> None:
+        """Be ready for a run: copy inputs that cannot be used in place; ExecutionError if one is missing."""
         setup = self.setup
         if len(setup.given) != len(setup.frame.routine.subgraph.inputs):
             missing = [repr(info.name) for i, info in enumerate(setup.inputs) if i not in setup.given]
@@ -261,5 +261,5 @@ class Runner:
 
     def in_background(self) -> None:
         """The run that `begin` promised; to be called by the body."""
-        self._prepare()
+        self.prepare()
         self.setup.run(self.setup.frame)

@@ -121,11 +121,12 @@ class _BoundStretch:
                     self._put(change, _target(bound, numbered, change), place, integers, floats)
         run = runs[0] if len(runs) == 1 else imports.module("onert_llvm.runtime.faster").Faster(runs[1], runs[0])
         self.run = checked(run, own.widest, place)
-        self._puts = [
-            _putting(own.functions[name], np.array(rows, np.int64), registers)
+        self._rows = {
+            name: np.array(rows, np.int64)
             for name, rows in (("onert_put_integers", integers), ("onert_put_floats", floats))
             if rows
-        ]
+        }
+        self._puts = [_putting(own.functions[name], rows, registers) for name, rows in self._rows.items()]
 
     def _put(
         self,
@@ -170,17 +171,10 @@ def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -
 
 
 def _putting(address: int, rows: Array, registers: Array) -> Callable[[], None]:
-    """A call that puts registers where rows say: the register, what is added, the address."""
+    """A call that puts registers where rows say, as long as both live: the register, what is added, the address."""
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     function = ctypes.CFUNCTYPE(None, pointer, integer, pointer)(address)
-    given = pointer(rows.ctypes.data), integer(len(rows)), pointer(registers.ctypes.data)
-    kept = rows, registers
-
-    def put() -> None:
-        if kept:
-            function(*given)
-
-    return put
+    return partial(function, pointer(rows.ctypes.data), integer(len(rows)), pointer(registers.ctypes.data))
 
 
 def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mapping[str, int]]) -> StretchedKernel:

@@ -29,7 +29,11 @@ MOST_RESULTS = 1 << 16
 
 
 class Opcode(IntEnum):
-    """What an instruction does; those with FLOAT have float64s in their registers."""
+    """What an instruction does; those with FLOAT have float64s in their registers.
+
+    The third number of a comparison, and of BOOL, says whether it is a condition: 1 where it must not hold, 2 where it
+    must, else 0.
+    """
 
     ADD = 0
     SUB = 1
@@ -73,6 +77,7 @@ _PLAIN = {
     operator.eq: (Opcode.EQ, Opcode.EQ_FLOAT),
     operator.ne: (Opcode.NE, Opcode.NE_FLOAT),
 }
+_TRUTHS = frozenset((*range(Opcode.LT, Opcode.NE + 1), Opcode.BOOL, *range(Opcode.LT_FLOAT, Opcode.NE_FLOAT + 1)))
 _TURNED = {operator.gt: operator.lt, operator.ge: operator.le}
 _ROUNDED = {math.floor: Opcode.FLOOR_FLOAT, math.ceil: Opcode.CEIL_FLOAT}
 _SAME = (operator.pos, math.floor, math.ceil, round)
@@ -167,9 +172,13 @@ class _Writer:
         return not any(at in given for other, (_, given) in steps.items() if other in needed)
 
     def _conditional(self, at: int) -> None:
-        if at in self._trace.conditions:
-            expected = self._constant(self._trace.conditions[at])
-            self._code.append((Opcode.REQUIRE, 0, self._register(at), expected, 0, 0))
+        if at not in self._trace.conditions:
+            return
+        expected, own, last = self._trace.conditions[at], self._register(at), self._code[-1] if self._code else (0, -1)
+        if last[0] in _TRUTHS and last[1] == own:
+            self._code[-1] = (*last[:4], 2 if expected else 1, 0)
+        else:
+            self._code.append((Opcode.REQUIRE, 0, own, self._constant(expected), 0, 0))
 
     def _register(self, at: int) -> int:
         """The register of a number, that of a constant made when it is needed."""

@@ -136,7 +136,11 @@ fne:
 truth:
   %is = phi i1 [ %islt, %lt ], [ %isle, %le ], [ %iseq, %eq ], [ %isne, %ne ], [ %isbool, %bool ], [ %isflt, %flt ], [ %isfle, %fle ], [ %isfeq, %feq ], [ %isfne, %fne ]
   %one.bit = zext i1 %is to i64
-  br label %store
+  %no.condition = icmp eq i32 %third, 0
+  %kind = select i1 %is, i32 2, i32 1
+  %as.wanted = icmp eq i32 %third, %kind
+  %goes.on = or i1 %no.condition, %as.wanted
+  br i1 %goes.on, label %store, label %refused
 greater:
   %fourthp = getelementptr %Instruction, ptr %i, i32 0, i32 5
   %fourth = load i32, ptr %fourthp, align 4
