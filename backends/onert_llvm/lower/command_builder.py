@@ -6,10 +6,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 from attrs import evolve
 
 from onert.backend import Settings
-from onert.ir import Array, Op, Operation, Subgraph, TensorType
+from onert.ir import Array, DType, Op, Operation, Subgraph, TensorType
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import Computed, is_symbolic, maximum, minimum
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
@@ -64,6 +65,7 @@ class Lowering:
         self._home: tuple[int, int] | None = None
         self._lanes: dict[tuple[int, int] | None, int] = {None: 0}
         self._constants: list[Callable[[], Array]] = []
+        self._computed: dict[int, Pointer] = {}
         self._scratch = 0
         self._in_scratch: dict[Hashable, Any] = {}
         self._checks: list[Check] = []
@@ -122,7 +124,14 @@ class Lowering:
         return data.array
 
     def operand(self, operand: int, offset: int = 0) -> Pointer:
-        return Pointer(Area.OPERAND, operand, offset)
+        """Where an operand lies; a constant whose elements depend on lengths is made for each."""
+        data = self.subgraph.operands[operand].data
+        if data is None or not data.is_symbolic:
+            return Pointer(Area.OPERAND, operand, offset)
+        if operand not in self._computed:
+            made = partial(_elements, self.type(operand).dtype, self.shape(operand))
+            self._computed[operand] = self.computed(made, *data.array.reshape(-1).tolist())
+        return evolve(self._computed[operand], offset=offset)
 
     def constant(self, array: Array) -> Pointer:
         """An array that kernels read; kept 64-byte aligned."""
@@ -295,6 +304,11 @@ class Lowering:
             len(self._lanes),
             in_turn if beside else (),
         )
+
+
+def _elements(dtype: DType, shape: tuple[int, ...], *numbers: int) -> Array:
+    """A constant's elements, of which some depended on lengths."""
+    return np.array(numbers, dtype.numpy).reshape(shape)
 
 
 def _constant(array: Callable[[], Any]) -> Any:

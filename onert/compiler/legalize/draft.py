@@ -63,6 +63,8 @@ class Draft(Builder):
 
     def number(self, value: int) -> int:
         """A scalar of int32."""
+        if is_symbolic(value):
+            return self._operand(Operand(TensorType(DType.INT32, ()), data=Constant(np.array(value, object))))
         return self.constant(np.array(value, np.int32))
 
     def real(self, value: float) -> int:

@@ -57,7 +57,8 @@ def lower_elementwise(lowering: Lowering, operations: Sequence[int]) -> None:
 
     def leaf(operand: int, shape: tuple[int, ...]) -> Expr:
         kind = KINDS[lowering.type(operand).dtype]
-        if lowering.subgraph.operands[operand].is_constant and math.prod(shape) == 1:
+        data = lowering.subgraph.operands[operand].data
+        if data is not None and math.prod(shape) == 1 and not data.is_symbolic:
             return Const(lowering.elements(operand).reshape(()).item(), kind)
         key = (operand, shape)
         if key not in found:

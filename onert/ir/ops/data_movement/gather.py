@@ -21,7 +21,7 @@ from .part_update import PartUpdate, require_part
 def require_indices(indices: Array, size: int, what: str) -> None:
     """RuleError naming the first index that is outside of [0, size)."""
     if indices.size:
-        low, high = int(indices.min()), int(indices.max())
+        low, high = indices.min(), indices.max()
         require(low >= 0 and high < size, f"index {low if low < 0 else high} is outside of {what} of {size}")
 
 
