@@ -6,11 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 from attrs import evolve
 
 from onert.backend import Settings
-from onert.ir import Array, DType, Op, Operation, Subgraph, TensorType
+from onert.ir import Array, Op, Operation, Subgraph, TensorType
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import Computed, is_symbolic, maximum, minimum
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
@@ -29,7 +28,7 @@ from onert_llvm.command.command import (
     most_pieces,
 )
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
-from onert_llvm.runtime.aligned_memory import aligned
+from onert_llvm.runtime.aligned_memory import Elements, aligned
 from onert_llvm.schedule.choices import Choices
 from onert_llvm.schedule.cost_model import Shape, Work, near_tiles, packed_tile, recut, row_work
 from onert_llvm.target.isa import Isa
@@ -129,7 +128,7 @@ class Lowering:
         if data is None or not data.is_symbolic:
             return Pointer(Area.OPERAND, operand, offset)
         if operand not in self._computed:
-            made = partial(_elements, self.type(operand).dtype, self.shape(operand))
+            made = Elements(self.type(operand).dtype, self.shape(operand))
             self._computed[operand] = self.computed(made, *data.array.reshape(-1).tolist())
         return evolve(self._computed[operand], offset=offset)
 
@@ -146,7 +145,8 @@ class Lowering:
         """A constant array that a function gives for numbers, which may be symbolic."""
         if not any(map(is_symbolic, numbers)):
             return self.constant(function(*numbers))
-        return self.later(lambda: Computed(lambda *known: aligned(function(*known)), numbers))
+        made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
+        return self.later(lambda: Computed(made, numbers))
 
     def packed(self, weights: Array, columns: Columns, pack: Pack, isa: Isa | None = None) -> Pointer:
         """Constant weights as kernels read them, shared with other programs that have them so."""
@@ -304,11 +304,6 @@ class Lowering:
             len(self._lanes),
             in_turn if beside else (),
         )
-
-
-def _elements(dtype: DType, shape: tuple[int, ...], *numbers: int) -> Array:
-    """A constant's elements, of which some depended on lengths."""
-    return np.array(numbers, dtype.numpy).reshape(shape)
 
 
 def _constant(array: Callable[[], Any]) -> Any:

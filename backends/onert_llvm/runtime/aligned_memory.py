@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from attrs import frozen
 
-from onert.ir import Array
+from onert.ir import Array, DType
+from onert.ir.value import Value
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -29,3 +31,19 @@ def aligned(array: Array) -> Array:
     out = zeros(array.size, array.dtype).reshape(array.shape)
     out[...] = array
     return out
+
+
+@frozen
+class Elements(Value):
+    """A constant whose elements are numbers, as a function of these."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+    def __call__(self, *numbers: int) -> Array:
+        return aligned(np.array(numbers, self.dtype.numpy).reshape(self.shape))
+
+    @property
+    def are_words(self) -> bool:
+        """Whether they are integers of 32 or 64 bits, which native code can put where they are."""
+        return self.dtype.numpy.kind in "iu" and self.dtype.itemsize in (4, 8)

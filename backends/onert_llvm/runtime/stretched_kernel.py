@@ -18,8 +18,10 @@ from onert.ir.symbolic.instructions import Instructions, NoInstructionError
 from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
 from onert_llvm.command.command import COPY, JUMP, Access, Area, Command, Lowered, Pointer, all_steps
 
+from .aligned_memory import Elements
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, is_idle, walked
 
+_PUTS = ("onert_put_integers", "onert_put_words", "onert_put_floats")
 TILES, PIECES = -1, -2
 """What stands for these two numbers of a command in the place of a slot's."""
 
@@ -103,10 +105,17 @@ class _BoundStretch:
         self._registers = registers
         self._constants: dict[int, tuple[tuple[int, ...], Array]] = {}
         self._of_constants: list[tuple[int, int, int]] = []
+        self._words: dict[int, Array] = {}
+        """The constants whose elements native code puts."""
         place = Places(own.widest, tensors)
         touched(place.scratch)
         integers: list[tuple[int, int, int]] = []
+        words: list[tuple[int, int, int]] = []
         floats: list[tuple[int, int, int]] = []
+        for index, function, given in own.computed:
+            whole = not any(symbolic and n in numbers.floats for symbolic, n in given)
+            if isinstance(function, Elements) and function.are_words and whole:
+                self._put_words(index, function, given, integers if function.dtype.itemsize == 8 else words)
         runs = []
         self._bound: list[BoundCommands] = []
         for listed, changes in zip(own.lists, own.changes, strict=True):
@@ -122,11 +131,18 @@ class _BoundStretch:
         run = runs[0] if len(runs) == 1 else imports.module("onert_llvm.runtime.faster").Faster(runs[1], runs[0])
         self.run = checked(run, own.widest, place)
         self._rows = {
-            name: np.array(rows, np.int64)
-            for name, rows in (("onert_put_integers", integers), ("onert_put_floats", floats))
-            if rows
+            name: np.array(rows, np.int64) for name, rows in zip(_PUTS, (integers, words, floats), strict=True) if rows
         }
         self._puts = [_putting(own.functions[name], rows, registers) for name, rows in self._rows.items()]
+
+    def _put_words(
+        self, index: int, function: Elements, given: tuple[tuple[bool, Any], ...], rows: list[tuple[int, int, int]]
+    ) -> None:
+        """Have the elements of a constant put that depend on lengths."""
+        made = self._words[index] = function(*(0 if symbolic else n for symbolic, n in given))
+        for at, (symbolic, n) in enumerate(given):
+            if symbolic:
+                rows.append((self._numbers.registers[n], 0, made.ctypes.data + at * made.itemsize))
 
     def _put(
         self,
@@ -138,7 +154,11 @@ class _BoundStretch:
     ) -> None:
         if change.number is None:
             assert change.pointer is not None
-            self._of_constants.append((change.pointer.index, change.pointer.offset, target))
+            index, offset = change.pointer.index, change.pointer.offset
+            if index in self._words:
+                _point(target, self._words[index], offset)
+            else:
+                self._of_constants.append((index, offset, target))
             return
         row = self._numbers.registers[change.number], 0 if change.pointer is None else place(change.pointer), target
         (floats if change.number in self._numbers.floats else integers).append(row)
@@ -152,13 +172,20 @@ class _BoundStretch:
     def _compute(self) -> None:
         """Point to the constants that are for these lengths."""
         for index, function, numbers in self._kernel.computed:
+            if index in self._words:
+                continue
             given = tuple(
                 int(self._registers[self._numbers.registers[n]]) if symbolic else n for symbolic, n in numbers
             )
             if index not in self._constants or self._constants[index][0] != given:
                 self._constants[index] = given, function(*given)
         for index, offset, target in self._of_constants:
-            ctypes.c_uint64.from_address(target).value = self._constants[index][1].ctypes.data + offset
+            _point(target, self._constants[index][1], offset)
+
+
+def _point(target: int, array: Array, offset: int) -> None:
+    """Put the address of a byte of an array somewhere."""
+    ctypes.c_uint64.from_address(target).value = array.ctypes.data + offset
 
 
 def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -> int:

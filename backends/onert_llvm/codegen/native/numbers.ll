@@ -231,6 +231,31 @@ done:
   ret void
 }
 
+; The same for words of 32 bits, elements of constants.
+define void @onert_put_words(ptr %stores, i64 %count, ptr %registers) nounwind {
+entry:
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %each
+each:
+  %at = phi i64 [ 0, %entry ], [ %next, %each ]
+  %s = getelementptr %Store, ptr %stores, i64 %at
+  %register = load i64, ptr %s, align 8
+  %addp = getelementptr %Store, ptr %s, i32 0, i32 1
+  %more = load i64, ptr %addp, align 8
+  %targetp = getelementptr %Store, ptr %s, i32 0, i32 2
+  %target = load ptr, ptr %targetp, align 8
+  %valuep = getelementptr i64, ptr %registers, i64 %register
+  %value = load i64, ptr %valuep, align 8
+  %sum = add i64 %value, %more
+  %word = trunc i64 %sum to i32
+  store i32 %word, ptr %target, align 4
+  %next = add i64 %at, 1
+  %end = icmp eq i64 %next, %count
+  br i1 %end, label %done, label %each
+done:
+  ret void
+}
+
 ; The same for float64s, which commands have as the bits of float32s.
 define void @onert_put_floats(ptr %stores, i64 %count, ptr %registers) nounwind {
 entry:

@@ -9,17 +9,19 @@ from functools import partial
 import numpy as np
 from attrs import frozen
 
-from onert.ir import Array
+from onert.ir import Array, DType
 from onert.ir.ops.arithmetic.window import Window
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.reduction.pool import Pool2D
+from onert.ir.symbolic.trace import are_same, is_symbolic, largest
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.contraction.contraction import Operand
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.operands import Matrix, Windows
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.runtime.aligned_memory import Elements
 
 MOST_PATCH_CHANNELS = 4
 MOST_PATCH_DEPTH = 512
@@ -28,6 +30,9 @@ MOST_PATCH_DEPTH = 512
 MOST_PATCH_BYTES = 16
 """So many channels of bytes, whose windows are copied only where they reach out of the picture."""
 
+
+_FEW_OFFSETS = 256
+"""So many are put one by one where lengths change them."""
 
 MOST_LINE_CHANNELS, MOST_LINES, MOST_LINE = 16, 16, 1024
 """Windows of up to so many channels, rows and elements of a row are multiplied row by row instead of tap by tap, in
@@ -177,8 +182,19 @@ def offsets_of(
 ) -> Pointer:
     """Where each batch's part of every side begins, in elements: [batches, sides]. The batches of the sides broadcast
     to `batches`, and a part of each has so many elements.
+
+    No table is made at each length where elements are put one by one, or where those of the longest begin with it.
     """
     ranks = tuple(map(len, sides))
+    if not any(map(is_symbolic, batches)) and math.prod(batches) * len(sides) <= _FEW_OFFSETS:
+        firsts = _offsets(ranks, *(d for own in sides for d in own), *batches, *([1] * len(sides)))
+        found = [first * n for row in firsts.tolist() for first, n in zip(row, sizes, strict=True)]
+        return lowering.computed(Elements(DType.INT64, firsts.shape), *found)
+    first, *rest = batches or (1,)
+    if is_symbolic(first) and not any(map(is_symbolic, (*rest, *sizes))):
+        whole = largest(first)  # of which fewer take the first rows
+        sides = [[whole, *own[1:]] if len(own) == len(batches) and are_same(own[0], first) else own for own in sides]
+        batches = [whole, *rest]
     return lowering.computed(partial(_offsets, ranks), *(d for own in sides for d in own), *batches, *sizes)
 
 
