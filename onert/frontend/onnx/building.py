@@ -36,6 +36,11 @@ def binary(d: Draft, kind: BinaryKind, x: int, y: int) -> int:
     return d.add(Binary(kind), x, y)
 
 
+def times(d: Draft, x: int, factor: float) -> int:
+    """An operand multiplied by a number; itself where that is 1."""
+    return x if factor == 1 else binary(d, BinaryKind.MUL, x, like(d, x, factor))
+
+
 def cast(d: Draft, x: int, to: DType) -> int:
     """The operand as elements of another type; itself where it has that type."""
     return x if d.type(x).dtype is to else d.add(Cast(to), x)

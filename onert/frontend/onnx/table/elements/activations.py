@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from onert.frontend.onnx.building import axis_last, binary, cast, like, require_rank, reshape, transpose
+from onert.frontend.onnx.building import axis_last, binary, cast, like, require_rank, reshape, times, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
@@ -42,15 +42,11 @@ def _below(d: Draft, x: int) -> int:
     return binary(d, BinaryKind.MINIMUM, x, like(d, x, 0))
 
 
-def _times(d: Draft, x: int, factor: float) -> int:
-    return x if factor == 1 else binary(d, MUL, x, like(d, x, factor))
-
-
 def _elu(node: Node) -> int:
     d, x, alpha = node.draft, node.input(0), node.number("alpha", 1.0)
     if alpha == 1:
         return d.add(Unary(UnaryKind.ELU), x)
-    return binary(d, ADD, d.add(Unary(UnaryKind.RELU), x), _times(d, d.add(Unary(UnaryKind.ELU), _below(d, x)), alpha))
+    return binary(d, ADD, d.add(Unary(UnaryKind.RELU), x), times(d, d.add(Unary(UnaryKind.ELU), _below(d, x)), alpha))
 
 
 def _selu(node: Node) -> int:
@@ -58,8 +54,8 @@ def _selu(node: Node) -> int:
     alpha, gamma = node.number("alpha", _SELU_ALPHA), node.number("gamma", _SELU_GAMMA)
     if node.version < 6:
         alpha, gamma = node.number("alpha", 1.6732), node.number("gamma", 1.0507)
-    curve = _times(d, d.add(Unary(UnaryKind.ELU), _below(d, x)), alpha)
-    return _times(d, binary(d, ADD, d.add(Unary(UnaryKind.RELU), x), curve), gamma)
+    curve = times(d, d.add(Unary(UnaryKind.ELU), _below(d, x)), alpha)
+    return times(d, binary(d, ADD, d.add(Unary(UnaryKind.RELU), x), curve), gamma)
 
 
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
@@ -71,16 +67,16 @@ def _celu(node: Node) -> int:
     if alpha == 0:
         raise ModelError("alpha is 0, by which x is divided")
     scaled = binary(d, DIV, _below(d, x) if alpha > 0 else x, like(d, x, alpha))
-    curve = _times(d, d.add(Unary(UnaryKind.ELU), scaled), alpha)
+    curve = times(d, d.add(Unary(UnaryKind.ELU), scaled), alpha)
     if alpha < 0:
         one_less = binary(d, SUB, d.add(Unary(UnaryKind.EXP), scaled), like(d, x, 1))
-        curve = _below(d, _times(d, one_less, alpha))
+        curve = _below(d, times(d, one_less, alpha))
     return binary(d, ADD, d.add(Unary(UnaryKind.RELU), x), curve)
 
 
 def _hard_sigmoid(node: Node) -> int:
     d, x = node.draft, node.input(0)
-    line = binary(d, ADD, _times(d, x, node.number("alpha", 0.2)), like(d, x, node.number("beta", 0.5)))
+    line = binary(d, ADD, times(d, x, node.number("alpha", 0.2)), like(d, x, node.number("beta", 0.5)))
     return d.add(Unary(UnaryKind.RELU_0_TO_1), line)
 
 
@@ -96,7 +92,7 @@ def _mish(node: Node) -> int:
 
 def _swish(node: Node) -> int:
     d, x = node.draft, node.input(0)
-    return binary(d, MUL, x, d.add(Unary(UnaryKind.LOGISTIC), _times(d, x, node.number("alpha", 1.0))))
+    return binary(d, MUL, x, d.add(Unary(UnaryKind.LOGISTIC), times(d, x, node.number("alpha", 1.0))))
 
 
 def _gelu(node: Node) -> int:
@@ -120,7 +116,10 @@ def _shrink(node: Node) -> int:
     below = d.add(Comparison(ComparisonKind.LESS), x, like(d, x, -bound))
     above = d.add(Comparison(ComparisonKind.GREATER), x, like(d, x, bound))
     rest = d.add(Select(), above, binary(d, SUB, x, bias), like(d, x, 0))
-    return cast(d, d.add(Select(), below, binary(d, ADD, x, bias), rest), dtype)
+    found = d.add(Select(), below, binary(d, ADD, x, bias), rest)
+    if dtype.is_float or dtype.itemsize == 8:
+        return cast(d, found, dtype)
+    return cast(d, cast(d, found, DType.INT64), dtype)  # what leaves the type's range wraps, as integers do
 
 
 def along_axis(node: Node, x: int, apply: Callable[[Draft, int], int]) -> int:
@@ -156,7 +155,7 @@ def _hardmax(node: Node) -> int:
 
 def _swiglu(node: Node) -> int:
     d, gate, x = node.draft, node.input(0), node.input(1)
-    swish = binary(d, MUL, gate, d.add(Unary(UnaryKind.LOGISTIC), _times(d, gate, node.number("alpha", 1.0))))
+    swish = binary(d, MUL, gate, d.add(Unary(UnaryKind.LOGISTIC), times(d, gate, node.number("alpha", 1.0))))
     return binary(d, MUL, swish, x)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.frontend.onnx.building import binary, cast, like, require_rank, reshape, transpose
+from onert.frontend.onnx.building import binary, cast, require_rank, reshape, times, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
@@ -36,7 +36,7 @@ def _matmul(node: Node) -> int:
 
 
 def _gemm(node: Node) -> int:
-    """`alpha * A' · B' + beta * C`, where C broadcasts to the product."""
+    """`alpha * A' · B' + beta * C`, where C broadcasts to the product; integers times fractions are cut."""
     d, x, y, c = node.draft, node.input(0), node.input(1), node.optional(2)
     alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
     for operand in (x, y):
@@ -46,12 +46,13 @@ def _gemm(node: Node) -> int:
     floats = d.type(x).dtype.is_float
     rows = y if node.flag("transB") else transpose(d, y, (1, 0)) if floats else y
     if not floats:
-        out = d.add(BatchMatMul(adjoint_y=node.flag("transB")), x, rows)
-        return out if c is None else binary(d, BinaryKind.ADD, out, c)
-    if alpha != 1:
-        rows = binary(d, BinaryKind.MUL, rows, like(d, rows, alpha))
-    if c is not None and beta != 1:
-        c = binary(d, BinaryKind.MUL, c, like(d, c, beta))
+        out, dtype = d.add(BatchMatMul(adjoint_y=node.flag("transB")), x, rows), d.type(x).dtype
+        whole = alpha >= 0 and beta >= 0 and alpha.is_integer() and beta.is_integer()
+        wide = dtype if whole else DType.FLOAT64
+        out = times(d, cast(d, out, wide), alpha)
+        return cast(d, out if c is None else binary(d, BinaryKind.ADD, out, times(d, cast(d, c, wide), beta)), dtype)
+    rows = times(d, rows, alpha)
+    c = None if c is None else times(d, c, beta)
     outputs = d.type(rows).shape[0]
     fits = c is not None and outputs is not None and d.type(c).shape in ((outputs,), (1, outputs))
     if fits and c is not None:

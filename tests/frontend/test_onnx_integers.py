@@ -1,0 +1,50 @@
+"""Operators of floats that also take integers keep to the type's own arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.runtime.session import Backend
+
+onnx = pytest.importorskip("onnx", reason="the package onnx reads the text of models")
+
+GEMM = """<ir_version: 8, opset_import: ["" : 13]>
+g (int64[1, 2] a, int64[2, 1] b, int64[1, 1] c) => (int64[1, 1] y) {{ y = Gemm<alpha = {}, beta = {}>(a, b, c) }}"""
+SHRINK = """<ir_version: 8, opset_import: ["" : 13]>
+g ({}[4] x) => ({}[4] y) {{ y = Shrink<bias = {}, lambd = 0.5>(x) }}"""
+BACKENDS = [(), ("reference",)]
+
+
+@pytest.mark.parametrize("backends", BACKENDS)
+@pytest.mark.parametrize(
+    ("alpha", "beta", "expected"),
+    [(1.0, 1.0, 18), (1.0, 0.0, 23), (2.0, 3.0, 31), (0.5, 1.0, 6), (0.5, 0.5, 9), (-1.0, 2.0, -33)],
+)
+def test_a_product_of_integers_is_scaled_and_cut_to_an_integer(
+    alpha: float, beta: float, expected: int, backends: tuple[str, ...]
+) -> None:
+    feed = {"a": np.array([[7, 1]]), "b": np.array([[3], [2]]), "c": np.array([[-5]])}
+    model = onnx.parser.parse_model(GEMM.format(alpha, beta)).SerializeToString()
+    (y,) = Backend.run_model(model, feed, backends=backends)
+    assert y.dtype == np.int64
+    assert y.tolist() == [[expected]]
+
+
+@pytest.mark.parametrize("backends", BACKENDS)
+@pytest.mark.parametrize(
+    ("dtype", "bias", "x", "expected"),
+    [
+        ("uint8", 2.0, [0, 1, 3, 255], [0, 255, 1, 253]),
+        ("uint8", -1.5, [0, 1, 254, 255], [0, 2, 255, 0]),
+        ("int8", -2.0, [-128, -1, 1, 127], [126, -3, 3, -127]),
+        ("uint32", 2.0, [0, 1, 3, 7], [0, 4294967295, 1, 5]),
+    ],
+)
+def test_shrunk_integers_wrap_where_they_leave_their_range(
+    dtype: str, bias: float, x: list[int], expected: list[int], backends: tuple[str, ...]
+) -> None:
+    model = onnx.parser.parse_model(SHRINK.format(dtype, dtype, bias)).SerializeToString()
+    (y,) = Backend.run_model(model, {"x": np.array(x, dtype)}, backends=backends)
+    assert y.dtype == np.dtype(dtype)
+    assert y.tolist() == expected
