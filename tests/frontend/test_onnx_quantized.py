@@ -141,23 +141,48 @@ def test_convolutions_in_groups_sum_whole_numbers(channels: int, groups: int) ->
     np.testing.assert_array_equal(found, np.maximum(exact, 0))
 
 
+@pytest.mark.parametrize("given", [False, True], ids=["known", "given"])
 @pytest.mark.parametrize(
-    ("channels", "groups", "zeros"), [(6, 1, 0), (6, 1, 128), (150, 1, 128), (150, 1, None), (40, 4, 128)]
+    ("channels", "groups", "zeros"),
+    [(6, 1, 0), (6, 1, 128), (150, 1, 128), (150, 1, None), (40, 4, 128), (8, 8, 0), (8, 8, None), (400, 2, 128)],
 )
-def test_sums_of_convolved_integers_are_exact(channels: int, groups: int, zeros: int | None) -> None:
-    """However many products there are, and the largest too: with each filter's own zero point where none is given."""
-    weights = _draw(np.uint8, 4, 8, channels // groups, 3, 3)
-    weights[0], x = 255, _draw(np.uint8, 6, 1, channels, 6, 5)
+@pytest.mark.parametrize("spatial", [(6, 5), (9,)], ids=["plane", "line"])
+def test_sums_of_convolved_integers_are_exact_and_native(
+    channels: int, groups: int, zeros: int | None, spatial: tuple[int, ...], *, given: bool
+) -> None:
+    """However many products there are, and the largest too: with each filter's own zero point where none is given, and
+    with a zero point of the picture that only the run tells."""
+    weights = _draw(np.uint8, 4, 8, channels // groups, *(3 for _ in spatial))
+    weights[0], x = 255, _draw(np.uint8, 6, 1, channels, *spatial)
     x[0, :, :4] = 255
     wz = np.arange(124, 132, dtype=np.uint8) if zeros is None else np.array(zeros, np.uint8)
     weights = np.clip(weights, wz.max(), 251) if zeros is None else weights
-    node = helper.make_node("ConvInteger", ["x", "w", "z", "wz"], ["y"], group=groups, pads=[1, 0, 1, 1])
-    constants = {"w": weights, "z": np.array(2, np.uint8), "wz": wz}
-    model = _model([node], {"x": (BYTES[np.uint8], x.shape)}, constants)
-    (found,) = onert.Execution(onert.compile(onert.load(model.SerializeToString()))).run({"x": x}).values()
-    whole = helper.make_node("Conv", ["f", "v"], ["y"], group=groups, pads=[1, 0, 1, 1])
-    given = {"f": x.astype(np.float64) - 2, "v": weights.astype(np.float64) - wz.reshape(-1, 1, 1, 1)}
-    declared = {name: (TensorProto.DOUBLE, array.shape) for name, array in given.items()}
-    (sums,) = ReferenceEvaluator(_model([whole], declared, {})).run(None, given)
+    pads = [1, *(0 for _ in spatial[1:]), *(1 for _ in spatial)]
+    node = helper.make_node("ConvInteger", ["x", "w", "z", "wz"], ["y"], group=groups, pads=pads)
+    inputs: dict[str, Array] = {"x": x, "z": np.array(2, np.uint8)}
+    constants: dict[str, Array] = {"w": weights, "wz": wz}
+    if not given:
+        constants["z"] = inputs.pop("z")
+    model = _model([node], {name: (BYTES[np.uint8], array.shape) for name, array in inputs.items()}, constants)
+    program = onert.compile(onert.load(model.SerializeToString()))
+    assert "reference" not in {step.backend for routine in program.routines for step in routine.steps}
+    (found,) = onert.Execution(program).run(inputs).values()
+    whole = helper.make_node("Conv", ["f", "v"], ["y"], group=groups, pads=pads)
+    real = {
+        "f": x.astype(np.float64) - 2,
+        "v": weights.astype(np.float64) - wz.reshape(-1, *(1 for _ in (0, *spatial))),
+    }
+    declared = {name: (TensorProto.DOUBLE, array.shape) for name, array in real.items()}
+    (sums,) = ReferenceEvaluator(_model([whole], declared, {})).run(None, real)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, sums)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_the_greatest_of_windows_of_plain_bytes_is_native(kind: type) -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    x = _draw(kind, 9, 1, 20, 11, 10)
+    found, expected, package = _both(_model([node], {"x": (BYTES[kind], x.shape)}, {}), {"x": x})
+    program = onert.compile(package)
+    assert "reference" not in {step.backend for routine in program.routines for step in routine.steps}
+    np.testing.assert_array_equal(found, expected)

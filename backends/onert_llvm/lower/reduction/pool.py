@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.shape import static
 from onert_llvm.command.command import Slot
@@ -42,12 +43,22 @@ def why_not(op: Pool2D, types: CallTypes) -> str | None:
             return f"activation {op.activation.name} has no native form"
     elif x.dtype not in QUANTIZED or op.kind is Pooling.L2:
         return "only float32, and the average and the greatest of bytes and 16-bit numbers, are native"
-    elif out.quantization is None or not out.quantization.per_tensor or op.activation.value.function is not None:
+    elif op.activation is not Activation.NONE and not _clamped(op.activation, out):
         return "its quantisation or activation has no integer form"
     elif (area := op.filter_height * op.filter_width) > _MOST_COUNTED:
         return f"its window has {area} elements, expected at most {_MOST_COUNTED}"
     _, height, width, _ = static(x.shape)
     return "a window lies outside of the picture" if op.least_counted(height, width) < 1 else None
+
+
+def _clamped(activation: Activation, out: TensorType) -> bool:
+    """Whether an activation is a clamp of stored integers."""
+    return out.quantization is not None and out.quantization.per_tensor and activation.value.function is None
+
+
+def _bounds(op: Pool2D, out: TensorType) -> tuple[int, int]:
+    """The stored integers between which a result lies."""
+    return out.dtype.limits if op.activation is Activation.NONE else op.activation.bounds(out)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -57,7 +68,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     plane = pooled_plane(op, lowering.shape(source), lowering.shape(result))
     (h, w), c = plane.size, plane.channels
     elements = _elements(op, lowering.type(result))
-    low, high = op.activation.bounds(lowering.type(result)) if isinstance(elements, Quantized) else (0, 0)
+    low, high = _bounds(op, lowering.type(result)) if isinstance(elements, Quantized) else (0, 0)
     slots: dict[str, Slot] = {"low": low, "high": high} if elements.slots else {}
     whole = plane.out == (1, 1) and op.counted_first(h, w) == (h, w) and not (op.counts_margins and plane.padded)
     if whole:
@@ -82,7 +93,7 @@ def _elements(op: Pool2D, out: TensorType) -> Elements:
     """How the pixels of a window are put together."""
     fold, kind, mean = Fold.MAX if op.kind is Pooling.MAX else Fold.SUM, KINDS[out.dtype], op.kind is not Pooling.MAX
     if out.dtype is not DType.FLOAT32:
-        return Quantized(fold, kind, mean, clamped=op.activation.bounds(out) != out.dtype.limits)
+        return Quantized(fold, kind, mean, clamped=_bounds(op, out) != out.dtype.limits)
     squared = op.kind is Pooling.L2
     root: Expr = Apply(Fn.SQRT, (ACC,)) if squared else ACC
     tree = activated(root, op.activation)

@@ -2,96 +2,86 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from onert.frontend.onnx.building import binary, cast, reshape, to_back, to_front, transpose
-from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.building import binary, cast, reshape
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.elements.movement import split
-from onert.ir import Array, DType, Quantization
-from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir import Array, DType
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
 from onert.ir.ops.elementwise.binary import BinaryKind
-from onert.ir.ops.elementwise.convert import Cast
 
 from .convolution import convolved, convolved_rank
+from .whole_sums import HELD, Sums, summed
 from .windows import Windows, windows
 
-_HELD = 1 << 24
-"""Whole numbers up to this are float32."""
+_FEW = 4
+"""Channels of a group that are too few for products of bytes."""
 
 
 def _conv_integer(node: Node) -> int:
-    """Sums of products of 8-bit integers less their zero points, as 32-bit ones.
+    """Sums of products of 8-bit integers less their zero points, as 32-bit ones."""
+    return cast(node.draft, convolved_integers(node).operand, DType.INT32)
 
-    Bytes are multiplied as such where the filters are constant and fit signed ones, and sums become float32 for as many
-    channels at a time as that holds exactly; else all is done in float64.
+
+def convolved_integers(node: Node) -> Sums:
+    """What ConvInteger sums: bytes are multiplied as such, in groups of few channels as float32, where the filters are
+    known, and as many channels at a time as float32 holds the sums of; else all is done in float64.
     """
-    d = node.draft
+    d, filters = node.draft, _filters(node)
     rank = convolved_rank(d, node.input(0), node.input(1))
     kernel = tuple(k or 0 for k in d.type(node.input(1)).shape[2:])
     over = windows(node, kernel, d.type(node.input(0)).shape[2:])
-    groups, zero, filters = node.integer("group", 1), _only(node, 2), _signed(node)
-    if rank == 4 and groups == 1 and zero is not None and filters is not None:
-        found = _of_bytes(d, node.input(0), zero, filters, over)
+    groups = node.integer("group", 1)
+    if filters is not None and rank in (3, 4) and d.type(node.input(0)).dtype in (DType.INT8, DType.UINT8):
+        found = _of_known(node, filters, over, groups)
         if found is not None:
             return found
-    x, weight = (_centred(node, at, at + 2) for at in (0, 1))
-    return d.add(Cast(DType.INT32), convolved(d, x, weight, None, over, groups, rank))
+    x, weight = (_centred(node, at, at + 2, DType.FLOAT64) for at in (0, 1))
+    return Sums(cast(d, convolved(d, x, weight, None, over, groups, rank), DType.INT32), 1 << 31)
 
 
-def _only(node: Node, at: int) -> int | None:
-    """A zero point that is one known number; 0 where it is absent."""
-    if not node.has(at):
-        return 0
-    value = node.value(at)
-    return None if value is None or value.size != 1 else int(value.reshape(()))
-
-
-def _signed(node: Node) -> Array | None:
-    """The filters less their zero points as signed bytes; None where they are not known, or do not fit."""
+def _filters(node: Node) -> Array | None:
+    """The filters less their zero points as int32; None where they are not known."""
     weight = node.value(1)
     zero = node.value(3) if node.has(3) else np.zeros((), np.int8)
     if weight is None or zero is None or not weight.size or zero.size not in (1, len(weight)):
         return None
-    found = weight.astype(np.int32) - zero.astype(np.int32).reshape(-1, *(1,) * (weight.ndim - 1))
-    return found.astype(np.int8) if found.min() >= -128 and found.max() <= 127 else None
-
-
-def _of_bytes(d: Draft, x: int, zero: int, filters: Array, over: Windows) -> int | None:
-    """`x` [batch, channels, height, width]; None where one channel has more products than float32 holds the sum of."""
-    channels, taps = filters.shape[1], math.prod(filters.shape[2:])
-    largest = 255 * max(int(np.abs(filters.astype(np.int32)).max()), 1)
-    most = _HELD // largest // taps
-    if not most or d.type(x).shape[1] not in (channels, None):
+    if weight.dtype not in (np.int8, np.uint8):
         return None
-    sizes = [min(most, channels - at) for at in range(0, channels, most)]
-    images = split(d, x, sizes, 1) if len(sizes) > 1 else (x,)
-    parts = np.split(filters, np.cumsum(sizes)[:-1], 1)
-    sums = [_part(d, image, zero, part, over) for image, part in zip(images, parts, strict=True)]
-    total = sums[0]
-    for more in sums[1:]:
-        total = binary(d, BinaryKind.ADD, total, more)
-    return transpose(d, total, to_back(4))
+    return weight.astype(np.int32) - zero.astype(np.int32).reshape(-1, *(1,) * (weight.ndim - 1))
 
 
-def _part(d: Draft, x: int, zero: int, filters: Array, over: Windows) -> int:
-    """The sums of some channels, as int32 with channels last."""
-    image = d.quantized(transpose(d, x, to_front(4)), Quantization((1.0,), (zero,)))
-    image, padding = over.applied(d, image, 2)
-    weight = d.constant(np.ascontiguousarray(filters.transpose(to_front(4))), DType.INT8)
-    steps, apart = over.strides, over.dilations
-    op = Conv2D(padding, steps[0], steps[1], apart[0], apart[1], output=DType.FLOAT32)
-    return cast(d, d.add(op, image, d.quantized(weight, Quantization((1.0,), (0,)))), DType.INT32)
+def _of_known(node: Node, filters: Array, over: Windows, groups: int) -> Sums | None:
+    """The sums in a line or a plane; None where a few channels already have more than float32 holds."""
+    d, x, inner = node.draft, node.input(0), filters.shape[1]
+    if groups < 1 or len(filters) % groups or d.type(x).shape[1] not in (inner * groups, None):
+        return None
+    most = 255 * int(np.abs(filters).reshape(len(filters), -1).sum(axis=1).max())
+    if groups > 1 and inner < _FEW:
+        weight = d.constant(filters.astype(np.float32))
+        centred = _centred(node, 0, 2, DType.FLOAT32)
+        return Sums(convolved(d, centred, weight, None, over, groups, filters.ndim), most) if most <= HELD else None
+    zero = node.value(2) if node.has(2) else np.zeros((), np.int8)
+    unknown = over.padding is Padding.SAME and None in d.type(x).shape[2:]
+    if (zero is None and unknown) or (zero is not None and zero.size != 1):
+        return None
+    point = int(zero.reshape(())) if zero is not None else reshape(d, node.input(2), ())
+    if filters.ndim == 4:
+        return summed(d, x, filters, over, groups, point, known=zero is not None)
+    plane = Windows((1, *over.kernel), (1, *over.strides), (1, *over.dilations), ((0, 0), *over.margins), over.padding)
+    image = d.add(ExpandDims(), x, d.constant(2, DType.INT32))
+    found = summed(d, image, filters[:, :, None], plane, groups, point, known=zero is not None)
+    return None if found is None else Sums(d.add(Squeeze((2,)), found.operand), found.most)
 
 
-def _centred(node: Node, at: int, zero: int) -> int:
+def _centred(node: Node, at: int, zero: int, dtype: DType) -> int:
+    """An input less its zero points as floats; several of these are given for each index of the first axis."""
     d = node.draft
-    x = d.add(Cast(DType.FLOAT64), node.input(at))
+    x = cast(d, node.input(at), dtype)
     if not node.has(zero):
         return x
-    offset = d.add(Cast(DType.FLOAT64), node.input(zero))
+    offset = cast(d, node.input(zero), dtype)
     if d.type(offset).rank == 1 and d.type(offset).shape[0] not in (1, None):
         offset = reshape(d, offset, (d.type(offset).shape[0], *(1,) * (d.type(x).rank - 1)))
     return binary(d, BinaryKind.SUB, x, offset)

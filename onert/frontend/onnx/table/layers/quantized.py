@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from attrs import evolve
 
 from onert.frontend.onnx.expression import Expression, operand
@@ -10,8 +11,9 @@ from onert.frontend.onnx.table.elements.quantization import saturated
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-from .integers import TABLE as CONVOLUTIONS
+from .integers import convolved_integers
 from .products import TABLE as PRODUCTS
+from .whole_sums import HELD
 
 
 def requantized(x: Expression, multiplier: Expression, zero: Expression) -> Expression:
@@ -26,12 +28,9 @@ def _alone(x: Expression) -> Expression:
     return x.reshape() if x.rank == 1 and x.shape[0] == 1 else x
 
 
-def _operand(node: Node, importer: Importer, *inputs: int | None) -> Expression:
-    """The only result of another operator with this node's attributes."""
-    found = importer(evolve(node, inputs=tuple(inputs), outputs=("sums",)))
-    if not isinstance(found, int):
-        raise ModelError("the product is no tensor")
-    return Expression(node.draft, found)
+def _reordered(node: Node, *inputs: int) -> Node:
+    """A node with one result and the attributes of this one, for the product of its integers."""
+    return evolve(node, inputs=tuple(node.input(at) for at in inputs), outputs=("sums",))
 
 
 def _matmul(node: Node) -> int:
@@ -39,7 +38,10 @@ def _matmul(node: Node) -> int:
 
     Those of a may be given for each row, those of b for each column.
     """
-    sums = _operand(node, PRODUCTS["", "MatMulInteger"], node.input(0), node.input(3), node.input(2), node.input(5))
+    found = PRODUCTS["", "MatMulInteger"](_reordered(node, 0, 3, 2, 5))
+    if not isinstance(found, int):
+        raise ModelError("the product is no tensor")
+    sums = Expression(node.draft, found)
     left, right, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     left = left.reshape(None, 1) if left.rank == 1 else left
     return requantized(sums, left * right / scale, _alone(operand(node, 7))).operand
@@ -50,10 +52,14 @@ def _convolution(node: Node) -> int:
 
     The filters' scale may be given for each of them.
     """
-    sums = _operand(node, CONVOLUTIONS["", "ConvInteger"], node.input(0), node.input(3), node.input(2), node.input(5))
+    found = convolved_integers(_reordered(node, 0, 3, 2, 5))
+    sums = Expression(node.draft, found.operand)
     each = (None, *(1,) * (sums.rank - 2))
     if node.has(8):
-        sums = sums + operand(node, 8).reshape(*each)
+        bias = node.value(8)
+        held = bias is not None and found.most + int(np.abs(bias.astype(np.int64)).max(initial=0)) <= HELD
+        dtype = sums.dtype if held else DType.INT32
+        sums = sums.cast(dtype) + operand(node, 8).cast(dtype).reshape(*each)
     own, filters, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     filters = filters.reshape(*each) if filters.rank == 1 else filters
     return requantized(sums, own * filters / scale, _alone(operand(node, 7))).operand

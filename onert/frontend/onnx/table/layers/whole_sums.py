@@ -1,0 +1,122 @@
+"""Convolutions of bytes by known whole numbers, whose sums are exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.frontend.onnx.building import binary, cast, to_back, to_front, transpose
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.table.elements.movement import padded, split
+from onert.ir import Array, DType, Quantization
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.value import Value
+
+from .windows import Windows
+
+HELD = 1 << 24
+"""Whole numbers up to this are float32."""
+_WIDE = 16
+"""Channels that fill registers: groups of fewer are multiplied together."""
+
+
+@frozen
+class Sums(Value):
+    """Sums [batch, filters, ...] as float32 or int32, and the largest magnitude that they can have."""
+
+    operand: int
+    most: int
+
+
+def summed(d: Draft, x: int, filters: Array, over: Windows, groups: int, zero: int, *, known: bool) -> Sums | None:
+    """The sums of `x` [batch, channels, height, width] less its zero point, a number or an operand, by int32 filters
+    [filters, channels of a group, height, width] within -255 and 255.
+
+    Their margins are zeros. None where one channel has more products than float32 holds the sum of.
+    """
+    image = transpose(d, x, to_front(4))
+    if not known:  # margins of the zero point, whose share is then subtracted everywhere
+        image = padded(d, image, [(0, 0), *over.margins, (0, 0)], zero)
+        over = evolve(over, margins=((0, 0), (0, 0)), padding=Padding.VALID)
+    point = zero if known else 0
+    blocks = list(_blocks(filters, groups))
+    parts = split(d, image, [block.shape[1] for block in blocks], 3) if len(blocks) > 1 else (image,)
+    found = [_dense(d, part, block, over, point) for part, block in zip(parts, blocks, strict=True)]
+    sums = [operand for operand in found if operand is not None]
+    if len(sums) < len(found):
+        return None
+    total = sums[0] if len(sums) == 1 else d.add(Concat(3), *(cast(d, s, DType.INT32) for s in sums))
+    if not known:
+        columns = d.constant(filters.reshape(len(filters), -1).sum(axis=1).astype(np.int32))
+        share = binary(d, BinaryKind.MUL, columns, cast(d, zero, DType.INT32))
+        total = binary(d, BinaryKind.SUB, cast(d, total, DType.INT32), share)
+    most = 255 * int(np.abs(filters).reshape(len(filters), -1).sum(axis=1).max())
+    return Sums(transpose(d, total, to_back(4)), most)
+
+
+def _blocks(filters: Array, groups: int) -> Iterator[Array]:
+    """The filters of as many groups together as fill registers, with zeros for the channels of other groups."""
+    inner, each = filters.shape[1], len(filters) // groups
+    together = next(n for n in range(1, groups + 1) if groups % n == 0 and (n * inner >= _WIDE or n == groups))
+    for first in range(0, groups, together):
+        block = np.zeros((together * each, together * inner, *filters.shape[2:]), np.int32)
+        for group in range(together):
+            rows = slice(group * each, (group + 1) * each)
+            taken = filters[(first + group) * each : (first + group + 1) * each]
+            block[rows, group * inner : (group + 1) * inner] = taken
+        yield block
+
+
+def _dense(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int | None:
+    """Sums of all channels of bytes less a number, channels last: float32 if that holds them, else int32.
+
+    Filters that leave the range of signed bytes do so less a number each: its products with the sums of all elements
+    of a window are added.
+    """
+    flat = filters.reshape(len(filters), -1)
+    low, high = flat.min(axis=1), flat.max(axis=1)
+    less = np.where((low < -128) | (high > 127), (low + high + 1) // 2, 0)
+    stored = filters - less.reshape(-1, 1, 1, 1)
+    if less.any():
+        stored = np.concatenate([stored, np.ones_like(stored[:1])])
+    sizes = _sizes(255 * np.abs(stored).sum(axis=(2, 3), dtype=np.int64))
+    if sizes is None:
+        return None
+    images = split(d, image, sizes, 3) if len(sizes) > 1 else (image,)
+    ends = np.cumsum(sizes)[:-1]
+    sums = [_of_bytes(d, i, part, over, zero) for i, part in zip(images, np.split(stored, ends, 1), strict=True)]
+    total = sums[0]
+    for more in sums[1:]:
+        total = binary(d, BinaryKind.ADD, cast(d, total, DType.INT32), cast(d, more, DType.INT32))
+    if not less.any():
+        return total
+    products, windows = split(d, cast(d, total, DType.INT32), [len(filters), 1], 3)
+    added = binary(d, BinaryKind.MUL, windows, d.constant(less.astype(np.int32)))
+    return binary(d, BinaryKind.ADD, products, added)
+
+
+def _sizes(most: Array) -> list[int] | None:
+    """How many channels at a time float32 holds the sums of; `most` [filters, channels] is the largest of each."""
+    found, held = [0], np.zeros(len(most), np.int64)
+    for share in most.T:
+        if share.max() > HELD:
+            return None
+        if (held + share).max() > HELD:
+            found.append(0)
+            held = np.zeros_like(held)
+        held, found[-1] = held + share, found[-1] + 1
+    return found
+
+
+def _of_bytes(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int:
+    """The sums of some channels by filters within signed bytes, as float32."""
+    image, padding = over.applied(d, d.quantized(image, Quantization((1.0,), (zero,))), 2)
+    weight = d.constant(np.ascontiguousarray(filters.transpose(to_front(4)), np.int8), DType.INT8)
+    steps, apart = over.strides, over.dilations
+    op = Conv2D(padding, steps[0], steps[1], apart[0], apart[1], output=DType.FLOAT32)
+    return d.add(op, image, d.quantized(weight, Quantization((1.0,), (0,))))
