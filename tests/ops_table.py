@@ -129,11 +129,8 @@ STAYS: dict[str, tuple[str, ...]] = {
     "random numbers, bit for bit those of TensorFlow's generators": (
         *("Random", "StatelessUniform", "Multinomial", "HloRngBitGenerator"),
     ),
-    "spectra in float64": ("AudioSpectrogram", "Fourier", "MelWeights", "Mfcc"),
-    "samples at points that the data gives, in float64": (
-        *("DeformConv", "DenseImageWarp", "RoiAlign", "MaxRoiPool", "LandmarksToMatrix"),
-        *("TransformLandmarks", "TransformTensor", "DetectionOutput"),
-    ),
+    "a matrix that nearly every model has as a constant": ("MelWeights",),
+    "as many boxes, or elements of a box, as the data says": ("DetectionOutput", "MaxRoiPool"),
     "no model is known in which it takes time": (
         *(
             "BcqFullyConnected",

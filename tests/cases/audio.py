@@ -66,11 +66,13 @@ CASES = [
     _spectrogram("too short for a window", 8, 1, 7, squared=True),
     _mfcc("all bands", 20.0, 7000.0, 6, 6),
     _mfcc("few coefficients of bands that start higher", 600.0, 7900.0, 5, 3),
+    _mfcc("bands between two frequencies", 600.0, 900.0, 3, 2),
     Case(
         "bands beyond the highest frequency",
         Mfcc(9000.0, 20.0, 4, 2),
         (np.ones((1, 1, 9), np.float32), np.int32(16000)),
         (np.zeros((1, 1, 2), np.float32),),
+        constant=(1,),
     ),
     Case(
         "differences",

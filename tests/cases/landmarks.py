@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from formulas import floats
 
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.elementwise.broadcast_gradient import BroadcastGradientArgs
@@ -13,6 +14,11 @@ from .case import Case
 
 _SHIFT = np.float32([[[1, 0, 0, 1], [0, 1, 0, 0.5], [0, 0, 1, 0], [0, 0, 0, 1]]])
 _IMAGE = np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9]]).reshape(1, 3, 3, 1)
+_TURNED = floats((2, 4, 4)) * np.float32(1.5)
+_NOWHERE = floats((3, 4, 4))
+_NOWHERE[0, 0, 3], _NOWHERE[1, 1, 3], _NOWHERE[2, 0, 3] = np.nan, np.inf, -1e12
+_FLOW = floats((2, 5, 6, 2)) * np.float32(4)
+_FLOW[0, 0, 0], _FLOW[0, 0, 1], _FLOW[1, 2, 2] = [np.nan, 0], [np.inf, -np.inf], [1e20, -1e20]
 
 CASES = [
     Case(
@@ -37,6 +43,15 @@ CASES = [
         (np.float32([[[0, 0], [0, 8], [-4, 8]]]),),
         (np.float32([[[0, -2, 0, 0], [2, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]),),
     ),
+    Case(
+        "regions turned by anything, of two images",
+        LandmarksToMatrix(2, 4, (1, 3, 5, 0), 6, 3, 1.5, 0.75),
+        (floats((2, 6, 3)),),
+    ),
+    Case("many points", TransformLandmarks(), (floats((2, 5, 2)), floats((2, 4, 4)))),
+    Case("features turned by anything", TransformTensor(5, 4), (floats((2, 6, 7, 3)), _TURNED)),
+    Case("features at places that are none", TransformTensor(2, 3), (floats((3, 4, 5, 2)), _NOWHERE)),
+    Case("an image taken from far around", DenseImageWarp(), (floats((2, 5, 6, 3)), _FLOW)),
     Case("points", TransformLandmarks(), (np.float32([[[1, 2, 7]]]), _SHIFT), (np.float32([[[2, 2.5, 7]]]),)),
     Case(
         "features between rows, 0 outside",

@@ -30,6 +30,9 @@ def _sampled(name: str, op: GridSample, points: list[tuple[float, float]], value
 
 _POINTS = (spread((2, 3, 2, 2), -180, 180) / 128).astype(np.float32)
 _POINTS[0, 0] = [[np.nan, 0], [np.inf, -np.inf]]
+_OFFSETS = floats((1, 3, 7)) * np.float32(2)
+_OFFSETS[0, 0, 0], _OFFSETS[0, 1, 0], _OFFSETS[0, 2, 0] = np.nan, np.inf, -1e30
+_REGIONS = np.float32([[0, 0, 9, 9], [1, 2, 7.5, 3.25], [6, 6, 2, 1], [-9, -4, 40, 30], [1e30, 2, -1e30, 4]])
 
 CASES: list[Case] = [
     *(
@@ -83,6 +86,30 @@ CASES: list[Case] = [
             np.zeros((1, 4, 1, 1), np.float32),
         ),
         (np.float32([[[[3]], [[8]]]]),),
+    ),
+    Case(
+        "taps of two groups moved far, each with a share of its own",
+        DeformConv((2, 1), (1, 2), (1, 0, 0, 2), groups=2, offset_groups=2),
+        (
+            floats((2, 4, 5, 6)),
+            floats((6, 2, 2, 3)),
+            floats((2, 24, 3, 4)) * np.float32(3),
+            floats((6,)),
+            floats((2, 12, 3, 4)),
+        ),
+    ),
+    Case(
+        "moved taps of lines",
+        DeformConv((1,), (1,), (1, 1)),
+        (floats((1, 3, 7)), floats((2, 3, 3)), _OFFSETS),
+    ),
+    *(
+        Case(
+            f"regions of {samples} samples{', the largest' * largest}{', by half pixels' * half}",
+            RoiAlign(3, 2, samples, 0.5, half, largest),
+            (floats((2, 3, 5, 6)), _REGIONS, np.int32([0, 1, 1, 0, 0])),
+        )
+        for samples, largest, half in ((2, False, True), (3, True, False), (1, False, False), (0, False, True))
     ),
     Case(
         "a region is the mean of its samples",
@@ -166,6 +193,23 @@ CASES: list[Case] = [
         (np.float32([[4, 0], [0, 0], [0, 0]]), np.int64(0)),
         (np.ones((4, 1), np.float32),),
         constant=(1,),
+    ),
+    *(
+        Case(
+            f"{'back' if inverse else 'forth'}, {'half of ' * half}{parts} numbers each, of {length} {dtype.__name__}",
+            Fourier(inverse, half),
+            (floats((2, 5, 3, parts)).astype(dtype), np.int64(1), *((np.int64(length),) if length != 5 else ())),
+            constant=(1, 2),
+        )
+        for dtype in (np.float32, np.float64)
+        for inverse, half, parts in ((False, False, 1), (False, False, 2), (True, False, 2), (True, True, 2))
+        for length in (4, 5, 8)
+    ),
+    Case(
+        "half of the frequencies of many frames",
+        Fourier(half=True),
+        (floats((2, 3, 100, 1)), np.int64(2), np.int64(128)),
+        constant=(1, 2),
     ),
     Case(
         "one band",

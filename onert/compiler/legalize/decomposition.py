@@ -56,7 +56,10 @@ _KINDS: Mapping[str, str] = {
         "DynamicUpdateSlice HloIota HloPad Dilate"
     ),
     "hlo.convolution": "HloConvolution",
-    "interpolation": "Interpolate GridSample",
+    "interpolation": "Interpolate",
+    "vision_audio.sampling": "GridSample DeformConv RoiAlign",
+    "vision_audio.landmarks": "LandmarksToMatrix TransformLandmarks TransformTensor DenseImageWarp",
+    "vision_audio.spectra": "Fourier AudioSpectrogram Mfcc",
     "products": "HloDotGeneral BatchMatMul FullyConnected Einsum",
     "hlo.gather": "HloGather",
     "scatter": "HloScatter ScatterNd ScatterElements SparseToDense UnsortedSegment SegmentSum",

@@ -1,5 +1,4 @@
-"""Tensors in another size, as images are resized, and as elements gathered or multiplied along each axis; and pictures
-at given points."""
+"""Tensors in another size, as images are resized, and as elements gathered or multiplied along each axis."""
 
 from __future__ import annotations
 
@@ -13,12 +12,8 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.gather import Gather
-from onert.ir.ops.elementwise.binary import BinaryKind
-from onert.ir.ops.elementwise.comparison import ComparisonKind
-from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
-from onert.ir.ops.vision_audio.sampling import GridSample, Outside, Sampling
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
 from onert.ir.value import Value
@@ -257,104 +252,6 @@ def _along(d: Draft, x: int, axis: int, shares: Array) -> int:
     return total
 
 
-# ---- pictures at given points
-
-_MOST_TAPS = 16
-"""Elements that a value between places is made of: the graph has some operations for each."""
-_FAR = 1e9
-"""Where points that are no numbers, and those further out, are taken to be."""
-_Tap = tuple[int, int | None]
-"""Places along an axis as int32, and their shares as float64; None where each is 1."""
-
-
-def _why_not_sampled(op: GridSample, types: CallTypes) -> str | None:
-    x, grid = types.input(0), types.input(1)
-    if x.dtype is not DType.FLOAT32 or grid.dtype not in (DType.FLOAT32, DType.FLOAT64):
-        return f"{x.dtype.text} at points in {grid.dtype.text} has no form in other operations"
-    if 0 in x.shape:
-        return "a tensor has no elements"
-    taps = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[op.sampling] ** (x.rank - 2)
-    return None if taps <= _MOST_TAPS else f"each value is made of {taps} elements"
-
-
-def _sampled(d: Draft, op: GridSample, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """The sum of Gather(x, places) times their shares, for each choice of a place beside the point along every axis"""
-    x, grid = operands
-    batch, channels, *sizes = d.shape(x)
-    axes, points = len(sizes), math.prod(static(types.output.shape)[2:])
-    rows = d.reshaped(d.transposed(x, (0, *range(2, axes + 2), 1)), batch, math.prod(sizes), channels)
-    given = d.reshaped(d.cast(grid, DType.FLOAT64), batch, points, axes)
-    taps = []
-    for axis, size in enumerate(sizes):
-        at = d.reshaped(d.part(given, (0, 0, axes - 1 - axis), (batch, points, 1)), batch, points)
-        taps.append([_within(d, op, each, size) for each in _beside(d, op.sampling, _place(d, at, size, op.corners))])
-    total: int | None = None
-    for chosen in product(*taps):
-        flat, share = chosen[0]
-        for (place, other), size in zip(chosen[1:], sizes[1:], strict=True):
-            flat = d.sum(d.product(flat, d.number(size)), place)
-            share = other if share is None else share if other is None else d.product(share, other)
-        part = d.gathered(rows, flat, 1, 1)
-        if share is not None:
-            part = d.product(part, d.reshaped(d.cast(share, DType.FLOAT32), batch, points, 1))
-        total = part if total is None else d.sum(total, part)
-    assert total is not None
-    return [d.reshaped(d.transposed(total, (0, 2, 1)), *static(types.output.shape))]
-
-
-def _place(d: Draft, at: int, size: int, corners: bool) -> int:
-    """Points from -1 to 1 as places among so many elements."""
-    one, two = d.like(at, 1), d.like(at, 2)
-    shifted = d.sum(at, one)
-    if corners:
-        place = d.product(d.binary(BinaryKind.DIV, shifted, two), d.like(at, size - 1))
-    else:
-        place = d.binary(BinaryKind.DIV, d.difference(d.product(shifted, d.like(at, size)), one), two)
-    finite = d.compared(ComparisonKind.LESS, d.unary(UnaryKind.ABS, place), d.like(at, math.inf))
-    return d.clamped(d.chosen(finite, place, d.like(at, -_FAR)), -_FAR, _FAR)
-
-
-def _beside(d: Draft, sampling: Sampling, place: int) -> list[_Tap]:
-    """The elements beside places."""
-    if sampling is Sampling.NEAREST:
-        return [(d.cast(d.unary(UnaryKind.ROUND, place), DType.INT32), None)]
-    low = d.unary(UnaryKind.FLOOR, place)
-    first, t = d.cast(low, DType.INT32), d.difference(place, low)
-    if sampling is Sampling.LINEAR:
-        return [(first, d.difference(d.like(t, 1), t)), (d.sum(first, d.number(1)), t)]
-    return [(d.sum(first, d.number(k)), _keys(d, t, k)) for k in (-1, 0, 1, 2)]
-
-
-def _keys(d: Draft, t: int, k: int) -> int:
-    """The share, by Keys' kernel with a = -0.75, of the element that is `k - t` from a place; t is from 0 to 1."""
-    a = -0.75
-    x = d.difference(t, d.like(t, k)) if k <= 0 else d.difference(d.like(t, k), t)
-    cubic = (a + 2, -(a + 3), 0.0, 1.0) if k in (0, 1) else (a, -5 * a, 8 * a, -4 * a)
-    out = d.like(t, cubic[0])
-    for factor in cubic[1:]:
-        out = d.sum(d.product(out, x), d.like(t, factor))
-    return out
-
-
-def _within(d: Draft, op: GridSample, tap: _Tap, size: int) -> _Tap:
-    """Places that are among so many elements, and their shares: 0 for those that were not."""
-    place, share = tap
-    if op.outside is Outside.ZEROS:
-        inside = d.binary(
-            BinaryKind.LOGICAL_AND,
-            d.compared(ComparisonKind.GREATER_EQUAL, place, d.number(0)),
-            d.compared(ComparisonKind.LESS, place, d.number(size)),
-        )
-        share = d.cast(inside, DType.FLOAT64) if share is None else d.chosen(inside, share, d.like(share, 0))
-    elif op.outside is Outside.REFLECTION:
-        period = max(2 * (size - 1) if op.corners else 2 * size, 1)
-        turned = d.binary(BinaryKind.FLOOR_MOD, place, d.number(period))
-        back = d.difference(d.number(period - (0 if op.corners else 1)), turned)
-        place = d.chosen(d.compared(ComparisonKind.LESS, turned, d.number(size)), turned, back)
-    return d.clamped(place, 0, size - 1), share
-
-
 DECOMPOSITIONS = {
-    GridSample: (Decomposition(_why_not_sampled, _sampled),),
     Interpolate: (Decomposition(_why_no_pixels, _nearest_image, plainer=True), Decomposition(_why_not, _interpolated)),
 }

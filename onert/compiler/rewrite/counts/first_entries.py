@@ -43,6 +43,7 @@ from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
+from onert.ir.ops.vision_audio.sampling import RoiAlign
 from onert.ir.shape import normalize_axes, normalize_axis, static
 from onert.ir.value import Value
 
@@ -263,6 +264,12 @@ def counted_label(op: Einsum, axes: Axes) -> str | None:
     return None
 
 
+def _aligned(op: RoiAlign, types: CallTypes, axes: Axes) -> Moved | None:
+    """Regions behind those that count are nothing of the first picture."""
+    plain = axes[0] is None and axes[1] == 0 == axes[2] and 0 not in types.input(0).shape
+    return Moved(0, {1: 0, 2: 0}, keeps_zeros=False) if plain else None
+
+
 def _running(op: CumSum, types: CallTypes, axes: Axes) -> Moved | None:
     own, found = axes[0], types.input(1).value
     if own is None or found is None:
@@ -353,6 +360,7 @@ _RULES: dict[type[Op], Rule] = {
     FullyConnected: _connected,
     BatchMatMul: _product,
     Einsum: _einsum,
+    RoiAlign: _aligned,
     CumSum: _running,
     Reverse: _reverse,
     **dict.fromkeys((Pad, MirrorPad), _pad),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from attrs import frozen
@@ -15,8 +16,6 @@ from onert.ir.types import CallTypes, TensorType
 
 _LARGEST_WINDOW = 1 << 24
 _MOST_BANDS = 1 << 12
-_FLOOR = 1e-12
-"""The least magnitude of a band, so that it has a logarithm."""
 
 
 @frozen
@@ -41,10 +40,10 @@ class AudioSpectrogram(Op):
         known = 2 <= self.window_size <= _LARGEST_WINDOW
         require(known, f"window_size is {self.window_size}, expected 2 to {_LARGEST_WINDOW}")
         require(self.stride >= 1, f"stride is {self.stride}, expected at least 1")
-        return x.result((x.shape[1], self._frames(x.shape[0]), self._length // 2 + 1))
+        return x.result((x.shape[1], self._frames(x.shape[0]), self.length // 2 + 1))
 
     @property
-    def _length(self) -> int:
+    def length(self) -> int:
         """Of the transform: the next power of two."""
         return 1 << (self.window_size - 1).bit_length()
 
@@ -53,8 +52,12 @@ class AudioSpectrogram(Op):
             return None
         return 0 if samples < self.window_size else 1 + (samples - self.window_size) // self.stride
 
+    def window(self) -> Array:
+        """What each sample of a frame is multiplied with: float64 [window_size]."""
+        return np.asarray(0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(self.window_size) / self.window_size))
+
     def flops(self, types: CallTypes) -> int:
-        return 20 * elementwise(types) * self._length.bit_length()
+        return 20 * elementwise(types) * self.length.bit_length()
 
     def rounds(self, types: CallTypes) -> int:
         return math.prod(d or 0 for d in types.output.shape[:2])
@@ -62,15 +65,14 @@ class AudioSpectrogram(Op):
     def evaluate(self, x: Array) -> Array:
         samples, channels = x.shape
         frames = self._frames(samples)
-        out = np.zeros((channels, frames or 0, self._length // 2 + 1), np.float32)
+        out = np.zeros((channels, frames or 0, self.length // 2 + 1), np.float32)
         if not out.size:
             return out
-        phase = 2.0 * np.pi * np.arange(self.window_size) / self.window_size
-        window = 0.5 - 0.5 * np.cos(phase)
+        window = self.window()
         for channel in range(channels):
             cuts = np.lib.stride_tricks.sliding_window_view(x[:, channel], self.window_size)[:: self.stride]
             for at, cut in enumerate(cuts):
-                spectrum = np.fft.rfft(cut * window, self._length)
+                spectrum = np.fft.rfft(cut * window, self.length)
                 out[channel, at] = spectrum.real**2 + spectrum.imag**2
         return out if self.magnitude_squared else np.sqrt(out)
 
@@ -91,6 +93,8 @@ class Mfcc(Op):
     lower: float = 20.0
     bands: int = 40
     coefficients: int = 13
+    least: ClassVar[float] = 1e-12
+    """The least magnitude of a band, so that it has a logarithm."""
 
     def infer(self, x: TensorType, rate: TensorType) -> TensorType:
         require(x.rank == 3, f"x has rank {x.rank}, expected 3")
@@ -111,33 +115,38 @@ class Mfcc(Op):
     def evaluate(self, x: Array, rate: Array) -> Array:
         hertz = int(rate.reshape(-1)[0])
         require(hertz > 0, f"rate is {hertz}, expected at least 1")
-        width = 0.5 * hertz / (x.shape[2] - 1)
-        first, last = int(1.5 + self.lower / width), int(self.upper / width)
-        if last >= x.shape[2]:
+        found = self.filters(hertz, x.shape[2])
+        if found is None:
             return np.zeros((*x.shape[:2], self.coefficients), np.float32)
-        magnitudes = np.sqrt(x[..., first : last + 1].astype(np.float64))
-        energy = self._gather(magnitudes, np.arange(first, last + 1) * width)
-        logarithms = np.log(np.maximum(energy, _FLOOR))
-        turns = np.arange(self.coefficients)[:, None] * (np.arange(self.bands) + 0.5)
-        cosines = np.sqrt(2.0 / self.bands) * np.cos(turns * (np.pi / self.bands))
-        out: Array = (logarithms @ cosines.T).astype(np.float32)
+        first, filters = found
+        magnitudes = np.sqrt(x[..., first : first + len(filters)].astype(np.float64))
+        logarithms = np.log(np.maximum(magnitudes @ filters, self.least))
+        out: Array = (logarithms @ self.cosines().T).astype(np.float32)
         return out
 
-    def _gather(self, magnitudes: Array, hertz: Array) -> Array:
-        """The sums in each band; a frequency counts in the two bands between whose centres it lies."""
+    def cosines(self) -> Array:
+        """The transform of the bands: float64 [coefficients, bands]."""
+        turns = np.arange(self.coefficients)[:, None] * (np.arange(self.bands) + 0.5)
+        return np.asarray(np.sqrt(2.0 / self.bands) * np.cos(turns * (np.pi / self.bands)))
+
+    def filters(self, rate: int, bins: int) -> tuple[int, Array] | None:
+        """The first frequency that counts, and how much each counts in each band: float64 [frequencies, bands].
+
+        A frequency counts in the two bands between whose centres it lies. None where the bands reach beyond the
+        frequencies.
+        """
+        width = 0.5 * rate / (bins - 1)
+        first, last = int(1.5 + self.lower / width), int(self.upper / width)
+        if last >= bins:
+            return None
         edges = np.linspace(_mel(self.lower), _mel(self.upper), self.bands + 2)
-        mels = _mel(hertz)
-        above = np.searchsorted(edges[1:], mels, side="left")
-        above = np.minimum(above, self.bands)
+        mels = _mel(np.arange(first, last + 1) * width)
+        above = np.minimum(np.searchsorted(edges[1:], mels, side="left"), self.bands)
         share = (edges[above + 1] - mels) / (edges[above + 1] - edges[above])
-        out = np.zeros((*magnitudes.shape[:2], self.bands))
-        for at, (band, part) in enumerate(zip(above, share, strict=True)):
-            value = magnitudes[..., at]
-            if band > 0:
-                out[..., band - 1] += value * part
-            if band < self.bands:
-                out[..., band] += value - value * part
-        return out
+        out = np.zeros((len(mels), self.bands + 2))
+        rows = np.arange(len(mels))
+        out[rows, above], out[rows, above + 1] = share, 1 - share
+        return first, out[:, 1:-1]
 
 
 def _mel(hertz: float | Array) -> Array:

@@ -1,0 +1,1 @@
+"""Decompositions of operations on pictures and sound."""

@@ -1,0 +1,106 @@
+"""Regions of an image found by landmarks, and images warped: in products of matrices and elements beside places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.compiler.legalize.decomposition import Decomposition
+from onert.compiler.legalize.draft import Draft
+from onert.ir import CallTypes, DType
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
+from onert.ir.shape import static
+
+from .sampling import Tap, bounded, coordinate, inside, mixed, without_elements
+
+
+def _to_matrix(d: Draft, op: LandmarksToMatrix, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Concat(axes times sizes, corner, rows of the unit matrix)"""
+    (landmarks,) = operands
+    batch = d.shape(landmarks)[0]
+    points = d.part(landmarks, (0, 0, 0), (batch, d.shape(landmarks)[1], 2))
+    left, right = (d.part(points, (0, at, 0), (batch, 1, 2)) for at in (op.left, op.right))
+    along = d.difference(right, left)
+    length = d.unary(UnaryKind.SQRT, d.reduced(Reduction.SUM, d.product(along, along), (2,), keep_dims=True))
+    u = d.binary(BinaryKind.DIV, along, length)
+    x, y = (d.part(u, (0, 0, at), (batch, 1, 1)) for at in (0, 1))
+    axes = d.add(Concat(1), u, d.add(Concat(2), d.unary(UnaryKind.NEG, y), x))
+    subset = d.gathered(points, d.constant(np.array(op.subset, np.int32)), 1)
+    turned = d.add(BatchMatMul(adjoint_y=True), subset, axes)
+    low, high = (d.reduced(kind, turned, (1,), keep_dims=True) for kind in (Reduction.MIN, Reduction.MAX))
+    center = d.product(d.add(BatchMatMul(), d.sum(low, high), axes), d.real(0.5))
+    scales = np.array([op.scale_x / op.width, op.scale_y / op.height], np.float32)
+    size = d.transposed(d.product(d.difference(high, low), d.constant(scales)), (0, 2, 1))
+    steps = d.product(axes, size)
+    halves = d.constant(np.array([[[op.width / 2], [op.height / 2]]], np.float32))
+    corner = d.difference(center, d.reduced(Reduction.SUM, d.product(steps, halves), (1,), keep_dims=True))
+    upper = d.add(Concat(1), steps, d.broadcast(d.constant(np.zeros((1, 1, 2), np.float32)), (batch, 1, 2)), corner)
+    lower = np.array([[[0, 0], [0, 0], [1, 0], [0, 1]]], np.float32)
+    columns = d.add(Concat(2), upper, d.broadcast(d.constant(lower), (batch, 4, 2)))
+    return [d.transposed(columns, (0, 2, 1))]
+
+
+def _moved(d: Draft, points: int, matrix: int) -> int:
+    """Points `[batch, count, 2]` times the matrix's rotation, and its translation."""
+    batch = d.shape(matrix)[0]
+    turned = d.add(BatchMatMul(adjoint_y=True), points, d.part(matrix, (0, 0, 0), (batch, 2, 2)))
+    return d.sum(turned, d.transposed(d.part(matrix, (0, 0, 3), (batch, 2, 1)), (0, 2, 1)))
+
+
+def _landmarks(d: Draft, op: TransformLandmarks, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Concat(Add(BatchMatMul(points, matrix), translation), rest)"""
+    points, matrix = operands
+    batch, count, parts = d.shape(points)
+    moved = _moved(d, d.part(points, (0, 0, 0), (batch, count, 2)), matrix)
+    return [moved if parts == 2 else d.add(Concat(2), moved, d.part(points, (0, 0, 2), (batch, count, parts - 2)))]
+
+
+def _transformed(d: Draft, op: TransformTensor, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Elements beside the places that the matrix leads to, mixed; 0 outside"""
+    features, matrix = operands
+    batch, *sizes, channels = d.shape(features)
+    rows, columns = np.mgrid[0 : op.height, 0 : op.width].astype(np.float32)
+    places = d.constant(np.stack([columns.reshape(-1), rows.reshape(-1)], axis=1)[None])
+    source = _moved(d, d.broadcast(places, (batch, op.height * op.width, 2)), matrix)
+    taps = []
+    for axis, size in enumerate(sizes):
+        place = coordinate(d, source, 1 - axis)
+        share = d.difference(place, d.unary(UnaryKind.FLOOR, place))
+        whole = d.cast(d.unary(UnaryKind.FLOOR, bounded(d, place)), DType.INT32)
+        both = (whole, d.difference(d.real(1), share)), (d.sum(whole, d.number(1)), share)
+        taps.append([Tap(d.clamped(at, 0, size - 1), part, inside(d, at, size)) for at, part in both])
+    found = mixed(d, d.reshaped(features, batch, math.prod(sizes), channels), taps, sizes)
+    return [d.reshaped(found, *static(types.output.shape))]
+
+
+def _warped(d: Draft, op: DenseImageWarp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Elements beside the places from which the image is taken, mixed"""
+    image, flow = operands
+    batch, *sizes, channels = d.shape(image)
+    places = np.moveaxis(np.indices(sizes), 0, -1).astype(np.float32)
+    source = d.reshaped(d.difference(d.constant(places[None]), flow), batch, math.prod(sizes), 2)
+    source = d.chosen(d.compared(ComparisonKind.EQUAL, source, source), source, d.real(0))
+    taps = []
+    for axis, size in enumerate(sizes):
+        place = coordinate(d, source, axis)
+        base = d.clamped(d.unary(UnaryKind.FLOOR, place), 0, size - 2)
+        share, first = d.clamped(d.difference(place, base), 0, 1), d.cast(base, DType.INT32)
+        taps.append([Tap(first, d.difference(d.real(1), share)), Tap(d.sum(first, d.number(1)), share)])
+    found = mixed(d, d.reshaped(image, batch, math.prod(sizes), channels), taps, sizes)
+    return [d.reshaped(found, *static(types.output.shape))]
+
+
+DECOMPOSITIONS = {
+    LandmarksToMatrix: (Decomposition(without_elements, _to_matrix),),
+    TransformLandmarks: (Decomposition(without_elements, _landmarks),),
+    TransformTensor: (Decomposition(without_elements, _transformed),),
+    DenseImageWarp: (Decomposition(without_elements, _warped),),
+}

@@ -1,0 +1,302 @@
+"""Pictures at points that the data gives: places computed, the elements beside them gathered and mixed by shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+import numpy as np
+from attrs import field, frozen
+
+from onert.compiler.legalize.decomposition import Decomposition, only_float32
+from onert.compiler.legalize.draft import Draft
+from onert.ir import Array, CallTypes, DType, Op
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign, Sampling
+from onert.ir.shape import static
+from onert.ir.value import Value
+
+_MOST_TAPS = 16
+"""Elements that a value between places is made of: the graph has some operations for each."""
+_MOST_SAMPLES = 4
+"""Samples along each side of a cell of a region, for the same reason."""
+_FAR = 1e9
+"""Where points that are no numbers, and those further out, are taken to be."""
+
+
+@frozen
+class Tap(Value):
+    """Places along an axis as int32, their shares in floats (None where each is 1), and which of them count (None where
+    all do, or the shares say it)."""
+
+    place: int
+    share: int | None
+    counts: int | None = field(default=None)
+
+
+def _both(d: Draft, x: int | None, y: int | None, kind: BinaryKind) -> int | None:
+    """A function of two where both are there, else the one that is."""
+    return y if x is None else x if y is None else d.binary(kind, x, y)
+
+
+def mixed(d: Draft, rows: int, taps: Sequence[Sequence[Tap]], sizes: Sequence[int]) -> int:
+    """The sum of Gather(rows, places) times their shares, for each choice of a tap along every axis.
+
+    `rows` is float32 [batch, elements of the picture, channels], places and shares are [batch, points]; the result is
+    [batch, points, channels].
+    """
+    total: int | None = None
+    for first, *others in product(*taps):
+        flat, share, counts = first.place, first.share, first.counts
+        for tap, size in zip(others, sizes[1:], strict=True):
+            flat = d.sum(d.product(flat, d.number(size)), tap.place)
+            share = _both(d, share, tap.share, BinaryKind.MUL)
+            counts = _both(d, counts, tap.counts, BinaryKind.LOGICAL_AND)
+        part = d.gathered(rows, flat, 1, 1)
+        if counts is not None:
+            part = d.chosen(d.reshaped(counts, *d.shape(flat), 1), part, d.real(0))
+        if share is not None:
+            part = d.product(part, d.reshaped(d.cast(share, DType.FLOAT32), *d.shape(flat), 1))
+        total = part if total is None else d.sum(total, part)
+    assert total is not None
+    return total
+
+
+def _rows(d: Draft, x: int) -> int:
+    """A picture [batch, channels, *sizes] as [batch, elements, channels]."""
+    batch, channels, *sizes = d.shape(x)
+    return d.reshaped(d.transposed(x, (0, *range(2, len(sizes) + 2), 1)), batch, math.prod(sizes), channels)
+
+
+def coordinate(d: Draft, points: int, axis: int) -> int:
+    """One coordinate [batch, count] of points [batch, count, axes]."""
+    batch, count, _ = d.shape(points)
+    return d.reshaped(d.part(points, (0, 0, axis), (batch, count, 1)), batch, count)
+
+
+def bounded(d: Draft, place: int) -> int:
+    """Places none of which is further out than integers reach; those that are no numbers, or infinite, are far out."""
+    finite = d.compared(ComparisonKind.LESS, d.unary(UnaryKind.ABS, place), d.like(place, math.inf))
+    return d.clamped(d.chosen(finite, place, d.like(place, -_FAR)), -_FAR, _FAR)
+
+
+def inside(d: Draft, place: int, size: int) -> int:
+    """Which places are among so many elements."""
+    return d.binary(
+        BinaryKind.LOGICAL_AND,
+        d.compared(ComparisonKind.GREATER_EQUAL, place, d.number(0)),
+        d.compared(ComparisonKind.LESS, place, d.number(size)),
+    )
+
+
+def without_elements(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is left as it is: there is nothing to pick."""
+    return "a tensor has no elements" if any(t is not None and 0 in t.shape for t in types.inputs) else None
+
+
+# ---- grids of points
+
+
+def _why_not_sampled(op: GridSample, types: CallTypes) -> str | None:
+    x, grid = types.input(0), types.input(1)
+    if x.dtype is not DType.FLOAT32 or grid.dtype not in (DType.FLOAT32, DType.FLOAT64):
+        return f"{x.dtype.text} at points in {grid.dtype.text} has no form in other operations"
+    taps = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[op.sampling] ** (x.rank - 2)
+    return without_elements(op, types) if taps <= _MOST_TAPS else f"each value is made of {taps} elements"
+
+
+def _sampled(d: Draft, op: GridSample, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Transpose of elements beside points, mixed"""
+    x, grid = operands
+    batch, _, *sizes = d.shape(x)
+    axes, points = len(sizes), math.prod(static(types.output.shape)[2:])
+    given = d.reshaped(d.cast(grid, DType.FLOAT64), batch, points, axes)
+    taps = []
+    for axis, size in enumerate(sizes):
+        place = _place(d, coordinate(d, given, axes - 1 - axis), size, op.corners)
+        taps.append([_within(d, op.outside, op.corners, tap, size) for tap in _beside(d, op.sampling, place)])
+    found = mixed(d, _rows(d, x), taps, sizes)
+    return [d.reshaped(d.transposed(found, (0, 2, 1)), *static(types.output.shape))]
+
+
+def _place(d: Draft, at: int, size: int, corners: bool) -> int:
+    """Points from -1 to 1 as places among so many elements."""
+    one, two = d.like(at, 1), d.like(at, 2)
+    shifted = d.sum(at, one)
+    if corners:
+        place = d.product(d.binary(BinaryKind.DIV, shifted, two), d.like(at, size - 1))
+    else:
+        place = d.binary(BinaryKind.DIV, d.difference(d.product(shifted, d.like(at, size)), one), two)
+    return bounded(d, place)
+
+
+def _beside(d: Draft, sampling: Sampling, place: int) -> list[Tap]:
+    """The elements beside places, which lie within integers."""
+    if sampling is Sampling.NEAREST:
+        return [Tap(d.cast(d.unary(UnaryKind.ROUND, place), DType.INT32), None)]
+    low = d.unary(UnaryKind.FLOOR, place)
+    first, t = d.cast(low, DType.INT32), d.difference(place, low)
+    if sampling is Sampling.LINEAR:
+        return [Tap(first, d.difference(d.like(t, 1), t)), Tap(d.sum(first, d.number(1)), t)]
+    return [Tap(d.sum(first, d.number(k)), _keys(d, t, k)) for k in (-1, 0, 1, 2)]
+
+
+def _keys(d: Draft, t: int, k: int) -> int:
+    """The share, by Keys' kernel with a = -0.75, of the element that is `k - t` from a place; t is from 0 to 1."""
+    a = -0.75
+    x = d.difference(t, d.like(t, k)) if k <= 0 else d.difference(d.like(t, k), t)
+    cubic = (a + 2, -(a + 3), 0.0, 1.0) if k in (0, 1) else (a, -5 * a, 8 * a, -4 * a)
+    out = d.like(t, cubic[0])
+    for factor in cubic[1:]:
+        out = d.sum(d.product(out, x), d.like(t, factor))
+    return out
+
+
+def _within(d: Draft, outside: Outside, corners: bool, tap: Tap, size: int) -> Tap:
+    """Places that are among so many elements, and their shares: 0 for those that were not."""
+    place, share = tap.place, tap.share
+    if outside is Outside.ZEROS:
+        kept = inside(d, place, size)
+        share = d.cast(kept, DType.FLOAT64) if share is None else d.chosen(kept, share, d.like(share, 0))
+    elif outside is Outside.REFLECTION:
+        period = max(2 * (size - 1) if corners else 2 * size, 1)
+        turned = d.binary(BinaryKind.FLOOR_MOD, place, d.number(period))
+        back = d.difference(d.number(period - (0 if corners else 1)), turned)
+        place = d.chosen(d.compared(ComparisonKind.LESS, turned, d.number(size)), turned, back)
+    return Tap(d.clamped(place, 0, size - 1), share)
+
+
+# ---- convolutions whose taps are moved
+
+
+def _why_not_deformed(op: DeformConv, types: CallTypes) -> str | None:
+    if 2 ** (types.input(0).rank - 2) > _MOST_TAPS:
+        return "each value is made of too many elements"
+    return without_elements(op, types) or only_float32(op, types)
+
+
+def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """FullyConnected(elements beside the moved taps, mixed), group by group"""
+    x, weight, offset, bias, mask = [*operands, None, None][:5]
+    assert x is not None
+    assert weight is not None
+    assert offset is not None
+    (batch, channels, *sizes), (outputs, _, *kernel), spatial = d.shape(x), d.shape(weight), d.shape(offset)[2:]
+    axes, taps, count = len(sizes), math.prod(kernel), math.prod(spatial)
+    places = _unmoved(op, kernel, spatial)
+    moved = d.reshaped(offset, batch, op.offset_groups, taps, axes, count)
+    moved = d.cast(d.transposed(moved, (1, 3, 0, 4, 2)), DType.FLOAT64)  # [groups, axes, batch, count, taps]
+    weights = None if mask is None else d.reshaped(mask, batch, op.offset_groups, taps, count)
+    rows, per = _rows(d, x), channels // op.offset_groups
+    columns = []
+    for group in range(op.offset_groups):
+        sides = []
+        for axis, size in enumerate(sizes):
+            own = d.part(moved, (group, axis, 0, 0, 0), (1, 1, batch, count, taps))
+            place = d.sum(d.reshaped(own, batch, count * taps), d.constant(places[axis].reshape(1, -1)))
+            beside = _beside(d, Sampling.LINEAR, bounded(d, place))
+            sides.append([_within(d, Outside.ZEROS, False, tap, size) for tap in beside])
+        mine = d.part(rows, (0, 0, group * per), (batch, math.prod(sizes), per))
+        found = mixed(d, mine, sides, sizes)
+        if weights is not None:
+            share = d.transposed(d.part(weights, (0, group, 0, 0), (batch, 1, taps, count)), (0, 3, 2, 1))
+            found = d.product(found, d.reshaped(share, batch, count * taps, 1))
+        columns.append(d.reshaped(found, batch * count, taps, per))
+    whole = columns[0] if len(columns) == 1 else d.add(Concat(2), *columns)
+    each, wide = outputs // op.groups, channels // op.groups
+    results = []
+    for group in range(op.groups):
+        terms = d.part(whole, (0, 0, group * wide), (batch * count, taps, wide))
+        filters = d.part(weight, (group * each, *[0] * (axes + 1)), (each, wide, *kernel))
+        filters = d.transposed(d.reshaped(filters, each, wide, taps), (0, 2, 1))
+        terms, filters = d.reshaped(terms, batch * count, taps * wide), d.reshaped(filters, each, taps * wide)
+        results.append(d.rows_times(terms, filters, None))
+    out = results[0] if len(results) == 1 else d.add(Concat(1), *results)
+    out = out if bias is None else d.sum(out, bias)
+    return [d.reshaped(d.transposed(d.reshaped(out, batch, count, outputs), (0, 2, 1)), *static(types.output.shape))]
+
+
+def _unmoved(op: DeformConv, kernel: Sequence[int], spatial: Sequence[int]) -> Array:
+    """Where each tap of each result is before it is moved: float64 [axes, results, taps]."""
+    pads = op.pads[: len(kernel)]
+    sides = zip(np.indices(spatial), np.indices(kernel), op.strides, op.dilations, pads, strict=True)
+    return np.stack(
+        [first.reshape(-1, 1) * stride - pad + tap.reshape(-1) * step for first, tap, stride, step, pad in sides]
+    ).astype(np.float64)
+
+
+# ---- regions
+
+
+def _why_not_aligned(op: RoiAlign, types: CallTypes) -> str | None:
+    if not 1 <= op.samples <= _MOST_SAMPLES:
+        return f"a cell has {op.samples or 'as many as its size asks for of'} samples along each side"
+    floats = CallTypes(types.inputs[:2], types.outputs)
+    return without_elements(op, types) or only_float32(op, floats)
+
+
+def _aligned(d: Draft, op: RoiAlign, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """The mean, or the largest, of Gather(x, places) times shares, for each sample of a cell and pixel beside it
+
+    A region that is of no picture, or has a corner that is not finite, asks for a pixel that there is not.
+    """
+    x, regions, batches = operands
+    (pictures, channels, *sizes), count = d.shape(x), d.shape(regions)[0]
+    wide = d.cast(regions, DType.FLOAT64)
+    finite = d.compared(ComparisonKind.LESS, d.unary(UnaryKind.ABS, wide), d.like(wide, math.inf))
+    corners = d.difference(d.product(wide, d.like(wide, op.scale)), d.like(wide, 0.5 * op.half_pixel))
+    whose = d.cast(d.clamped(batches, -1, pictures), DType.INT32)
+    whose = d.chosen(d.reduced(Reduction.ALL, finite, (1,)), whose, d.number(-1))
+    first = d.reshaped(d.product(whose, d.number(math.prod(sizes))), count, 1, 1)
+    cells = op.rows, op.columns
+    sides = [_cells(d, op, corners, 1 - axis, n, size) for axis, (n, size) in enumerate(zip(cells, sizes, strict=True))]
+    rows = d.reshaped(_rows(d, x), pictures * math.prod(sizes), channels)
+    total: int | None = None
+    for down, across in product(*sides):
+        lines = d.sum(d.product(d.reshaped(down.place, count, op.rows, 1), d.number(sizes[1])), first)
+        flat = d.sum(lines, d.reshaped(across.place, count, 1, op.columns))
+        assert down.share is not None
+        assert across.share is not None
+        share = d.product(d.reshaped(down.share, count, op.rows, 1), d.reshaped(across.share, count, 1, op.columns))
+        factors = d.reshaped(d.cast(share, DType.FLOAT32), count, *cells, 1)
+        part = d.product(d.gathered(rows, flat, 0), factors)
+        kind = BinaryKind.MAXIMUM if op.largest else BinaryKind.ADD
+        total = part if total is None else d.binary(kind, total, part)
+    assert total is not None
+    out = total if op.largest else d.product(total, d.real(1 / op.samples**2))
+    return [d.transposed(out, (0, 3, 1, 2))]
+
+
+def _cells(d: Draft, op: RoiAlign, corners: int, start: int, cells: int, size: int) -> Iterable[Tap]:
+    """The two pixels beside each sample of regions' cells along one side, as [regions, cells]."""
+    count = d.shape(corners)[0]
+    begin, end = (d.part(corners, (0, at), (count, 1)) for at in (start, start + 2))
+    side = d.difference(end, begin)
+    if not op.half_pixel:
+        side = d.binary(BinaryKind.MAXIMUM, side, d.like(side, 1))
+    found = []
+    for sample in range(op.samples):
+        steps = d.constant(np.arange(cells)[None] + (sample + 0.5) / op.samples)
+        at = d.sum(begin, d.binary(BinaryKind.DIV, d.product(steps, side), d.like(side, cells)))
+        kept = d.binary(
+            BinaryKind.LOGICAL_AND,
+            d.compared(ComparisonKind.GREATER_EQUAL, at, d.like(at, -1)),
+            d.compared(ComparisonKind.LESS_EQUAL, at, d.like(at, size)),
+        )
+        for tap in _beside(d, Sampling.LINEAR, d.clamped(at, 0, size - 1)):
+            assert tap.share is not None
+            share = d.chosen(kept, tap.share, d.like(tap.share, 0))
+            found.append(Tap(d.clamped(tap.place, 0, size - 1), share))
+    return found
+
+
+DECOMPOSITIONS = {
+    GridSample: (Decomposition(_why_not_sampled, _sampled),),
+    DeformConv: (Decomposition(_why_not_deformed, _deformed),),
+    RoiAlign: (Decomposition(_why_not_aligned, _aligned),),
+}

@@ -1,0 +1,163 @@
+"""Transforms of signals as products with constant matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.compiler.legalize.decomposition import Decomposition
+from onert.compiler.legalize.draft import Draft
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.joining import Pack
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.scan import RFFT2D
+from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
+from onert.ir.ops.vision_audio.fourier import Fourier
+from onert.ir.shape import normalize_axis, static
+
+_MOST_FACTORS = 1 << 20
+"""Elements of a transform's matrix."""
+
+
+def _times(d: Draft, rows: int, matrix: Array) -> int:
+    """Rows times a matrix, in the type of the rows."""
+    return d.add(BatchMatMul(), rows, d.constant(matrix.astype(d.dtype(rows).numpy)))
+
+
+# ---- Fourier transforms
+
+
+def _matrix(op: Fourier, count: int, parts: int, length: int) -> Array:
+    """What the transform makes of each number alone: [count * parts, bins * numbers for each]."""
+    units = np.eye(count * parts).reshape(count * parts, count, parts)
+    found = op.evaluate(units, np.array(1), np.array(length))
+    return found.reshape(count * parts, -1)
+
+
+def _lengths(types: CallTypes) -> tuple[int, int, int | None] | None:
+    """The axis, how many elements along it count, and the length that is asked for; None where these are not known."""
+    x, axis, length = (*types.inputs, None)[:3]
+    assert x is not None
+    assert axis is not None
+    if axis.value is None or (length is not None and length.value is None):
+        return None
+    at = normalize_axis(int(axis.value.reshape(-1)[0]), x.rank)
+    size = static(x.shape)[at]
+    wanted = None if length is None or length.value is None else int(length.value.reshape(-1)[0])
+    return at, size, wanted
+
+
+def _whole(op: Fourier, size: int, wanted: int | None) -> int:
+    """The length of the transform."""
+    return wanted if wanted is not None else 2 * (size - 1) if op.inverse and op.half else size
+
+
+def _why_no_matrix(op: Fourier, types: CallTypes) -> str | None:
+    found = _lengths(types)
+    if found is None:
+        return "its axis or its length is not known before the run"
+    x, out = types.input(0), types.output
+    if x.dtype not in (DType.FLOAT32, DType.FLOAT64) or 0 in x.shape or _whole(op, *found[1:]) < 1:
+        return f"{x} is nothing that is transformed"
+    at, size, _ = found
+    factors = size * static(x.shape)[-1] * static(out.shape)[at] * static(out.shape)[-1]
+    return None if factors <= _MOST_FACTORS else f"its matrix would have {factors} elements"
+
+
+def _behind(d: Draft, x: int, at: int) -> tuple[int, list[int]]:
+    """`x` with axis `at` next to the last, and the order that this is."""
+    rank = len(d.shape(x))
+    order = [*(axis for axis in range(rank - 1) if axis != at), at, rank - 1]
+    return d.transposed(x, order), order
+
+
+def _as_matrix(d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Transpose(Mul(Transpose(x), matrix))"""
+    found = _lengths(types)
+    assert found is not None
+    assert operands[0] is not None
+    at, size, wanted = found
+    x, order = _behind(d, operands[0], at)
+    *outer, _, parts = d.shape(x)
+    rows = d.reshaped(x, math.prod(outer), size * parts)
+    shape = static(types.output.shape)
+    made = _times(d, rows, _matrix(op, size, parts, _whole(op, size, wanted)))
+    return [d.transposed(d.reshaped(made, *outer, shape[at], shape[-1]), [order.index(a) for a in range(len(shape))])]
+
+
+def _why_no_rows(op: Fourier, types: CallTypes) -> str | None:
+    x = types.input(0)
+    if op.inverse or not op.half or x.dtype is not DType.FLOAT32 or x.shape[-1] != 1:
+        return "it does not make half of the frequencies of real numbers in float32"
+    return "its axis or its length is not known before the run" if _lengths(types) is None else None
+
+
+def _rows(d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Pack(Real(RFFT2D(x)), Imag(RFFT2D(x)))"""
+    found = _lengths(types)
+    assert found is not None
+    assert operands[0] is not None
+    at, size, wanted = found
+    x, order = _behind(d, operands[0], at)
+    *outer, _, _ = d.shape(x)
+    made = d.add(RFFT2D(), d.reshaped(x, *outer, 1, size), d.integers(1, wanted or size))
+    parts = d.add(Pack(len(d.shape(made))), d.unary(UnaryKind.REAL, made), d.unary(UnaryKind.IMAG, made))
+    shape = static(types.output.shape)
+    return [d.transposed(d.reshaped(parts, *outer, shape[at], 2), [order.index(a) for a in range(len(shape))])]
+
+
+# ---- features of sound
+
+
+def _why_no_powers(op: AudioSpectrogram, types: CallTypes) -> str | None:
+    if 0 in types.input(0).shape:
+        return "a tensor has no elements"
+    factors = op.window_size * static(types.output.shape)[2] * 2
+    return None if factors <= _MOST_FACTORS else f"its matrix would have {factors} elements"
+
+
+def _powers(d: Draft, op: AudioSpectrogram, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Sum of the squares of Mul(Gather(Transpose(x), frames), matrix), in float64"""
+    channels, frames, bins = static(types.output.shape)
+    starts = np.arange(frames, dtype=np.int32)[:, None] * op.stride
+    cuts = d.gathered(
+        d.transposed(operands[0], (1, 0)), d.constant(starts + np.arange(op.window_size, dtype=np.int32)), 1
+    )
+    rows = d.cast(d.reshaped(cuts, channels * frames, op.window_size), DType.FLOAT64)
+    waves = np.fft.rfft(np.diag(op.window()), op.length)
+    sides = [_times(d, rows, side) for side in (waves.real, waves.imag)]
+    powers = d.sum(*(d.product(side, side) for side in sides))
+    found = d.reshaped(d.cast(powers, DType.FLOAT32), channels, frames, bins)
+    return [found if op.magnitude_squared else d.unary(UnaryKind.SQRT, found)]
+
+
+def _why_no_coefficients(op: Mfcc, types: CallTypes) -> str | None:
+    rate = types.input(1).value
+    return "the rate is not known before the run" if rate is None or int(rate.reshape(-1)[0]) < 1 else None
+
+
+def _coefficients(d: Draft, op: Mfcc, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Mul(Log(Maximum(Mul(Sqrt(x), bands), least)), cosines), in float64"""
+    shape, rate = d.shape(operands[0]), types.input(1).value
+    assert rate is not None
+    found = op.filters(int(rate.reshape(-1)[0]), shape[2])
+    if found is None:
+        return [d.constant(np.zeros(static(types.output.shape), np.float32))]
+    first, filters = found
+    part = d.part(operands[0], (0, 0, first), (*shape[:2], len(filters)))
+    rows = d.reshaped(d.cast(part, DType.FLOAT64), shape[0] * shape[1], len(filters))
+    energy = _times(d, d.unary(UnaryKind.SQRT, rows), filters)
+    logarithms = d.unary(UnaryKind.LOG, d.binary(BinaryKind.MAXIMUM, energy, d.like(energy, op.least)))
+    turned = d.cast(_times(d, logarithms, op.cosines().T), DType.FLOAT32)
+    return [d.reshaped(turned, *static(types.output.shape))]
+
+
+DECOMPOSITIONS = {
+    Fourier: (Decomposition(_why_no_matrix, _as_matrix), Decomposition(_why_no_rows, _rows)),
+    AudioSpectrogram: (Decomposition(_why_no_powers, _powers),),
+    Mfcc: (Decomposition(_why_no_coefficients, _coefficients),),
+}
