@@ -124,7 +124,7 @@ STAYS: dict[str, tuple[str, ...]] = {
         *("SequenceAt", "SequenceErase", "SequenceInsert", "SequenceJoin", "SequenceLength", "SequenceOf"),
         "SplitToSequence",
     ),
-    "a sum over as many rows as the data says": ("CountGroups", "EmbeddingLookupSparse", "PooledPlaces"),
+    "a sum over as many rows as the data says": ("CountGroups", "EmbeddingLookupSparse"),
     "arithmetic on shapes, which is folded where these are known": ("BroadcastArgs", "BroadcastGradientArgs"),
     "random numbers, bit for bit those of TensorFlow's generators": (
         *("Random", "StatelessUniform", "Multinomial", "HloRngBitGenerator"),
@@ -138,7 +138,6 @@ STAYS: dict[str, tuple[str, ...]] = {
             "CoupledProbabilities",
             "CumProd",
             "Determinant",
-            "FromColumns",
             "Inverse",
             "NumericVerify",
         ),

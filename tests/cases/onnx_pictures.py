@@ -218,6 +218,23 @@ CASES: list[Case] = [
         (np.float32([[1], [0], [0]]),),
         constant=(0, 1),
     ),
+    *(
+        Case(
+            f"{dtype.__name__} blocks apart, with margins",
+            FromColumns((2, 1), (1, 2), (1, 0, 0, 2)),
+            (spread((2, 12, 9), -90, 90).astype(dtype), np.int64([5, 5]), np.int64([2, 3])),
+            constant=(1, 2),
+        )
+        for dtype in (np.float32, np.float64, np.int8, np.int64)
+    ),
+    *(
+        Case(
+            f"places in {dtype.__name__} windows with margins, {order}",
+            PooledPlaces((2, 3), (2, 1), (1, 2), (1, 0, 0, 2), order == "columns first"),
+            (spread((2, 3, 5, 4), -9, 9).astype(dtype),),
+        )
+        for dtype, order in ((np.float32, "columns first"), (np.int8, "rows first"), (np.float64, "rows first"))
+    ),
     Case(
         "blocks that meet are added",
         FromColumns(),

@@ -27,6 +27,7 @@ from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
+from onert.ir.ops.vision_audio.sampling import RoiAlign
 
 COLUMNS = 4
 ROWS = 7
@@ -241,6 +242,16 @@ def _boxes(d: Draft) -> int:
     return d.b.add(Gather(0), x, box)
 
 
+def _aligned(d: Draft) -> int:
+    """Regions of two pictures, as many as there are rows."""
+    x = d.any()
+    first = d.b.add(Comparison(ComparisonKind.GREATER), d.b.add(Gather(1), x, d.one(0)), d.real(0))
+    op = RoiAlign(2, 1, d.whole(1, 3), half_pixel=bool(d.whole(0, 2)))
+    pictures = d.b.constant(d.rng.standard_normal((2, 2, 4, 5)).astype(np.float32))
+    found = d.b.add(op, pictures, x, d.b.add(Cast(DType.INT32), first))
+    return d.b.add(Reshape(), found, d.row(-1, COLUMNS))
+
+
 def _graph(d: Draft, types: list[TensorType], write: Callable[[Draft, list[int]], list[int]]) -> int:
     """Another subgraph, and its number."""
     b = Builder()
@@ -295,7 +306,7 @@ def _looped(d: Draft) -> int:
 PLAIN: tuple[Draw, ...] = (
     *(_filtered, _filtered, _joined, _function, _with_constant, _chosen, _layer, _shares, _running, _turned),
     *(_best, _padded, _reshaped, _numbered, _filled, _parts, _halves, _marked, _different, _put, _reduced),
-    *(_cut, _cut, _first_best, _boxes),
+    *(_cut, _cut, _first_best, _boxes, _aligned),
 )
 DRAWS: tuple[Draw, ...] = (*PLAIN, _branched, _called, _looped, _looped)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from cases import movement, onnx, places
+from cases import movement, onnx, onnx_pictures, places
 from cases.case import Case
 from mutants import mutant
 
@@ -13,15 +13,18 @@ from onert.ir import ExecutionError, ModelError, RuleError
 from onert.ir.ops.data_movement.element_indices import GatherElements, OverwrittenSlices, ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd, PutRow, ScatterNd
+from onert.ir.ops.vision_audio.sampling import RoiAlign
 from onert_llvm.target.isa import runnable
 
 from .natively import by_meaning, natively, same, subgraph_of, why_not
 
 KINDS = (
     *(CountedWhere, DynamicUpdateSlice, Gather, GatherElements, GatherNd, OverwrittenSlices, PutRow, ScatterElements),
-    *(ScatterNd, ScatterSlices, TopK, Within),
+    *(RoiAlign, ScatterNd, ScatterSlices, TopK, Within),
 )
-CASES = [case for module in (movement, onnx, places) for case in module.CASES if isinstance(case.op, KINDS)]
+CASES = [
+    case for module in (movement, onnx, onnx_pictures, places) for case in module.CASES if isinstance(case.op, KINDS)
+]
 ROUNDS = 5
 
 

@@ -14,7 +14,7 @@ from length_models import LENGTHS, MODELS, interpolated, opened, pooled, weights
 
 import onert
 from onert.compiler.compiler import Compilation
-from onert.compiler.legalize.interpolation import SamePlaces
+from onert.compiler.legalize.vision_audio.interpolation import SamePlaces
 from onert.compiler.recipes.recipe import MOST, MOST_IN_VAIN, Recipes
 from onert.compiler.rewrite.shape_arithmetic import rounded
 from onert.ir import DType, Package, Subgraphs, TensorType

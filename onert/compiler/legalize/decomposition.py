@@ -50,13 +50,21 @@ def only_float32(op: Op, types: CallTypes) -> str | None:
     return f"a tensor is of {other[0].dtype.text}, which is not computed in float32" if other else None
 
 
+def only_floats(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is not computed in float32 or float64: its tensors are not all of one of these."""
+    dtypes = {t.dtype for t in (*types.inputs, *types.outputs) if t is not None}
+    if len(dtypes) == 1 and dtypes <= {DType.FLOAT32, DType.FLOAT64}:
+        return None
+    return f"tensors are of {' and '.join(sorted(dtype.text for dtype in dtypes))}, expected f32 or f64"
+
+
 _KINDS: Mapping[str, str] = {
     "hlo.shapes": (
         "HloBroadcastInDim HloClamp HloSlice HloTranspose HloDynamicSlice HloDynamicUpdateSlice "
         "DynamicUpdateSlice HloIota HloPad Dilate"
     ),
     "hlo.convolution": "HloConvolution",
-    "interpolation": "Interpolate",
+    "vision_audio.interpolation": "Interpolate",
     "vision_audio.sampling": "GridSample DeformConv RoiAlign",
     "vision_audio.landmarks": "LandmarksToMatrix TransformLandmarks TransformTensor DenseImageWarp",
     "vision_audio.spectra": "Fourier AudioSpectrogram Mfcc",
@@ -66,7 +74,8 @@ _KINDS: Mapping[str, str] = {
     "reductions": "HloReduce HloReduceWindow ReduceWindow HloSort Reduce ArgReduce",
     "transformer": "RoPE Attention MixtureOfExperts",
     "norms": "BatchNorm InstanceNorm RmsNorm L2Normalization LocalResponseNormalization Softmax LogSoftmax",
-    "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary Unary Cast Select",
+    "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary PRelu Unary Cast Select",
+    "windows": "FromColumns PooledPlaces",
     "movement": "Slice Split BroadcastTo Fill Range PutRow Squeeze ExpandDims",
     "places": (
         "OneHot GatherElements ReverseSequence MatrixDiag MatrixSetDiag MatrixBandPart ZerosLike ShapeOf Rank "

@@ -110,21 +110,21 @@ class Draft(Builder):
         return self.unary(UnaryKind.TANH, x)
 
     def activated(self, x: int, y: int | None, activation: Activation) -> int:
-        """The activation of `x`, or of `x + y`, in float32."""
+        """The activation of `x`, or of `x + y`."""
         if y is None:
-            y = self.constant(np.zeros(1, np.float32))
+            y = self.constant(np.zeros(1, self.dtype(x).numpy))
         if activation is Activation.TANH:
             return self.tanh(self.sum(x, y))
         return self.add(Binary(BinaryKind.ADD, activation), x, y)
 
     def bounded(self, x: int, activation: Activation) -> int:
-        """The activation of `x` by functions of elements, in float32."""
+        """The activation of `x` by functions of elements."""
         clamp = activation.value
         if activation is Activation.TANH:
             return self.tanh(x)
         if clamp.low is not None:
-            x = self.binary(BinaryKind.MAXIMUM, x, self.real(clamp.low))
-        return x if clamp.high is None else self.binary(BinaryKind.MINIMUM, x, self.real(clamp.high))
+            x = self.binary(BinaryKind.MAXIMUM, x, self.like(x, clamp.low))
+        return x if clamp.high is None else self.binary(BinaryKind.MINIMUM, x, self.like(x, clamp.high))
 
     def moved(self, op: Op, x: int, *operands: int) -> int:
         """Elements of `x` elsewhere, as they are stored; of a constant where that makes no larger one, at once."""

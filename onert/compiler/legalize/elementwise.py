@@ -11,16 +11,17 @@ from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind, PRelu
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.pool import Pool2D
 
-from .decomposition import Decomposition, moves, only_float32
+from .decomposition import Decomposition, moves, only_float32, only_floats
 from .draft import Draft
 from .real_sums import REAL_SUMS
+from .windows import BY_CHANNELS, CONVOLUTION, POOL
 
 Ending = Conv2D | DepthwiseConv2D | Pool2D | Binary
 """Operations of which the activation is the last that they do."""
@@ -30,7 +31,7 @@ def _why_not_apart(op: Ending, types: CallTypes) -> str | None:
     if op.activation in (Activation.NONE, Activation.SIGN_BIT):
         return "no activation follows that is a function of its own"
     present = [t for t in (*types.inputs, *types.outputs) if t is not None]
-    return "a tensor has no elements" if any(0 in t.shape for t in present) else only_float32(op, types)
+    return "a tensor has no elements" if any(0 in t.shape for t in present) else only_floats(op, types)
 
 
 def _apart(d: Draft, op: Ending, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -70,27 +71,27 @@ def _erf(d: Draft, x: int) -> int:
 
 def _gelu(d: Draft, x: int) -> int:
     """`x / 2 * (1 + erf(x / sqrt(2)))`."""
-    share = d.sum(d.unary(UnaryKind.ERF, d.product(x, d.real(math.sqrt(0.5)))), d.real(1))
-    return d.product(x, d.product(share, d.real(0.5)))
+    share = d.sum(d.unary(UnaryKind.ERF, d.product(x, d.like(x, math.sqrt(0.5)))), d.like(x, 1))
+    return d.product(x, d.product(share, d.like(x, 0.5)))
 
 
 def _gelu_tanh(d: Draft, x: int) -> int:
     """`x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
-    cube = d.product(d.product(d.unary(UnaryKind.SQUARE, x), x), d.real(0.044715))
-    bent = d.tanh(d.product(d.sum(x, cube), d.real(math.sqrt(2 / math.pi))))
-    return d.product(x, d.product(d.sum(bent, d.real(1)), d.real(0.5)))
+    cube = d.product(d.product(d.unary(UnaryKind.SQUARE, x), x), d.like(x, 0.044715))
+    bent = d.tanh(d.product(d.sum(x, cube), d.like(x, math.sqrt(2 / math.pi))))
+    return d.product(x, d.product(d.sum(bent, d.like(x, 1)), d.like(x, 0.5)))
 
 
 def _hard_swish(d: Draft, x: int) -> int:
     """`x * (x + 3 between 0 and 6) / 6`."""
-    return d.product(d.product(x, d.bounded(d.sum(x, d.real(3)), Activation.RELU6)), d.real(1 / 6))
+    return d.product(d.product(x, d.bounded(d.sum(x, d.like(x, 3)), Activation.RELU6)), d.like(x, 1 / 6))
 
 
 _FUNCTIONS: dict[UnaryKind, Callable[[Draft, int], int]] = {
     UnaryKind.ABS: lambda d, x: d.binary(BinaryKind.MAXIMUM, x, d.unary(UnaryKind.NEG, x)),
-    UnaryKind.NEG: lambda d, x: d.product(x, d.real(-1)),
+    UnaryKind.NEG: lambda d, x: d.product(x, d.like(x, -1)),
     UnaryKind.SQUARE: lambda d, x: d.product(x, x),
-    UnaryKind.RSQRT: lambda d, x: d.binary(BinaryKind.DIV, d.real(1), d.unary(UnaryKind.SQRT, x)),
+    UnaryKind.RSQRT: lambda d, x: d.binary(BinaryKind.DIV, d.like(x, 1), d.unary(UnaryKind.SQRT, x)),
     UnaryKind.RELU: lambda d, x: d.bounded(x, Activation.RELU),
     UnaryKind.RELU6: lambda d, x: d.bounded(x, Activation.RELU6),
     UnaryKind.RELU_N1_TO_1: lambda d, x: d.bounded(x, Activation.RELU_N1_TO_1),
@@ -102,7 +103,9 @@ _FUNCTIONS: dict[UnaryKind, Callable[[Draft, int], int]] = {
 
 
 def _why_no_function(op: Unary, types: CallTypes) -> str | None:
-    return only_float32(op, types) if op.kind in _FUNCTIONS else f"{op.kind.name} is not made of others"
+    if op.kind not in _FUNCTIONS:
+        return f"{op.kind.name} is not made of others"
+    return only_float32(op, types) if op.kind is UnaryKind.ERF else only_floats(op, types)
 
 
 def _function(d: Draft, op: Unary, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -111,6 +114,12 @@ def _function(d: Draft, op: Unary, types: CallTypes, operands: Sequence[int]) ->
 
 
 # ---- of two
+
+
+def _leaning(d: Draft, op: PRelu, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(GreaterEqual(x, 0), x, Mul(x, alpha))"""
+    x, alpha = operands
+    return [d.chosen(d.compared(ComparisonKind.GREATER_EQUAL, x, d.like(x, 0)), x, d.product(x, alpha))]
 
 
 def _why_no_pair(op: Binary, types: CallTypes) -> str | None:
@@ -186,10 +195,11 @@ def _rows(d: Draft, op: Select, types: CallTypes, operands: Sequence[int]) -> Se
 
 
 DECOMPOSITIONS = {
-    Conv2D: (Decomposition(_why_not_apart, _apart), REAL_SUMS),
-    DepthwiseConv2D: (Decomposition(_why_not_apart, _apart),),
-    Pool2D: (Decomposition(_why_not_apart, _apart),),
+    Conv2D: (Decomposition(_why_not_apart, _apart), REAL_SUMS, CONVOLUTION),
+    DepthwiseConv2D: (Decomposition(_why_not_apart, _apart), BY_CHANNELS),
+    Pool2D: (Decomposition(_why_not_apart, _apart), POOL),
     Binary: (Decomposition(_why_not_apart, _apart), Decomposition(_why_no_pair, _pair)),
+    PRelu: (Decomposition(only_floats, _leaning),),
     Unary: (Decomposition(_why_no_function, _function),),
     Cast: (Decomposition(_why_not_boolean, _boolean), Decomposition(_why_not_through_float32, _through_float32)),
     Select: (Decomposition(_why_no_rows, _rows),),

@@ -1,4 +1,4 @@
-"""Normalisations as reductions and element-wise operations, in float32."""
+"""Normalisations as reductions and element-wise operations, in float32 or float64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 
-from .decomposition import Decomposition, only_float32
+from .decomposition import Decomposition, only_floats
 from .draft import Draft
 
 _LEAST = float(np.finfo(np.float32).tiny)
@@ -27,12 +27,12 @@ _LEAST = float(np.finfo(np.float32).tiny)
 def _why_not(op: BatchNorm | InstanceNorm | RmsNorm, types: CallTypes) -> str | None:
     if 0 < op.epsilon < _LEAST:
         return f"epsilon is {op.epsilon}, which float32 does not hold"
-    return only_float32(op, types)
+    return only_floats(op, types)
 
 
 def _scaled(d: Draft, x: int, variance: int, epsilon: float) -> int:
     """`x / sqrt(variance + epsilon)`."""
-    return d.product(x, d.unary(UnaryKind.RSQRT, d.sum(variance, d.real(epsilon))))
+    return d.product(x, d.unary(UnaryKind.RSQRT, d.sum(variance, d.like(x, epsilon))))
 
 
 def _batch_norm(d: Draft, op: BatchNorm, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -43,7 +43,7 @@ def _batch_norm(d: Draft, op: BatchNorm, types: CallTypes, operands: Sequence[in
     if known[0] is not None and known[1] is not None:
         with np.errstate(all="ignore"):
             factor = known[0] / np.sqrt(known[1].astype(np.float64) + op.epsilon)
-            narrow = factor.astype(np.float32)
+            narrow = factor.astype(known[0].dtype)
         if np.array_equal(np.isfinite(factor), np.isfinite(narrow)):
             return [d.sum(d.product(centred, d.constant(narrow)), offset)]
     return [d.sum(d.product(_scaled(d, centred, variance, op.epsilon), scale), offset)]
@@ -57,7 +57,7 @@ def _instance_norm(d: Draft, op: InstanceNorm, types: CallTypes, operands: Seque
     x, gamma, beta = operands
     shape = d.shape(x)
     axes = (1, 2) if len(shape) == 4 else (2,)
-    part = d.real(1 / math.prod(shape[axis] for axis in axes))
+    part = d.like(x, 1 / math.prod(shape[axis] for axis in axes))
     mean = d.reduced(Reduction.SUM, d.product(x, part), axes, keep_dims=True)
     centred = d.difference(x, mean)
     variance = d.reduced(Reduction.MEAN, d.unary(UnaryKind.SQUARE, centred), axes, keep_dims=True)
@@ -71,7 +71,7 @@ def _why_not_widened(op: RmsNorm, types: CallTypes) -> str | None:
     channels = types.output.shape[-1:]
     if all(t is None or t.shape == channels for t in types.inputs[1:]):
         return "there is a factor for each element along the last axis"
-    return only_float32(op, types)
+    return only_floats(op, types)
 
 
 def _widened(d: Draft, op: RmsNorm, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -97,12 +97,24 @@ def _rms_norm(d: Draft, op: RmsNorm, types: CallTypes, operands: Sequence[int | 
 def _why_not_activated(op: L2Normalization, types: CallTypes) -> str | None:
     if op.activation is Activation.NONE or op.activation.value.function is not None:
         return "no activation between bounds follows"
-    return only_float32(op, types)
+    return only_floats(op, types)
 
 
 def _activated(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Add(L2Normalization(x), 0), after which the activation comes"""
     return [d.activated(d.add(evolve(op, activation=Activation.NONE), operands[0]), None, op.activation)]
+
+
+def _unit(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Div(x, Maximum(Sqrt(Sum(Mul(x, x))), 1e-6)), and the activation"""
+    (x,) = operands
+    squares = d.reduced(Reduction.SUM, d.product(x, x), (len(d.shape(x)) - 1,), keep_dims=True)
+    length = d.binary(BinaryKind.MAXIMUM, d.unary(UnaryKind.SQRT, squares), d.like(x, 1e-6))
+    return [d.bounded(d.binary(BinaryKind.DIV, x, length), op.activation)]
+
+
+def _why_no_unit(op: L2Normalization, types: CallTypes) -> str | None:
+    return "it ends with a sign" if op.activation is Activation.SIGN_BIT else only_floats(op, types)
 
 
 # ---- neighbouring channels
@@ -126,16 +138,16 @@ def _local(d: Draft, op: LocalResponseNormalization, types: CallTypes, operands:
         margins = d.constant(np.array([[0, 0], [0, 0], [op.radius, op.radius], [0, 0]], np.int32))
         means = d.add(Pool2D(Pooling.AVERAGE, 1, window), d.add(Pad(), plane, margins))
         sums, factor = d.reshaped(means, *shape), op.alpha * window
-    wide = d.sum(d.product(sums, d.real(factor)), d.real(op.bias))
+    wide = d.sum(d.product(sums, d.like(x, factor)), d.like(x, op.bias))
     return [d.product(x, _power(d, wide, op.beta))]
 
 
 def _power(d: Draft, x: int, beta: float) -> int:
     """`x ** -beta`."""
     if beta == 1:
-        return d.binary(BinaryKind.DIV, d.real(1), x)
+        return d.binary(BinaryKind.DIV, d.like(x, 1), x)
     if beta not in (0.5, 0.75):
-        return d.binary(BinaryKind.POW, x, d.real(-beta))
+        return d.binary(BinaryKind.POW, x, d.like(x, -beta))
     root = d.unary(UnaryKind.RSQRT, x)
     return root if beta == 0.5 else d.product(root, d.unary(UnaryKind.SQRT, root))
 
@@ -155,7 +167,7 @@ def _total(d: Draft, powers: int) -> int:
 def _softmax(d: Draft, op: Softmax, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Div(powers, Sum(powers)), the powers Exp(Mul(Sub(x, Max(x)), beta))"""
     below = _below_largest(d, operands[0])
-    powers = d.unary(UnaryKind.EXP, below if op.beta == 1 else d.product(below, d.real(op.beta)))
+    powers = d.unary(UnaryKind.EXP, below if op.beta == 1 else d.product(below, d.like(below, op.beta)))
     return [d.binary(BinaryKind.DIV, powers, _total(d, powers))]
 
 
@@ -169,8 +181,8 @@ DECOMPOSITIONS = {
     BatchNorm: (Decomposition(_why_not, _batch_norm),),
     InstanceNorm: (Decomposition(_why_not, _instance_norm),),
     RmsNorm: (Decomposition(_why_not_widened, _widened), Decomposition(_why_not, _rms_norm)),
-    L2Normalization: (Decomposition(_why_not_activated, _activated),),
-    LocalResponseNormalization: (Decomposition(only_float32, _local),),
-    Softmax: (Decomposition(only_float32, _softmax),),
-    LogSoftmax: (Decomposition(only_float32, _log_softmax),),
+    L2Normalization: (Decomposition(_why_not_activated, _activated), Decomposition(_why_no_unit, _unit)),
+    LocalResponseNormalization: (Decomposition(only_floats, _local),),
+    Softmax: (Decomposition(only_floats, _softmax),),
+    LogSoftmax: (Decomposition(only_floats, _log_softmax),),
 }

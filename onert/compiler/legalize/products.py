@@ -16,7 +16,7 @@ from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.stablehlo.products import HloDotGeneral
 from onert.ir.shape import static
 
-from .decomposition import Decomposition, only_float32
+from .decomposition import Decomposition, only_float32, only_floats
 from .draft import Draft
 from .real_sums import REAL_SUMS
 
@@ -132,7 +132,7 @@ def _turned(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]
 def _why_no_product(op: FullyConnected, types: CallTypes) -> str | None:
     if any(t is not None and 0 in t.shape for t in types.inputs):
         return "a tensor has no elements"
-    return "its activation is no bound" if op.activation is Activation.SIGN_BIT else only_float32(op, types)
+    return "its activation is no bound" if op.activation is Activation.SIGN_BIT else only_floats(op, types)
 
 
 def _rows_product(d: Draft, op: FullyConnected, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:

@@ -283,7 +283,8 @@ def _why_no_quotient(op: Reduce, types: CallTypes) -> str | None:
     if 0 in types.input(0).shape or not axes_of(_axes(types), types.input(0).rank):
         return "nothing is put together"
     dtype = types.input(0).dtype
-    return None if dtype is DType.FLOAT32 else f"elements of {dtype.text} are not divided in float32"
+    floats = dtype in (DType.FLOAT32, DType.FLOAT64)
+    return None if floats else f"elements of {dtype.text} are not divided in their own type"
 
 
 def _axes(types: CallTypes) -> Array:
@@ -297,7 +298,7 @@ def _quotient(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -
     shape = d.shape(operands[0])
     at = axes_of(_axes(types), len(shape))
     total = d.reduced(Reduction.SUM, operands[0], at, op.keep_dims)
-    return [d.binary(BinaryKind.DIV, total, d.real(math.prod(shape[axis] for axis in at)))]
+    return [d.binary(BinaryKind.DIV, total, d.like(total, math.prod(shape[axis] for axis in at)))]
 
 
 def _apart(types: CallTypes) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 from onert.ir.shape import static
 
-from .sampling import Tap, bounded, coordinate, inside, mixed, without_elements
+from .sampling import Tap, bounded, coordinate, inside, mixed, why_not_picked
 
 
 def _to_matrix(d: Draft, op: LandmarksToMatrix, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -99,8 +99,8 @@ def _warped(d: Draft, op: DenseImageWarp, types: CallTypes, operands: Sequence[i
 
 
 DECOMPOSITIONS = {
-    LandmarksToMatrix: (Decomposition(without_elements, _to_matrix),),
-    TransformLandmarks: (Decomposition(without_elements, _landmarks),),
-    TransformTensor: (Decomposition(without_elements, _transformed),),
-    DenseImageWarp: (Decomposition(without_elements, _warped),),
+    LandmarksToMatrix: (Decomposition(why_not_picked, _to_matrix),),
+    TransformLandmarks: (Decomposition(why_not_picked, _landmarks),),
+    TransformTensor: (Decomposition(why_not_picked, _transformed),),
+    DenseImageWarp: (Decomposition(why_not_picked, _warped),),
 }

@@ -94,9 +94,13 @@ def inside(d: Draft, place: int, size: int) -> int:
     )
 
 
-def without_elements(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is left as it is: there is nothing to pick."""
-    return "a tensor has no elements" if any(t is not None and 0 in t.shape for t in types.inputs) else None
+def why_not_picked(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is left as it is: there is nothing to pick, or what is stored stands for something else."""
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    if any(t.quantization is not None for t in present):
+        return "a tensor is quantised"
+    empty = any(t is not None and 0 in t.shape for t in types.inputs) and 0 not in types.output.shape
+    return "a tensor has no elements" if empty else None
 
 
 # ---- grids of points
@@ -107,7 +111,7 @@ def _why_not_sampled(op: GridSample, types: CallTypes) -> str | None:
     if x.dtype is not DType.FLOAT32 or grid.dtype not in (DType.FLOAT32, DType.FLOAT64):
         return f"{x.dtype.text} at points in {grid.dtype.text} has no form in other operations"
     taps = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[op.sampling] ** (x.rank - 2)
-    return without_elements(op, types) if taps <= _MOST_TAPS else f"each value is made of {taps} elements"
+    return why_not_picked(op, types) if taps <= _MOST_TAPS else f"each value is made of {taps} elements"
 
 
 def _sampled(d: Draft, op: GridSample, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -177,7 +181,7 @@ def _within(d: Draft, outside: Outside, corners: bool, tap: Tap, size: int) -> T
 def _why_not_deformed(op: DeformConv, types: CallTypes) -> str | None:
     if 2 ** (types.input(0).rank - 2) > _MOST_TAPS:
         return "each value is made of too many elements"
-    return without_elements(op, types) or only_float32(op, types)
+    return why_not_picked(op, types) or only_float32(op, types)
 
 
 def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -237,7 +241,7 @@ def _why_not_aligned(op: RoiAlign, types: CallTypes) -> str | None:
     if not 1 <= op.samples <= _MOST_SAMPLES:
         return f"a cell has {op.samples or 'as many as its size asks for of'} samples along each side"
     floats = CallTypes(types.inputs[:2], types.outputs)
-    return without_elements(op, types) or only_float32(op, floats)
+    return why_not_picked(op, types) or only_float32(op, floats)
 
 
 def _aligned(d: Draft, op: RoiAlign, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

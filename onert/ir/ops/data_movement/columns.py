@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,18 @@ class FromColumns(Op):
             found.append(room // strides[axis] + 1)
         return found
 
+    def places(self, picture: tuple[int, ...], kernel: tuple[int, ...]) -> Array:
+        """Where each element of each block goes, as its number in the picture: int64 [block, count], -1 for nowhere."""
+        strides, dilations, pads = self._each(len(picture))
+        taps, blocks = (
+            np.indices(sizes).reshape(len(picture), -1) for sizes in (kernel, self._counts(picture, kernel))
+        )
+        at = taps[:, :, None] * np.reshape(dilations, (-1, 1, 1)) + blocks[:, None] * np.reshape(strides, (-1, 1, 1))
+        at = at - np.reshape(pads[: len(picture)], (-1, 1, 1))
+        sizes = np.reshape(picture, (-1, 1, 1))
+        number = np.ravel_multi_index(tuple(at), picture, mode="clip")
+        return np.where(((at >= 0) & (at < sizes)).all(0), number, -1)
+
     def rounds(self, types: CallTypes) -> int:
         block = types.input(2).value
         return int(block.prod()) if block is not None else shapes.num_elements(types.input(0).shape) or 0
@@ -137,21 +150,30 @@ class PooledPlaces(Op):
     def rounds(self, types: CallTypes) -> int:
         return math.prod(self.kernel)
 
+    def taps(self, sizes: tuple[int, ...]) -> Iterator[tuple[Array, Array]]:
+        """For each element of a window its number in the picture, and whether it lies inside: [windows]."""
+        counts = [self._count(size, axis) or 0 for axis, size in enumerate(sizes)]
+        places = np.indices(counts).reshape(len(sizes), -1)
+        for tap in np.ndindex(*self.kernel):
+            moved = [p * self.strides[a] + tap[a] * self.dilations[a] - self.pads[a] for a, p in enumerate(places)]
+            inside = np.all([(m >= 0) & (m < s) for m, s in zip(moved, sizes, strict=True)], axis=0)
+            yield np.ravel_multi_index(tuple(moved), sizes, mode="clip"), inside
+
+    def numbered(self, best: Array, sizes: tuple[int, ...]) -> Array:
+        """Numbers in a picture as they are counted."""
+        if not self.columns_first:
+            return best
+        return np.ravel_multi_index(np.unravel_index(best, sizes), sizes, order="F")
+
     def evaluate(self, x: Array) -> Array:
         sizes = x.shape[2:]
         counts = [self._count(size, axis) or 0 for axis, size in enumerate(sizes)]
         flat = x.reshape(math.prod(x.shape[:2]), -1)
         best = np.full((len(flat), math.prod(counts)), -1, np.int64)
-        for tap in np.ndindex(*self.kernel):
-            places = np.indices(counts).reshape(len(sizes), -1)
-            moved = [p * self.strides[a] + tap[a] * self.dilations[a] - self.pads[a] for a, p in enumerate(places)]
-            inside = np.all([(m >= 0) & (m < s) for m, s in zip(moved, sizes, strict=True)], axis=0)
-            number = np.ravel_multi_index([np.clip(m, 0, s - 1) for m, s in zip(moved, sizes, strict=True)], sizes)
+        for number, inside in self.taps(sizes):
             rows = np.arange(len(flat))[:, None]
             larger = flat[:, number] > flat[rows, np.maximum(best, 0)]
             best = np.where(inside & ((best < 0) | larger), number, best)
-        best = np.maximum(best, 0)
-        if self.columns_first:
-            best = np.ravel_multi_index(np.unravel_index(best, sizes), sizes, order="F")
+        best = self.numbered(np.maximum(best, 0), sizes)
         whole: Array = best + (np.arange(len(flat)) * math.prod(sizes))[:, None]
         return whole.reshape(*x.shape[:2], *counts)

@@ -99,7 +99,8 @@ class Pool2D(Op):
         out: Array = np.where(sums < 0, -magnitude, magnitude).astype(x.dtype)
         return out
 
-    def _windows(self) -> tuple[Window, Window]:
+    def windows(self) -> tuple[Window, Window]:
+        """The windows along height and width."""
         return (
             Window(self.filter_height, self.stride_height, 1, self.padding.along(0)),
             Window(self.filter_width, self.stride_width, 1, self.padding.along(1)),
@@ -107,7 +108,7 @@ class Pool2D(Op):
 
     def _slide(self, x: Array, combine: Callable[..., Array], start: float) -> Array:
         """Combine the elements of each window, along the width and then along the height."""
-        rows, columns = self._windows()
+        rows, columns = self.windows()
         wide = np.full((*x.shape[:2], columns.outputs(x.shape[2]), x.shape[3]), start, x.dtype)
         for tap in columns.taps(x.shape[2]):
             part = wide[:, :, tap.target]
@@ -125,19 +126,19 @@ class Pool2D(Op):
 
     def counted(self, height: int, width: int) -> tuple[Array, Array]:
         """How many rows, and how many columns, of the window of each output count."""
-        found = zip(self._windows(), (height, width), strict=True)
+        found = zip(self.windows(), (height, width), strict=True)
         down, across = (self._met(window, inputs) for window, inputs in found)
         return down, across
 
     def least_counted(self, height: int, width: int) -> int:
         """The least of `counted`, which is the first or the last: windows in between reach out of the picture less."""
-        found = zip(self._windows(), (height, width), strict=True)
+        found = zip(self.windows(), (height, width), strict=True)
         ends = [(window, n, at) for window, n in found for at in (0, window.outputs(n) - 1)]
         return min(self._met_at(window, n, at * window.stride - window.before(n)) for window, n, at in ends)
 
     def counted_first(self, height: int, width: int) -> tuple[int, int]:
         """The first of `counted`."""
-        rows, columns = self._windows()
+        rows, columns = self.windows()
         return self._met_at(rows, height, -rows.before(height)), self._met_at(columns, width, -columns.before(width))
 
     def _met_at(self, window: Window, inputs: int, start: int) -> int:

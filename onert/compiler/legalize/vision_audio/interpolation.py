@@ -9,6 +9,8 @@ from itertools import product
 import numpy as np
 from attrs import evolve, frozen
 
+from onert.compiler.legalize.decomposition import Decomposition, moves
+from onert.compiler.legalize.draft import Draft
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.gather import Gather
@@ -17,9 +19,6 @@ from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighb
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
 from onert.ir.value import Value
-
-from .decomposition import Decomposition, moves
-from .draft import Draft
 
 _DENSE = 64
 """Up to so many elements along an axis a product with all shares is less work than gathering those that count."""

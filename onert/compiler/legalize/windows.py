@@ -1,0 +1,184 @@
+"""Windows that no kernel slides (those of float64, and what ONNX asks of their places): gathered, and put back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.plane_window import dilated_windows
+from onert.ir.ops.arithmetic.window import Window
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.data_movement.columns import FromColumns, PooledPlaces
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
+from onert.ir.shape import static
+
+from .decomposition import Decomposition
+from .draft import Draft
+from .hlo.shapes import padded
+
+_MOST_ELEMENTS = 1 << 24
+"""That all windows have together."""
+Sliding = Conv2D | DepthwiseConv2D | Pool2D
+
+
+def _size(op: Sliding, types: CallTypes) -> tuple[int, int]:
+    """Height and width of a window."""
+    if isinstance(op, Pool2D):
+        return op.filter_height, op.filter_width
+    _, height, width, _ = static(types.input(1).shape)
+    return height, width
+
+
+def _why_not(op: Sliding, types: CallTypes) -> str | None:
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    if any(t.dtype is not DType.FLOAT64 for t in present):
+        return "it is not one of float64"
+    if any(0 in t.shape for t in present) or op.activation is Activation.SIGN_BIT:
+        return "a tensor has no elements, or the activation is no bound"
+    elements = math.prod((*static(types.output.shape)[:3], *_size(op, types), static(types.input(0).shape)[3]))
+    return None if elements <= _MOST_ELEMENTS else f"its windows have {elements} elements together"
+
+
+def _gathered(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
+    """The windows of a picture, `value` around it: [batch, rows, columns, window height, window width, channels]."""
+    margins, tables = [], []
+    for window, inputs in zip(windows, d.shape(x)[1:3], strict=True):
+        before, last = window.before(inputs), (window.outputs(inputs) - 1) * window.stride
+        margins.append((before, max(last + window.extent - before - inputs, 0)))
+        steps = np.arange(window.size) * window.dilation
+        tables.append(np.arange(0, last + 1, window.stride)[:, None] + steps)
+    low, high = ((0, *sides, 0) for sides in zip(*margins, strict=True))
+    x = padded(d, x, d.like(x, value), low, high, (0, 0, 0, 0))
+    for axis, table in zip((1, 3), tables, strict=True):
+        x = d.gathered(x, d.constant(table.astype(np.int32)), axis)
+    return d.transposed(x, (0, 1, 3, 2, 4, 5))
+
+
+def _ended(d: Draft, out: int, bias: int | None, activation: Activation) -> list[int]:
+    out = out if bias is None else d.sum(out, d.reshaped(bias, math.prod(d.shape(bias))))
+    return [d.bounded(out, activation)]
+
+
+def _convolved(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Add(FullyConnected(Reshape(Gather(Pad(x))), weight), bias), group by group"""
+    x, weight, bias = [*operands, None][:3]
+    assert x is not None
+    assert weight is not None
+    batch, rows, columns, filters = static(types.output.shape)
+    *plane, channels = d.shape(x)
+    height, width, each = d.shape(weight)[1:]
+    groups, found = channels // each, []
+    for group in range(groups):
+        part = d.part(x, (0, 0, 0, group * each), (*plane, each))
+        terms = _gathered(d, part, dilated_windows(op, height, width), 0)
+        flat = d.reshaped(terms, batch * rows * columns, height * width * each)
+        own = d.part(weight, (group * filters // groups, 0, 0, 0), (filters // groups, height, width, each))
+        found.append(d.rows_times(flat, d.reshaped(own, filters // groups, height * width * each), None))
+    out = found[0] if groups == 1 else d.add(Concat(1), *found)
+    return _ended(d, d.reshaped(out, batch, rows, columns, filters), bias, op.activation)
+
+
+def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Add(Sum(Mul(Gather(Pad(x)), weight)), bias)"""
+    x, weight, bias = [*operands, None][:3]
+    assert x is not None
+    assert weight is not None
+    shape, channels = static(types.output.shape), d.shape(x)[3]
+    height, width, outputs = d.shape(weight)[1:]
+    terms = _gathered(d, x, dilated_windows(op, height, width), 0)
+    terms = d.reshaped(terms, math.prod(shape[:3]), height * width, channels, 1)
+    factors = d.reshaped(weight, height * width, channels, outputs // channels)
+    sums = d.reduced(Reduction.SUM, d.product(terms, factors), (1,))
+    return _ended(d, d.reshaped(sums, *shape), bias, op.activation)
+
+
+def _pooled(d: Draft, op: Pool2D, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Max(Gather(Pad(x))); Div(Sum(..), counts), and the root of that of squares"""
+    (x,) = operands
+    if op.kind is Pooling.MAX:
+        found = d.reduced(Reduction.MAX, _gathered(d, x, op.windows(), -math.inf), (3, 4))
+        return [d.bounded(found, op.activation)]
+    elements = x if op.kind is Pooling.AVERAGE else d.product(x, x)
+    sums = d.reduced(Reduction.SUM, _gathered(d, elements, op.windows(), 0), (3, 4))
+    _, height, width, _ = d.shape(x)
+    down, across = op.counted(height, width)
+    counts = (down[:, None] * across)[:, :, None].astype(np.float64)
+    found = d.binary(BinaryKind.DIV, sums, d.constant(counts))
+    found = found if op.kind is Pooling.AVERAGE else d.unary(UnaryKind.SQRT, found)
+    return [d.bounded(found, op.activation)]
+
+
+# ---- where elements of windows come from, and go to
+
+
+def _why_not_put_back(op: FromColumns, types: CallTypes) -> str | None:
+    x, sizes, block = types.inputs
+    assert x is not None
+    if sizes is None or block is None or sizes.value is None or block.value is None:
+        return "the sizes are not known before the run"
+    quantized = x.quantization is not None or x.dtype.is_complex
+    return "its elements are not added as they are" if quantized or 0 in x.shape else None
+
+
+def _put_back(d: Draft, op: FromColumns, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Transpose(UnsortedSegment(Transpose(x), places))"""
+    picture, kernel = (sv.integers(types.input(at), "sizes") or () for at in (1, 2))
+    places = op.places(picture, kernel)
+    shape = static(types.output.shape)
+    x = d.reshaped(operands[0], *shape[:2], *places.shape)
+    rows = d.transposed(x, (2, 3, 0, 1))
+    total = d.number(math.prod(picture))
+    found = d.add(UnsortedSegment(SegmentReduction.SUM), rows, d.constant(places.astype(np.int32)), total)
+    return [d.reshaped(d.transposed(found, (1, 2, 0)), *shape)]
+
+
+_MOST_TAPS = 32
+"""Elements of a window that are compared in turn: the graph has some operations for each."""
+
+
+def _why_no_best(op: PooledPlaces, types: CallTypes) -> str | None:
+    x = types.input(0)
+    if x.quantization is not None or 0 in (*x.shape, *types.output.shape):
+        return "it has no elements, or quantised ones"
+    count = math.prod(op.kernel)
+    return None if count <= _MOST_TAPS else f"a window has {count} elements"
+
+
+def _best(d: Draft, op: PooledPlaces, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Greater(Gather(x, places), best), places, where), element by element of all windows"""
+    (batch, channels, *sizes), shape = d.shape(operands[0]), static(types.output.shape)
+    rows = d.reshaped(operands[0], batch * channels, math.prod(sizes))
+    found = np.zeros(math.prod(shape[2:]), np.bool_)
+    best = d.gathered(rows, d.constant(np.zeros(len(found), np.int32)), 1)
+    where = d.constant(op.numbered(np.zeros((1, len(found)), np.int64), tuple(sizes)))
+    for number, inside in op.taps(tuple(sizes)):
+        taken = d.gathered(rows, d.constant(number.astype(np.int32)), 1)
+        larger = d.compared(ComparisonKind.GREATER, taken, best)
+        allowed = d.binary(BinaryKind.LOGICAL_AND, larger, d.constant(inside[None]))
+        better = d.binary(BinaryKind.LOGICAL_OR, allowed, d.constant((inside & ~found)[None]))
+        best = d.chosen(better, taken, best)
+        where = d.chosen(better, d.constant(op.numbered(number, tuple(sizes))[None]), where)
+        found = found | inside
+    first = np.arange(batch * channels, dtype=np.int64)[:, None] * math.prod(sizes)
+    return [d.reshaped(d.sum(where, d.constant(first)), *shape)]
+
+
+CONVOLUTION = Decomposition(_why_not, _convolved)
+BY_CHANNELS = Decomposition(_why_not, _by_channels)
+POOL = Decomposition(_why_not, _pooled)
+DECOMPOSITIONS = {
+    FromColumns: (Decomposition(_why_not_put_back, _put_back),),
+    PooledPlaces: (Decomposition(_why_no_best, _best),),
+}
