@@ -17,7 +17,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.symbolic.instructions import instructions
 from onert.ir.symbolic.trace import Trace
-from onert_llvm.kernels.contraction.winograd.form import Form
+from onert_llvm.kernels.contraction.winograd.form import Form, line_form
 from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32
 from onert_llvm.lower.contraction.winograd import layers
 from onert_llvm.schedule import winograd
@@ -120,6 +120,42 @@ def test_windows_of_stride_2_agree_with_the_meaning(
 
 
 @ISAS
+@pytest.mark.parametrize(
+    ("size", "window", "channels", "n", "padding"),
+    [
+        ((1, 17, 17), (1, 7), 17, 33, Padding.SAME),
+        ((2, 17, 9), (7, 1), 20, 16, Padding.SAME),
+        ((2, 1, 23), (1, 3), 40, 65, Padding.VALID),
+        ((1, 9, 7), (3, 1), 17, 24, Margins(((2, 1), (0, 3)))),
+        ((1, 13, 12), (5, 5), 20, 48, Padding.SAME),
+        ((1, 8, 11), (2, 4), 33, 17, Padding.VALID),
+    ],
+)
+@pytest.mark.parametrize("value", [0.0, np.inf])
+def test_windows_cut_along_one_axis_agree_with_the_meaning(
+    isa: Isa,
+    wherever: list[WinogradF32],
+    size: tuple[int, int, int],
+    window: tuple[int, int],
+    channels: int,
+    n: int,
+    padding: Padding | Margins,
+    value: float,
+) -> None:
+    x, weights = _numbers(*size, channels), _numbers(n, *window, channels, seed=1)
+    x[0, size[1] // 2, 3, 5] += np.float32(value)
+    weights[3] = 0
+    subgraph = _layer(x, weights / np.float32((weights[0].size) ** 0.5), padding, _numbers(n, seed=2))
+    found = [natively(subgraph, [x], isa, threads) for threads in (1, 2, 3)]
+    assert {kernel.form.window for kernel in wherever} == {window}
+    with np.errstate(all="ignore"):
+        expected = by_meaning(subgraph, [x])
+    for answer in found:
+        same(answer, expected, TOLERANCES[2])
+        np.testing.assert_array_equal(answer[0], found[0][0])
+
+
+@ISAS
 @pytest.mark.parametrize("kind", [UnaryKind.TANH, UnaryKind.RELU])
 def test_what_follows_runs_in_the_same_kernel(isa: Isa, always: list[WinogradF32], kind: UnaryKind) -> None:
     x, weights = _numbers(1, 9, 9, 20), _numbers(40, 3, 3, 20, seed=1) / np.float32(12)
@@ -173,7 +209,11 @@ def test_the_cost_decides_by_precision_and_size(
     assert (None if found is None else found.form.outputs) == outputs
 
 
-@pytest.mark.parametrize("forms", [(Form(2),), (Form(2), Form(4)), (Form(2, stride=2),)], ids=["F2", "F4", "by twos"])
+@pytest.mark.parametrize(
+    "forms",
+    [(Form(2),), (Form(2), Form(4)), (Form(2, stride=2),), (line_form((1, 7)),)],
+    ids=["F2", "F4", "by twos", "line"],
+)
 @ISAS
 def test_a_choice_for_many_sizes_is_that_of_each(isa: Isa, forms: tuple[Form, ...]) -> None:
     r = Random(len(forms))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from attrs import frozen
@@ -13,7 +14,7 @@ from onert_llvm.kernels.arithmetic.interleave_x86 import order
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
 from onert_llvm.kernels.contraction.int8_microkernel import offset, step_terms
 from onert_llvm.kernels.contraction.register_tile import Columns
-from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
+from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.runtime.aligned_memory import zeros
 from onert_llvm.target.isa import Isa
 
@@ -54,26 +55,34 @@ def panels_f32(rows: int, n: int, columns: Columns, isa: Isa) -> tuple[Array, li
 
 @frozen
 class PackWinograd(Value):
-    """Filters `[n, 3, 3, channels]` transformed for a form, packed as `weights[places, channels, n]` are."""
+    """Filters `[n, *window, channels]` transformed for a form, packed as `weights[places, parts * channels, n]` are."""
 
     form: Form
 
     def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
         n, _, _, channels = filters.shape
-        points = self.form.across
-        packed, parts = panels_f32(points**2 * channels, n, columns, isa)
+        stored, terms = self.form.stored, prod(self.form.parts) * channels
+        packed, parts = panels_f32(prod(stored) * terms, n, columns, isa)
         for first, part in parts:
-            self.transform(filters, first, part.reshape(points, points, channels, part.shape[1]))
+            self.transform(filters, first, part.reshape(*stored, terms, part.shape[1]))
         return packed
 
     def transform(self, filters: Array, first: int, out: Array) -> None:
-        """Put the transform of the filters from one on into `out[points, points, channels, some]`."""
-        points, _, channels, width = out.shape
-        some = filters[first : first + width].reshape(width, WINDOW**2, channels)
-        window = np.ascontiguousarray(some.transpose(1, 2, 0)).reshape(WINDOW, WINDOW, channels, width)
-        rows = np.empty((points, WINDOW, channels, width), np.float32)
-        self._along(window, rows)
-        self._along(rows.swapaxes(0, 1), out.swapaxes(0, 1))
+        """Put the transform of the filters from one on into `out[*stored, parts * channels, some]`."""
+        points, _, terms, width = out.shape
+        form, some = self.form, filters[first : first + width].transpose(1, 2, 3, 0)
+        (high, wide), (down, across) = form.part, form.parts
+        window = np.zeros((high, wide, down * across, *some.shape[2:]), np.float32)
+        for y, x in np.ndindex(some.shape[:2]):
+            window[y % high, x % wide, y // high * across + x // wide] = some[y, x]
+        window = window.reshape(high, wide, terms, width)
+        if form.axis == 1:
+            rows = window
+        else:
+            rows = np.empty((points, wide, terms, width), np.float32) if form.axis is None else out
+            self._along(window, rows)
+        if form.axis != 0:
+            self._along(rows.swapaxes(0, 1), out.swapaxes(0, 1))
 
     def _along(self, window: Array, out: Array) -> None:
         """The transform along the first axis. Points of both signs share what is even in them."""
@@ -83,16 +92,14 @@ class PackWinograd(Value):
                 some = [part for part, factor in zip(window, factors, strict=True) if factor]
                 np.add(some[0], some[1], out=own) if len(some) > 1 else np.copyto(own, some[0])
             return
-        one, _, three = window
-        np.multiply(one, np.float32(weights[0][0]), out=out[0])
-        out[-1] = three
-        odd = np.empty(one.shape, np.float32)
+        np.multiply(window[0], np.float32(weights[0][0]), out=out[0])
+        out[-1] = window[-1]
+        odd, more = np.empty(window[0].shape, np.float32), np.empty(window[0].shape, np.float32)
         for i in range(1, self.form.points - 1, 2):
-            first, second, third = (np.float32(w) for w in weights[i])
-            np.multiply(one, first, out=out[i])
-            np.multiply(three, third, out=odd)
-            out[i] += odd
-            np.multiply(window[1], second, out=odd)
+            for total, first in ((out[i], 0), (odd, 1)):
+                np.multiply(window[first], np.float32(weights[i][first]), out=total)
+                for part, factor in zip(window[first + 2 :: 2], weights[i][first + 2 :: 2], strict=True):
+                    total += np.multiply(part, np.float32(factor), out=more)
             np.subtract(out[i], odd, out=out[i + 1])
             out[i] += odd
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, reduce
-from math import inf
+from math import inf, prod
 
 from attrs import frozen
 
 from onert.ir.symbolic.trace import hint, is_symbolic, maximum, minimum, where_greater
 from onert.ir.value import Value
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile, columns
-from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
+from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.target.isa import Isa
-from onert_llvm.target.machines import machine
+from onert_llvm.target.machines import Machine, machine
 
 from .cost_model import MANY_ROWS, WORTH_NO_CODE, Shape, block_cycles, packed_rows, register_tiles
 
@@ -66,12 +66,18 @@ class Layer(Value):
     @property
     def steps(self) -> int:
         """Terms of a sum: pairs of channels count as one."""
-        return self.channels // 2 if self.paired else self.channels
+        channels = self.channels * prod(self.form.parts)
+        return channels // 2 if self.paired else channels
+
+    @property
+    def product(self) -> Shape:
+        """A row of the product that the windows term by term are."""
+        return Shape(1, self.n, prod(self.form.window) * self.channels // (2 if self.paired else 1))
 
 
 def tiles(form: Form, images: int, out: tuple[int, int]) -> tuple[int, int, int]:
     """How many tiles outputs make: in all, down a picture, and across."""
-    down, across = (-(-size // form.outputs) for size in out)
+    down, across = (-(-size // each) for size, each in zip(out, form.tile, strict=True))
     return images * down * across, down, across
 
 
@@ -112,7 +118,7 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int]) -> list[float]:
         costs.append(reduce(minimum, of_cuts, inf))
     one, outputs = layers[0], counts[-1]
     of_terms = inf
-    for each, mr, is_whole in packed_rows(Shape(1, one.n, WINDOW**2 * one.steps), one.isa):
+    for each, mr, is_whole in packed_rows(one.product, one.isa):
         cycles = where_greater(mr, outputs, inf, -(-outputs // mr) * each)
         of_terms = minimum(of_terms, cycles if is_whole else where_greater(MANY_ROWS, outputs, cycles, inf))
     return [*costs, _WORTH * of_terms]
@@ -174,7 +180,7 @@ def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
 @lru_cache(1024)
 def _bounds_of_terms(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
     """The same of the sums of all terms, for each output."""
-    rows = packed_rows(Shape(1, layer.n, WINDOW**2 * layer.steps), layer.isa)
+    rows = packed_rows(layer.product, layer.isa)
     least = min(_WORTH * each / mr for each, mr, _ in rows)
     bounds = (_Bound(_WORTH * each * (mr - 1) / mr, _WORTH * each / mr, mr) for each, mr, is_whole in rows if is_whole)
     return least, tuple(bounds)
@@ -216,10 +222,11 @@ class _Cut(Value):
 def _cuts(layer: Layer) -> tuple[_Cut, ...]:
     """What a layer takes by each register tile."""
     form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
-    weights = 4 * form.across**2 * layer.steps * n
-    cpu, number = machine(isa), _FORMS.index((form.outputs, form.stride))
+    weights = 4 * prod(form.stored) * layer.steps * n
+    cpu = machine(isa)
+    forward, back = _transforms(form, cpu)
     room = max(int(_OF_CACHE * cpu.second_cache), weights // _OF_WEIGHTS)
-    each = cpu.forward[number] * -(-channels // isa.f32) + cpu.back[number] * -(-n // isa.f32)
+    each = forward * -(-channels // isa.f32) + back * -(-n // isa.f32)
     far = weights / cpu.far_bytes if weights > _NEAR * cpu.second_cache else 0.0
     found = []
     for mr, wide in register_tiles(isa, False):
@@ -234,6 +241,18 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
         most = max(1, room // (4 * form.places * (layer.steps + width)) // mr)
         found.append(_Cut(mr, wide, cut, form.places * across, each, most, far, far / cpu.unfetched))
     return tuple(found)
+
+
+def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:
+    """Cycles to transform a register of channels of a tile, and to transform back one of columns.
+
+    Along one axis a tile is a row of places of F(4x4, 3x3), once for each part of a window, and a row of its outputs.
+    """
+    if form.axis is None:
+        number = _FORMS.index((form.outputs, form.stride))
+        return cpu.forward[number], cpu.back[number]
+    number = _FORMS.index((4, 1))
+    return cpu.forward[number] / form.points * prod(form.parts), cpu.back[number] / 4
 
 
 def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:

@@ -6,6 +6,9 @@ Gray, "Fast Algorithms for Convolutional Neural Networks"). Over two axes each i
 
 A window of stride 2 is two: its outer weights slide over the even pixels, its middle one over the odd ones. For two
 results the first take three products and the second two, which have their weight in common.
+
+Windows that are no squares of three are cut along one axis into parts of three or four weights. Each part sees pixels
+of its own, and is transformed along that axis only; the products of all parts are terms of the same sums.
 """
 
 from __future__ import annotations
@@ -22,28 +25,72 @@ from onert_llvm.irbuilder import Kernel, Val
 
 Matrix = tuple[tuple[float, ...], ...]
 WINDOW = 3
-_POINTS = {2: (0, 1, -1), 4: (0, 0.75, -0.75, 1.5, -1.5)}
-"""Where polynomials are evaluated, beside infinity, by the outputs of a tile. Fewer points lose less in sums, and so do
-those around 1: results with 3/4 and 3/2 are three times as near to the true ones as those with 1 and 2.
+_POINTS = {4: (0, 1, -1), 6: (0, 0.75, -0.75, 1.5, -1.5)}
+"""Where polynomials are evaluated, beside infinity, by how many there are with it. Fewer points lose less in sums, and
+so do those around 1: results with 3/4 and 3/2 are three times as near to the true ones as those with 1 and 2.
 """
+
+
+SQUARE = (WINDOW, WINDOW)
+_LINE_POINTS = 6
+"""What a part of a window that is cut along one axis is evaluated at."""
+_WHOLE: Matrix = ((1.0,),)
+"""What an axis that is not transformed is multiplied by."""
+
+Sizes = tuple[int, int]
+"""Along columns, and along rows."""
 
 
 @frozen
 class Form(Value):
-    """F(outputs x outputs, 3 x 3), or the same for a stride of 2."""
+    """F(outputs x outputs, 3 x 3), or the same for a stride of 2; or `outputs` along the only axis that is transformed
+    of a `window`: 0 is down, 1 across.
+    """
 
     outputs: int
     stride: int = 1
+    window: Sizes = SQUARE
+    axis: int | None = None
+
+    def _sizes(self, size: int) -> Sizes:
+        """A size along each axis that is transformed, and 1 along another."""
+        return size if self.axis in (0, None) else 1, size if self.axis in (1, None) else 1
 
     @property
     def points(self) -> int:
         """Pixels that a tile sees along an axis, and products that it takes."""
-        return (self.outputs - 1) * self.stride + WINDOW
+        return (self.outputs - 1) * self.stride + WINDOW if self.axis is None else _LINE_POINTS
 
     @property
     def across(self) -> int:
         """Transformed weights along an axis: the last is that of the products that follow, too."""
         return self.points + 1 - self.stride
+
+    @property
+    def tile(self) -> Sizes:
+        """Outputs of a tile."""
+        return self._sizes(self.outputs)
+
+    @property
+    def seen(self) -> Sizes:
+        """Pixels that a part of a window sees in a tile."""
+        return self._sizes(self.points)
+
+    @property
+    def stored(self) -> Sizes:
+        """Transformed weights."""
+        return self._sizes(self.across)
+
+    @property
+    def part(self) -> Sizes:
+        """Weights of a part of a window."""
+        return self._sizes(self.points - (self.outputs - 1) * self.stride)
+
+    @property
+    def parts(self) -> Sizes:
+        """How many parts a window has."""
+        (high, wide), (rows, columns) = self.window, self.part
+        return -(-high // rows), -(-wide // columns)
 
     def weight(self, k: Kernel, place: Val) -> Val:
         """Which of the transformed weights a product has."""
@@ -55,31 +102,49 @@ class Form(Value):
     @property
     def places(self) -> int:
         """Products that a tile takes for each channel."""
-        return self.points**2
+        return prod(self.seen)
 
     @property
-    def picture(self) -> Matrix:
-        """What pixels are multiplied by: `[points, points]`."""
-        return _matrices(self.outputs, self.stride)[0]
+    def pictures(self) -> tuple[Matrix, Matrix]:
+        """What pixels are multiplied by along each axis: `[points, points]`."""
+        return self._along(_matrices(self.outputs, self.stride, self.points)[0])
 
     @property
     def weights(self) -> Matrix:
-        """What a window is multiplied by: `[across, 3]`."""
-        return _matrices(self.outputs, self.stride)[1]
+        """What a part of a window is multiplied by: `[across, weights]`."""
+        return _matrices(self.outputs, self.stride, self.points)[1]
 
     @property
-    def results(self) -> Matrix:
-        """What products are multiplied by: `[outputs, points]`."""
-        return _matrices(self.outputs, self.stride)[2]
+    def results(self) -> tuple[Matrix, Matrix]:
+        """What products are multiplied by along each axis: `[outputs, points]`."""
+        return self._along(_matrices(self.outputs, self.stride, self.points)[2])
 
     @property
-    def window(self) -> Matrix:
-        """What gives a window back from its transform: `[3, across]`. A row of equal weights or zeros stays one."""
+    def windows(self) -> tuple[Matrix, Matrix]:
+        """What gives a part of a window back from its transform along each axis: `[weights, across]`. A row of equal
+        weights or zeros stays one.
+        """
         if self.stride == 2:
-            return (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.0)
-        rest = (0.0,) * (self.points - WINDOW)
-        half = 0.5 / self.weights[1][1]
-        return (1 / self.weights[0][0], 0.0, 0.0, *rest), (0.0, half, -half, *rest), (0.0, 0.0, *rest, 1.0)
+            return self._along(((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.0)))
+        (first, *_), (even, odd, *more), *_ = self.weights
+        rest, half = (0.0,) * (self.points - 3), 0.5 / odd
+        found = [(1 / first, 0.0, 0.0, *rest), (0.0, half, -half, *rest), (0.0, 0.0, *rest, 1.0)]
+        if len(more) > 1:
+            square, cube = more
+            found[1] = (0.0, half, -half, *rest[1:], -cube / odd)
+            found.insert(2, (-even / square / first, 0.5 / square, 0.5 / square, *rest))
+        return self._along(tuple(found))
+
+    def _along(self, matrix: Matrix) -> tuple[Matrix, Matrix]:
+        """A matrix for each axis that is transformed."""
+        return matrix if self.axis in (0, None) else _WHOLE, matrix if self.axis in (1, None) else _WHOLE
+
+
+def line_form(window: Sizes) -> Form:
+    """The form with the fewest products for windows along one axis, or for all their rows."""
+    axis = 1 if window[1] > 1 else 0
+    forms = (Form(outputs, 1, window, axis) for outputs in (4, 3))
+    return min(forms, key=lambda form: prod(form.parts) / form.outputs)
 
 
 _BY_TWOS: tuple[Matrix, Matrix, Matrix] = (
@@ -91,19 +156,19 @@ _BY_TWOS: tuple[Matrix, Matrix, Matrix] = (
 
 
 @cache
-def _matrices(outputs: int, stride: int) -> tuple[Matrix, Matrix, Matrix]:
+def _matrices(outputs: int, stride: int, size: int) -> tuple[Matrix, Matrix, Matrix]:
     if stride == 2:
         return _BY_TWOS
-    points = _POINTS[outputs]
+    points, taps = _POINTS[size], size + 1 - outputs
     picture, weights = [], []
     for point in points:
         others = [p for p in points if p != point]
         scale = prod(point - p for p in others)
         sign = -1.0 if scale < 0 else 1.0
         picture.append((*(sign * float(c) for c in np.poly(others)[::-1]), 0.0))
-        weights.append(tuple(point**i / abs(scale) for i in range(WINDOW)))
+        weights.append(tuple(point**i / abs(scale) for i in range(taps)))
     picture.append(tuple(float(c) for c in np.poly(points)[::-1]))
-    weights.append((0.0, 0.0, 1.0))
+    weights.append((*(0.0,) * (taps - 1), 1.0))
     results = ((*(float(p**i) for p in points), float(i == outputs - 1)) for i in range(outputs))
     return tuple(picture), tuple(weights), tuple(results)
 

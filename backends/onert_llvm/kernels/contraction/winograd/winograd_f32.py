@@ -1,4 +1,4 @@
-"""Convolutions with windows of 3 by 3 in float32 by Winograd's minimal filtering.
+"""Convolutions in float32 by Winograd's minimal filtering.
 
 Tiles of the picture are transformed, multiplied by the transformed weights place by place, and what comes of it is
 transformed back: all of it for a block of tiles at a time, which stays in the second-level cache.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 
 from attrs import frozen
 
@@ -20,7 +21,7 @@ from onert_llvm.kernels.contraction.epilogue import PLAIN, RESIDUAL, Epilogue, r
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, parked
 
-from .form import WINDOW, Form, transform
+from .form import Form, Sizes, transform
 
 SLOTS = (
     "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
@@ -93,35 +94,39 @@ class WinogradF32(Value):
                 each_panel(k, task, self.tile, number, columns)
 
     def _steps(self, task: Task) -> Val:
-        """Terms of a sum: channels, or pairs of them."""
-        return task.i64("k") if self.terms is Terms.FLOAT else task.i64("k") // 2
+        """Terms of a sum: channels of all parts of a window, or pairs of them."""
+        steps = task.i64("k") * prod(self.form.parts)
+        return steps if self.terms is Terms.FLOAT else steps // 2
 
     @contextmanager
     def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> Iterator[_Place]:
         """Loop over the tiles of a block."""
-        size, across = self.form.outputs, task.i64("across")
+        (high, wide), across = self.form.tile, task.i64("across")
         line = first // across
-        x = k.var(first % across * size)
-        y, image = k.var(line % task.i64("down") * size), k.var(line // task.i64("down"))
+        x = k.var(first % across * wide)
+        y, image = k.var(line % task.i64("down") * high), k.var(line // task.i64("down"))
         with k.loop(count, nonempty=True) as i:
             yield _Place(i, image.get(), y.get(), x.get())
-            right = x.get() + size
+            right = x.get() + wide
             wraps = right >= task.i64("out_w")
-            below = wraps.select(y.get() + size, y.get())
+            below = wraps.select(y.get() + high, y.get())
             ends = below >= task.i64("out_h")
             x.set(wraps.select(k.index(0), right))
             y.set(ends.select(k.index(0), below))
             image.set(ends.select(image.get() + 1, image.get()))
 
-    def _pixels(self, k: Kernel, task: Task, at: _Place) -> list[list[View]]:
-        """The pixels that a tile sees, row by row; those outside of the picture are the row of zeros."""
+    def _pixels(self, k: Kernel, task: Task, at: _Place, part: Sizes) -> list[list[View]]:
+        """The pixels that a part of the window sees in a tile, row by row; those outside of the picture are the row of
+        zeros.
+        """
         source, zero = task.view("input", F32, 1), task.ptr("zero")
         start = at.image * task.i64("image")
         found = []
-        left = at.x * self.form.stride - task.i64("pad_w")
-        across = [(left + j).ult(task.i64("in_w")) for j in range(self.form.points)]
-        for i in range(self.form.points):
-            y = at.y * self.form.stride - task.i64("pad_h") + i
+        (high, wide), (down, right) = self.form.seen, part
+        left = at.x * self.form.stride - task.i64("pad_w") + right
+        across = [(left + j).ult(task.i64("in_w")) for j in range(wide)]
+        for i in range(high):
+            y = at.y * self.form.stride - task.i64("pad_h") + down + i
             seen = y.ult(task.i64("in_h"))
             pixel = source[start + y * task.i64("row") + left * task.i64("pixel")]
             row = []
@@ -132,18 +137,22 @@ class WinogradF32(Value):
         return found
 
     def _pictures(self, k: Kernel, task: Task, at: _Place, terms: View) -> None:
-        """What a tile sees, transformed: `[places, channels]`. The last register of channels may overlap others."""
-        lanes, size = k.isa.f32, range(self.form.points)
-        pixels = self._pixels(k, task, at)
-        with k.loop(task.i64("k"), step=lanes, nonempty=True) as channel:
-            here = channel.min(task.i64("k") - lanes)
-            columns = [transform(k, self.form.picture, [pixels[i][j][here].load(lanes) for i in size]) for j in size]
-            paired = self.terms is Terms.PAIRED
-            target = k.view(terms.address, I16 if paired else F32, 1)[here]
-            for i in size:
-                for value in transform(k, self.form.picture, [columns[j][i] for j in size]):
-                    target.store(rounded(k, value) if paired else value)
-                    target = target.after(task.i64("k"))
+        """What a tile sees, transformed: `[places, parts, channels]`. The last register of channels may overlap."""
+        lanes, (high, wide), (down, across) = k.isa.f32, self.form.seen, self.form.pictures
+        channels, paired = task.i64("k"), self.terms is Terms.PAIRED
+        target = k.view(terms.address, I16 if paired else F32, channels * prod(self.form.parts), channels, 1)
+        (rows, columns), (tall, broad) = self.form.parts, self.form.part
+        for number in range(rows * columns):
+            pixels = self._pixels(k, task, at, (number // columns * tall, number % columns * broad))
+            with k.loop(channels, step=lanes, nonempty=True) as channel:
+                here = channel.min(channels - lanes)
+                loaded = ([pixels[i][j][here].load(lanes) for i in range(high)] for j in range(wide))
+                found = [transform(k, down, column) for column in loaded]
+                own = target[0, number, here]
+                for i in range(high):
+                    for value in transform(k, across, [column[i] for column in found]):
+                        own.store(rounded(k, value) if paired else value)
+                        own = own.after(target.strides[0])
 
     def _products(self, k: Kernel, task: Task, panel: Panel, count: Val, terms: View, sums: View) -> None:
         """The products of a panel, place by place: `[tiles, places, width]`.
@@ -199,58 +208,61 @@ class WinogradF32(Value):
 
     def _outputs(self, k: Kernel, sums: View) -> list[Var]:
         """The sums of a tile in one register of columns, transformed back."""
-        lanes, size = k.isa.f32, range(self.form.points)
+        lanes, (high, wide), (down, across) = k.isa.f32, self.form.seen, self.form.results
         width = self.tile.columns.widest * lanes
         columns = []
-        for j in size:
-            own = [sums[(i * self.form.points + j) * width].load(lanes) for i in size]
-            columns.append(transform(k, self.form.results, own))
-        rows = ([c[i] for c in columns] for i in range(self.form.outputs))
-        return [k.var(value) for row in rows for value in transform(k, self.form.results, row)]
+        for j in range(wide):
+            own = [sums[(i * wide + j) * width].load(lanes) for i in range(high)]
+            columns.append(transform(k, down, own))
+        rows = ([c[i] for c in columns] for i in range(self.form.tile[0]))
+        return [k.var(value) for row in rows for value in transform(k, across, row)]
 
     def _mend(self, k: Kernel, task: Task, panel: Panel, at: _Place, j: Val, values: list[Var]) -> None:
         """Compute sums of which any is not finite again, term by term, from windows that their transforms give back."""
-        lanes, outputs = k.isa.f32, self.form.outputs
+        lanes, form, (high, wide), (tall, broad) = k.isa.f32, self.form, self.form.tile, self.form.part
         total = values[0].get()
         for value in values[1:]:
             total = total + value.get()
         with k.when((total - total).unordered(total).any()):
-            windows = k.view(k.scratch(F32, WINDOW**2 * lanes), F32, WINDOW * lanes, lanes, 1)
-            found = k.view(k.scratch(F32, outputs**2 * lanes), F32, outputs * lanes, lanes, 1)
-            for i in range(outputs**2):
+            windows = k.view(k.scratch(F32, tall * broad * lanes), F32, broad * lanes, lanes, 1)
+            found = k.view(k.scratch(F32, high * wide * lanes), F32, wide * lanes, lanes, 1)
+            for i in range(high * wide):
                 found[0, i].store(k.zeros(F32, lanes))
             weights = k.view(panel.address, F32, panel.width, 1)
             source = task.view("input", F32, task.i64("image"), task.i64("row"), task.i64("pixel"), 1)
-            with k.loop(task.i64("k")) as channel:
-                own = weights[channel if self.terms is Terms.FLOAT else channel // 2]
+            with k.loop(prod(form.parts)) as part, k.loop(task.i64("k")) as channel:
+                term = part * task.i64("k") + channel
+                own = weights[term if self.terms is Terms.FLOAT else term // 2]
                 apart = self._steps(task) * panel.width
                 self._window(k, k.view(own.address, F32, 1)[j * lanes], apart, channel, windows)
-                with k.loop(outputs) as oy, k.loop(outputs) as ox, k.loop(WINDOW) as ky, k.loop(WINDOW) as kx:
-                    y = (at.y + oy) * self.form.stride - task.i64("pad_h") + ky
-                    x = (at.x + ox) * self.form.stride - task.i64("pad_w") + kx
-                    with k.when(y.ult(task.i64("in_h")) & x.ult(task.i64("in_w"))):
+                with k.loop(high) as oy, k.loop(wide) as ox, k.loop(tall) as down, k.loop(broad) as right:
+                    ky, kx = part // form.parts[1] * tall + down, part % form.parts[1] * broad + right
+                    y = (at.y + oy) * form.stride - task.i64("pad_h") + ky
+                    x = (at.x + ox) * form.stride - task.i64("pad_w") + kx
+                    weighed = (ky < form.window[0]) & (kx < form.window[1])
+                    with k.when(weighed & y.ult(task.i64("in_h")) & x.ult(task.i64("in_w"))):
                         pixel = source[at.image, y, x, channel].load().splat(lanes)
-                        weight = windows[ky, kx].load(lanes)
+                        weight = windows[down, right].load(lanes)
                         found[oy, ox].store(k.fma(pixel, weight, found[oy, ox].load(lanes)))
             for i, value in enumerate(values):
                 value.set(found[0, i].load(lanes))
 
     def _window(self, k: Kernel, weights: View, apart: Val, channel: Val, windows: View) -> None:
         """The windows of a register of columns, from what they were transformed to."""
-        lanes, size = k.isa.f32, range(self.form.across)
+        lanes, (high, wide), (down, across) = k.isa.f32, self.form.stored, self.form.windows
         place, loaded = weights, []
-        for _ in range(self.form.across**2):
+        for _ in range(high * wide):
             found = place.load(lanes)
             loaded.append(found if self.terms is Terms.FLOAT else one_of(found, channel))
             place = place.after(apart)
-        columns = [transform(k, self.form.window, [loaded[i * self.form.across + j] for i in size]) for j in size]
-        for i in range(WINDOW):
-            for j, value in enumerate(transform(k, self.form.window, [c[i] for c in columns])):
+        columns = [transform(k, down, [loaded[i * wide + j] for i in range(high)]) for j in range(wide)]
+        for i in range(self.form.part[0]):
+            for j, value in enumerate(transform(k, across, [c[i] for c in columns])):
                 windows[i, j].store(value)
 
     def _store(self, k: Kernel, task: Task, at: _Place, column: Val, mask: Val | None, values: list[Val]) -> None:
         """What becomes of the outputs, those outside of the picture left out."""
-        outputs, lanes, epilogue = self.form.outputs, k.isa.f32, self.epilogue
+        wide, lanes, epilogue = self.form.tile[1], k.isa.f32, self.epilogue
         given = epilogue.given(task, lanes)
         c = task.view("c", F32, task.i64("ldc"), 1)
         matrices = row_windows(k, task, epilogue.matrices)
@@ -270,7 +282,7 @@ class WinogradF32(Value):
 
         if is_little(epilogue.tree):
             for i, value in enumerate(values):
-                write(*divmod(i, outputs), value)
+                write(*divmod(i, wide), value)
             return
         with parked(k, [[value] for value in values]) as (number, (found,)):
-            write(number // outputs, number % outputs, found)
+            write(number // wide, number % wide, found)

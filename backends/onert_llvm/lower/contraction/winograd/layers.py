@@ -1,8 +1,9 @@
-"""Convolutions with windows of 3 by 3 by Winograd's minimal filtering, where that is estimated to be faster."""
+"""Convolutions by Winograd's minimal filtering, where that is estimated to be faster."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from onert.ir import Array
 from onert.ir.symbolic.trace import minimum
 from onert_llvm.command.command import Slot, most_pieces
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
-from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
+from onert_llvm.kernels.contraction.winograd.form import SQUARE, WINDOW, Form, line_form
 from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32, room
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
 from onert_llvm.schedule.weight_packing import PackWinograd, panel_bytes_f32, panels
@@ -28,16 +30,15 @@ BY_TWOS = Form(2, stride=2)
 
 
 def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind: Terms) -> bool:
-    """Write the commands of a convolution with constant filters `[n, 3, 3, channels]`; False if others are better.
+    """Write the commands of a convolution with constant filters `[n, *window, channels]`; False if others are better.
 
     `kind` is what sums are of.
     """
-    geometry = windows.geometry
-    n, *window, channels = filters.shape
-    if window != [WINDOW, WINDOW] or geometry.stride not in ((1, 1), (2, 2)) or geometry.dilation != (1, 1):
+    n, *_, channels = filters.shape
+    geometry, paired = windows.geometry, kind is Terms.PAIRED and channels % 2 == 0
+    forms = _forms(lowering.settings.precision, geometry, paired)
+    if not forms:
         return False
-    forms = FORMS[lowering.settings.precision] if geometry.stride == (1, 1) else (BY_TWOS,)
-    paired = kind is Terms.PAIRED and channels % 2 == 0
     estimated = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out, paired)
     form = None if estimated is None else estimated.form
     others = possible(forms, channels, n, lowering.isa, paired)
@@ -46,7 +47,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         return False
     layer = Layer(form, channels, n, lowering.isa, paired)
     total, down, across = tiles(form, geometry.images, geometry.out)
-    after = windows.after.shared(WINDOW**2 * channels)
+    after = windows.after.shared(geometry.taps * channels)
     code = (WinogradF32, form, after.epilogue, paired)
     cut = blocks(layer, total, lowering.threads, lowering.tiles(code))
     lowering.has_code(code, cut.tile)
@@ -66,7 +67,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         "k": channels,
         "ldc": ldc,
         "panels": count,
-        "panel_bytes": panel_bytes_f32(form.across**2, layer.steps, cut.tile.columns, lowering.isa),
+        "panel_bytes": panel_bytes_f32(math.prod(form.stored), layer.steps, cut.tile.columns, lowering.isa),
         "input": windows.source,
         "zero": lowering.constant(np.zeros(channels, np.float32)),
         "down": down,
@@ -87,8 +88,18 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     return True
 
 
+def _forms(precision: str, geometry: Plane, paired: bool) -> Sequence[Form]:
+    """What a window may be computed by."""
+    if geometry.dilation != (1, 1) or geometry.stride not in ((1, 1), (2, 2)):
+        return ()
+    if geometry.window == SQUARE:
+        return FORMS[precision] if geometry.stride == (1, 1) else (BY_TWOS,)
+    alone = paired or geometry.stride != (1, 1) or max(geometry.window) < WINDOW
+    return () if alone else (line_form(geometry.window),)
+
+
 def recoverable(filters: Array, form: Form) -> bool:
-    """Whether the transform of filters `[n, 3, 3, channels]` is finite and gives their zeros back.
+    """Whether the transform of filters `[n, *window, channels]` is finite and gives their zeros back.
 
     Where an input is not finite, the kernel takes the filters from their transform. A zero among other weights would be
     a small number then, whose product with an infinity is not NaN.
@@ -99,5 +110,5 @@ def recoverable(filters: Array, form: Form) -> bool:
             return False
     if form.stride == 2 or np.count_nonzero(flat) == flat.size:
         return True
-    zeros = filters.reshape(len(filters), WINDOW**2, -1) == 0
+    zeros = filters.reshape(len(filters), math.prod(form.window), -1) == 0
     return bool(np.array_equal(zeros.any(1), zeros.all(1)))
