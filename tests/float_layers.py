@@ -72,6 +72,15 @@ class Kinds(Network):
         weights = self._weights(n, 1, window, c)
         return self._make("CONV_2D", [x, *weights], (1, 1, wide, n), ("Conv2DOptions", options))
 
+    def dilated(self, x: Tensor, n: int, window: tuple[int, int], rate: int, activation: int = RELU) -> Tensor:
+        """A convolution whose window sees every so many pixels."""
+        options = {
+            "dilationWFactor": rate, "dilationHFactor": rate if window[0] > 1 else 1, "padding": 0, "strideW": 1,
+            "strideH": 1, "fusedActivationFunction": activation,
+        }  # fmt: skip
+        weights = self._weights(n, *window, x.shape[3])
+        return self._make("CONV_2D", [x, *weights], (*x.shape[:3], n), ("Conv2DOptions", options))
+
     def grouped(self, x: Tensor, n: int, groups: int, stride: int = 1) -> Tensor:
         """A grouped 3x3 convolution."""
         _, height, width, c = x.shape
@@ -144,12 +153,13 @@ class Kinds(Network):
         return self.operator("BATCH_MATMUL", [x, y], (*x.shape[:-1], n), table="BatchMatMulOptions", adjY=turned)
 
     def attention(self, x: Tensor, heads: int) -> Tensor:
-        """Self-attention of [1, rows, channels]."""
-        _, rows, c = x.shape
-        q, k, v = (self.turned(self.shaped(self.dense(x, c), 1, rows, heads, c // heads), 0, 2, 1, 3) for _ in range(3))
+        """Self-attention of [batch, rows, channels]."""
+        batch, rows, c = x.shape
+        split = batch, rows, heads, c // heads
+        q, k, v = (self.turned(self.shaped(self.dense(x, c), *split), 0, 2, 1, 3) for _ in range(3))
         scores = self.binary("MUL", self.product(q, k, True), self.number((c // heads) ** -0.5))
         found = self.product(self.unary("SOFTMAX", scores, table="SoftmaxOptions", beta=1.0), v, False)
-        return self.dense(self.shaped(self.turned(found, 0, 2, 1, 3), 1, rows, c), c)
+        return self.dense(self.shaped(self.turned(found, 0, 2, 1, 3), batch, rows, c), c)
 
     def encoder(self, x: Tensor, heads: int) -> Tensor:
         """A block of a transformer that normalises first."""

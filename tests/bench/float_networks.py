@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from float_layers import NONE, RELU, WINDOW, Kinds, Tensor
+from later_networks import LATER
 from model_writer import Model
 
 from onert.ir import DType
@@ -257,7 +258,7 @@ NETWORKS: dict[str, Callable[[Kinds], Tensor]] = {
     made.__name__: made
     for made in (
         shufflenet, densenet, convnext, efficientnet, unet, superresolution, vit, mixer, wav2vec, tcn, segmentation,
-        matting, squeezenet, inception, resnext, style, generator, keypoints,
+        matting, squeezenet, inception, resnext, style, generator, keypoints, *LATER,
     )
 }  # fmt: skip
 

@@ -66,12 +66,17 @@ def _numbers(*shape: int, seed: int = 0) -> Array:
 
 
 def _layer(
-    x: Array, weights: Array, padding: Padding | Margins, bias: Array | None = None, stride: int = 1
+    x: Array,
+    weights: Array,
+    padding: Padding | Margins,
+    bias: Array | None = None,
+    stride: int = 1,
+    dilation: tuple[int, int] = (1, 1),
 ) -> Subgraph:
     b = Builder()
     operands = [b.input(TensorType(DType.FLOAT32, x.shape)), b.constant(weights)]
     operands += [] if bias is None else [b.constant(bias)]
-    return b.subgraph([b.add(Conv2D(padding, stride, stride, activation=Activation.RELU6), *operands)])
+    return b.subgraph([b.add(Conv2D(padding, stride, stride, *dilation, activation=Activation.RELU6), *operands)])
 
 
 @ISAS
@@ -121,22 +126,28 @@ def test_windows_of_stride_2_agree_with_the_meaning(
 
 @ISAS
 @pytest.mark.parametrize(
-    ("size", "window", "channels", "n", "padding"),
+    ("size", "window", "dilation", "channels", "n", "padding"),
     [
-        ((1, 17, 17), (1, 7), 17, 33, Padding.SAME),
-        ((2, 17, 9), (7, 1), 20, 16, Padding.SAME),
-        ((2, 1, 23), (1, 3), 40, 65, Padding.VALID),
-        ((1, 9, 7), (3, 1), 17, 24, Margins(((2, 1), (0, 3)))),
-        ((1, 13, 12), (5, 5), 20, 48, Padding.SAME),
-        ((1, 8, 11), (2, 4), 33, 17, Padding.VALID),
+        ((1, 17, 17), (1, 7), (1, 1), 17, 33, Padding.SAME),
+        ((2, 17, 9), (7, 1), (1, 1), 20, 16, Padding.SAME),
+        ((2, 1, 23), (1, 3), (1, 1), 40, 65, Padding.VALID),
+        ((1, 9, 7), (3, 1), (1, 1), 17, 24, Margins(((2, 1), (0, 3)))),
+        ((1, 13, 12), (5, 5), (1, 1), 20, 48, Padding.SAME),
+        ((1, 8, 11), (2, 4), (1, 1), 33, 17, Padding.VALID),
+        ((2, 1, 41), (1, 3), (1, 4), 40, 33, Padding.SAME),
+        ((1, 15, 14), (3, 3), (2, 3), 17, 40, Padding.SAME),
+        ((2, 19, 11), (3, 3), (4, 4), 20, 17, Padding.VALID),
+        ((1, 9, 17), (3, 5), (3, 2), 17, 16, Margins(((2, 5), (0, 3)))),
+        ((1, 7, 9), (3, 3), (6, 12), 17, 16, Padding.SAME),
     ],
 )
 @pytest.mark.parametrize("value", [0.0, np.inf])
-def test_windows_cut_along_one_axis_agree_with_the_meaning(
+def test_other_windows_agree_with_the_meaning(
     isa: Isa,
     wherever: list[WinogradF32],
     size: tuple[int, int, int],
     window: tuple[int, int],
+    dilation: tuple[int, int],
     channels: int,
     n: int,
     padding: Padding | Margins,
@@ -145,9 +156,9 @@ def test_windows_cut_along_one_axis_agree_with_the_meaning(
     x, weights = _numbers(*size, channels), _numbers(n, *window, channels, seed=1)
     x[0, size[1] // 2, 3, 5] += np.float32(value)
     weights[3] = 0
-    subgraph = _layer(x, weights / np.float32((weights[0].size) ** 0.5), padding, _numbers(n, seed=2))
+    subgraph = _layer(x, weights / np.float32((weights[0].size) ** 0.5), padding, _numbers(n, seed=2), 1, dilation)
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 2, 3)]
-    assert {kernel.form.window for kernel in wherever} == {window}
+    assert {(kernel.form.window, kernel.form.dilated) for kernel in wherever} == {(window, dilation != (1, 1))}
     with np.errstate(all="ignore"):
         expected = by_meaning(subgraph, [x])
     for answer in found:

@@ -75,9 +75,21 @@ class Layer(Value):
         return Shape(1, self.n, prod(self.form.window) * self.channels // (2 if self.paired else 1))
 
 
-def tiles(form: Form, images: int, out: tuple[int, int]) -> tuple[int, int, int]:
-    """How many tiles outputs make: in all, down a picture, and across."""
-    down, across = (-(-size // each) for size, each in zip(out, form.tile, strict=True))
+def tiles(form: Form, images: int, out: tuple[int, int], dilation: tuple[int, int]) -> tuple[int, int, int]:
+    """How many tiles outputs make: in all, down a picture, and across.
+
+    Tiles of dilated windows lie side by side until their outputs, a dilation apart, make one run.
+    """
+
+    def along(size: int, each: int, rate: int) -> int:
+        runs = (size - 1) // (each * rate)
+        last: int = minimum(size - runs * each * rate, rate)
+        return runs * rate + last
+
+    down, across = (
+        -(-size // each) if each == 1 or rate == 1 else along(size, each, rate)
+        for size, each, rate in zip(out, form.tile, dilation, strict=True)
+    )
     return images * down * across, down, across
 
 
@@ -89,6 +101,7 @@ def chosen(
     images: int,
     out: tuple[int, int],
     paired: bool = False,
+    dilation: tuple[int, int] = (1, 1),
 ) -> Layer | None:
     """The layer by the form that is estimated to be the fastest; None if the windows term by term are.
 
@@ -97,7 +110,7 @@ def chosen(
     layers = tuple(Layer(form, channels, n, isa, paired) for form in possible(forms, channels, n, isa, paired))
     if not layers:
         return None
-    counts = (*(tiles(layer.form, images, out)[0] for layer in layers), images * out[0] * out[1])
+    counts = (*(tiles(layer.form, images, out, dilation)[0] for layer in layers), images * out[0] * out[1])
     costs = _costs(layers, tuple(map(hint, counts)))
     number = costs.index(min(costs))
     if any(map(is_symbolic, counts)) and not _is_sure(layers, number, counts):

@@ -44,13 +44,14 @@ Sizes = tuple[int, int]
 @frozen
 class Form(Value):
     """F(outputs x outputs, 3 x 3), or the same for a stride of 2; or `outputs` along the only axis that is transformed
-    of a `window`: 0 is down, 1 across.
+    of a `window`: 0 is down, 1 across. Where it is `dilated`, pixels and outputs of a tile are a dilation apart.
     """
 
     outputs: int
     stride: int = 1
     window: Sizes = SQUARE
     axis: int | None = None
+    dilated: bool = False
 
     def _sizes(self, size: int) -> Sizes:
         """A size along each axis that is transformed, and 1 along another."""

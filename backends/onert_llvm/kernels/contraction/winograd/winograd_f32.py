@@ -70,7 +70,7 @@ class WinogradF32(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return (*SLOTS, *self.epilogue.slots)
+        return (*SLOTS, *(("dilation_h", "dilation_w") if self.form.dilated else ()), *self.epilogue.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
@@ -101,19 +101,27 @@ class WinogradF32(Value):
     @contextmanager
     def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> Iterator[_Place]:
         """Loop over the tiles of a block."""
-        (high, wide), across = self.form.tile, task.i64("across")
+        (high, wide), across, down = self.form.tile, task.i64("across"), task.i64("down")
+        rows, columns = self._rates(task)
         line = first // across
-        x = k.var(first % across * wide)
-        y, image = k.var(line % task.i64("down") * high), k.var(line // task.i64("down"))
+        column, row, image = k.var(first % across), k.var(line % down), k.var(line // down)
+
+        def start(number: Val, size: int, rate: Val | int) -> Val:
+            return number * size if isinstance(rate, int) else number // rate * rate * size + number % rate
+
         with k.loop(count, nonempty=True) as i:
-            yield _Place(i, image.get(), y.get(), x.get())
-            right = x.get() + wide
-            wraps = right >= task.i64("out_w")
-            below = wraps.select(y.get() + high, y.get())
-            ends = below >= task.i64("out_h")
-            x.set(wraps.select(k.index(0), right))
-            y.set(ends.select(k.index(0), below))
+            yield _Place(i, image.get(), start(row.get(), high, rows), start(column.get(), wide, columns))
+            right = column.get() + 1
+            wraps = right >= across
+            below = wraps.select(row.get() + 1, row.get())
+            ends = below >= down
+            column.set(wraps.select(k.index(0), right))
+            row.set(ends.select(k.index(0), below))
             image.set(ends.select(image.get() + 1, image.get()))
+
+    def _rates(self, task: Task) -> tuple[Val | int, Val | int]:
+        """How far pixels of a window, and outputs of a tile, are apart: along columns, and along rows."""
+        return (task.i64("dilation_h"), task.i64("dilation_w")) if self.form.dilated else (1, 1)
 
     def _pixels(self, k: Kernel, task: Task, at: _Place, part: Sizes) -> list[list[View]]:
         """The pixels that a part of the window sees in a tile, row by row; those outside of the picture are the row of
@@ -122,17 +130,17 @@ class WinogradF32(Value):
         source, zero = task.view("input", F32, 1), task.ptr("zero")
         start = at.image * task.i64("image")
         found = []
-        (high, wide), (down, right) = self.form.seen, part
-        left = at.x * self.form.stride - task.i64("pad_w") + right
-        across = [(left + j).ult(task.i64("in_w")) for j in range(wide)]
+        (high, wide), (down, right), (rows, columns) = self.form.seen, part, self._rates(task)
+        left = at.x * self.form.stride - task.i64("pad_w") + columns * right
+        across = [(left + columns * j).ult(task.i64("in_w")) for j in range(wide)]
         for i in range(high):
-            y = at.y * self.form.stride - task.i64("pad_h") + down + i
+            y = at.y * self.form.stride - task.i64("pad_h") + rows * (down + i)
             seen = y.ult(task.i64("in_h"))
             pixel = source[start + y * task.i64("row") + left * task.i64("pixel")]
             row = []
             for inside in across:
                 row.append(k.view((seen & inside).select(pixel.address, zero), F32, 1))
-                pixel = pixel.after(task.i64("pixel"))
+                pixel = pixel.after(task.i64("pixel") * columns)
             found.append(row)
         return found
 
@@ -220,6 +228,7 @@ class WinogradF32(Value):
     def _mend(self, k: Kernel, task: Task, panel: Panel, at: _Place, j: Val, values: list[Var]) -> None:
         """Compute sums of which any is not finite again, term by term, from windows that their transforms give back."""
         lanes, form, (high, wide), (tall, broad) = k.isa.f32, self.form, self.form.tile, self.form.part
+        rows, columns = self._rates(task)
         total = values[0].get()
         for value in values[1:]:
             total = total + value.get()
@@ -237,8 +246,8 @@ class WinogradF32(Value):
                 self._window(k, k.view(own.address, F32, 1)[j * lanes], apart, channel, windows)
                 with k.loop(high) as oy, k.loop(wide) as ox, k.loop(tall) as down, k.loop(broad) as right:
                     ky, kx = part // form.parts[1] * tall + down, part % form.parts[1] * broad + right
-                    y = (at.y + oy) * form.stride - task.i64("pad_h") + ky
-                    x = (at.x + ox) * form.stride - task.i64("pad_w") + kx
+                    y = (at.y + oy * rows) * form.stride - task.i64("pad_h") + ky * rows
+                    x = (at.x + ox * columns) * form.stride - task.i64("pad_w") + kx * columns
                     weighed = (ky < form.window[0]) & (kx < form.window[1])
                     with k.when(weighed & y.ult(task.i64("in_h")) & x.ult(task.i64("in_w"))):
                         pixel = source[at.image, y, x, channel].load().splat(lanes)
@@ -263,12 +272,12 @@ class WinogradF32(Value):
     def _store(self, k: Kernel, task: Task, at: _Place, column: Val, mask: Val | None, values: list[Val]) -> None:
         """What becomes of the outputs, those outside of the picture left out."""
         wide, lanes, epilogue = self.form.tile[1], k.isa.f32, self.epilogue
-        given = epilogue.given(task, lanes)
+        given, (rows, columns) = epilogue.given(task, lanes), self._rates(task)
         c = task.view("c", F32, task.i64("ldc"), 1)
         matrices = row_windows(k, task, epilogue.matrices)
 
         def write(i: Val | int, j: Val | int, value: Val) -> None:
-            y, x = at.y + i, at.x + j
+            y, x = at.y + rows * i, at.x + columns * j
             with k.when((y < task.i64("out_h")) & (x < task.i64("out_w"))):
                 pixel = (at.image * task.i64("out_h") + y) * task.i64("out_w") + x
                 total = k.var(value)

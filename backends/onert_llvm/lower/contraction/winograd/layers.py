@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import evolve
 
 from onert.ir import Array
 from onert.ir.symbolic.trace import minimum
@@ -39,14 +40,14 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     forms = _forms(lowering.settings.precision, geometry, paired)
     if not forms:
         return False
-    estimated = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out, paired)
+    estimated = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out, paired, geometry.dilation)
     form = None if estimated is None else estimated.form
     others = possible(forms, channels, n, lowering.isa, paired)
     form = lowering.choose(("winograd", geometry, channels, n, kind), form, lambda: (None, *others))
     if form is None or not recoverable(filters, form):
         return False
     layer = Layer(form, channels, n, lowering.isa, paired)
-    total, down, across = tiles(form, geometry.images, geometry.out)
+    total, down, across = tiles(form, geometry.images, geometry.out, geometry.dilation)
     after = windows.after.shared(geometry.taps * channels)
     code = (WinogradF32, form, after.epilogue, paired)
     cut = blocks(layer, total, lowering.threads, lowering.tiles(code))
@@ -90,12 +91,13 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
 
 def _forms(precision: str, geometry: Plane, paired: bool) -> Sequence[Form]:
     """What a window may be computed by."""
-    if geometry.dilation != (1, 1) or geometry.stride not in ((1, 1), (2, 2)):
+    dilated, square = geometry.dilation != (1, 1), geometry.window == SQUARE
+    if geometry.stride != (1, 1):
+        return (BY_TWOS,) if geometry.stride == (2, 2) and square and not dilated else ()
+    if not square and (paired or max(geometry.window) < WINDOW):
         return ()
-    if geometry.window == SQUARE:
-        return FORMS[precision] if geometry.stride == (1, 1) else (BY_TWOS,)
-    alone = paired or geometry.stride != (1, 1) or max(geometry.window) < WINDOW
-    return () if alone else (line_form(geometry.window),)
+    forms = FORMS[precision] if square else (line_form(geometry.window),)
+    return tuple(evolve(form, dilated=dilated) for form in forms)
 
 
 def recoverable(filters: Array, form: Form) -> bool:
