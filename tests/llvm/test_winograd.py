@@ -70,13 +70,13 @@ def _layer(
     weights: Array,
     padding: Padding | Margins,
     bias: Array | None = None,
-    stride: int = 1,
+    stride: int | tuple[int, int] = 1,
     dilation: tuple[int, int] = (1, 1),
 ) -> Subgraph:
-    b = Builder()
+    b, strides = Builder(), stride if isinstance(stride, tuple) else (stride, stride)
     operands = [b.input(TensorType(DType.FLOAT32, x.shape)), b.constant(weights)]
     operands += [] if bias is None else [b.constant(bias)]
-    return b.subgraph([b.add(Conv2D(padding, stride, stride, *dilation, activation=Activation.RELU6), *operands)])
+    return b.subgraph([b.add(Conv2D(padding, *strides, *dilation, activation=Activation.RELU6), *operands)])
 
 
 @ISAS
@@ -164,6 +164,40 @@ def test_other_windows_agree_with_the_meaning(
     for answer in found:
         same(answer, expected, TOLERANCES[2])
         np.testing.assert_array_equal(answer[0], found[0][0])
+
+
+@ISAS
+@pytest.mark.parametrize(
+    ("size", "window", "strides", "padding"),
+    [
+        ((2, 1, 43), (1, 4), (1, 2), Padding.VALID),
+        ((1, 21, 13), (5, 5), (2, 2), Padding.SAME),
+        ((1, 23, 9), (7, 1), (2, 1), Margins(((2, 1), (0, 3)))),
+        ((1, 9, 31), (3, 7), (1, 3), Padding.SAME),
+        ((1, 17, 15), (3, 3), (2, 1), Padding.SAME),
+    ],
+)
+@pytest.mark.parametrize("value", [0.0, np.inf])
+def test_strided_windows_cut_along_one_axis_agree_with_the_meaning(
+    isa: Isa,
+    wherever: list[WinogradF32],
+    size: tuple[int, int, int],
+    window: tuple[int, int],
+    strides: tuple[int, int],
+    padding: Padding | Margins,
+    value: float,
+) -> None:
+    x, weights = (
+        _numbers(*size, 20),
+        _numbers(33, *window, 20, seed=1) / np.float32((20 * window[0] * window[1]) ** 0.5),
+    )
+    x[0, size[1] // 2, 3, 5] += np.float32(value)
+    subgraph = _layer(x, weights, padding, _numbers(33, seed=2), strides)
+    found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
+    assert {kernel.form.strides for kernel in wherever} == {strides}
+    with np.errstate(all="ignore"):
+        same(found[0], by_meaning(subgraph, [x]), TOLERANCES[2])
+    np.testing.assert_array_equal(found[1][0], found[0][0])
 
 
 @ISAS

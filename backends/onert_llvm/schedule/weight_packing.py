@@ -71,10 +71,12 @@ class PackWinograd(Value):
         """Put the transform of the filters from one on into `out[*stored, parts * channels, some]`."""
         points, _, terms, width = out.shape
         form, some = self.form, filters[first : first + width].transpose(1, 2, 3, 0)
-        (high, wide), (down, across) = form.part, form.parts
-        window = np.zeros((high, wide, down * across, *some.shape[2:]), np.float32)
-        for y, x in np.ndindex(some.shape[:2]):
-            window[y % high, x % wide, y // high * across + x // wide] = some[y, x]
+        (high, wide), count = form.part, prod(form.parts)
+        window = np.zeros((high, wide, count, *some.shape[2:]), np.float32)
+        for part, i, j in np.ndindex(count, high, wide):
+            y, x = (first + at * apart for first, at, apart in zip(form.first(part), (i, j), form.apart, strict=True))
+            if y < form.window[0] and x < form.window[1]:
+                window[i, j, part] = some[y, x]
         window = window.reshape(high, wide, terms, width)
         if form.axis == 1:
             rows = window
@@ -87,7 +89,7 @@ class PackWinograd(Value):
     def _along(self, window: Array, out: Array) -> None:
         """The transform along the first axis. Points of both signs share what is even in them."""
         weights = self.form.weights
-        if self.form.stride == 2:
+        if self.form.axis is None and self.form.stride == 2:
             for own, factors in zip(out, weights, strict=True):
                 some = [part for part, factor in zip(window, factors, strict=True) if factor]
                 np.add(some[0], some[1], out=own) if len(some) > 1 else np.copyto(own, some[0])

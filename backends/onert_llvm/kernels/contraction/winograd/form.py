@@ -7,8 +7,8 @@ Gray, "Fast Algorithms for Convolutional Neural Networks"). Over two axes each i
 A window of stride 2 is two: its outer weights slide over the even pixels, its middle one over the odd ones. For two
 results the first take three products and the second two, which have their weight in common.
 
-Windows that are no squares of three are cut along one axis into parts of three or four weights. Each part sees pixels
-of its own, and is transformed along that axis only; the products of all parts are terms of the same sums.
+Windows that are no squares of three are cut along one axis into parts of two to four weights, a stride apart. Each part
+sees pixels of its own, and is transformed along that axis only; the products of all parts are terms of the same sums.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -44,7 +45,8 @@ Sizes = tuple[int, int]
 @frozen
 class Form(Value):
     """F(outputs x outputs, 3 x 3), or the same for a stride of 2; or `outputs` along the only axis that is transformed
-    of a `window`: 0 is down, 1 across. Where it is `dilated`, pixels and outputs of a tile are a dilation apart.
+    of a `window`: 0 is down, 1 across. Where it is `dilated`, pixels and outputs of a tile are a dilation apart. The
+    stride along the other axis is `beside`.
     """
 
     outputs: int
@@ -52,6 +54,7 @@ class Form(Value):
     window: Sizes = SQUARE
     axis: int | None = None
     dilated: bool = False
+    beside: int = 1
 
     def _sizes(self, size: int) -> Sizes:
         """A size along each axis that is transformed, and 1 along another."""
@@ -65,7 +68,17 @@ class Form(Value):
     @property
     def across(self) -> int:
         """Transformed weights along an axis: the last is that of the products that follow, too."""
-        return self.points + 1 - self.stride
+        return self.points + 1 - self.stride if self.axis is None else self.points
+
+    @property
+    def strides(self) -> Sizes:
+        """How far windows are apart."""
+        return self.stride if self.axis in (0, None) else self.beside, self.stride if self.axis != 0 else self.beside
+
+    @property
+    def apart(self) -> Sizes:
+        """How far the weights of a part are apart."""
+        return self.stride if self.axis == 0 else 1, self.stride if self.axis == 1 else 1
 
     @property
     def tile(self) -> Sizes:
@@ -85,13 +98,25 @@ class Form(Value):
     @property
     def part(self) -> Sizes:
         """Weights of a part of a window."""
-        return self._sizes(self.points - (self.outputs - 1) * self.stride)
+        return self._sizes(self.points + 1 - self.outputs if self.axis is not None else WINDOW)
 
     @property
     def parts(self) -> Sizes:
         """How many parts a window has."""
-        (high, wide), (rows, columns) = self.window, self.part
-        return -(-high // rows), -(-wide // columns)
+        down, across = (
+            -(-size // (weights * apart)) * apart
+            for size, weights, apart in zip(self.window, self.part, self.apart, strict=True)
+        )
+        return down, across
+
+    def first(self, part: Any) -> tuple[Any, Any]:
+        """The first weight of a part of the window, by its number."""
+        across = self.parts[1]
+        down, right = (
+            number if weights * apart == 1 else number // apart * (weights * apart) + number % apart
+            for number, weights, apart in zip((part // across, part % across), self.part, self.apart, strict=True)
+        )
+        return down, right
 
     def weight(self, k: Kernel, place: Val) -> Val:
         """Which of the transformed weights a product has."""
@@ -108,43 +133,49 @@ class Form(Value):
     @property
     def pictures(self) -> tuple[Matrix, Matrix]:
         """What pixels are multiplied by along each axis: `[points, points]`."""
-        return self._along(_matrices(self.outputs, self.stride, self.points)[0])
+        return self._along(self._matrices[0])
 
     @property
     def weights(self) -> Matrix:
         """What a part of a window is multiplied by: `[across, weights]`."""
-        return _matrices(self.outputs, self.stride, self.points)[1]
+        return self._matrices[1]
 
     @property
     def results(self) -> tuple[Matrix, Matrix]:
         """What products are multiplied by along each axis: `[outputs, points]`."""
-        return self._along(_matrices(self.outputs, self.stride, self.points)[2])
+        return self._along(self._matrices[2])
 
     @property
     def windows(self) -> tuple[Matrix, Matrix]:
         """What gives a part of a window back from its transform along each axis: `[weights, across]`. A row of equal
         weights or zeros stays one.
         """
-        if self.stride == 2:
+        if self.axis is None and self.stride == 2:
             return self._along(((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.0)))
         (first, *_), (even, odd, *more), *_ = self.weights
         rest, half = (0.0,) * (self.points - 3), 0.5 / odd
         found = [(1 / first, 0.0, 0.0, *rest), (0.0, half, -half, *rest), (0.0, 0.0, *rest, 1.0)]
-        if len(more) > 1:
+        if not more:
+            del found[1]
+        elif len(more) > 1:
             square, cube = more
             found[1] = (0.0, half, -half, *rest[1:], -cube / odd)
             found.insert(2, (-even / square / first, 0.5 / square, 0.5 / square, *rest))
         return self._along(tuple(found))
+
+    @property
+    def _matrices(self) -> tuple[Matrix, Matrix, Matrix]:
+        return _BY_TWOS if self.axis is None and self.stride == 2 else _matrices(self.outputs, self.points)
 
     def _along(self, matrix: Matrix) -> tuple[Matrix, Matrix]:
         """A matrix for each axis that is transformed."""
         return matrix if self.axis in (0, None) else _WHOLE, matrix if self.axis in (1, None) else _WHOLE
 
 
-def line_form(window: Sizes) -> Form:
+def line_form(window: Sizes, strides: Sizes = (1, 1), dilated: bool = False) -> Form:
     """The form with the fewest products for windows along one axis, or for all their rows."""
     axis = 1 if window[1] > 1 else 0
-    forms = (Form(outputs, 1, window, axis) for outputs in (4, 3))
+    forms = (Form(outputs, strides[axis], window, axis, dilated, strides[1 - axis]) for outputs in (4, 3, 5))
     return min(forms, key=lambda form: prod(form.parts) / form.outputs)
 
 
@@ -157,9 +188,7 @@ _BY_TWOS: tuple[Matrix, Matrix, Matrix] = (
 
 
 @cache
-def _matrices(outputs: int, stride: int, size: int) -> tuple[Matrix, Matrix, Matrix]:
-    if stride == 2:
-        return _BY_TWOS
+def _matrices(outputs: int, size: int) -> tuple[Matrix, Matrix, Matrix]:
     points, taps = _POINTS[size], size + 1 - outputs
     picture, weights = [], []
     for point in points:

@@ -21,7 +21,7 @@ from onert_llvm.kernels.contraction.epilogue import PLAIN, RESIDUAL, Epilogue, r
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, parked
 
-from .form import Form, Sizes, transform
+from .form import Form, transform
 
 SLOTS = (
     "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
@@ -123,24 +123,25 @@ class WinogradF32(Value):
         """How far pixels of a window, and outputs of a tile, are apart: along columns, and along rows."""
         return (task.i64("dilation_h"), task.i64("dilation_w")) if self.form.dilated else (1, 1)
 
-    def _pixels(self, k: Kernel, task: Task, at: _Place, part: Sizes) -> list[list[View]]:
+    def _pixels(self, k: Kernel, task: Task, at: _Place, part: int) -> list[list[View]]:
         """The pixels that a part of the window sees in a tile, row by row; those outside of the picture are the row of
         zeros.
         """
         source, zero = task.view("input", F32, 1), task.ptr("zero")
         start = at.image * task.i64("image")
         found = []
-        (high, wide), (down, right), (rows, columns) = self.form.seen, part, self._rates(task)
-        left = at.x * self.form.stride - task.i64("pad_w") + columns * right
-        across = [(left + columns * j).ult(task.i64("in_w")) for j in range(wide)]
+        form, (rows, columns) = self.form, self._rates(task)
+        (high, wide), (down, right), (under, beside) = form.seen, form.first(part), form.apart
+        left = at.x * form.strides[1] - task.i64("pad_w") + columns * right
+        across = [(left + columns * (j * beside)).ult(task.i64("in_w")) for j in range(wide)]
         for i in range(high):
-            y = at.y * self.form.stride - task.i64("pad_h") + rows * (down + i)
+            y = at.y * form.strides[0] - task.i64("pad_h") + rows * (down + i * under)
             seen = y.ult(task.i64("in_h"))
             pixel = source[start + y * task.i64("row") + left * task.i64("pixel")]
             row = []
             for inside in across:
                 row.append(k.view((seen & inside).select(pixel.address, zero), F32, 1))
-                pixel = pixel.after(task.i64("pixel") * columns)
+                pixel = pixel.after(task.i64("pixel") * columns * beside)
             found.append(row)
         return found
 
@@ -149,9 +150,8 @@ class WinogradF32(Value):
         lanes, (high, wide), (down, across) = k.isa.f32, self.form.seen, self.form.pictures
         channels, paired = task.i64("k"), self.terms is Terms.PAIRED
         target = k.view(terms.address, I16 if paired else F32, channels * prod(self.form.parts), channels, 1)
-        (rows, columns), (tall, broad) = self.form.parts, self.form.part
-        for number in range(rows * columns):
-            pixels = self._pixels(k, task, at, (number // columns * tall, number % columns * broad))
+        for number in range(prod(self.form.parts)):
+            pixels = self._pixels(k, task, at, number)
             with k.loop(channels, step=lanes, nonempty=True) as channel:
                 here = channel.min(channels - lanes)
                 loaded = ([pixels[i][j][here].load(lanes) for i in range(high)] for j in range(wide))
@@ -245,9 +245,11 @@ class WinogradF32(Value):
                 apart = self._steps(task) * panel.width
                 self._window(k, k.view(own.address, F32, 1)[j * lanes], apart, channel, windows)
                 with k.loop(high) as oy, k.loop(wide) as ox, k.loop(tall) as down, k.loop(broad) as right:
-                    ky, kx = part // form.parts[1] * tall + down, part % form.parts[1] * broad + right
-                    y = (at.y + oy * rows) * form.stride - task.i64("pad_h") + ky * rows
-                    x = (at.x + ox * columns) * form.stride - task.i64("pad_w") + kx * columns
+                    ky, kx = (
+                        n + i * apart for n, i, apart in zip(form.first(part), (down, right), form.apart, strict=True)
+                    )
+                    y = (at.y + oy * rows) * form.strides[0] - task.i64("pad_h") + ky * rows
+                    x = (at.x + ox * columns) * form.strides[1] - task.i64("pad_w") + kx * columns
                     weighed = (ky < form.window[0]) & (kx < form.window[1])
                     with k.when(weighed & y.ult(task.i64("in_h")) & x.ult(task.i64("in_w"))):
                         pixel = source[at.image, y, x, channel].load().splat(lanes)

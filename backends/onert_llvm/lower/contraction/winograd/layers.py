@@ -12,7 +12,7 @@ from onert.ir import Array
 from onert.ir.symbolic.trace import minimum
 from onert_llvm.command.command import Slot, most_pieces
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
-from onert_llvm.kernels.contraction.winograd.form import SQUARE, WINDOW, Form, line_form
+from onert_llvm.kernels.contraction.winograd.form import SQUARE, Form, line_form
 from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32, room
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
@@ -28,6 +28,9 @@ F(4x4, 3x3) up to twice as far as these: 4e-6 of their range.
 
 BY_TWOS = Form(2, stride=2)
 """What windows of stride 2 may be computed by: nearer to the true results, too."""
+
+_MOST = 3 / 4
+"""The part of a window's products that a form along one axis may take: with 4/5 transforms take what is saved."""
 
 
 def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind: Terms) -> bool:
@@ -91,13 +94,14 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
 
 def _forms(precision: str, geometry: Plane, paired: bool) -> Sequence[Form]:
     """What a window may be computed by."""
-    dilated, square = geometry.dilation != (1, 1), geometry.window == SQUARE
-    if geometry.stride != (1, 1):
-        return (BY_TWOS,) if geometry.stride == (2, 2) and square and not dilated else ()
-    if not square and (paired or max(geometry.window) < WINDOW):
+    dilated, strided = geometry.dilation != (1, 1), geometry.stride != (1, 1)
+    if dilated and strided:
         return ()
-    forms = FORMS[precision] if square else (line_form(geometry.window),)
-    return tuple(evolve(form, dilated=dilated) for form in forms)
+    if geometry.window == SQUARE and geometry.stride in ((1, 1), (2, 2)):
+        return (BY_TWOS,) if strided else tuple(evolve(form, dilated=dilated) for form in FORMS[precision])
+    form = line_form(geometry.window, geometry.stride, dilated)
+    saves = form.points * math.prod(form.parts) <= _MOST * form.outputs * geometry.taps
+    return (form,) if saves and not paired else ()
 
 
 def recoverable(filters: Array, form: Form) -> bool:
@@ -110,7 +114,7 @@ def recoverable(filters: Array, form: Form) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         if not math.isfinite(np.dot(flat, flat)):
             return False
-    if form.stride == 2 or np.count_nonzero(flat) == flat.size:
+    if form == BY_TWOS or np.count_nonzero(flat) == flat.size:
         return True
     zeros = filters.reshape(len(filters), math.prod(form.window), -1) == 0
     return bool(np.array_equal(zeros.any(1), zeros.all(1)))
