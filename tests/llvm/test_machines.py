@@ -14,17 +14,18 @@ from onert.ir.builder import Builder
 from onert.ir.ops.contraction.conv import Conv2D
 from onert_llvm.schedule.cost_model import Shape, packed_rows, packed_tile, row_work
 from onert_llvm.target import isa, machines, processor
-from onert_llvm.target.machines import Machine, known, machine, of
+from onert_llvm.target.figures import LISTED
+from onert_llvm.target.figures import USUAL as USUAL_FIGURES
+from onert_llvm.target.machines import Machine, machine, of
 
 X86 = "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 26\nmodel : 2\n\nprocessor : 1\nmodel : 3\n"
 ARM = "processor\t: 0\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
 
 
 def test_rows_of_the_file_have_the_figures_of_a_machine() -> None:
-    rows = known()
-    assert rows["usual"].keys() == {each.name for each in fields(Machine)}
-    assert all(row.keys() <= rows["usual"].keys() for row in rows.values())
-    assert all(of(f"{name} : ").clock == row.get("clock", USUAL.clock) for name, row in rows.items() if name != "usual")
+    assert USUAL_FIGURES.keys() == {each.name for each in fields(Machine)}
+    assert all(row.keys() <= USUAL_FIGURES.keys() for row in LISTED.values())
+    assert all(of(f"{name} : ").clock == row.get("clock", USUAL.clock) for name, row in LISTED.items())
 
 
 def _listed(folder: Path, cpuinfo: str, *caches: str) -> str:

@@ -1,27 +1,24 @@
-"""What the cost models know of a processor: `machines.toml`, over which goes what this machine says of itself."""
+"""What the cost models know of a processor: `figures.py`, over which goes what this machine says of itself."""
 
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from attrs import fields, frozen
 
 from onert.ir.value import Value
 
+from .figures import LISTED, USUAL
 from .isa import Isa, target
 from .processor import keep
-
-Figures = Mapping[str, float | tuple[float, ...]]
 
 
 @frozen
 class Machine(Value):
-    """Figures of a processor; `machines.toml` says what each is, and in what units."""
+    """Figures of a processor; `figures.py` says what each is, and in what units."""
 
     first_cache: int
     second_cache: int
@@ -56,11 +53,10 @@ def machine(isa: Isa) -> Machine:
 
 def of(processor: str) -> Machine:
     """The processor of a description (`processor.processor`); "" is any."""
-    rows = known()
     name, _, rest = processor.partition(" : ")
     sizes, _, measured = rest.partition("+")
-    found: dict[str, Any] = dict(rows["usual"])
-    for beginning, row in rows.items():
+    found: dict[str, Any] = dict(USUAL)
+    for beginning, row in LISTED.items():
         if f"{name} ".startswith(f"{beginning} "):
             found |= row
     found |= _pairs(sizes) | _pairs(measured)
@@ -93,13 +89,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
-
-
-@cache
-def known() -> Mapping[str, Figures]:
-    """The rows of `machines.toml` by the beginning of the processors' names."""
-    read = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
-    return {
-        name: {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-        for name, row in read.items()
-    }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from random import Random
+
+from onert.ir.process import imports
 
 from .claims import Claims, Fit, Planner, height, lowest_gap, place, tightest_gap
 from .first_fit import first_fit
@@ -62,7 +63,7 @@ def _exchanged(claims: Claims, order: list[int], rounds: int) -> Iterator[list[i
     An order is kept where no more bytes end above the bound. Every plan whose tensors cannot slide down is that of some
     order. The same claims give the same plans: the numbers drawn start from the same seed.
     """
-    random = Random(0)
+    random = imports.module("random").Random(0)  # read where the planners before miss the bound
     offsets = place(claims, order, lowest_gap)
     for _ in range(rounds):
         high = _high(claims, offsets)

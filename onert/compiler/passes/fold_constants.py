@@ -11,12 +11,12 @@ from onert.backend.evaluating import work_of_evaluating
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
-from onert.compiler.rewrite.shape_arithmetic import KINDS
 from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.ops.reduction.reduce import Reduce
+from onert.ir.process import imports
 from onert.ir.shape import num_elements
 from onert.ir.symbolic.trace import OneLengthError, is_symbolic
 
@@ -113,7 +113,8 @@ def _require_exact(operation: Operation, types: CallTypes) -> None:
     op = operation.op
     rounded = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
     exact = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
-    if (not isinstance(op, KINDS) or (rounded and not exact)) and _worthwhile(types):
+    kinds = imports.module("onert.compiler.rewrite.shape_arithmetic").KINDS
+    if (not isinstance(op, kinds) or (rounded and not exact)) and _worthwhile(types):
         raise OneLengthError(f"{operation} is computed before the run for each length")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from attrs import evolve
@@ -10,11 +11,11 @@ from attrs import evolve
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
-from onert.compiler.rewrite.shape_arithmetic import evaluated, rounded
 from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subgraph, TensorType, evaluate
 from onert.ir.analysis.inference import declare, infer
 from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.process import imports
 from onert.ir.shape import num_elements, static
 from onert.ir.symbolic.trace import is_symbolic
 
@@ -89,7 +90,8 @@ def _value(operation: Operation, types: list[TensorType], shapes: set[int]) -> A
         return None
     arrays = [None if t is None or t.data is None else t.data.array for t in inputs]
     if any(t is not None and t.data is not None and t.data.is_symbolic for t in inputs):
-        return evaluated(operation.op, arrays, output)  # else the run does it, for each length
+        found: Array | None = _arithmetic().evaluated(operation.op, arrays, output)
+        return found  # else the run does it, for each length
     try:
         (result,) = evaluate(operation.op, arrays, CallTypes(inputs, (output,)))
     except _MISHAPS:
@@ -110,7 +112,15 @@ def _rounded(operation: Operation, subgraph: Subgraph, types: list[TensorType], 
         known.reverse()
     if [data.is_symbolic for data in known] != [True, False] or not _small(output):
         return None
-    return rounded(operation.op, first.op, known[0].array, known[1].array, between.dtype, output)
+    found: Array | None = _arithmetic().rounded(
+        operation.op, first.op, known[0].array, known[1].array, between.dtype, output
+    )
+    return found
+
+
+def _arithmetic() -> Any:
+    """Arithmetic on lengths, read for programs that serve several of them."""
+    return imports.module("onert.compiler.rewrite.shape_arithmetic")
 
 
 def _unused(subgraph: Subgraph, scaled: dict[int, int], folded: set[int]) -> Iterator[int]:
