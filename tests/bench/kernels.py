@@ -37,17 +37,15 @@ from onert_llvm.runtime.object_loader import load
 from onert_llvm.schedule.cost_model import Shape as ProductShape
 from onert_llvm.schedule.cost_model import fetching, line_tile, product_tile, row_work
 from onert_llvm.schedule.depthwise import MOST_ACROSS, registers_together, strip
+from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule.float_scaling import Sums, fitted
 from onert_llvm.schedule.weight_packing import (
     channel_order,
     pack_columns,
     pack_depthwise,
-    pack_f32,
     pack_floats,
     pack_int8,
-    panel_bytes_f32,
     panel_bytes_int8,
-    panels,
 )
 from onert_llvm.target.isa import Isa, target
 

@@ -27,10 +27,11 @@ from onert_llvm.kernels.data_movement.strided_copy import Core, Move
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
 from onert_llvm.kernels.elementwise.pairwise import Affine, PairTable, Pairwise
 from onert_llvm.kernels.elementwise.tables import MapBytes
-from onert_llvm.kernels.reduction.elements import Elements, Plain, Quantized
+from onert_llvm.kernels.reduction.elements import Elements, Plain
 from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
 from onert_llvm.kernels.reduction.pool import Pool, WindowPool
+from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgRows, ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize, Softmax
 from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear

@@ -18,7 +18,8 @@ from onert_llvm.kernels.contraction.operands import Matrix, Windows
 from onert_llvm.kernels.contraction.register_tile import Block, Tile
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
-from onert_llvm.schedule.weight_packing import pack_f32, pack_int8, panel_bytes_f32, panel_bytes_int8, panels
+from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
+from onert_llvm.schedule.weight_packing import pack_int8, panel_bytes_int8
 from onert_llvm.target.isa import DotProduct, Isa, runnable, target
 
 from .contractions import gemm_int8

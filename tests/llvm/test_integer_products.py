@@ -19,6 +19,7 @@ from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, row_work
 from onert_llvm.schedule.depthwise import registers_together
+from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.weight_packing import (
     PACKS,
     channel_order,
@@ -27,7 +28,6 @@ from onert_llvm.schedule.weight_packing import (
     pack_depthwise,
     pack_reals,
     panel_bytes_int8,
-    panels,
     real_scaling,
     scaling,
     sum_bounds,

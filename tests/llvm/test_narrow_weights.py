@@ -11,7 +11,8 @@ from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
 from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, row_work, run_tile
-from onert_llvm.schedule.weight_packing import pack_run_scales, panels, shortest
+from onert_llvm.schedule.float_packing import panels
+from onert_llvm.schedule.weight_packing import pack_run_scales, shortest
 from onert_llvm.target.isa import Isa
 
 from .contractions import gemm_int8

@@ -20,7 +20,7 @@ from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.lower.elementwise import integer_binary
 from onert_llvm.schedule.cost_model import Shape, packed_tile
-from onert_llvm.schedule.weight_packing import panels
+from onert_llvm.schedule.float_packing import panels
 from onert_llvm.target.isa import Isa, runnable
 
 from . import test_integer_products as products

@@ -10,9 +10,10 @@ from attrs import evolve
 
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.arithmetic.expression import Kind
-from onert_llvm.kernels.reduction.elements import Plain, Quantized
+from onert_llvm.kernels.reduction.elements import Plain
 from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.pool import Pool
+from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.kernels.reduction.reduce import ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Softmax
 from onert_llvm.schedule.depthwise import strip

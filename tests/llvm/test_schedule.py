@@ -20,7 +20,8 @@ from onert_llvm.schedule.cost_model import (
     product_tile,
     row_work,
 )
-from onert_llvm.schedule.weight_packing import panels, sum_bounds
+from onert_llvm.schedule.float_packing import panels
+from onert_llvm.schedule.weight_packing import sum_bounds
 from onert_llvm.target.isa import Isa, runnable
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)

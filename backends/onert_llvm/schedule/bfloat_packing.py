@@ -11,7 +11,7 @@ from onert_llvm.kernels.contraction.register_tile import Columns
 from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.target.isa import Isa
 
-from .weight_packing import PackWinograd, pack_f32, panels_f32
+from .float_packing import PackWinograd, pack_f32, panels_f32
 
 LARGEST_HALF = np.uint32(0x477FEFFF).view(np.float32)
 """The largest float32 that the nearest float16 of is finite."""

@@ -16,7 +16,7 @@ from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import machine
 
 from .cost_model import WORTH_NO_CODE, Shape, block_cycles, product_cycles, register_tiles
-from .weight_packing import panels_f32
+from .float_packing import panels_f32
 from .winograd import MOST_PIECES, Blocks
 
 _OF_CACHE, _OF_CACHE_FAR = 1 / 16, 3 / 4

@@ -6,7 +6,7 @@ from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.schedule.cost_model import Shape, Work
-from onert_llvm.schedule.weight_packing import panels
+from onert_llvm.schedule.float_packing import panels
 
 
 def cut(

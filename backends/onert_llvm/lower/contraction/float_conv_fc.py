@@ -25,7 +25,7 @@ from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.bfloat_packing import pack_bfloat, pack_half
 from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile, run_tile
-from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
+from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
 
 from . import planes
 from .bfloat.layers import rounded_rows, rounded_windows, shared_rows, terms

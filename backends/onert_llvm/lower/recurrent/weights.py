@@ -19,7 +19,8 @@ from onert_llvm.lower.contraction.bfloat.layers import rounded_rows, terms
 from onert_llvm.lower.contraction.conv_geometry import rows_of
 from onert_llvm.lower.contraction.float_conv_fc import product
 from onert_llvm.schedule.bfloat_packing import pack_bfloat
-from onert_llvm.schedule.weight_packing import pack_f32, pack_int8
+from onert_llvm.schedule.float_packing import pack_f32
+from onert_llvm.schedule.weight_packing import pack_int8
 from onert_llvm.target.isa import Isa
 
 

@@ -13,8 +13,8 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of, mean_multi
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
 from onert_llvm.kernels.arithmetic.requantize_int16 import Rounding, ShortScaling
-from onert_llvm.kernels.reduction.elements import Quantized
 from onert_llvm.kernels.reduction.fold import Fold
+from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.lower.strided_copy import move, operand, side

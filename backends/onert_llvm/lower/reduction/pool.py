@@ -15,9 +15,10 @@ from onert.ir.shape import static
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn
 from onert_llvm.kernels.contraction.epilogue import ACC
-from onert_llvm.kernels.reduction.elements import Elements, Plain, Quantized
+from onert_llvm.kernels.reduction.elements import Elements, Plain
 from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.pool import Pool, WindowPool
+from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import counts, pooled_plane
 from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED

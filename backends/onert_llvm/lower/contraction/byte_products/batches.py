@@ -18,7 +18,8 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.batched.sides import sides_of
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.schedule.cost_model import Shape, row_work
-from onert_llvm.schedule.weight_packing import panel_bytes_int8, panels
+from onert_llvm.schedule.float_packing import panels
+from onert_llvm.schedule.weight_packing import panel_bytes_int8
 
 from .layers import results
 

@@ -13,7 +13,7 @@ from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.int8_filters import Filter, Outputs
 from onert_llvm.lower.contraction.quantized_layer import Layer
 from onert_llvm.schedule import winograd_int8 as schedule
-from onert_llvm.schedule.weight_packing import panels
+from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.winograd import MOST_PIECES
 
 _WINDOW = (3, 3)

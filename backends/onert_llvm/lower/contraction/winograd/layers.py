@@ -18,7 +18,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
-from onert_llvm.schedule.weight_packing import PackWinograd, panel_bytes_f32, panels
+from onert_llvm.schedule.float_packing import PackWinograd, panel_bytes_f32, panels
 from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, possible, tiles
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}

@@ -1,0 +1,108 @@
+"""Packed weights of floats: the panels that products read, made from the layouts of models with NumPy."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+from onert.ir.value import Value
+from onert_llvm.kernels.contraction.register_tile import Columns
+from onert_llvm.kernels.contraction.winograd.form import Form
+from onert_llvm.runtime.aligned_memory import zeros
+from onert_llvm.target.isa import Isa
+
+
+def pack_f32(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """Panels of `weights[taps, k, n]` (or `[k, n]`) in float32.
+
+    A panel is `[taps, k, width]`. The tail is packed to its own width, which need not fill its last register: that
+    reads on into the next row, whose elements fall into lanes that nobody stores, and zeros follow the last row. So is
+    what is left for the last panel where `columns` are padded.
+    """
+    n = weights.shape[-1]
+    w = np.asarray(weights, np.float32).reshape(-1, n)
+    packed, parts = panels_f32(len(w), n, columns, isa)
+    for first, part in parts:
+        part[:] = w[:, first : first + part.shape[1]]
+    return packed
+
+
+def panels_f32(rows: int, n: int, columns: Columns, isa: Isa) -> tuple[Array, list[tuple[int, Array]]]:
+    """Room for packed weights, and in it the panels: the first column of each, and its elements `[rows, columns]`."""
+    width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
+    full = n // width if width else 0
+    rest = n - full * width
+    packed = zeros(rows * n + (tail - rest if rest else 0), np.float32)
+    split = full * width * rows
+    parts = list(enumerate(packed[:split].reshape(full, rows, width))) if full else []
+    found = [(number * width, part) for number, part in parts]
+    if rest:
+        found.append((full * width, packed[split : rows * n].reshape(rows, rest)))
+    return packed, found
+
+
+@frozen
+class PackWinograd(Value):
+    """Filters `[n, *window, channels]` transformed for a form, packed as `weights[places, parts * channels, n]` are."""
+
+    form: Form
+
+    def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
+        n, _, _, channels = filters.shape
+        stored, terms = self.form.stored, prod(self.form.parts) * channels
+        packed, parts = panels_f32(prod(stored) * terms, n, columns, isa)
+        for first, part in parts:
+            self.transform(filters, first, part.reshape(*stored, terms, part.shape[1]))
+        return packed
+
+    def transform(self, filters: Array, first: int, out: Array) -> None:
+        """Put the transform of the filters from one on into `out[*stored, parts * channels, some]`."""
+        points, _, terms, width = out.shape
+        form, some = self.form, filters[first : first + width].transpose(1, 2, 3, 0)
+        (high, wide), count = form.part, prod(form.parts)
+        window = np.zeros((high, wide, count, *some.shape[2:]), np.float32)
+        for part, i, j in np.ndindex(count, high, wide):
+            y, x = (first + at * apart for first, at, apart in zip(form.first(part), (i, j), form.apart, strict=True))
+            if y < form.window[0] and x < form.window[1]:
+                window[i, j, part] = some[y, x]
+        window = window.reshape(high, wide, terms, width)
+        if form.axis == 1:
+            rows = window
+        else:
+            rows = np.empty((points, wide, terms, width), np.float32) if form.axis is None else out
+            self._along(window, rows)
+        if form.axis != 0:
+            self._along(rows.swapaxes(0, 1), out.swapaxes(0, 1))
+
+    def _along(self, window: Array, out: Array) -> None:
+        """The transform along the first axis. Points of both signs share what is even in them."""
+        weights = self.form.weights
+        if self.form.axis is None and self.form.stride == 2:
+            for own, factors in zip(out, weights, strict=True):
+                some = [part for part, factor in zip(window, factors, strict=True) if factor]
+                np.add(some[0], some[1], out=own) if len(some) > 1 else np.copyto(own, some[0])
+            return
+        np.multiply(window[0], np.float32(weights[0][0]), out=out[0])
+        out[-1] = window[-1]
+        odd, more = np.empty(window[0].shape, np.float32), np.empty(window[0].shape, np.float32)
+        for i in range(1, self.form.points - 1, 2):
+            for total, first in ((out[i], 0), (odd, 1)):
+                np.multiply(window[first], np.float32(weights[i][first]), out=total)
+                for part, factor in zip(window[first + 2 :: 2], weights[i][first + 2 :: 2], strict=True):
+                    total += np.multiply(part, np.float32(factor), out=more)
+            np.subtract(out[i], odd, out=out[i + 1])
+            out[i] += odd
+
+
+def panel_bytes_f32(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
+    """The bytes from one panel of `[taps, depth]` rows to the next."""
+    return taps * depth * (columns.vectors or columns.tail) * isa.f32 * 4
+
+
+def panels(n: int, columns: Columns, isa: Isa) -> int:
+    """How many panels `n` columns make."""
+    width = columns.widest * isa.f32
+    return -(-n // width)
