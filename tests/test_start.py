@@ -102,6 +102,27 @@ def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_p
     assert own <= set(LISTED.read_text(encoding="utf-8").split())
 
 
+RUN_FROM_A_SHELL = """
+import sys
+from onert.compiler.program_cache import lookup
+from onert.tools.run import main
+lookup.WORTH_KEEPING = 0.0
+assert main([sys.argv[1]]) == 0
+print(*sorted(sys.modules))
+"""
+
+
+def test_the_second_onert_run_reads_no_compiler_no_kinds_and_no_other_format(tmp_path: Path) -> None:
+    model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", RUN_FROM_A_SHELL, str(model)]
+    for _ in range(2):
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    read = set(said.splitlines()[-1].split())
+    assert {*COMPILING, "onert.compiler.scheduler", "onert.frontend.onnx"}.isdisjoint(read)
+    assert not [module for module in read if module.startswith("onert.ir.ops.")]
+
+
 def test_a_start_compiles_no_methods_that_compare_or_tell_values() -> None:
     """A class of `onert.ir.value` has them; attrs takes a tenth of a millisecond for each class that has none."""
     read = [importlib.import_module(name) for name in LISTED.read_text(encoding="utf-8").split()]

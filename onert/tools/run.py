@@ -28,7 +28,6 @@ from .arguments import CALLED, check, parser, shapes
 from .exits import ended
 from .outputs import Kept, printed_inputs, printed_outputs, save
 from .quantize import INTEGERS, quantized_file, require_file
-from .reports import profiling
 from .reports.measure import Measurements, phase_lines, write_report
 from .reports.progress import Progress
 from .reports.slowness import runs_slowly, slowness
@@ -148,7 +147,7 @@ def _execute(
     _dump(options, execution.program, last, kept, said)
     execution.close()
     if options.profile:
-        say(str(profiling.profile_table(profile)))
+        say(str(imports.module("onert.tools.reports.profiling").profile_table(profile)))
     if options.write_report:
         names = (Path(sys.argv[0]).stem or "onert_run", Path(options.model).stem, options.backends or "default")
         write_report(Path("-".join(names).replace(";", "+") + ".csv"), measured, names)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from onert.frontend.onnx.declared import declared
-from onert.frontend.onnx.messages import ValueDeclaration
+from typing import TYPE_CHECKING
+
 from onert.ir import ModelError, Package
+from onert.ir.process import imports
 
 from .model_metadata import ModelMetadata, TensorMetadata
 from .tflite_metadata import IDENTIFIERS, tflite_metadata
 from .ultralytics import from_texts
+
+if TYPE_CHECKING:
+    from onert.frontend.onnx.declared import Declared
+    from onert.frontend.onnx.messages import ValueDeclaration
 
 
 def metadata(package: Package) -> ModelMetadata:
@@ -22,7 +27,7 @@ def metadata(package: Package) -> ModelMetadata:
     try:
         if bytes(content[4:8]) in IDENTIFIERS:
             return tflite_metadata(content)
-        found = declared(bytes(content))
+        found: Declared | None = imports.module("onert.frontend.onnx.declared").declared(bytes(content))
     except ModelError as error:
         return ModelMetadata(notes=(f"the model's metadata is ignored: {error}",))
     if found is None:

@@ -15,7 +15,6 @@ from onert.ir import BackendError
 from onert.ir.process import imports
 from onert.tools import inputs
 from onert.tools.arguments import CODEGEN, backend_names, shapes, wants_h5
-from onert.tools.reports.profiling import profile_backends
 
 from .giving import is_given, is_open
 
@@ -59,9 +58,8 @@ def compiled(options: argparse.Namespace, package: onert.Package, asked: Options
 
 def measured_backends(options: argparse.Namespace, package: onert.Package, chosen: Options) -> list[str]:
     """What `profile_backends` says, for sizes that suit what the model leaves open."""
-    return _with_shapes(
-        options, package, lambda shapes: list(profile_backends(package, chosen.choose(input_shapes=shapes)))
-    )
+    measured = imports.module("onert.tools.reports.profiling").profile_backends
+    return _with_shapes(options, package, lambda shapes: list(measured(package, chosen.choose(input_shapes=shapes))))
 
 
 def _with_shapes(options: argparse.Namespace, package: onert.Package, made: Callable[[Any], T]) -> T:
