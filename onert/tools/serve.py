@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from onert import __version__
+from onert import __version__, serve
 from onert.host import BatchConfig, ConfigurationError, HostConfig, HostManager, load_devices
-from onert.serve import ServeConfig, Server
+from onert.serve import ServeConfig
 from onert.serve.repository import Loading
 
 from .exits import ended
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(options: argparse.Namespace) -> None:
+    server_class = _server_class()
     models = named_models(options.models)
     if not models and options.repository is None:
         raise ConfigurationError("there is nothing to serve: name a MODEL, or a folder with --repository")
@@ -37,11 +38,19 @@ def _serve(options: argparse.Namespace) -> None:
     batch = BatchConfig(options.batch, options.batch_delay / 1000) if options.batch > 1 else None
     with told_to_end() as wait, HostManager(devices, host_config) as host:
         loading = Loading(copies=options.copies or None, parts=options.parts, batch=batch)
-        server = Server(host, models, _config(options), folder=options.repository, loading=loading)
+        server = server_class(host, models, _config(options), folder=options.repository, loading=loading)
         with server:
             _announce(server, options.host)
             wait()
             print("ending: requests under way are answered", flush=True)
+
+
+def _server_class() -> type[serve.Server]:
+    """`onert.serve.Server`; ConfigurationError if a package of the extra `serve` is missing."""
+    try:
+        return serve.Server
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"serving needs {error.name}; pip install 'onert-toolkit[serve]'") from error
 
 
 @contextmanager
@@ -64,7 +73,7 @@ def told_to_end() -> Iterator[Callable[[], object]]:
         os.close(reader)
 
 
-def _announce(server: Server, host: str) -> None:
+def _announce(server: serve.Server, host: str) -> None:
     for name in server.service.host.networks:
         print(f"model {name}", flush=True)
     shown = f"[{host}]" if ":" in host else host

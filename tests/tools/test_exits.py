@@ -147,3 +147,23 @@ def test_a_process_of_a_command_ends_without_a_search_for_cycles(how: str, said:
     """Other processes end as they always do: their finalizers may matter."""
     command = [sys.executable, "-c", AT_THE_END, how]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() == said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["serve", "--help"], 0, ""),
+        (["completion", "bash"], 0, ""),
+        (["serve", str(DIGITS)], 1, "onert_serve: serving needs grpc; pip install 'onert-toolkit[serve]'\n"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_without_the_packages_of_a_server_only_serving_is_refused(arguments: list[str], status: int, said: str) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(('grpc', 'starlette', 'uvicorn', 'uvloop')))\n"
+        "from onert.tools.commands import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=PATIENCE)
+    assert (ended.returncode, ended.stderr) == (status, said)

@@ -143,5 +143,7 @@ def raw_content(content: bytes, name: str, info: TensorInfo) -> Array:
     shape = tuple(1 if d is None else d for d in info.shape)
     wanted = int(np.prod(shape, dtype=np.int64)) * info.dtype.itemsize
     if len(content) != wanted:
-        raise ExecutionError(f"{name} has {len(content)} bytes, input {info.name!r} takes {wanted}")
+        raise ExecutionError(
+            f"{name} is read as raw elements: it has {len(content)} bytes, expected {wanted} for input {info.name!r}"
+        )
     return np.frombuffer(content, info.dtype.numpy).reshape(shape)
