@@ -63,7 +63,9 @@ class Execution:
         observers: Sequence[Observer] = (),
     ) -> None:
         if not isinstance(program, Program):
-            raise ExecutionError(f"Execution is given a {type(program).__name__}, expected what onert.compile gives")
+            raise ExecutionError(
+                f"Execution is given a {type(program).__name__}, expected a program: onert.compile(onert.load(...))"
+            )
         self._base = program
         self._state = state
         self._arena = thread_arena() if isinstance(arena, str) and arena == THREAD else arena

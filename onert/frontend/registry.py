@@ -73,7 +73,7 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
     except OSError as error:  # from a reader that looks at more files than this one
         raise ModelError(f"{name}: cannot be read: {reason(error)}") from error
     if path is not None and path.is_dir():
-        raise ModelError(f"{name}: a directory without metadata/MANIFEST is no package")
+        raise ModelError(f"{name}: it is a directory without metadata/MANIFEST, expected a model file or an nnpackage")
     if not content.size:
         raise ModelError(f"{name}: the file is empty")
     expected = ", ".join(format_.name for format_ in formats())

@@ -76,7 +76,7 @@ def _content(source: object) -> Path | bytes:
     try:
         path = os.fspath(source)  # type: ignore[call-overload]
     except TypeError as error:
-        raise ModelError(f"a model is loaded from a path or from bytes, not from a {type(source).__name__}") from error
+        raise ModelError(f"load is given a {type(source).__name__}, expected a path or bytes") from error
     return Path(os.fsdecode(path))
 
 

@@ -66,6 +66,12 @@ def test_an_application_catches_the_error_by_onnx_runtime_s_name(name: str, call
     assert isinstance(mine, onert.OnertError) or name == "TypeError"
 
 
+@pytest.mark.parametrize("feed", [None, [X], X], ids=["nothing", "a list", "an array"])
+def test_inputs_without_names_are_refused_with_a_sentence(feed: Any) -> None:
+    with pytest.raises(onert.OnertError, match=f"is given a {type(feed).__name__} as inputs, expected a dictionary"):
+        onert.InferenceSession(_model(NEG)).run(None, feed)
+
+
 def test_errors_are_found_where_onnx_runtime_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     for loaded in [one for one in sys.modules if one.split(".")[0] == "onnxruntime"]:
         monkeypatch.delitem(sys.modules, loaded)

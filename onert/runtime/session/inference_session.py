@@ -184,6 +184,10 @@ class InferenceSession:
         return wanted
 
     def _fed(self, input_feed: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(input_feed, Mapping):
+            raise ArgumentError(
+                f"run is given a {type(input_feed).__name__} as inputs, expected a dictionary of arrays by name"
+            )
         missing = [name for name in self._inputs if name not in input_feed]
         if missing:
             raise ArgumentError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
