@@ -29,6 +29,7 @@ CALLED = {
     "executor": "--executor",
     "input_shapes": "--shape_prepare",
     "num_threads": "--num_threads",
+    "onert.frontend.tnn.load(path, random_weights=0)": "--random-weights 0",
     "precision": "--precision",
     "set_input_shape": "--shape_run",
     "tune": "--tune",
@@ -54,44 +55,44 @@ _DASHED = ("sample_rate", "min_score")
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
         prog="onert_run",
-        description="Load a model, compile it, run it, and print how long each took and what came out.",
+        description="Load a model, compile it, run it, and print the times and the outputs.",
     )
-    out.add_argument("model", metavar="MODEL", nargs="?", help=".tflite, .circle, or an nnpackage (directory or zip)")
-    out.add_argument("--nnpackage", metavar="PATH", help="MODEL by another name: an nnpackage")
-    out.add_argument("--modelfile", metavar="FILE", help="MODEL by another name: a model file")
+    out.add_argument("model", metavar="MODEL", nargs="?", help="a model file, or an nnpackage (directory or zip)")
+    out.add_argument("--nnpackage", metavar="PATH", help="MODEL, which must be an nnpackage")
+    out.add_argument("--modelfile", metavar="FILE", help="MODEL, which must be a model file")
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     data = out.add_argument_group("inputs and outputs")
-    data.add_argument("-l", "--load", type=Path, metavar="FILE", help="inputs from .npz, .npy or .h5")
-    data.add_argument("--load:raw", dest="load_raw", metavar="PREFIX", help="inputs from raw files PREFIX.0, ...")
+    data.add_argument("-l", "--load", type=Path, metavar="FILE", help="read inputs from .npz, .npy or .h5")
+    data.add_argument("--load:raw", dest="load_raw", metavar="PREFIX", help="read inputs from raw files PREFIX.0, ...")
     data.add_argument(
         "--input",
         action="append",
         default=[],
         metavar="[NAME=]FILE",
-        help="an input from an image, a sound, a text or a tensor; of a folder, a video or several files one after the "
-        "other; - is standard input",
+        help="read an input from an image, a sound, a text or a tensor; the items of a folder, a video or several "
+        "files run one after another; - is standard input",
     )
-    data.add_argument("--text", action="append", default=[], metavar="[NAME=]TEXT", help="text for an input of strings")
-    data.add_argument("--batch", type=int, metavar="N", help="items that go through the model at once (default 1)")
-    data.add_argument("--limit", type=int, metavar="N", help="items that are run of a folder or a video (default 1000)")
+    data.add_argument(
+        "--text", action="append", default=[], metavar="[NAME=]TEXT", help="give an input of strings this text"
+    )
+    data.add_argument("--batch", type=int, metavar="N", help="items to run at once (default 1)")
+    data.add_argument("--limit", type=int, metavar="N", help="at most N items of a folder or a video (default 1000)")
     data.add_argument(
         "--image-mode",
         choices=tuple(MODES),
-        help="what pixels become (default: what the model's metadata says, else 0to255 for unsigned bytes, neg128to127 "
-        "for signed, 0to1 for grey floats, neg1to1 for others)",
+        help="range of pixel values (default: from the model's metadata, otherwise 0to255 for unsigned bytes, "
+        "neg128to127 for signed bytes, 0to1 for grey floats, neg1to1 for other floats)",
     )
     data.add_argument(
         "--resize",
         choices=tuple(fit.value for fit in Fit),
-        help="how a picture of another shape goes into the input (default: letterbox where the model's metadata says "
-        "so, else stretch)",
+        help="how a picture of another shape is fitted to the input (default: letterbox if the model's metadata says "
+        "so, otherwise stretch)",
     )
     data.add_argument(
-        "--sample-rate", type=int, metavar="HZ", help="samples a second that the model takes: sounds are resampled"
+        "--sample-rate", type=int, metavar="HZ", help="sample rate that the model takes; sounds are resampled to it"
     )
-    data.add_argument(
-        "--start", type=float, default=0.0, metavar="S", help="seconds of a sound before what is taken (default 0)"
-    )
+    data.add_argument("--start", type=float, default=0.0, metavar="S", help="start a sound at second S (default 0)")
     data.add_argument("--seed", type=int, default=0, metavar="N", help="seed of random inputs (default 0)")
     data.add_argument(
         "--random-weights",
@@ -100,37 +101,41 @@ def parser() -> argparse.ArgumentParser:
         help="give a TNN structure random weights, the same for the same seed; no .tnnmodel is read",
     )
     data.add_argument("--fixed_input", action="store_true", help="the same random inputs for every run")
-    data.add_argument("--force_float", action="store_true", help="real numbers where tensors are quantised")
+    data.add_argument("--force_float", action="store_true", help="pass real numbers for quantised tensors")
     data.add_argument("-d", "--dump", type=Path, metavar="FILE", help="write outputs to .npz, .npy, .h5, .png or .wav")
     data.add_argument("--dump:raw", dest="dump_raw", metavar="PREFIX", help="write outputs to raw files PREFIX.0, ...")
     data.add_argument("--dump_input:raw", dest="dump_input_raw", metavar="PREFIX", help="write inputs to raw files")
-    data.add_argument("--labels", type=Path, metavar="FILE", help="names of classes, one a line")
+    data.add_argument("--labels", type=Path, metavar="FILE", help="names of the classes, one per line")
     data.add_argument(
         "--topk", type=int, metavar="N", help="print the N best classes or detections (default: 5 classes)"
     )
     data.add_argument(
-        "--min-score", type=float, metavar="S", help="leave out what has a lower score (default 0.3 of boxes)"
+        "--min-score", type=float, metavar="S", help="omit results with a lower score (default 0.3 for detections)"
     )
-    data.add_argument("--task", choices=TASKS, help="what outputs are read as (default: what they are recognised as)")
+    data.add_argument(
+        "--task", choices=TASKS, help="how to interpret the outputs (default: recognised from shapes and ranges)"
+    )
     data.add_argument(
         "--show",
         type=Path,
         metavar="FILE",
-        help="draw what was found onto the picture; a folder, or a number behind the name, for several pictures; of a "
-        "video a video (.mp4, .mkv, .mov, .avi, .webm)",
+        help="draw the results onto the picture; several pictures go to a folder or get numbered names; a video can "
+        "become a video (.mp4, .mkv, .mov, .avi, .webm)",
     )
     data.add_argument(
-        "--output_sizes", metavar="S", help="[index, bytes, ...]: accepted for ONE's scripts; sizes are never needed"
+        "--output_sizes", metavar="S", help="[index, bytes, ...]: accepted for ONE's scripts, without effect"
     )
     data.add_argument(
-        "--output_shape", metavar="S", help="[index, [dims], ...]: shapes of as many elements for outputs in --dump"
+        "--output_shape", metavar="S", help="[index, [dims], ...]: shapes of outputs in --dump, with as many elements"
     )
     runs = out.add_argument_group("runs")
-    runs.add_argument("-r", "--num_runs", type=int, default=1, metavar="N", help="runs that are counted (default 1)")
-    runs.add_argument("-w", "--warmup_runs", type=int, default=0, metavar="N", help="runs before that (default 0)")
-    runs.add_argument("-t", "--run_delay", type=int, default=-1, metavar="US", help="microseconds to wait between runs")
+    runs.add_argument("-r", "--num_runs", type=int, default=1, metavar="N", help="measured runs (default 1)")
     runs.add_argument(
-        "--minmax_runs", type=int, default=0, metavar="N", help="runs before that which record ranges in minmax.json"
+        "-w", "--warmup_runs", type=int, default=0, metavar="N", help="runs before the measured ones (default 0)"
+    )
+    runs.add_argument("-t", "--run_delay", type=int, default=-1, metavar="US", help="microseconds between runs")
+    runs.add_argument(
+        "--minmax_runs", type=int, default=0, metavar="N", help="earlier runs that record ranges in minmax.json"
     )
     runs.add_argument(
         "--shape_prepare",
@@ -144,21 +149,21 @@ def parser() -> argparse.ArgumentParser:
     )
     runs.add_argument("--signature", metavar="KEY", help="the signature to run")
     compiling = out.add_argument_group("compiler")
-    compiling.add_argument("--backends", metavar="A;B", help="backends by preference")
+    compiling.add_argument("--backends", metavar="A;B", help="backends in order of preference")
     compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
-    compiling.add_argument("--precision", choices=PRECISIONS, help="how much results may be rounded (default exact)")
+    compiling.add_argument("--precision", choices=PRECISIONS, help="how much rounding is allowed (default exact)")
     compiling.add_argument(
         "--tune",
         type=float,
         metavar="SECONDS",
-        help="measure other ways to compute kernels for so long, and keep the best",
+        help="spend SECONDS measuring alternative kernels, and keep the best",
     )
     compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
     compiling.add_argument(
         "-q",
         "--quantize",
         choices=KINDS,
-        help="round weights, or everything (uint8, int16), to integers in a file of its own, and run that",
+        help="quantise weights, or everything (uint8, int16); write the result to a file and run it",
     )
     compiling.add_argument(
         "--qpath", type=Path, metavar="FILE", help="where -q writes (default: MODEL.TYPE.tflite or .circle)"
@@ -167,11 +172,11 @@ def parser() -> argparse.ArgumentParser:
         "-c",
         "--codegen",
         metavar="BACKEND-gen",
-        help="write the model compiled ahead of time as well, as onert_bundle does: llvm-gen",
+        help="also compile the model ahead of time, as onert_bundle does: llvm-gen",
     )
     compiling.add_argument("--cpath", type=Path, metavar="DIR", help="where -c writes (default: MODEL.BACKEND)")
     report = out.add_argument_group("report")
-    report.add_argument("-m", "--mem_poll", action="store_true", help="print the memory in use after each phase")
+    report.add_argument("-m", "--mem_poll", action="store_true", help="print memory use after each phase")
     report.add_argument(
         "-g", "--gpumem_poll", action="store_true", help="accepted for ONE's scripts; no backend uses GPU memory"
     )

@@ -47,24 +47,34 @@ class Row(Value):
 
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
-        prog="onert_bench", description="Measure onert and other runtimes side by side in one run, as ratios."
+        prog="onert_bench", description="Measure onert and other runtimes in turn, and print ratios."
     )
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
-    out.add_argument("models", nargs="*", type=Path, metavar="MODEL")
+    out.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="model files or nnpackages")
+    out.add_argument("--machine", action="store_true", help="measure this machine's peak rates instead of models")
+    out.add_argument("--keep", action="store_true", help="with --machine: let the compiler use the result from now on")
     out.add_argument(
-        "--machine", action="store_true", help="measure what this machine can do at best, in the place of models"
+        "--peers",
+        default="litert,openvino",
+        help="comma-separated, some of litert, openvino, onnxruntime (default litert,openvino)",
     )
-    out.add_argument("--keep", action="store_true", help="with --machine: let compilers choose by that from now on")
-    out.add_argument("--peers", default="litert,openvino", help="comma-separated: litert, openvino, onnxruntime")
     out.add_argument("--threads", default="1", help="comma-separated numbers of threads (default 1)")
-    out.add_argument("--rounds", type=int, default=60, help="rounds of about 20 ms of each in turn (default 60)")
-    out.add_argument("--seconds", type=float, default=30.0, help="most seconds for one model and thread count")
-    out.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
-    out.add_argument("--backends", default=None, help="onert's backends, by preference, separated by ';'")
-    out.add_argument("--precision", choices=PRECISIONS, default="exact", help="of onert (default exact)")
-    out.add_argument("--tune", type=float, metavar="SECONDS", help="let onert measure other ways to compute kernels")
+    out.add_argument(
+        "--rounds", type=int, default=60, help="rounds; in each, every runtime runs for about 20 ms (default 60)"
+    )
+    out.add_argument(
+        "--seconds", type=float, default=30.0, help="time limit for one model and number of threads (default 30)"
+    )
+    out.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
+    out.add_argument("--backends", default=None, help="onert's backends in order of preference, separated by ';'")
+    out.add_argument(
+        "--precision", choices=PRECISIONS, default="exact", help="how much rounding onert may do (default exact)"
+    )
+    out.add_argument(
+        "--tune", type=float, metavar="SECONDS", help="let onert spend SECONDS measuring alternative kernels"
+    )
     out.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
-    out.add_argument("--self-check", action="store_true", help="enter onert twice: the ratio must come out at 1.00")
+    out.add_argument("--self-check", action="store_true", help="measure onert against itself; the ratio should be 1.00")
     out.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return out
 

@@ -34,19 +34,19 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     out = argparse.ArgumentParser(
         prog=prog, description="Compile models ahead of time into an object file, weights and a C header."
     )
-    out.add_argument("models", metavar="MODEL", nargs="*", help=".tflite, .circle, or an nnpackage (directory or zip)")
+    out.add_argument("models", metavar="MODEL", nargs="*", help="a model file, or an nnpackage (directory or zip)")
     out.add_argument(
-        "-o", "--output", "-emit-bundle", type=Path, required=True, metavar="DIR", help="where the files go"
+        "-o", "--output", "-emit-bundle", type=Path, required=True, metavar="DIR", help="the folder to write to"
     )
     out.add_argument(
         "--name",
         "-network-name",
         metavar="N",
-        help="what files and symbols are called (default: the model's file name)",
+        help="name of the files and symbols (default: the model's file name)",
     )
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
     out.add_argument(
-        "--cmake-dir", action=_CMakeFolder, nargs=0, help="print where CMake finds the package onert, and end"
+        "--cmake-dir", action=_CMakeFolder, nargs=0, help="print the folder of the CMake package onert, and exit"
     )
     out.add_argument(
         "--entry",
@@ -54,18 +54,24 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
         action="append",
         default=[],
         metavar="N",
-        help="the entry point's name (default: the bundle's); with several models once for each",
+        help="name of the entry point (default: the bundle's name); with several models once for each",
     )
     out.add_argument(
         "--signature",
         action="append",
         default=[],
         metavar="KEY",
-        help="a signature to run; several make as many entries",
+        help="the signature to run; each one given makes an entry point",
     )
     apis = ("static", "dynamic", "both")
-    out.add_argument("--api", "-bundle-api", choices=apis, default=api, help=f"(default: {api})")
-    out.add_argument("--shape", metavar="S", help="[index, [dims], ...]: shapes of inputs that the model leaves open")
+    out.add_argument(
+        "--api",
+        "-bundle-api",
+        choices=apis,
+        default=api,
+        help=f"how a C program finds inputs and weights (default: {api})",
+    )
+    out.add_argument("--shape", metavar="S", help="[index, [dims], ...]: shapes of inputs with open dimensions")
     code = out.add_argument_group("code")
     code.add_argument(
         "--target", "-target", metavar="TRIPLE", help="such as aarch64-linux-gnu (default: this machine's)"
@@ -74,26 +80,30 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
         "--cpu",
         "-mcpu",
         metavar="C",
-        help="LLVM's name of a processor, native, or several with commas between: the code has a version for each "
+        help="LLVM's name of a processor, native, or several separated by commas: the code has a version for each "
         "(default: multi, such as x86-64,x86-64-v3,x86-64-v4-vnni,x86-64-v4-vbmi; the least able where there is no "
         "choice)",
     )
     code.add_argument("--features", metavar="F", help="such as +avx2,+fma")
     models = ("pic", "static")
-    code.add_argument("--relocation", "-relocation-model", choices=models, default="pic", help="(default: pic)")
+    code.add_argument(
+        "--relocation", "-relocation-model", choices=models, default="pic", help="relocation model (default: pic)"
+    )
     code.add_argument("--threads", type=int, default=1, metavar="N", help="threads that share a run (default: 1)")
     code.add_argument(
-        "--precision", choices=PRECISIONS, default="exact", help="how much results may be rounded (default: exact)"
+        "--precision", choices=PRECISIONS, default="exact", help="how much rounding is allowed (default: exact)"
     )
     code.add_argument(
-        "--overlap", action="store_true", help="less memory: inputs share theirs with what follows, and are overwritten"
+        "--overlap",
+        action="store_true",
+        help="use less memory: inputs share it with other tensors, so a call overwrites them",
     )
-    code.add_argument("--steps", action="store_true", help="entry points NAME_step that run layer by layer, too")
+    code.add_argument("--steps", action="store_true", help="add entry points NAME_step that run one layer per call")
     code.add_argument("--instrument", action="store_true", help="call NAME_hook before and after each layer")
-    code.add_argument("--embed-weights", action="store_true", help="the weights in the object, as NAME_weights")
-    code.add_argument("--share", action="store_true", help="one memory for what several entries call alike")
-    code.add_argument("--save-asm", "-llvm-save-asm", action="store_true", help="keep the code as assembler text too")
-    code.add_argument("--save-ir", action="store_true", help="keep the code as LLVM's text too")
+    code.add_argument("--embed-weights", action="store_true", help="put the weights into the object, as NAME_weights")
+    code.add_argument("--share", action="store_true", help="entry points share inputs and outputs of the same name")
+    code.add_argument("--save-asm", "-llvm-save-asm", action="store_true", help="also write the code as assembly")
+    code.add_argument("--save-ir", action="store_true", help="also write the code as LLVM IR")
     glow_options.add(out)
     out.add_argument("--report", action="store_true", help="print flash, RAM, stack and multiply-adds, layer by layer")
     out.add_argument("--json", action="store_true", help="print one JSON object and nothing else")

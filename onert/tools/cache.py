@@ -26,26 +26,30 @@ _ANY = "any"
 
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
-        prog="onert_cache", description="List the cache of compiled code, say how much is kept, or remove from it."
+        prog="onert_cache", description="List the cache of compiled code, limit its size, or remove entries."
     )
     out.add_argument(
         "--directory", type=Path, default=None, help="the cache (default: ONERT_CACHE_DIR or ~/.cache/onert)"
     )
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     commands = out.add_subparsers(dest="command", required=True)
-    listing = commands.add_parser("ls", help="list programs, the longest unused first: model, options, size, last use")
-    listing.add_argument("--all", action="store_true", help="kernels and what else there is, too")
-    removing = commands.add_parser("rm", help="remove entries whose keys begin with the given prefixes, or all")
-    removing.add_argument("prefixes", nargs="*", metavar="KEY")
+    listing = commands.add_parser("ls", help="list programs, least recently used first: size, last use, model, options")
+    listing.add_argument("--all", action="store_true", help="list kernels and other entries too")
+    removing = commands.add_parser("rm", help="remove entries whose keys start with the given prefixes, or all")
+    removing.add_argument("prefixes", nargs="*", metavar="KEY", help="beginnings of keys, as ls prints them")
     removing.add_argument("--all", action="store_true", help="remove every entry")
-    limiting = commands.add_parser("limit", help="how much is kept; --size and --age set it, for every process")
-    limiting.add_argument("--size", metavar="BYTES", help="of all entries together: 256M, 2G (default 512M)")
-    limiting.add_argument("--age", metavar="TIME", help="that an entry may lie unused: 12h, 30d, any (default any)")
-    shipping = commands.add_parser(
-        "ship", help="generate the kernels of models and write them beside this package, where first runs find them"
+    limiting = commands.add_parser(
+        "limit", help="show the limits of the cache; --size and --age set them, for every process"
     )
-    shipping.add_argument("models", nargs="+", metavar="MODEL")
-    shipping.add_argument("--targets", default="native", help="machines, with commas between (default: this one)")
+    limiting.add_argument("--size", metavar="BYTES", help="total size of all entries: 256M, 2G (default 512M)")
+    limiting.add_argument("--age", metavar="TIME", help="how long an unused entry is kept: 12h, 30d, any (default any)")
+    shipping = commands.add_parser(
+        "ship", help="generate the kernels of models and store them beside this package, so that first runs are faster"
+    )
+    shipping.add_argument("models", nargs="+", metavar="MODEL", help="model files or nnpackages")
+    shipping.add_argument(
+        "--targets", default="native", help="kinds of machines, separated by commas (default: this one)"
+    )
     return out
 
 

@@ -14,12 +14,12 @@ from .exits import ended
 
 COMMANDS = {
     "run": "load, compile and run a model",
-    "inspect": "say what a model is and how it runs here",
+    "inspect": "describe a model and how it runs on this machine",
     "bundle": "compile models ahead of time into an object file, weights and a C header",
-    "bench": "onert and other runtimes side by side",
+    "bench": "compare the speed of onert with other runtimes",
     "serve": "serve models over HTTP and gRPC in the Open Inference Protocol",
-    "host": "plan what a host of many models and devices needs",
-    "cache": "list the cache of compiled code, say how much is kept, or remove from it",
+    "host": "plan how many devices a set of models needs",
+    "cache": "list the cache of compiled code, limit its size, or remove entries",
 }
 """The commands by the names of their modules here, and what each does; at a shell they are `onert_run` and so on."""
 SHELLS = ("bash", "zsh", "fish")
@@ -27,7 +27,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 def parser() -> argparse.ArgumentParser:
     told = "\n".join(
-        f"  {name:<10} {what}" for name, what in (*COMMANDS.items(), ("completion", "print it for a shell"))
+        f"  {name:<10} {what}"
+        for name, what in (*COMMANDS.items(), ("completion", "print completion of options for a shell"))
     )
     out = argparse.ArgumentParser(
         prog="python -m onert",
@@ -36,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     out.add_argument("command", metavar="COMMAND", choices=(*COMMANDS, "completion"), help=argparse.SUPPRESS)
-    out.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="what the command is given")
+    out.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the arguments of the command")
     return out
 
 

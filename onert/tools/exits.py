@@ -88,7 +88,7 @@ def _sentence(error: Exception, called: Mapping[str, str]) -> str:
     if isinstance(error, OnertError):
         said = str(error)
         for name, here in called.items():
-            said = re.sub(rf"(?<![\w.'-]){name}(?![\w.'-])", here, said)
+            said = re.sub(rf"(?<![\w.'-]){re.escape(name)}(?![\w.'-])", here, said)
         return said
     if isinstance(error, OSError):
         place = os.fspath(error.filename) if isinstance(error.filename, str | os.PathLike) else "the output"

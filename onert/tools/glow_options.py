@@ -42,12 +42,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Glow's options beside those that are another spelling of ours."""
     glow = parser.add_argument_group("Glow's options")
     glow.add_argument(
-        "-model", "-m", "-d", dest="named", action="append", metavar="MODEL", help="MODEL; pictures may stand beside it"
+        "-model",
+        "-m",
+        "-d",
+        dest="named",
+        action="append",
+        metavar="MODEL",
+        help="MODEL; positional arguments (pictures, for Glow) are then ignored",
     )
     glow.add_argument(
-        "-model-input", action="append", default=[], metavar="NAME,TYPE,SHAPE", help="an input's shape: x,float,[1,8]"
+        "-model-input",
+        action="append",
+        default=[],
+        metavar="NAME,TYPE,SHAPE",
+        help="the shape of an input: x,float,[1,8]",
     )
-    glow.add_argument("-backend", choices=("CPU",), help="the only one that makes bundles")
+    glow.add_argument("-backend", choices=("CPU",), help="the only backend that makes bundles")
     glow.add_argument("-float-abi", choices=("default", "hard", "soft"), help="hard: the target's name ends in hf")
     for name, reason in IGNORED.items():
         kind: dict[str, Any] = {"metavar": "MODE"} if name == "image_mode" else {"action": "store_true"}

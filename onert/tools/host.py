@@ -78,21 +78,25 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="onert_host", description="Plan what a host of onert needs.")
+    out = argparse.ArgumentParser(prog="onert_host", description="Plan how many devices a set of models needs.")
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     commands = out.add_subparsers(dest="command", required=True)
     simulate = commands.add_parser(
-        "simulate", help="what described devices make of requests", description="Simulate a host that is described."
+        "simulate",
+        help="predict how devices would handle requests",
+        description="Predict how the devices of a plan would handle its requests.",
     )
     simulate.add_argument("plan", metavar="PLAN", type=Path, help="a TOML file of devices, networks and requests")
-    simulate.add_argument("--p99", type=float, metavar="MS", help="find the fewest devices that hold this latency")
+    simulate.add_argument("--p99", type=float, metavar="MS", help="find the fewest devices that meet this p99 latency")
     simulate.add_argument("--json", action="store_true", help="print JSON")
     measuring = commands.add_parser(
         "measure",
-        help="what networks take on this machine's devices",
-        description="Measure how long the runs of a plan's networks keep devices of this machine, for simulations.",
+        help="measure how long networks run on this machine's devices",
+        description="Measure how long runs of a plan's networks take on this machine's devices, for simulations.",
     )
     measuring.add_argument("plan", metavar="PLAN", type=Path, help="a plan whose devices are those of this machine")
-    measuring.add_argument("--out", type=Path, required=True, metavar="FILE", help="where the times are written (JSON)")
-    measuring.add_argument("--seconds", type=float, default=10.0, help="of each network (10)")
+    measuring.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="the JSON file to write the times to"
+    )
+    measuring.add_argument("--seconds", type=float, default=10.0, help="how long to measure each network (default 10)")
     return out

@@ -32,31 +32,33 @@ MOST_PORTS = 1 << 16
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="onert_inspect", description="Say what a model is and how it runs here.")
+    out = argparse.ArgumentParser(prog="onert_inspect", description="Describe a model and how it runs on this machine.")
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
-    out.add_argument("model", metavar="MODEL", help=".tflite, .circle, .onnx, .tnnproto, or a package")
+    out.add_argument("model", metavar="MODEL", help="a model file, or an nnpackage (directory or zip)")
     out.add_argument(
         "--random-weights",
         type=int,
         metavar="SEED",
         help="give a TNN structure random weights, the same for the same seed",
     )
-    out.add_argument("--text", action="store_true", help="the model as text, operation by operation, and nothing else")
-    out.add_argument("--ops", action="store_true", help="the operations: what runs where, with types")
-    out.add_argument("--plan", action="store_true", help="the memory plan: where each tensor lies")
-    out.add_argument("--svg", type=Path, metavar="FILE", help="draw the memory plan: tensors over time and offset")
+    out.add_argument(
+        "--text", action="store_true", help="print the model as text, operation by operation, and nothing else"
+    )
+    out.add_argument("--ops", action="store_true", help="list the operations: backends and types")
+    out.add_argument("--plan", action="store_true", help="list the memory plan: the place of each tensor")
+    out.add_argument("--svg", type=Path, metavar="FILE", help="draw the memory plan: tensors by time and offset")
     page = out.add_argument_group("report")
-    page.add_argument("--profile", action="store_true", help="run it on random inputs and time each operation")
+    page.add_argument("--profile", action="store_true", help="run the model on random inputs and time each operation")
     page.add_argument(
         "--html", type=Path, metavar="FILE", help="write a page: graph, passes, tensors, memory, time and roofline"
     )
     page.add_argument(
         "--compare",
         metavar="OTHER",
-        help="put another model beside it, or the same with other options: executor=Parallel,backends=builtin;llvm",
+        help="compare with another model, or with other options: executor=Parallel,backends=builtin;llvm",
     )
     page.add_argument(
-        "--serve", nargs="?", type=int, const=0, metavar="PORT", help="show the page from here, on this machine alone"
+        "--serve", nargs="?", type=int, const=0, metavar="PORT", help="serve the page on the loopback address"
     )
     page.add_argument("--json", action="store_true", help="print the report as one JSON object and nothing else")
     compiling = out.add_argument_group("compiler")
@@ -64,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
     compiling.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
     compiling.add_argument("--signature", metavar="KEY", help="the signature to compile for")
-    compiling.add_argument("--backends", metavar="A;B", help="backends by preference")
+    compiling.add_argument("--backends", metavar="A;B", help="backends in order of preference")
     out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
     return out
 

@@ -33,6 +33,8 @@ def _serve(options: argparse.Namespace) -> None:
     models = named_models(options.models)
     if not models and options.repository is None:
         raise ConfigurationError("there is nothing to serve: name a MODEL, or a folder with --repository")
+    if options.repository is not None and not options.repository.is_dir():
+        raise ConfigurationError(f"--repository is {options.repository}, expected a folder")
     devices = load_devices(options.devices) if options.devices is not None else None
     host_config = HostConfig(max_active_requests=options.max_active, max_queue_size=options.max_queue)
     batch = BatchConfig(options.batch, options.batch_delay / 1000) if options.batch > 1 else None
@@ -119,25 +121,63 @@ def parser() -> argparse.ArgumentParser:
         description="Serve models over HTTP and gRPC in the Open Inference Protocol. The page at / shows them at work.",
     )
     out.add_argument(
-        "models", metavar="MODEL", nargs="*", help="a model or package; its name is its stem, or NAME=PATH"
+        "models",
+        metavar="MODEL",
+        nargs="*",
+        help="a model or package; its name is the file name without extension, or use NAME=PATH",
     )
     out.add_argument("--version", action="version", version=f"onert {__version__}")
-    out.add_argument("--devices", type=Path, metavar="FILE", help="devices in TOML (default: all processors as one)")
-    out.add_argument("--repository", type=Path, metavar="FOLDER", help="models that clients may load by their names")
+    out.add_argument(
+        "--devices", type=Path, metavar="FILE", help="devices in TOML (default: one device with all processors)"
+    )
+    out.add_argument(
+        "--repository", type=Path, metavar="FOLDER", help="a folder of models that clients may load by name"
+    )
     where = out.add_argument_group("addresses")
-    where.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1: this machine alone")
-    where.add_argument("--http-port", type=int, default=8000, metavar="N", help="default 8000; 0: any; -1: no HTTP")
-    where.add_argument("--grpc-port", type=int, default=8001, metavar="N", help="default 8001; 0: any; -1: no gRPC")
+    where.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on (default 127.0.0.1: this machine only)",
+    )
+    where.add_argument(
+        "--http-port",
+        type=int,
+        default=8000,
+        metavar="N",
+        help="port of HTTP (default 8000); 0: any free port; -1: no HTTP",
+    )
+    where.add_argument(
+        "--grpc-port",
+        type=int,
+        default=8001,
+        metavar="N",
+        help="port of gRPC (default 8001); 0: any free port; -1: no gRPC",
+    )
     runs = out.add_argument_group("runs")
-    runs.add_argument("--copies", type=int, default=1, metavar="N", help="devices that each model is on; 0: all")
-    runs.add_argument("--parts", type=int, metavar="N", help="sub-networks that each model is divided into")
-    runs.add_argument("--batch", type=int, default=1, metavar="N", help="requests that are run together at most")
-    runs.add_argument("--batch-delay", type=float, default=0.0, metavar="MS", help="how long one waits for others")
+    runs.add_argument(
+        "--copies", type=int, default=1, metavar="N", help="number of devices for each model (default 1); 0: all"
+    )
+    runs.add_argument("--parts", type=int, metavar="N", help="number of parts that each model is divided into")
+    runs.add_argument(
+        "--batch", type=int, default=1, metavar="N", help="how many requests may run together (default 1)"
+    )
+    runs.add_argument(
+        "--batch-delay", type=float, default=0.0, metavar="MS", help="how long a request waits for others (default 0)"
+    )
     limits = out.add_argument_group("limits")
-    limits.add_argument("--max-queue", type=int, default=100, metavar="N", help="requests that wait (default 100)")
-    limits.add_argument("--max-active", type=int, default=48, metavar="N", help="requests that are run (default 48)")
-    limits.add_argument("--max-body", type=int, default=64, metavar="MIB", help="size of a request (default 64)")
-    limits.add_argument("--max-connections", type=int, default=256, metavar="N", help="default 256")
-    limits.add_argument("--timeout", type=float, default=60.0, metavar="S", help="a request is answered by then")
-    limits.add_argument("--drain", type=float, default=30.0, metavar="S", help="how long the end waits for requests")
+    limits.add_argument("--max-queue", type=int, default=100, metavar="N", help="waiting requests (default 100)")
+    limits.add_argument("--max-active", type=int, default=48, metavar="N", help="running requests (default 48)")
+    limits.add_argument("--max-body", type=int, default=64, metavar="MIB", help="size of a request in MiB (default 64)")
+    limits.add_argument("--max-connections", type=int, default=256, metavar="N", help="open connections (default 256)")
+    limits.add_argument(
+        "--timeout", type=float, default=60.0, metavar="S", help="time limit of a request in seconds (default 60)"
+    )
+    limits.add_argument(
+        "--drain",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="how long shutdown waits for requests in seconds (default 30)",
+    )
     return out

@@ -122,6 +122,7 @@ WRONG = {
     "nothing": ([], "there is nothing to serve"),
     "twice": ([str(DIGITS), str(DIGITS)], "two models are called 'digits_int8'"),
     "missing": (["nix.tflite"], "there is no model nix.tflite"),
+    "no folder": (["--repository", "nix"], "--repository is nix, expected a folder"),
     "port": ([str(DIGITS), "--http-port", "70000"], "http_port is 70000"),
 }
 

@@ -26,14 +26,17 @@ def _recognize(head: bytes, path: Path | None) -> bool:
     return found is not None and any(magic.startswith(found[1]) for magic in _MAGIC)
 
 
+_RANDOM = "onert.frontend.tnn.load(path, random_weights=0)"
+"""How a structure is loaded without its weights."""
+
+
 def _load(data: Data, path: Path | None) -> Package:
     if path is None:
-        what = "a TNN structure has its weights in another file, and bytes have no place beside which it could lie"
+        what = "a TNN structure has its weights in another file, which cannot be found from bytes"
         raise ModelError(f"{what}: load it from a path, or with onert.frontend.tnn.load and random_weights")
     beside = path.with_suffix(WEIGHTS)
     if not beside.exists():
-        what = f"its weights are missing: there is no {beside.name} beside it"
-        raise ModelError(f"{what}; onert.frontend.tnn.load gives it random ones with random_weights")
+        raise ModelError(f"its weights are missing: there is no {beside.name} beside it; {_RANDOM} makes random ones")
     try:
         weights = open_file(beside).data
     except ModelError as error:
