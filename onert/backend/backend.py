@@ -26,11 +26,11 @@ API_VERSION = 2
 
 @frozen
 class Settings(Value):
-    """What the user chose that concerns backends; `extra` holds keys that only one backend knows.
+    """The user's choices that concern backends; `extra` has keys that only one backend knows.
 
-    With a `precision` of "fast" a backend may take algorithms that round more than the sums of all terms do; with
-    "bf16" it may round what it multiplies to bfloat16. With `tune` it may measure for so many seconds what else it
-    could choose; 0: it takes what it knows from such measurements.
+    With `precision` "fast" a backend may use algorithms that round more than plain sums do; with "bf16" it may round
+    factors to bfloat16. `tune` is the number of seconds it may spend measuring alternatives; 0: it only uses earlier
+    measurements; None: it uses none.
     """
 
     num_threads: int = 1
@@ -41,10 +41,10 @@ class Settings(Value):
 
 
 class Backend:
-    """A plugin that runs operations. Subclass it; only `name`, `supports` and `generate` must be given.
+    """A plugin that runs operations. Subclasses must define `name`, `supports` and `generate`.
 
-    A class that users choose by name or import path also writes `api_version`, the version of this contract that it is
-    made for: one that it inherited would be that of whatever is installed.
+    A class that users select by name or import path must also define `api_version`, the version of this contract that
+    it was written for: an inherited value would always be that of the installed version.
     """
 
     api_version: ClassVar[int] = API_VERSION
@@ -55,16 +55,16 @@ class Backend:
     """Whether it evaluates operations in NumPy, which takes more time and memory than code made for them."""
 
     updates_in_place: ClassVar[bool] = False
-    """Whether its kernels run what overwrites parts (`Op.overwrites`: `PartUpdate`, `ScatterSlices`) if its result lies
-    where its first operand does, and leave views alone (`Op.shares`) whose operand and result are one memory."""
+    """Whether its kernels write only the updated part if the result of a partial update (`Op.overwrites`: `PartUpdate`,
+    `ScatterSlices`) lies in its first operand's memory, and do nothing for a view (`Op.shares`) of the same memory."""
 
     extra: ClassVar[frozenset[str]] = frozenset()
-    """The names of its own settings, which `Settings.extra` may have; others are refused."""
+    """The names of its own settings in `Settings.extra`; a name that no backend has is refused."""
 
     side_by_side: ClassVar[bool] = False
-    """Whether its kernels run groups side by side where `Group.threads` says so. Then a sequence may have branches: its
-    groups come in an order that is right, and a kernel keeps what one needs of another, and the order of what shares
-    memory. The branches of other backends are sequences of their own, which the executor's threads run."""
+    """Whether its kernels run groups in parallel where `Group.threads` says so. A sequence may then have branches. Its
+    groups come in a valid order; the kernel must respect the data dependencies between them, and the order of groups
+    that share memory. The branches of other backends are separate sequences, run by the executor's threads."""
 
     serializable: ClassVar[tuple[type[Any], ...]] = ()
     """Frozen attrs classes and enumerations, beside those of `onert.ir`, that what `keep` returns may hold."""
@@ -77,69 +77,69 @@ class Backend:
     def expect(
         self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings
     ) -> Callable[[], object] | None:
-        """A model was read that has such operations, here one of each kind, and will probably be compiled so.
+        """A model with these operations, one of each kind, was read and will probably be compiled.
 
-        What compiling them takes beside the model itself (modules, a library) may be read now. Nothing need be done.
-        What is begun in a thread is waited for in the function that is given back.
+        Modules or libraries that compiling them needs may be loaded now; doing nothing is allowed. A returned function
+        must wait for work that was started in a thread.
         """
         return None
 
     def begin(self, settings: Settings) -> None:
-        """Something is about to be compiled: what takes long to start may start beside. Nothing need be done."""
+        """Compilation is about to start: slow initialisation may start in a thread. Doing nothing is allowed."""
 
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
         """None if this backend can run the operation on these types, else the reason why it cannot."""
         raise NotImplementedError
 
     def most_threads(self, operation: Operation, types: CallTypes) -> int | None:
-        """Among how many threads a kernel can share the operation; None where there is no bound that matters."""
+        """The most threads that can share the operation in a kernel; None if there is no limit that matters."""
         return None
 
     def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
-        """How `generate` will run the sequence: which operations as one, in which order (each on its own by default).
+        """How `generate` will run the sequence: which operations as one, in which order (by default each alone).
 
-        The memory plan follows it: an operand's memory may be used again for what a later group makes.
+        The memory plan depends on it: an operand's memory may be reused for the results of a later group.
         """
         return tuple(Group((at,)) for at in sequence.operations)
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
-        """The kernel of a sequence of supported operations; BackendError if that fails."""
+        """Make the kernel of a sequence of supported operations; BackendError if that fails."""
         raise NotImplementedError
 
     def stretched(self, kernel: Kernel, trace: Trace) -> StretchedKernel | None:
-        """The kernel of a sequence with symbolic dimensions for all lengths that their trace is for, so that a new
-        length asks for no new binding; None where there is none. It may make more conditions of the trace.
+        """A kernel of a sequence with symbolic dimensions that serves all lengths of their trace, so that a new length
+        needs no new binding; None if there is none. It may add conditions to the trace.
         """
         return None
 
     def fingerprint(self, settings: Settings) -> str | None:
-        """Names all that this backend's answers depend on beside the questions: its own code, the machine.
+        """Everything that this backend's answers depend on, apart from the arguments: its own code, the machine.
 
-        Programs that it has a part in are kept on disk under that name, and another process takes them from there
-        without asking it again. None: they are not kept.
+        Programs with this backend are cached on disk under this key, and other processes load them without asking the
+        backend again. None: they are not cached.
         """
         return None
 
     def calibrate(self, figures: Mapping[str, float]) -> bool:
-        """What one thread of this machine was measured to do: multiplications and additions a second of products of
-        "float32" and "int8" numbers, and "outer" bytes a second that are copied within the cache around a core's own.
+        """Store the measured rates of one thread of this machine: multiplications and additions per second in products
+        of "float32" and "int8" numbers, and "outer", bytes copied per second in the cache beyond a core's own.
 
-        Whether that is kept for what is chosen when programs are compiled; then the fingerprint depends on it. OSError
-        if it cannot be written.
+        True if they are stored and used when programs are compiled; the fingerprint must then depend on them. OSError
+        if they cannot be written.
         """
         return False
 
     def keep(self, kernel: Kernel) -> Any:
-        """What `revive` makes the kernel of again in another process; None if it cannot be kept.
+        """The data from which `revive` rebuilds the kernel in another process; None if it cannot be cached.
 
         Plain data: None, numbers, strings, bytes, arrays, element types, tuples, dictionaries, frozen sets, and values
-        of classes of `onert.ir` and of those in `serializable`. A program with anything else is not cached. Arrays come
-        back read-only, on a cache line.
+        of classes of `onert.ir` and of those in `serializable`. A program with anything else is not cached. Arrays are
+        returned read-only, starting on a cache line.
         """
         return None
 
     def revive(self, kept: Any, sequence: Sequence) -> Kernel:
-        """The kernel of an equal sequence that `keep` gave `kept` for."""
+        """Rebuild the kernel of an equal sequence from what `keep` returned."""
         raise NotImplementedError
 
 

@@ -39,19 +39,20 @@ Changed = Mapping[int, tuple[int, ...]]
 
 
 class Execution:
-    """Runs a program: give inputs, execute, get outputs.
+    """Runs a program: set inputs, execute, get outputs.
 
-    It owns the arenas, the variables and the tables of the run, so that any number of executions of one program may run
-    at once; one execution runs one inference at a time. Arrays given with `set_input` and `set_output` are used in
-    place and kept alive.
+    It owns the arenas, variables and tables of its runs, so any number of executions of one program may run at the same
+    time. One execution runs one inference at a time. Arrays passed to `set_input` and `set_output` are used in place
+    and kept alive.
 
-    - `state`: lets executions of programs of one model share resource variables and tables (its signatures', one after
-      the other); without it an execution has its own, and forgets it with a change of input shapes.
-    - `arena`: where tensors between the inputs and the outputs lie. None: in the execution's own memory. "thread": in
-      one arena with all other executions that this thread makes with "thread". A `SharedArena`: with the executions
-      that it is given to. A buffer: in the caller's memory, of at least `program.arena_bytes` from a multiple of 64 on,
-      which may have other uses between runs.
-    - `observers`: called for each piece of each run, with every executor; without observers there is no cost.
+    - `state`: a dictionary through which executions of one model (for example of its signatures, one after another)
+      share resource variables and tables. Without it an execution has its own state, and resets it when input shapes
+      change.
+    - `arena`: the memory of intermediate tensors. None: the execution's own. "thread": one arena for all executions
+      that this thread makes with "thread". A `SharedArena`: one for the executions it is passed to. A buffer: the
+      caller's memory, at least `program.arena_bytes` after the first multiple of 64; the caller may use it for other
+      things between runs.
+    - `observers`: called for each piece of each run, with every executor. Without observers there is no cost.
     """
 
     def __init__(
@@ -115,9 +116,9 @@ class Execution:
     # ---- inputs
 
     def set_input_shape(self, name: str | int, shape: Sequence[int]) -> None:
-        """Give an input another shape; the program for it is compiled, or taken from where it was kept.
+        """Change the shape of an input. The program for it is compiled, or taken from those that were kept.
 
-        The other inputs stay as they were given. State starts anew. CompileError if an operation refuses the shape.
+        The other inputs keep their arrays. State is reset. CompileError if an operation refuses the shape.
         """
         position = self._input(name)
         self._reshape({position: whole_shape(self._runner.setup.inputs[position].name, shape)})
@@ -166,11 +167,11 @@ class Execution:
             return self._made(program, changed, outdated)
 
     def set_input(self, name: str | int, array: Array) -> None:
-        """Give an input its elements. The array is read again at every run, in place, or copied where it is small and
-        not the first, or not contiguous: change its elements between runs and the next run sees them.
+        """Set the array of an input. Every run reads it again, so the next run sees elements that were changed since.
 
-        ExecutionError if the element type or the shape is not the input's, or where it lies in memory given to an
-        output. An input of which the model leaves dimensions open takes the array's.
+        It is used in place, or copied before each run if it is not contiguous, or is small and not the input's first
+        array. If the model leaves dimensions of the input open, the array's are taken. ExecutionError if the element
+        type or the shape does not fit the input, or if the array lies in memory given to an output.
         """
         position = self._input(name)
         array = self._fitting(position, array)
@@ -211,14 +212,14 @@ class Execution:
     # ---- outputs
 
     def set_output(self, name: str | int, buffer: Array) -> None:
-        """Let an output be written into `buffer`; ExecutionError if it cannot hold it as it lies, or where it shares
-        memory with an input, with another output or with the arena.
+        """Write an output into `buffer`. ExecutionError if the buffer's type, shape or layout does not fit, or if it
+        shares memory with an input, another output or the arena.
 
-        One input may have the very memory of `buffer`, of the same type: one that this output is an update of in parts,
-        as a cache of keys is, and that nothing else reads by then (`program.main.pairs`). Then only the parts are
-        written, and a run that fails leaves the memory as it was.
+        One input of the same type may be exactly the memory of `buffer`: an input such as a cache of keys, of which
+        this output is a partial update, and which nothing else reads by then (`program.main.pairs`). Then only the
+        updated parts are written, and a run that fails leaves the memory as it was.
 
-        An output whose shape is known only at run time cannot be given a buffer: read it with `get_output`.
+        An output whose shape is known only at run time cannot have a buffer: read it with `get_output`.
         """
         position = self._output(name)
         info = self._runner.setup.outputs[position]
@@ -233,9 +234,9 @@ class Execution:
         setup.frame.place(setup.output(position), buffer)
 
     def get_output(self, name: str | int) -> Array:
-        """An output of the last run: the buffer given with `set_output`, else an array of its own.
+        """Return an output of the last run: the buffer given to `set_output`, otherwise a new array.
 
-        ExecutionError before the first run, and where there is no memory for the array.
+        ExecutionError before the first run, or if there is no memory for the array.
         """
         return self._result(position_of("output", name, self._runner.setup.outputs))
 
@@ -250,9 +251,9 @@ class Execution:
     # ---- runs
 
     def execute(self, timeout: float | None = None) -> None:
-        """Run once. ExecutionError if an input is missing, an element breaks a rule, or a run is under way.
+        """Run once. ExecutionError if an input is missing, an element breaks a rule, or another run is active.
 
-        With `timeout`, RunTimeoutError at the first step that would begin later than so many seconds from now.
+        `timeout` is in seconds: RunTimeoutError at the first step that would begin later.
         """
         # Every statement here is paid for by each run of the smallest model.
         send = self._runs.send
@@ -278,11 +279,11 @@ class Execution:
     def execute_async(
         self, callback: Callable[[Future[None]], object] | None = None, *, timeout: float | None = None
     ) -> Future[None]:
-        """Run once in a thread of this execution's own; the future raises what `execute` would.
+        """Run once in this execution's own thread; the future raises what `execute` would.
 
-        `callback` is called with the future, once, whatever comes of the run; the execution is free again by then.
-        Until then its inputs and outputs stay as they are. `timeout` counts from now on. `cancel` of the future ends a
-        run that is under way before its next step.
+        `callback` is called once with the future, whatever the outcome; the execution is free again by then. Until
+        then inputs and outputs cannot be changed. `timeout` counts from this call. Cancelling the future ends an
+        active run before its next step.
         """
         if isinstance(self._arena, SharedArena):
             raise ExecutionError("an execution in a shared arena runs on the thread that made the arena")
@@ -299,14 +300,14 @@ class Execution:
         self._runs.call_next(self._runner.in_background)
 
     def cancel(self) -> bool:
-        """End the run under way before its next step, from any thread; False where there is none."""
+        """End the active run before its next step, from any thread; False if there is none."""
         if not (self._runs.running or self._runner.awaits):
             return False
         self._stop.cancel()
         return True
 
     def run(self, inputs: Inputs = ()) -> dict[str, Array]:
-        """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
+        """Set inputs by name or in order, run once, and return all outputs by name; the arrays belong to the caller."""
         self._idle()
         setup = self._runner.setup
         arrays, same = given_again(setup.usual, inputs, len(self._base.inputs))
@@ -341,15 +342,15 @@ class Execution:
         setup.usual = tuple(usual) if len(usual) == len(found) else ()
 
     def reset_variables(self) -> None:
-        """Let all state start anew: variables, tables, random generators."""
+        """Reset all state: variables, tables, random generators."""
         self._idle()
         self._runner.setup.instance.reset()
 
     def close(self) -> None:
-        """Wait for a run under way and refuse others. What lies elsewhere than in host memory is given back.
+        """Wait for an active run, refuse further ones, and free device memory.
 
-        From any thread, and as often as one likes: a call that was interrupted is made up for by the next.
-        ExecutionError inside of a run of this execution, which would wait for itself.
+        May be called from any thread and repeatedly; a call that was interrupted is completed by the next one.
+        ExecutionError inside a run of this execution, which would wait for itself.
         """
         if self._runs.is_own:
             raise ExecutionError("this execution is running and cannot be closed by its own run; close it afterwards")

@@ -43,10 +43,10 @@ class Origin(Told):
 
 
 def load(source: Source) -> Package:
-    """A model file (.tflite, .circle, .litertlm, .task, .tnnproto), an nnpackage (directory or zip), or bytes.
+    """Read a model: a file (.tflite, .circle, .onnx, .tnnproto, .flow, .litertlm, .task), an nnpackage, or bytes.
 
-    ModelError if the file is malformed or breaks a rule of its format, or where a package's configuration sets what
-    only the user may set.
+    An nnpackage is a directory or a zip archive. ModelError if the file is malformed or breaks a rule of its format, or
+    if a package's configuration sets something that only the user may set.
     """
     content = _content(source)
     hold = UNCOLLECTED.hold()
@@ -83,11 +83,11 @@ def _content(source: object) -> Path | bytes:
 def compile(  # noqa: A001
     package: Package, options: Options | None = None, **overrides: Unpack[OptionFields]
 ) -> Program:
-    """The program of a package.
+    """Compile a package to a program.
 
-    `options` default to what the environment says; `overrides` are fields of `Options` that go over both. CompileError
-    where the model cannot be compiled with these options, BackendError if a backend fails or none of those that are
-    named can be loaded. With `profiling`, every operation is measured on these backends before.
+    `options` default to those of the environment; `overrides` are fields of `Options` and have priority. CompileError
+    if the model cannot be compiled with these options, BackendError if a backend fails or none of the named ones can be
+    loaded. With `profiling`, every operation is first measured on these backends.
     """
     _require_kinds(package, options)
     unknown = sorted(overrides.keys() - {f.name for f in fields(Options)})
