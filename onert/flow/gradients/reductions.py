@@ -28,16 +28,13 @@ Reduced = Callable[[Gradients, Variable, Variable, Variable], Variable]
 """Given what is reduced, the result and its adjoint, both with dimensions of 1: the adjoint of what is reduced."""
 
 
-def _reduction(derivative: Reduced, result: int = 0) -> GradientRule:
-    def rule(g: Gradients, operation: Operation) -> list[Term | None]:
-        x, y = operation.inputs[0], operation.outputs[result]
+def _reduction(derivative: Reduced, g: Gradients, operation: Operation, result: int = 0) -> list[Term | None]:
+    x, y = operation.inputs[0], operation.outputs[result]
 
-        def term() -> Variable:
-            return derivative(g, x, _kept(g, operation, y), _kept(g, operation, g.adjoint(y)))
+    def term() -> Variable:
+        return derivative(g, x, _kept(g, operation, y), _kept(g, operation, g.adjoint(y)))
 
-        return [term]
-
-    return rule
+    return [term]
 
 
 def _sum(g: Gradients, operation: Operation) -> list[Term]:
@@ -49,7 +46,7 @@ def _extreme(g: Gradients, operation: Operation) -> list[Term | None]:
     """Of the element that the second result is; its index has no derivative."""
     if len(operation.outputs) < 2 or not g.has_adjoint(operation.outputs[1]):
         return [None]
-    return list(_reduction(_of_largest, 1)(g, operation))
+    return _reduction(_of_largest, g, operation, 1)
 
 
 def _of_largest(g: Gradients, x: Variable, y: Variable, d: Variable) -> Variable:
@@ -83,12 +80,12 @@ def _normalize(g: Gradients, operation: Operation) -> list[Term]:
 
 RULES: Mapping[str, GradientRule] = {
     "Sum": _sum,
-    "Product": _reduction(lambda g, x, y, d: g.div(g.mul(d, y), x)),
-    "Max": _reduction(_of_largest),
-    "Min": _reduction(_of_largest),
+    "Product": partial(_reduction, lambda g, x, y, d: g.div(g.mul(d, y), x)),
+    "Max": partial(_reduction, _of_largest),
+    "Min": partial(_reduction, _of_largest),
     "ArgMax": _extreme,
     "ArgMin": _extreme,
-    "LogSumExp": _reduction(lambda g, x, y, d: g.mul(d, g.exp(g.sub(x, y)))),
+    "LogSumExp": partial(_reduction, lambda g, x, y, d: g.mul(d, g.exp(g.sub(x, y)))),
     "SoftMax": partial(_along, lambda g, y, d, total: g.mul(y, g.sub(d, total(g.mul(d, y))))),
     "LogSoftMax": partial(_along, lambda g, y, d, total: g.sub(d, g.mul(g.exp(y), total(d)))),
     "Normalize": _normalize,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -44,22 +45,18 @@ def _matmul(e: Emitter, node: Node) -> int:
     return product(e, node)
 
 
-def _fused(*, bias: bool, relu: bool) -> Rule:
+def _fused(e: Emitter, node: Node, *, bias: bool, relu: bool) -> int:
     """A product, a bias that is added to it, and a rectifier."""
-
-    def rule(e: Emitter, node: Node) -> int:
-        node.require_inputs(3 if bias else 2)
-        activation = Activation.RELU if relu else Activation.NONE
-        if _is_layer(e, node, bias):
-            weight = e.constant(np.ascontiguousarray(_weight(e, node)))
-            given = [e.reshape(node.inputs[2], (-1,))] if bias else []
-            return e.add(FullyConnected(activation, keep_dims=True), node.inputs[0], weight, *given)
-        found = product(e, node)
-        if bias:
-            return e.add(Binary(BinaryKind.ADD, activation), found, node.inputs[2])
-        return e.unary(UnaryKind.RELU, found) if relu else found
-
-    return rule
+    node.require_inputs(3 if bias else 2)
+    activation = Activation.RELU if relu else Activation.NONE
+    if _is_layer(e, node, bias):
+        weight = e.constant(np.ascontiguousarray(_weight(e, node)))
+        given = [e.reshape(node.inputs[2], (-1,))] if bias else []
+        return e.add(FullyConnected(activation, keep_dims=True), node.inputs[0], weight, *given)
+    found = product(e, node)
+    if bias:
+        return e.add(Binary(BinaryKind.ADD, activation), found, node.inputs[2])
+    return e.unary(UnaryKind.RELU, found) if relu else found
 
 
 def _is_layer(e: Emitter, node: Node, bias: bool) -> bool:
@@ -90,8 +87,8 @@ def _linear(e: Emitter, node: Node) -> int:
 
 RULES: Mapping[str, Rule] = {
     "MatMul": _matmul,
-    "MatMulAdd": _fused(bias=True, relu=False),
-    "MatMulRelu": _fused(bias=False, relu=True),
-    "MatMulAddRelu": _fused(bias=True, relu=True),
+    "MatMulAdd": partial(_fused, bias=True, relu=False),
+    "MatMulRelu": partial(_fused, bias=False, relu=True),
+    "MatMulAddRelu": partial(_fused, bias=True, relu=True),
     "Linear": _linear,
 }
