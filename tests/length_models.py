@@ -24,6 +24,7 @@ from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
@@ -99,6 +100,26 @@ def _recurrent() -> Subgraphs:
     own = b.add(FullyConnected(), x, b.constant(weights(3, 4)))
     fed = b.add(FullyConnected(), state, b.constant(weights(3, 3)))
     return b.model([b.add(Binary(BinaryKind.ADD), own, fed)])
+
+
+def _steps() -> Subgraphs:
+    """A loop over steps, and the last of its outputs beside the first."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 1, 4)), "x")
+    given = (weights(9, 4), weights(9), weights(9, 3), weights(9), np.zeros((1, 3), np.float32))
+    outputs = b.add(GRU(return_sequences=True), x, *map(b.constant, given))
+    count = b.add(Slice(), b.add(ShapeOf(DType.INT32), x), *(b.constant([n], dtype=DType.INT32) for n in (0, 1)))
+    last = b.add(Binary(BinaryKind.SUB), count, b.constant([1], dtype=DType.INT32))
+    places = b.add(Concat(0), last, b.constant([0], dtype=DType.INT32))
+    return b.model([b.add(Gather(0, 0), outputs, places)])
+
+
+def _heads() -> Subgraphs:
+    """Products of several batches, one side the same for some of them."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 3, 5, 4)), "x")
+    own = b.add(BatchMatMul(), x, b.constant(weights(3, 4, 6)))
+    return b.model([b.add(BatchMatMul(adjoint_y=True), own, own)])
 
 
 def branches() -> Subgraphs:
@@ -206,6 +227,9 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("between pixels", interpolated(Interpolation.LINEAR, 1.7, (1, 2)), lambda n: [(1, 6, n + 1, 3)]),
     ("between four", interpolated(Interpolation.CUBIC, 0.6, (2, 3)), lambda n: [(1, 6, n + 2, 3)]),
     ("recurrent", _recurrent, lambda n: [(n, 4)]),
+    ("steps", _steps, lambda n: [(max(n, 1), 1, 4)]),
+    ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
+    ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),
     ("grid", _grid, lambda n: [(n, 3)]),
     ("widened", _widened, lambda n: [(1, max(n, 1), n + 1, 3)]),
     ("asked", _asked, lambda n: [(n, 3)]),

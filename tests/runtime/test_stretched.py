@@ -16,6 +16,8 @@ from onert.exec import lengths
 from onert.exec.frames import stretched
 from onert.ir import Package, Subgraphs
 from onert_llvm.runtime import loaded_code
+from onert_llvm.runtime.aligned_memory import Elements
+from onert_llvm.runtime.stretched_kernel import StretchedKernel
 
 
 def _given(shapes: Sequence[tuple[int, ...]]) -> dict[str, Any]:
@@ -69,6 +71,20 @@ def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any],
         return found
 
     return execution, lambda n: weights(1, 6, n, 3), expected
+
+
+@pytest.mark.parametrize("name", ["attention", "heads", "rows of heads", "steps"])
+def test_a_new_length_asks_nothing_of_python(name: str) -> None:
+    model, shapes = next(row[1:] for row in MODELS if row[0] == name)
+    execution = onert.Execution(onert.compile(opened(model())))
+    for n in (5, 6, 7, 8, 20, 21):
+        execution.run(_given(shapes(n)))
+    stretch = execution.program.stretch
+    assert stretch is not None
+    assert not stretch.numbers.asked
+    for kernel in stretch.kernels:
+        assert isinstance(kernel, StretchedKernel)
+        assert all(isinstance(function, Elements) for _, function, _ in kernel.computed)
 
 
 def test_arrays_are_used_in_place_at_any_length() -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import Array
-from onert.ir.symbolic.trace import decided, hint
+from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.kernels.contraction.float_microkernel import MOST_UNROLLED
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
@@ -51,6 +52,9 @@ _AGAIN = 0.25
 
 _UNLIKE = 0.05
 """By what part a cut in the wrong direction is slower."""
+
+
+_Steps = TypeVar("_Steps", float, Array)
 
 
 @frozen
@@ -141,13 +145,24 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
             require(shape.m >= MANY_ROWS)  # so that all tiles that suit add each sum in one accumulator
             require(shape.n >= many)
         else:
-            decided(_Split(isa, padded), shape.m, shape.n, shape.k)
+            _decide(shape, isa, padded)
     elif found.m is not shape.m:
         if found.m < MANY_ROWS:
-            decided(_SplitOfRows(shape.n, shape.k, isa, padded), shape.m)
+            _decide(shape, isa, padded)
         else:
             require(shape.m >= MANY_ROWS)
     return found
+
+
+def _decide(shape: Shape, isa: Isa, padded: bool) -> None:
+    """Make it a condition that sums are added in as many accumulators: where one number is open, by a table."""
+    sizes = (shape.m, shape.n, shape.k)
+    first, *others = filter(is_symbolic, sizes)
+    if all(are_same(first, other) for other in others):
+        m, n, k = (None if is_symbolic(d) else d for d in sizes)
+        decided(_SplitAlong(m, n, k, isa, padded), first)
+    else:
+        decided(_Split(isa, padded), *sizes)
 
 
 def require(holds: bool) -> None:
@@ -170,22 +185,37 @@ class _Split(Value):
 
 
 @frozen
-class _SplitOfRows(Value):
-    """The same for a product of so many columns and terms, by its rows."""
+class _SplitAlong(Value):
+    """The same where rows, columns and terms that are None are one number."""
 
-    n: int
-    k: int
+    m: int | None
+    n: int | None
+    k: int | None
     isa: Isa
     padded: bool
 
-    def __call__(self, m: int) -> int:
-        return _Split(self.isa, self.padded)(m, self.n, self.k)
+    def __call__(self, length: int) -> int:
+        m, n, k = (length if d is None else d for d in (self.m, self.n, self.k))
+        return _Split(self.isa, self.padded)(m, n, k)
 
     def results(self, count: int) -> Array:
-        """The results for each number of rows below `count`, of all tiles at once; 0 for no rows."""
-        few = min(count, MANY_ROWS)
-        found: Array = np.full(count, self(MANY_ROWS))
-        found[:few] = [self(rows) if rows else 0 for rows in range(few)]
+        """The results for each number below `count`, of all tiles at once; 0 for no rows."""
+        isa, cpu, lengths = self.isa, machine(self.isa), np.arange(count)
+        m, n, k = (lengths if d is None else np.full(count, d) for d in (self.m, self.n, self.k))
+        least, found = np.full(count, np.inf), np.zeros(count, np.int64)
+        for mr, wide in register_tiles(isa, False, _WIDEST_PADDED if self.padded else 4):
+            full, rest = np.divmod(n, wide * isa.f32)
+            last = np.where(rest == 0, 0, wide if self.padded else -(-rest // isa.f32))
+            across = full * block_cycles(mr, wide, k, cpu)
+            for vectors in range(1, wide + 1):
+                across = across + np.where(last == vectors, block_cycles(mr, vectors, k, cpu), 0.0)
+            suits = (mr <= m) & ((mr * wide >= _whole(isa)) | (m < MANY_ROWS))
+            cycles = np.where(suits, -(-m // mr) * across, np.inf)
+            accumulators = mr * np.where(full > 0, wide, -(-rest // isa.f32))
+            found = np.where(
+                cycles < least, np.where(accumulators >= _WHOLE, 1, np.where(accumulators >= 4, 2, 4)), found
+            )
+            least = np.minimum(cycles, least)
         return found
 
 
@@ -306,7 +336,7 @@ def line_tile(
     return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
 
 
-def block_cycles(mr: int, vectors: int, k: float, cpu: Machine, integer: bool = False) -> float:
+def block_cycles(mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False) -> _Steps:
     """Cycles of one tile of `k` steps: the processor's products a cycle, but no faster than additions to an accumulator
     follow each other.
 

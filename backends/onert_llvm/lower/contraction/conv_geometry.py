@@ -186,14 +186,17 @@ def offsets_of(
     No table is made at each length where elements are put one by one, or where those of the longest begin with it.
     """
     ranks = tuple(map(len, sides))
-    if not any(map(is_symbolic, batches)) and math.prod(batches) * len(sides) <= _FEW_OFFSETS:
-        firsts = _offsets(ranks, *(d for own in sides for d in own), *batches, *([1] * len(sides)))
+    dims = [d for own in sides for d in own]
+    if not any(map(is_symbolic, (*dims, *batches))) and math.prod(batches) * len(sides) <= _FEW_OFFSETS:
+        firsts = _offsets(ranks, *dims, *batches, *([1] * len(sides)))
         found = [first * n for row in firsts.tolist() for first, n in zip(row, sizes, strict=True)]
         return lowering.computed(Elements(DType.INT64, firsts.shape), *found)
     first, *rest = batches or (1,)
-    if is_symbolic(first) and not any(map(is_symbolic, (*rest, *sizes))):
-        whole = largest(first)  # of which fewer take the first rows
-        sides = [[whole, *own[1:]] if len(own) == len(batches) and are_same(own[0], first) else own for own in sides]
+    following = [len(own) == len(batches) and are_same(own[0], first) for own in sides]
+    others = [d for own, follows in zip(sides, following, strict=True) for d in own[follows:]]
+    if is_symbolic(first) and not any(map(is_symbolic, (*rest, *others, *sizes))):
+        whole = largest(first)  # the table for fewer is the beginning of that for most
+        sides = [[whole, *own[1:]] if follows else own for own, follows in zip(sides, following, strict=True)]
         batches = [whole, *rest]
     return lowering.computed(partial(_offsets, ranks), *(d for own in sides for d in own), *batches, *sizes)
 
