@@ -98,3 +98,25 @@ def test_casts_of_the_model_s_own_round(name: str, number: int, backends: tuple[
     step = 2.0 ** (-10 if number == 10 else -7)
     np.testing.assert_array_equal(y, x)
     np.testing.assert_array_equal(z, np.round(x / step) * step)
+
+
+def test_a_choice_between_narrow_constants_is_one_between_wide_ones() -> None:
+    before = """subgraph "main" {
+  %0 "mask" : bool[4]
+  %1 "" : f16[1] = [0]
+  %2 "" : f16[1] = [-100]
+  %3 "y" : f16[4]
+  inputs (%0)
+  outputs (%3)
+  %3 = Select(%0, %1, %2) {} @ "choice"
+}
+"""
+
+    def support(operation: Operation, types: CallTypes) -> Support:
+        narrow = types.output.dtype is DType.FLOAT16 and not isinstance(operation.op, Cast)
+        return Support.EVALUATED if narrow else Support.NATIVE
+
+    found = widened(parse_subgraph(before), support)
+    choice, rounding = found.operations
+    assert found.type(choice.outputs[0]).dtype is DType.FLOAT32
+    assert rounding.op == Cast(DType.FLOAT16)

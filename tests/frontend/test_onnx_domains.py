@@ -90,6 +90,27 @@ def test_columns_stand_for_a_list_of_maps() -> None:
     np.testing.assert_array_equal(Backend.run_model(model, feed)[0], [list(row.values()) for row in theirs])
 
 
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [("LinearClassifier", {"classlabels_ints": [3, 1, 2]}), ("LinearRegressor", {"targets": 3})],
+)
+def test_a_linear_model_knows_the_features_that_its_input_leaves_open(
+    operator: str, attributes: dict[str, Any]
+) -> None:
+    h, float32 = onnx.helper, onnx.TensorProto.FLOAT
+    numbers = {"coefficients": np.linspace(-1, 1, 12).tolist(), "intercepts": [0.5, 0.0, -0.5]}
+    outputs = ["y", "scores"][: 2 if operator == "LinearClassifier" else 1]
+    node = h.make_node(operator, ["x"], outputs, domain=LEARNING, **numbers, **attributes)
+    ends = [onnx.ValueInfoProto(name=o) for o in outputs]
+    graph = h.make_graph([node], "g", [h.make_tensor_value_info("x", float32, [None, None])], ends)
+    opsets = [h.make_opsetid("", 17), h.make_opsetid(LEARNING, 3)]
+    model = h.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    feed = {"x": floats(5, 4)}
+    theirs = onnxruntime.InferenceSession(model).run(None, feed)
+    for mine, expected in zip(Backend.run_model(model, feed), theirs, strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_fit_is_one_sentence(case: str) -> None:
     domain, name, inputs, attributes, sentence = REFUSED[case]

@@ -67,12 +67,14 @@ class _Widening:
             return False
         narrow = [i for i in operation.used if self.graph.type(i).dtype in NARROW]
         varying = [i for i in narrow if not self.graph.operands[i].is_constant]
-        if not varying or any(self.graph.operands[i].variable for i in varying):
+        if not narrow or all(self.graph.operands[i].is_constant for i in operation.used):
+            return False
+        if any(self.graph.operands[i].variable for i in varying):
             return False
         if any(t is not None and t.quantization is not None for t in (*types.inputs, *types.outputs)):
             return False
         level = self.supports(operation, types)
-        moves = op.stored and all(i in self.results for i in varying)
+        moves = op.stored and bool(varying) and all(i in self.results for i in varying)
         if level >= Support.NATIVE and not moves:
             return False
         found = CallTypes(tuple(_operand(t) for t in types.inputs), tuple(_result(t) for t in types.outputs))

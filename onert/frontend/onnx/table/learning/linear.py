@@ -31,14 +31,18 @@ def _vector(x: Expression, values: tuple[float, ...]) -> Expression:
 
 
 def _products(node: Node, x: Expression) -> Expression:
-    """Each row times the coefficients of each target, and the intercepts."""
+    """Each row times the coefficients of each target, and the intercepts.
+
+    If the number of features is open, there are as many targets as intercepts, or as the node says.
+    """
     coefficients = np.array(node.numbers("coefficients") or (), np.float32)
-    width = x.known(1, "the input")
+    intercepts = node.numbers("intercepts")
+    width = len(coefficients) // max(len(intercepts or ()) or node.integer("targets", 1), 1)
+    width = width if x.shape[1] is None else x.shape[1]
     if not width or len(coefficients) % width or not len(coefficients):
         raise ModelError(f"there are {len(coefficients)} coefficients for {width} features")
     weights: Array = coefficients.reshape(-1, width).T.copy()
     found = x @ x.of(x.draft.constant(weights))
-    intercepts = node.numbers("intercepts")
     if not intercepts:
         return found
     if len(intercepts) not in (1, weights.shape[1]):
