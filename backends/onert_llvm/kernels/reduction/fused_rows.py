@@ -67,7 +67,7 @@ class RowChain(Value):
                 row.known[f"s{at}"] = value
         results = [(row.out, row.terms(self.result)) for row in rows]
 
-        for place, mask in k.registers(width):
+        for place, mask in k.registers(width, free=False):
             for out, result in results:
                 out[place].store(result(place, mask), mask)
 

@@ -37,7 +37,7 @@ def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val
     start = k.zeros(F32, k.isa.f32).like(fold.start(Kind.F32))
     totals = [k.var(start) for _ in rows]
 
-    for at, mask in k.registers(width):
+    for at, mask in k.registers(width, free=False):
         for total, term in zip(totals, rows, strict=True):
             value = term(at, mask)
             total.set(fold.join(total.get(), value if mask is None else mask.select(value, start)))
@@ -93,7 +93,7 @@ class Softmax(Value):
         else:
             less = [(k.f32(1.0) / total).splat(lanes) for total in totals]
 
-        for at, mask in k.registers(width):
+        for at, mask in k.registers(width, free=False):
             for row, out, top, last in zip(rows, outs, tops, less, strict=True):
                 if self.logarithm:
                     out[at].store(shifted(row, top, at, mask) - last, mask)
@@ -150,7 +150,7 @@ class Normalize(Value):
 
         factor = self._factor(k, task, sum_of(k, width, square)).splat(lanes)
 
-        for at, mask in k.registers(width):
+        for at, mask in k.registers(width, free=False):
             value = centred(at, mask) * factor
             if self.gamma:
                 value = value * task.view("gamma", F32, 1)[at].load(lanes, mask)

@@ -23,7 +23,7 @@ from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, pos
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
 """What a precision allows. Results of F(2x2, 3x3) are nearer to the true ones than sums of all terms are, those of
-F(4x4, 3x3) up to twice as far as these: 4e-6 of their range.
+F(4x4, 3x3) up to twice as far as these: 4e-6 of their range. What is filtered along one axis is as near as they are.
 """
 
 BY_TWOS = Form(2, stride=2)
