@@ -16,6 +16,7 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.data_movement.columns import FromColumns, PooledPlaces
 from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.slicing import StridedSlice
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.elementwise.unary import UnaryKind
@@ -30,6 +31,8 @@ from .hlo.shapes import padded
 
 _MOST_ELEMENTS = 1 << 24
 """That all windows have together."""
+_MOST_TAPS = 32
+"""Elements of a window that are gone through in turn: the graph has some operations for each."""
 Sliding = Conv2D | DepthwiseConv2D | Pool2D
 
 
@@ -51,17 +54,22 @@ def _why_not(op: Sliding, types: CallTypes) -> str | None:
     return None if elements <= _MOST_ELEMENTS else f"its windows have {elements} elements together"
 
 
-def _gathered(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
-    """The windows of a picture, `value` around it: [batch, rows, columns, window height, window width, channels]."""
-    margins, tables = [], []
+def _surrounded(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
+    """A picture with what windows reach around it, all of it `value`."""
+    margins = []
     for window, inputs in zip(windows, d.shape(x)[1:3], strict=True):
         before, last = window.before(inputs), (window.outputs(inputs) - 1) * window.stride
         margins.append((before, max(last + window.extent - before - inputs, 0)))
-        steps = np.arange(window.size) * window.dilation
-        tables.append(np.arange(0, last + 1, window.stride)[:, None] + steps)
     low, high = ((0, *sides, 0) for sides in zip(*margins, strict=True))
-    x = padded(d, x, d.like(x, value), low, high, (0, 0, 0, 0))
-    for axis, table in zip((1, 3), tables, strict=True):
+    return padded(d, x, d.like(x, value), low, high, (0, 0, 0, 0))
+
+
+def _gathered(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
+    """The windows of a picture, `value` around it: [batch, rows, columns, window height, window width, channels]."""
+    counts = [window.outputs(inputs) for window, inputs in zip(windows, d.shape(x)[1:3], strict=True)]
+    x = _surrounded(d, x, windows, value)
+    for axis, window, count in zip((1, 3), windows, counts, strict=True):
+        table = np.arange(count)[:, None] * window.stride + np.arange(window.size) * window.dilation
         x = d.gathered(x, d.constant(table.astype(np.int32)), axis)
     return d.transposed(x, (0, 1, 3, 2, 4, 5))
 
@@ -90,18 +98,34 @@ def _convolved(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[int | 
     return _ended(d, d.reshaped(out, batch, rows, columns, filters), bias, op.activation)
 
 
+def _why_not_by_channels(op: DepthwiseConv2D, types: CallTypes) -> str | None:
+    count = math.prod(_size(op, types))
+    return _why_not(op, types) if count <= _MOST_TAPS else f"a window has {count} elements"
+
+
 def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Add(Sum(Mul(Gather(Pad(x)), weight)), bias)"""
+    """Add(Mul(StridedSlice(Pad(x)), weight) .., bias), element by element of all windows"""
     x, weight, bias = [*operands, None][:3]
     assert x is not None
     assert weight is not None
-    shape, channels = static(types.output.shape), d.shape(x)[3]
-    height, width, outputs = d.shape(weight)[1:]
-    terms = _gathered(d, x, dilated_windows(op, height, width), 0)
-    terms = d.reshaped(terms, math.prod(shape[:3]), height * width, channels, 1)
-    factors = d.reshaped(weight, height * width, channels, outputs // channels)
-    sums = d.reduced(Reduction.SUM, d.product(terms, factors), (1,))
-    return _ended(d, d.reshaped(sums, *shape), bias, op.activation)
+    (batch, rows, columns, outputs), channels = static(types.output.shape), d.shape(x)[3]
+    height, width = _size(op, types)
+    windows = dilated_windows(op, height, width)
+    x = _surrounded(d, x, windows, 0)
+    each = (channels,) if outputs == channels else (channels, outputs // channels)
+    factors, one = d.reshaped(weight, height * width, *each), (1,) * (len(each) - 1)
+    ends = [(count - 1) * window.stride + 1 for count, window in zip((rows, columns), windows, strict=True)]
+    total: int | None = None
+    for tap, at in enumerate(np.ndindex(height, width)):
+        first = [place * window.dilation for place, window in zip(at, windows, strict=True)]
+        last = [start + end for start, end in zip(first, ends, strict=True)]
+        limits = [(0, *first, 0), (batch, *last, channels), (1, *(window.stride for window in windows), 1)]
+        part = d.moved(StridedSlice(), x, *(d.integers(*numbers) for numbers in limits))
+        own = d.reshaped(d.part(factors, (tap, *(0 for _ in each)), (1, *each)), *each)
+        part = d.product(d.reshaped(part, batch * rows * columns, channels, *one), own)
+        total = part if total is None else d.sum(total, part)
+    assert total is not None
+    return _ended(d, d.reshaped(total, batch, rows, columns, outputs), bias, op.activation)
 
 
 def _pooled(d: Draft, op: Pool2D, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -144,10 +168,6 @@ def _put_back(d: Draft, op: FromColumns, types: CallTypes, operands: Sequence[in
     return [d.reshaped(d.transposed(found, (1, 2, 0)), *shape)]
 
 
-_MOST_TAPS = 32
-"""Elements of a window that are compared in turn: the graph has some operations for each."""
-
-
 def _why_no_best(op: PooledPlaces, types: CallTypes) -> str | None:
     x = types.input(0)
     if x.quantization is not None or 0 in (*x.shape, *types.output.shape):
@@ -176,7 +196,7 @@ def _best(d: Draft, op: PooledPlaces, types: CallTypes, operands: Sequence[int])
 
 
 CONVOLUTION = Decomposition(_why_not, _convolved)
-BY_CHANNELS = Decomposition(_why_not, _by_channels)
+BY_CHANNELS = Decomposition(_why_not_by_channels, _by_channels)
 POOL = Decomposition(_why_not, _pooled)
 DECOMPOSITIONS = {
     FromColumns: (Decomposition(_why_not_put_back, _put_back),),
