@@ -58,6 +58,21 @@ def test_images_are_quantised_one_by_one(isa: Isa, kernel: int, channels: int, o
 
 
 @ISAS
+@pytest.mark.parametrize(("groups", "inner", "outer", "kernel"), [(2, 16, 20, 1), (4, 5, 3, 3), (32, 2, 2, 3)])
+@pytest.mark.parametrize("each", [False, True])
+def test_groups_of_channels_are_quantised_together(
+    isa: Isa, groups: int, inner: int, outer: int, kernel: int, each: bool
+) -> None:
+    outputs = groups * outer
+    w, bias = _filter(outputs, kernel, kernel, inner), np.linspace(-1, 1, outputs).astype(np.float32)
+    scales = _scales(outputs if each else 1, 0)
+    for images in (1, 2):
+        x = _drawn(images, 6, 7, groups * inner)
+        _run(isa, Conv2D(Padding.SAME, activation=Activation.RELU), (x, w, bias), 1, scales, (1, 2))
+        _run(isa, Conv2D(Padding.VALID, 2, 2), (x, w), 1, scales, (1,))
+
+
+@ISAS
 @pytest.mark.parametrize("images", [1, 3])
 def test_channels_of_images_are_quantised_one_by_one(isa: Isa, images: int) -> None:
     for channels, kernel in ((16, 3), (5, 2), (37, 5)):

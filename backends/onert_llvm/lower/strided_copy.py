@@ -23,6 +23,9 @@ from .strided_view import StridedView
 _LEAST_SQUARE = 4
 """Elements along either side, from which on turning them in registers beats moving one at a time."""
 
+_MOST_SQUARE = 16
+"""Elements along either side of a square that registers have room for."""
+
 _MOST_WAYS = 8
 """Rows at most whose elements take turns in registers."""
 
@@ -133,9 +136,9 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
     *outer, rows, width = axes
     square = ways = 0
     if core is Core.ACROSS:
-        square = _square(min(rows.size, width.size), lowering.isa)
+        square = _square(min(rows.size, width.size), min(lowering.isa.lanes(8 * unit), _MOST_SQUARE))
     elif core in (Core.WEAVE, Core.UNWEAVE):
-        square, ways = _square(rows.size, lowering.isa), width.size
+        square, ways = _square(rows.size, lowering.isa.lanes(8 * unit)), width.size
         count = _PIECE // (unit * ways) // square * square
         if not is_symbolic(rows.size) and rows.size >= 2 * count:
             _cut_rows(lowering, copy, axes, count)
@@ -186,10 +189,10 @@ def _by_target(*axes: Axis) -> list[Axis]:
     return sorted(axes, key=lambda axis: -axis.target)
 
 
-def _square(size: int, isa: Isa) -> int:
-    """The side of the squares of 4-byte elements that are turned where rows and width have this size at least."""
+def _square(size: int, most: int) -> int:
+    """The side, of so many at `most`, of the squares that are turned where rows and width have this size at least."""
     found = 1
-    while 2 * found <= min(size, isa.f32):
+    while 2 * found <= min(size, most):
         found *= 2
     return found
 
@@ -204,11 +207,13 @@ def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
             return Core.RUN, axes
         if last.source == 0 and unit <= 8:
             return Core.SPREAD, axes
-        turns = _turns(axes, unit) if isa.f32 > 1 else None
+        if isa.f32 == 1 or unit > 4:
+            return Core.EACH, axes
+        turns = _turns(axes, unit)
         if turns is not None:
             return turns
         for i, axis in enumerate(axes[:-1]):
-            if unit == 4 and axis.source == unit and min(axis.size, last.size) >= _LEAST_SQUARE:
+            if axis.source == unit and min(axis.size, last.size) >= _LEAST_SQUARE:
                 return Core.ACROSS, [*axes[:i], *axes[i + 1 : -1], axis, last]
     return Core.EACH, axes
 
@@ -217,7 +222,7 @@ def _turns(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]] | None:
     """A box in which elements of a few rows take turns on one side, the axis of these rows last; None for others."""
     last = axes[-1]
     for i, axis in enumerate(axes[:-1]):
-        if unit != 4 or axis.source != unit:
+        if axis.source != unit:
             continue
         others = [*axes[:i], *axes[i + 1 : -1]]
         if _is_few(last) and axis.size >= _LEAST_SQUARE and axis.target == last.size * unit:

@@ -39,10 +39,10 @@ class Move(Value):
     """A box of `rank` outer axes, rows and a width, copied with strides of its own on both sides.
 
     All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are the positions along the outer axes
-    (`size0`, ...; their strides are `source0`, `target0`, ...). `ACROSS` wants 4-byte elements; it turns squares of so
-    many, a power of two and of lanes of a register at the most, and there are as many rows and as much width at least.
-    `WEAVE` and `UNWEAVE` want them too: `square` is how many of a register they move, no more than there are rows, and
-    `ways` is the width.
+    (`size0`, ...; their strides are `source0`, `target0`, ...). `ACROSS` wants elements of 4 bytes at most; it turns
+    squares of so many, a power of two and of lanes of a register at the most, and there are as many rows and as much
+    width at least. `WEAVE` and `UNWEAVE` want them too: `square` is how many of a register they move, no more than
+    there are rows, and `ways` is the width.
     """
 
     core: Core
@@ -79,7 +79,7 @@ class Move(Value):
                 for side, offset in offsets.items()
             ]
             if self.core is Core.ACROSS:
-                _across(k, sides[0], sides[1], task.i64("rows"), task.i64("width"), self.square)
+                _across(k, sides[0], sides[1], task.i64("rows"), task.i64("width"), self)
                 return
             if self.core in (Core.WEAVE, Core.UNWEAVE):
                 _in_turn(k, sides[0], sides[1], task.i64("rows"), self)
@@ -141,23 +141,24 @@ def _bytes(element: Type) -> int:
     return int(element.width) // 8
 
 
-def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, lanes: int) -> None:
+def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, how: Move) -> None:
     """Squares turned in registers; the last ones overlap those before."""
+    lanes, (element, _) = how.square, ELEMENTS[how.unit]
     with k.loop(width, step=lanes, nonempty=True) as wide, k.loop(rows, step=lanes, nonempty=True) as down:
         w, r = wide.min(width - lanes), down.min(rows - lanes)
-        taken = [k.view(source[r, w + i].address, I32, 1)[0].load(lanes) for i in range(lanes)]
+        taken = [k.view(source[r, w + i].address, element, 1)[0].load(lanes) for i in range(lanes)]
         for i, column in enumerate(transposed(taken)):
-            k.view(target[r + i, w].address, I32, 1)[0].store(column)
+            k.view(target[r + i, w].address, element, 1)[0].store(column)
 
 
 def _in_turn(k: Kernel, source: View, target: View, rows: Val, how: Move) -> None:
     """Registers of several rows whose elements take turns on one side; the last ones overlap those before."""
-    lanes, ways = how.square, how.ways
+    lanes, ways, (element, _) = how.square, how.ways, ELEMENTS[how.unit]
     with k.loop(rows, step=lanes, nonempty=True) as at:
         row = at.min(rows - lanes)
         apart, turns = (source, target) if how.core is Core.WEAVE else (target, source)
-        side_by_side = [k.view(apart[row, way].address, I32, 1)[0] for way in range(ways)]
-        first = k.view(turns[row, 0].address, I32, 1)
+        side_by_side = [k.view(apart[row, way].address, element, 1)[0] for way in range(ways)]
+        first = k.view(turns[row, 0].address, element, 1)
         one_run = [first[way * lanes] for way in range(ways)]
         if how.core is Core.WEAVE:
             found, places = woven([place.load(lanes) for place in side_by_side]), one_run

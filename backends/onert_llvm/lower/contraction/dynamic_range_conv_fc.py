@@ -31,6 +31,7 @@ from .conv_geometry import Plane, plane, rows_of, windows_of
 from .depthwise import sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
+from .quantized_layer import MOST_GROUPS
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 _PIECE = 1 << 14
@@ -52,8 +53,11 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, typ
         return "a tensor has no elements"
     if weight.value[0].size > MOST_TERMS:
         return "its sums do not fit 32 bits"
+    if isinstance(op, Conv2D):
+        groups = (x.shape[3] or 0) // (weight.shape[3] or 1)
+        return f"it has more than {MOST_GROUPS} groups" if groups > MOST_GROUPS else None
     if not isinstance(op, FullyConnected) and weight.shape[3] != x.shape[3]:
-        return "groups and multipliers are not native"
+        return "multipliers are not native"
     return None
 
 
@@ -80,6 +84,14 @@ class Quantized:
     def padding(self) -> Slot:
         """A pixel outside of the picture."""
         return self.accesses[3].pointer
+
+    def from_channel(self, channel: int) -> Quantized:
+        """The same for the channels from one on."""
+        values, *rest = self.accesses
+        return evolve(
+            self,
+            accesses=(evolve(values, pointer=later(values.pointer, channel), nbytes=values.nbytes - channel), *rest),
+        )
 
     def image(self, number: int, geometry: Plane) -> Quantized:
         """The same for one image of several."""
@@ -143,7 +155,7 @@ def multiply(
     """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, the bytes of each, and the items' step.
 
     Weights of fewer `bits` than eight, of a matrix alone, stay so in memory. Of several images each is an item, and a
-    command of its own; `rows` and `geometry` are those of one.
+    command of its own; `rows` and `geometry` are those of one. Weights of fewer channels than a pixel are a group's.
     """
     m, row_bytes, step = rows
     taps, depth, n = weights.shape
@@ -151,14 +163,16 @@ def multiply(
     tile = lowering.tile((ByteTerms, pointwise, rest, how, bits), Shape(m, n, taps * depth, integer=True))
     product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits)
     common: dict[str, Slot] = {**product.slots, "row_step": step, **after.slots}
+    width = common["ldc"]
+    assert isinstance(width, int)
     for i in range(images):
         own = source if images == 1 or geometry is None else source.image(i, geometry)
         if geometry is None:
             operand, read = rows_of(own.values, depth)
         else:
-            operand, read = windows_of(geometry, geometry.channels, own.values, own.padding, Patches)
+            operand, read = windows_of(geometry, taps * depth // geometry.taps, own.values, own.padding, Patches)
         algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, bits=bits, far=False)
-        slots = common | own.slots | read | {"c": later(after.place, i * m * n * 4)}
+        slots = common | own.slots | read | {"c": later(after.place, i * m * width * 4)}
         touched = (*source.accesses, *after.accesses)
         lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, 2 * m * taps * depth * n, touched)
 
@@ -174,20 +188,25 @@ def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, A
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution: asymmetric where filters differ in scale, as TFLite has it."""
+    """A convolution, group by group: asymmetric where filters differ in scale or come in groups, as TFLite has it."""
     at, operation, op = lowering.first(operations, Conv2D)
     x, w, scales, after = _layer(lowering, operations)
     n, kh, kw, c = w.shape
     images = lowering.shape(x)[0]
     geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
-    asymmetric = bool((scales != scales[0]).any())
-    source = quantized(lowering, at, x, images, c, asymmetric)
-    shape = (kh, kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
-    ordered = np.ascontiguousarray(w.transpose(1, 2, 3, 0).reshape(shape))
+    groups = geometry.channels // c
+    asymmetric = groups > 1 or bool((scales != scales[0]).any())
+    source = quantized(lowering, at, x, images, geometry.channels, asymmetric)
+    shape = (kh, kw * c, n // groups) if geometry.patched(c) else (kh * kw, c, n // groups)
     how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric)
-    after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
-    row_bytes = c * op.stride_height * op.stride_width
-    multiply(lowering, at, source, ordered, after, how, (geometry.rows, row_bytes, 0), geometry, images)
+    rows = geometry.rows, geometry.channels * op.stride_height * op.stride_width, 0
+    for group in range(groups):
+        part = slice(group * n // groups, (group + 1) * n // groups)
+        ordered = np.ascontiguousarray(w[part].transpose(1, 2, 3, 0).reshape(shape))
+        factors = scales[part] if scales.size > 1 else scales
+        own = after.from_column(part.start)
+        own = evolve(own, slots=own.slots | columns(lowering, ordered, factors) | {"ldc": n})
+        multiply(lowering, at, source.from_channel(group * c), ordered, own, how, rows, geometry, images)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
