@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from onert.ir import CompileError
+from onert.ir.process.replacing import written
 
 
 def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
@@ -22,7 +21,7 @@ def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for content in contents.values():
-            begun.append(_written(directory, content))
+            begun.append(written(directory, (content,)))
         paths = [directory / name for name in contents]
         for path in paths:
             if path.is_dir():
@@ -37,18 +36,3 @@ def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
                 path.rmdir()
         raise CompileError(f"the bundle cannot be written to {directory}: {error.strerror or error}") from error
     return paths
-
-
-def _written(directory: Path, content: bytes) -> Path:
-    """A new file in the directory, with the mode that a plain new file has."""
-    handle, name = tempfile.mkstemp(dir=directory, prefix=".bundle-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return Path(name)

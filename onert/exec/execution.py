@@ -199,10 +199,9 @@ class Execution:
         info = self._runner.setup.inputs[position]
         array = elements(info, given)
         if array.shape != info.shape and not self._allows(position, array.shape):
-            raise ExecutionError(
-                f"input {info.name!r} is given shape {shapes.text(array.shape)}, expected "
-                f"{shapes.text(info.shape)}; set_input_shape changes it"
-            )
+            allowed = shapes.text(self._base.inputs[position].open_shape if position in self._opened else info.shape)
+            found = f"input {info.name!r} is given shape {shapes.text(array.shape)}"
+            raise ExecutionError(f"{found}, expected {allowed}; set_input_shape changes it")
         return array
 
     def _allows(self, position: int, shape: tuple[int, ...]) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,6 +13,7 @@ from onert.frontend.flow import file as records
 from onert.frontend.flow.elements import DTYPES
 from onert.frontend.flow.resolve import resolve
 from onert.ir import ModelError
+from onert.ir.process.replacing import replace
 
 from .graph import Blob, Connector, Function, Graph, Operation, Variable
 
@@ -27,27 +26,10 @@ def save(flow: Graph, file: Path | BinaryIO, version: int) -> None:
             for piece in pieces:
                 file.write(piece)
         return
-    path = file
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as target:
-                for piece in pieces:
-                    target.write(piece)
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        replace(file, pieces)
     except OSError as error:
-        raise ModelError(f"{path}: cannot be written: {reason(error)}") from error
-
-
-def _umask() -> int:
-    """The process's mask of permissions, which can only be read by setting it."""
-    found = os.umask(0o022)
-    os.umask(found)
-    return found
+        raise ModelError(f"{file}: cannot be written: {reason(error)}") from error
 
 
 def load(flow: Graph, file: Path | bytes) -> None:

@@ -52,6 +52,13 @@ _DASHED = ("sample_rate", "min_score")
 """Our own options of several words; ONE's have underscores."""
 
 
+def add_threads(options: argparse._ActionsContainer, **rules: Any) -> None:
+    """Add `--num_threads`, and `--threads` as another name that no help shows."""
+    options.add_argument("--num_threads", **rules)
+    hidden = {**rules, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+    options.add_argument("--threads", dest="num_threads", **hidden)
+
+
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
         prog="onert_run",
@@ -158,7 +165,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="spend SECONDS measuring alternative kernels, and keep the best",
     )
-    compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
+    add_threads(compiling, type=int, metavar="N", help="threads (default: all this process may use)")
     compiling.add_argument(
         "-q",
         "--quantize",

@@ -23,7 +23,7 @@ from onert.backend.registry import load_backends
 from onert.compiler.settings.config_keys import PRECISIONS
 from onert.ir.value import Value
 
-from .arguments import backend_names, shapes, wants_h5
+from .arguments import add_threads, backend_names, shapes, wants_h5
 from .contest import Contestant, contest
 from .exits import UsageError, ended
 from .inputs import random
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         default="litert,openvino",
         help="comma-separated, some of litert, openvino, onnxruntime (default litert,openvino)",
     )
-    out.add_argument("--threads", default="1", help="comma-separated numbers of threads (default 1)")
+    add_threads(out, default="1", metavar="N", help="comma-separated numbers of threads (default 1)")
     out.add_argument(
         "--rounds", type=int, default=60, help="rounds; in each, every runtime runs for about 20 ms (default 60)"
     )
@@ -191,7 +191,7 @@ def show_machine(measured: Sequence[Mapping[str, Any]], console: Console) -> Non
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when a model failed, 2 for wrong usage."""
-    called = {"num_threads": "--threads", "input_shapes": "--shape_prepare", "tune": "--tune"}
+    called = {"num_threads": "--num_threads", "input_shapes": "--shape_prepare", "tune": "--tune"}
     return ended("onert_bench", partial(_run, parser().parse_args(arguments)), called=called)
 
 
@@ -249,9 +249,11 @@ def _checked(options: argparse.Namespace) -> list[int]:
     if wants_h5(options.shape_prepare):
         raise UsageError("--shape_prepare is h5, expected [index, [dims], ...]")
     shapes(options.shape_prepare, "--shape_prepare")
-    words = options.threads.split(",")
+    words = options.num_threads.split(",")
     if not all(word.isdecimal() and len(word) < 10 and int(word) for word in words):
-        raise UsageError(f"--threads is {options.threads!r}, expected numbers of at least 1 with commas between them")
+        raise UsageError(
+            f"--num_threads is {options.num_threads!r}, expected numbers of at least 1 with commas between them"
+        )
     return [int(word) for word in words]
 
 

@@ -15,7 +15,7 @@ from onert.bundle.names import apart, symbol
 from onert.compiler.settings.config_keys import PRECISIONS
 
 from . import glow_options
-from .arguments import shapes
+from .arguments import add_threads, shapes
 from .exits import UsageError, ended
 from .open_shapes import compiled_with
 from .reports import bundle_report
@@ -89,7 +89,7 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     code.add_argument(
         "--relocation", "-relocation-model", choices=models, default="pic", help="relocation model (default: pic)"
     )
-    code.add_argument("--threads", type=int, default=1, metavar="N", help="threads that share a run (default: 1)")
+    add_threads(code, type=int, default=1, metavar="N", help="threads that share a run (default: 1)")
     code.add_argument(
         "--precision", choices=PRECISIONS, default="exact", help="how much rounding is allowed (default: exact)"
     )
@@ -113,8 +113,8 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
 
 CALLED = {
     name: f"--{name}"
-    for name in ("api", "cpu", "entry", "features", "name", "overlap", "precision", "relocation", "target", "threads")
-}
+    for name in ("api", "cpu", "entry", "features", "name", "overlap", "precision", "relocation", "target")
+} | {"threads": "--num_threads"}
 """What options of the library are called here."""
 
 
@@ -172,7 +172,7 @@ def _bundle(options: argparse.Namespace) -> Files:
         features=options.features,
         relocation=options.relocation,
         signatures=options.signature,
-        threads=options.threads,
+        threads=options.num_threads,
         precision=options.precision,
         overlap=options.overlap,
         save_asm=options.save_asm,

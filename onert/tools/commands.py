@@ -76,6 +76,8 @@ def _options(command: str) -> list[tuple[tuple[str, ...], str, tuple[str, ...]]]
     """Names, help and choices of each option; subcommands are choices of an option without a name."""
     found = []
     for action in parser_of(command)._actions:
+        if action.option_strings and action.help is argparse.SUPPRESS:
+            continue
         said = (action.help or "").replace("%%", "%").replace("\n", " ")
         found.append((tuple(action.option_strings), said, tuple(map(str, action.choices or ()))))
     return found

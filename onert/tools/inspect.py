@@ -22,9 +22,10 @@ from onert.compiler.report import tables
 from onert.compiler.report.memory_plan_svg import plan_svg
 from onert.ir import CompileError, ExecutionError, Package
 from onert.ir.process import imports
+from onert.ir.process.replacing import replace
 from onert.ir.text import text
 
-from .arguments import CALLED, backend_names, require_suffix, shapes, wants_h5
+from .arguments import CALLED, add_threads, backend_names, require_suffix, shapes, wants_h5
 from .exits import UsageError, ended
 
 CHOICES = ("executor", "num_threads", "signature", "backends")
@@ -63,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     page.add_argument("--json", action="store_true", help="print the report as one JSON object and nothing else")
     compiling = out.add_argument_group("compiler")
     compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
-    compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
+    add_threads(compiling, type=int, metavar="N", help="threads (default: all this process may use)")
     compiling.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
     compiling.add_argument("--signature", metavar="KEY", help="the signature to compile for")
     compiling.add_argument("--backends", metavar="A;B", help="backends in order of preference")
@@ -170,7 +171,7 @@ def _print_report(options: argparse.Namespace, reports: list[dict[str, Any]], ro
 
 def _write(path: Path, words: str) -> None:
     try:
-        path.write_text(words, encoding="utf-8")
+        replace(path, (words.encode(),))
     except OSError as error:
         raise ExecutionError(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -137,3 +137,13 @@ def test_so_many_lengths_take_no_more_memory_and_no_more_code_than_the_first(
     gc.collect()
     assert len(generated) == known
     assert _megabytes() - before < 8
+
+
+def test_a_wrong_fixed_size_is_told_beside_the_sizes_that_are_open() -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 3, None, None)), "x")
+    execution = onert.Execution(onert.compile(Package((b.model([b.add(Unary(UnaryKind.ABS), x)]),))))
+    for given in ((1, 3, 255, 256), (1, 3, 4, 5)):
+        execution.run([np.zeros(given, np.float32)])
+        with pytest.raises(ExecutionError, match=r"given shape \[1, 4, 8, 8\], expected \[1, 3, \?, \?\]; set_input"):
+            execution.run([np.zeros((1, 4, 8, 8), np.float32)])

@@ -52,6 +52,7 @@ def test_completion_knows_every_option_and_is_read_by_the_shell(shell: str) -> N
         for action in parser_of(command)._actions:
             for name in action.option_strings:
                 assert name.lstrip("-") in script
+    assert "SUPPRESS" not in script
     if shutil.which(shell):
         done = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
@@ -82,3 +83,13 @@ def test_the_page_of_a_command_is_what_its_parser_says(command: str) -> None:
 
 def test_every_script_is_a_command() -> None:
     assert commands.COMMANDS.keys() == {path.stem.removeprefix("onert_") for path in command_pages.FOLDER.glob("*.md")}
+
+
+@pytest.mark.parametrize("command", ["run", "inspect", "bench", "bundle"])
+def test_the_number_of_threads_has_one_name_in_help_and_another_that_is_taken_too(command: str) -> None:
+    parser = parser_of(command)
+    given = [DIGITS] + (["-o", "out"] if command == "bundle" else [])
+    one, other = (parser.parse_args([*given, name, "3"]) for name in ("--num_threads", "--threads"))
+    assert str(one.num_threads) == str(other.num_threads) == "3"
+    assert "--num_threads" in parser.format_help()
+    assert "--threads" not in parser.format_help()

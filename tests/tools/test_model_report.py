@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from base64 import b64decode
 from collections.abc import Iterator
 from gzip import decompress
@@ -279,3 +280,19 @@ def test_the_report_is_printed_as_one_object(capsys: pytest.CaptureFixture[str])
 )
 def test_numbers_are_written_for_people(said: str, wanted: str) -> None:
     assert said == wanted
+
+
+def test_a_page_that_does_not_fit_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    for before in (None, "an older page"):
+        if before is not None:
+            page.write_text(before)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        try:
+            status = inspect.main([str(REPOSITORY / "nnpackage" / "examples" / "digits_float"), "--html", str(page)])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert status == 1
+        assert f"{page} cannot be written: File too large" in capsys.readouterr().err
+        assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == ([(page.name, before)] if before else [])

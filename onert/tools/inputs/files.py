@@ -50,6 +50,8 @@ def from_file(path: Path, info: TensorInfo, reading: Reading) -> Given:
     """One input from a file: .npy, an image, a sound, text, or raw elements. ExecutionError if it does not fit."""
     _require_file(path, info)
     suffix = path.suffix.lower()
+    if suffix == ".npz":
+        raise ExecutionError(f"{path} holds arrays by name, expected one array; --load takes such a file")
     if takes_text(info) and suffix not in ARRAYS:
         if path.stat().st_size > MAX_TEXT:
             raise ExecutionError(f"{path} has {path.stat().st_size} bytes, expected text of at most {MAX_TEXT}")
