@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Group(Value):
-    """Operations of a sequence that a kernel runs as one: it may write any of their results before it has read all of
-    their operands, so that all of these have memory of their own.
+    """Operations of a sequence that a kernel runs as one. It may write any of their results before it has read all of
+    their operands, so results and operands never share memory.
 
-    `unstored` are results that only this group uses and that the kernel never writes to memory: they get none.
-    `threads` are those of the kernel's that run it, the first and how many, side by side with groups that other threads
-    run; None for all of them. The compiler sets it, for backends that say `side_by_side`.
+    `unstored` are results that only this group uses and that the kernel never writes to memory; they get no memory.
+    `threads` says which of the kernel's threads run the group while others run other groups: the first thread and how
+    many. None means all threads. The compiler sets it, for backends with `side_by_side`.
     """
 
     operations: tuple[int, ...]
@@ -35,9 +35,9 @@ class Group(Value):
 class Sequence(Value):
     """Operations of one subgraph that one backend runs as a unit, in order.
 
-    `inputs` are the operands read but not made here (constants among them), `outputs` those that are used elsewhere
-    or leave the subgraph. Operands that are neither live in the arena too, but no one else looks at them.
-    `groups` is what the backend's `fuse` answered: every operation once, in the order in which the kernel runs them.
+    `inputs` are the operands that are read but not computed here, including constants. `outputs` are those that are
+    used elsewhere or are results of the subgraph. All other operands are in the arena too, but nothing else reads them.
+    `groups` is the answer of the backend's `fuse`: every operation once, in the order in which the kernel runs them.
     """
 
     subgraph: Subgraph
@@ -62,7 +62,7 @@ class Part(Told):
 
 @runtime_checkable
 class HasParts(Protocol):
-    """What `bind` returns, where it can also be run piece by piece: observers then time each piece.
+    """What `bind` returns if it can also be run piece by piece: observers then time each piece.
 
     Running the parts in order is the same as calling it.
     """
@@ -74,30 +74,30 @@ class HasParts(Protocol):
 
 
 class Kernel(Protocol):
-    """A compiled sequence. It is shared by every execution of a program, so it keeps nothing of any of them."""
+    """A compiled sequence. All executions of a program share it, so it holds no data of any of them."""
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
         """A call without arguments that runs the sequence once on these tensors.
 
-        Called once for every execution, and again whenever a buffer of one of the tensors has moved. What it returns
-        raises RuleError or ExecutionError for elements that break a rule; it never reads or writes outside its tensors.
+        `bind` is called once for every execution, and again whenever a buffer of one of the tensors has moved. The call
+        raises RuleError or ExecutionError if elements break a rule, and never reads or writes outside its tensors.
         It may have `parts` (`HasParts`).
         """
 
 
 class Stretched(Protocol):
-    """What a `StretchedKernel` binds: it runs for the lengths whose numbers were put last."""
+    """What `StretchedKernel.bind` returns. It runs for the lengths that were put last."""
 
     @property
     def run(self) -> Callable[[], None]:
         """What `Kernel.bind` returns."""
 
     def put(self) -> None:
-        """Run with the numbers that are in the registers now, all of whose conditions hold."""
+        """From now on run with the numbers that are in the registers now; all their conditions hold."""
 
 
 class StretchedKernel(Protocol):
-    """A kernel for all lengths that a trace is for (`Backend.stretched`), shared by executions like any other."""
+    """A kernel for all lengths that a trace covers (`Backend.stretched`), shared by executions like any other."""
 
     @property
     def wanted(self) -> tuple[int, ...]:
@@ -108,8 +108,10 @@ class StretchedKernel(Protocol):
         """The operands whose memory it touches."""
 
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
-        """A call that follows instructions on these registers, in which the lengths are; False where they have no
-        result for these. It changes no other memory."""
+        """A call that follows the instructions on these registers, which contain the lengths.
+
+        It returns False if the instructions have no result for these lengths, and changes no other memory.
+        """
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
-        """The sequence on these tensors, whose memory has room for the longest, to be run with these registers."""
+        """The sequence on these tensors, whose memory is enough for the longest, to be run with these registers."""

@@ -19,11 +19,11 @@ Buffer = Any
 
 
 class Memory(Protocol):
-    """A memory space. Backends whose tensors may be passed to one another name the same space.
+    """A memory space. Backends whose memories have the same name pass tensors to one another without a copy.
 
-    Where kernels only enqueue, it has a `queue` too (`onert.backend.Queue`), in which its copies are work: `copy_in`
-    has read the source when it returns, `copy` need not have done anything, and `copy_out` returns when all is done
-    that was enqueued before. `free` gives room back after all that.
+    If kernels only enqueue work, the memory also has a `queue` (`onert.backend.Queue`), and its copies are work in that
+    queue. `copy_in` has read the source when it returns, `copy` may return before it has begun, and `copy_out` returns
+    when all earlier work is done. `free` takes effect after all earlier work.
     """
 
     @property
@@ -31,10 +31,10 @@ class Memory(Protocol):
 
     @property
     def alignment(self) -> int:
-        """Every offset in an arena is a multiple of this, in bytes; a power of two."""
+        """In bytes, a power of two: every offset in an arena is a multiple of it."""
 
     def allocate(self, nbytes: int) -> Buffer:
-        """An arena of at least `nbytes`, contents zero; ExecutionError when there is no room."""
+        """An arena of at least `nbytes` zero bytes. ExecutionError if there is not enough memory."""
 
     def free(self, arena: Buffer) -> None: ...
 
@@ -42,20 +42,20 @@ class Memory(Protocol):
         """The tensor of a static type that starts `offset` bytes into the arena."""
 
     def copy_in(self, source: Array, target: Buffer, type_: TensorType) -> None:
-        """Host to this space."""
+        """Copy from the host to this space."""
 
     def copy_out(self, source: Buffer, type_: TensorType) -> Array:
-        """This space to the host; the array may be a view."""
+        """Copy from this space to the host; the array may be a view."""
 
     def copy(self, source: Buffer, target: Buffer, type_: TensorType) -> None:
-        """From one place of this space to another, which do not overlap."""
+        """Copy within this space. The two places do not overlap."""
 
 
 @runtime_checkable
 class OwnLayout(Protocol):
-    """A memory space in which elements lie otherwise than on the host: padded, in blocks, in another order.
+    """A memory space in which elements are laid out otherwise than on the host: padded, in blocks, in another order.
 
-    No tensor there is another's memory in another shape.
+    No tensor there shares the memory of a tensor of another shape.
     """
 
     def nbytes(self, type_: TensorType) -> int:
@@ -74,7 +74,7 @@ def has_own_layout(memory: Memory) -> bool:
 
 
 def require_room(nbytes: int) -> None:
-    """ExecutionError if the machine has less memory than this in all: no such array is ever asked for."""
+    """ExecutionError if the machine has less than `nbytes` of memory in total. So much is never asked for."""
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if nbytes > room:
         raise ExecutionError(f"{nbytes} bytes are needed, more than the machine's {room}")
@@ -103,8 +103,10 @@ _TOUCHED, _PAGE = 4 << 20, 4096
 
 
 def touched(memory: Array) -> Array:
-    """The bytes, zeros that nobody has used, each page of which the process has from now on if they are few: else the
-    first run at each greater length would wait for pages. Larger memory lies in huge ones, of which a length adds few.
+    """The same bytes, which must be unused zeros. If they are few, the process gets each of their pages now.
+
+    Otherwise the first run at each greater length would wait for pages. Larger memory lies in huge pages, of which a
+    greater length needs only a few more.
     """
     if memory.nbytes <= _TOUCHED:
         memory[::_PAGE] = 0
@@ -151,9 +153,9 @@ HOST = HostMemory()
 class ChannelsFirstMemory(HostMemory):
     """Host memory for backends that want pictures as [batch, channels, height, width].
 
-    Buffers of tensors with four dimensions are arrays in that order, whatever they hold; going in and out changes the
-    order, so that permutes do where such a backend meets another. Operations keep the axes of their own definition: a
-    kernel for this memory knows where they are.
+    The buffer of every tensor with four dimensions is an array in that order. `copy_in` and `copy_out` change the
+    order, and so does a Permute between such a backend and another. The axes of operations stay as the operations define them:
+    a kernel for this memory has to translate them.
     """
 
     name = "host-channels-first"
@@ -179,7 +181,7 @@ CHANNELS_FIRST = ChannelsFirstMemory()
 
 @frozen
 class Placement(Value):
-    """Where a tensor lies in its arena, in bytes; `root` is the operand whose memory it shares (itself mostly)."""
+    """Where a tensor lies in its arena, in bytes. `root` is the operand whose memory it shares, mostly itself."""
 
     offset: int
     nbytes: int
@@ -190,8 +192,8 @@ class Placement(Value):
 class ArenaPlan(Value):
     """The layout of one memory space's arena for one subgraph.
 
-    `size` is the arena's bytes, `lower_bound` what no plan can beat: the largest sum of tensors, each rounded up to the
-    memory's alignment, that must have memory of their own at one time under the program's executor.
+    `size` is the arena's size in bytes. `lower_bound` is the size that no plan can beat: the largest sum of tensors,
+    each rounded up to the memory's alignment, that need memory at the same time under the program's executor.
     """
 
     memory: Memory

@@ -9,26 +9,27 @@ class Event(Protocol):
     """A moment in a queue."""
 
     def wait(self) -> None:
-        """Until all that was enqueued before the moment is done, or has failed. ExecutionError if that never comes."""
+        """Wait until all earlier work in the queue is done or has failed. ExecutionError if that never happens."""
 
 
 @runtime_checkable
 class Queue(Protocol):
-    """Work that is done in the order in which it was enqueued, while the host goes on.
+    """Work that is done in the order in which it was enqueued, while the host continues.
 
-    A queue may serve many executions, whose threads enqueue at a time. It goes on after work that failed.
+    Several threads, of several executions, may enqueue at the same time. If work fails, the queue continues with the
+    next.
     """
 
     def record(self) -> Event:
-        """The moment at which all that was enqueued until now is done."""
+        """The moment at which all work enqueued until now is done."""
 
     def follow(self, event: Event) -> None:
-        """Do what is enqueued from now on only after an event of any queue; the caller does not wait."""
+        """Make all work enqueued from now on wait for an event of any queue. The caller does not wait."""
 
 
 @runtime_checkable
 class Enqueues(Protocol):
-    """What `bind` returns where a call only enqueues: the kernel's work is done after all that its queue has then."""
+    """What `bind` returns if a call only enqueues the kernel's work, behind all work that its queue has already."""
 
     @property
     def queue(self) -> Queue: ...
@@ -36,10 +37,10 @@ class Enqueues(Protocol):
     def __call__(self) -> None: ...
 
     def check(self) -> None:
-        """ExecutionError if work of this call has failed since the last time, asked when all of it is done."""
+        """ExecutionError if work of this call has failed since the last `check`. Called when all of it is done."""
 
 
 def queue_of(owner: object) -> Queue | None:
-    """The queue of a bound call or of a memory space; None where all is done when a call returns."""
+    """The queue of a bound call or of a memory space; None if all work is done when a call returns."""
     found: Queue | None = getattr(owner, "queue", None)  # isinstance of a protocol takes 25 us
     return found

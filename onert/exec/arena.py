@@ -31,8 +31,9 @@ THREAD = "thread"
 class SharedArena:
     """One arena for all executions that are given it, which one thread runs in turn.
 
-    It is as large as the largest of them needs; when it grows, it moves, and everything in it with it. When the last
-    of them is closed, its memory is freed. Only the thread that made it may run them, and none while another runs.
+    It has the size that the largest of them needs. When it grows, it moves to other memory together with everything in
+    it. Its memory is freed when the last execution is closed. Only the thread that made the arena may run the
+    executions, one at a time.
     """
 
     def __init__(self) -> None:
@@ -44,11 +45,11 @@ class SharedArena:
 
     @property
     def nbytes(self) -> int:
-        """How large it has grown."""
+        """The present size in bytes."""
         return self._buffer.nbytes
 
     def admit(self, tenant: Tenant, nbytes: int) -> None:
-        """Let a tenant lie in the arena, which grows where it must. ExecutionError in the wrong thread."""
+        """Put a tenant into the arena, which grows if necessary. ExecutionError in the wrong thread."""
         self._require_thread()
         self._require_idle()
         self._tenancy(partial(self._admit, tenant, nbytes))
@@ -63,7 +64,7 @@ class SharedArena:
             tenant.settle(self._buffer)
 
     def leave(self, tenant: Tenant) -> None:
-        """Let a tenant lie nowhere: it is not run again. The last one to leave frees the memory."""
+        """Remove a tenant, which is not run again. Memory is freed when the last one leaves."""
         self._tenancy(partial(self._leave, tenant))
 
     def _leave(self, tenant: Tenant) -> None:
@@ -104,7 +105,7 @@ _OF_THREAD = local()
 
 
 def thread_arena() -> SharedArena:
-    """The arena of the executions that this thread makes with `arena="thread"`, empty where there are none."""
+    """The arena of the executions that this thread makes with `arena="thread"`; empty if there are none."""
     known: ref[SharedArena] | None = getattr(_OF_THREAD, "arena", None)
     found = None if known is None else known()
     if found is None:

@@ -14,9 +14,9 @@ from onert.ir import shape as shapes
 
 
 def elements(info: TensorInfo, given: Any) -> Array:
-    """The array of what is given for an input: numbers and lists are converted, texts become UTF-8.
+    """What is given for an input, as an array: numbers and lists are converted, texts are encoded as UTF-8.
 
-    ExecutionError if it is no array, or has another element type than the input.
+    ExecutionError if it cannot be an array, or if its element type is not the input's.
     """
     array = np.asarray(given, info.dtype.numpy) if isinstance(given, int | float | bool | list) else given
     if isinstance(array, np.generic):
@@ -40,7 +40,7 @@ def is_in_place(array: Array) -> bool:
 
 
 def require_holds(info: TensorInfo, buffer: object) -> None:
-    """ExecutionError if an output cannot be written into a buffer: another type or shape, or scattered or read-only."""
+    """ExecutionError unless an output can be written into a buffer: same type and shape, contiguous, writable."""
     if not isinstance(buffer, np.ndarray):
         raise ExecutionError(f"output {info.name!r} is given a {type(buffer).__name__}, expected a NumPy array")
     if not shapes.is_static(info.shape):
@@ -78,10 +78,10 @@ Usual = tuple[str, int, Array]
 
 
 def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> tuple[Sequence[Array] | None, bool]:
-    """The arrays that are given, where these are for the same inputs as before, in the order of `usual`, and fit their
-    buffers as they are, or differ in their shapes at most; and whether shapes are the same. There are `count` inputs.
+    """The given arrays in the order of `usual`, and whether their shapes are those of their buffers.
 
-    So what has been looked at once is not looked at for each run of a small model.
+    None instead of the arrays if they are not for the same `count` inputs as before, or differ from their buffers in
+    more than the shape. This spares small models the full check of their inputs before each run.
     """
     if not usual:
         return None, False

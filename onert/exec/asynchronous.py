@@ -35,7 +35,7 @@ class LocklessFuture(Future[T]):
 
 
 class RunFuture(LocklessFuture[None]):
-    """The future of a run. Callbacks fire once each, when the run has ended, failed or was cancelled.
+    """The future of a run. Each callback is called once, when the run has ended, has failed or was cancelled.
 
     `cancel` also ends a run that is under way, before its next step: the future then raises `RunCancelledError`, unless
     the run was past its last step.
@@ -64,11 +64,11 @@ class RunFuture(LocklessFuture[None]):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the run is under way or still to come. One of a process that this was forked from is not."""
+        """Whether the run has not ended yet. False in a fork of the process that started it."""
         return not self.done() and self._process == os.getpid()
 
     def settle(self) -> None:
-        """Wait for the end of the run, which is made here and now if it is to come in this very thread."""
+        """Wait for the end of the run. If it is queued for this very thread, it runs now."""
         self._help()
         while self.goes_on:
             self._gate.wait(_LOOK)
@@ -101,7 +101,7 @@ class RunFuture(LocklessFuture[None]):
     # ---- for its user
 
     def cancel(self) -> bool:
-        """Whether the run was still to come or under way."""
+        """Cancel the run, before its next step if it has begun. False if it had ended already."""
         if self._fate.setdefault(None, CANCELLED_AND_NOTIFIED) is CANCELLED_AND_NOTIFIED:
             self._end(CANCELLED_AND_NOTIFIED)
             return True
@@ -124,7 +124,7 @@ class RunFuture(LocklessFuture[None]):
             del self  # the error's traceback would hold it
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """The error of the run, None for none; TimeoutError if it does not end in so many seconds."""
+        """The error of the run, or None. TimeoutError if it does not end within `timeout` seconds."""
         self._help()
         left = timeout
         while not self.done():

@@ -1,4 +1,4 @@
-"""State that a run advances as a whole or not at all."""
+"""State that a run changes completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_kept_by(program: Program) -> bool:
 
 
 class Journal:
-    """What state was when a run began, until the run is whole.
+    """The state as it was when a run began, kept until the run has succeeded.
 
     `state` holds tables, generators and resource variables that are no operands, by key: operations replace these and
     change none of them. Variables of subgraphs are noted before they get their next values.
@@ -35,21 +35,21 @@ class Journal:
         self._state = state
         self._before: dict[None, tuple[dict[Any, Any], dict[int, tuple[Array, Array]]]] = {}
         self.commit = self._before.clear
-        """The run is whole: a function written in C, to be called with what else happens then at once."""
+        """Call it when the run has succeeded. It is written in C, so that no signal handler runs within it."""
 
     def begin(self) -> None:
-        """A run begins."""
+        """Note that a run begins."""
         self.restore()
         self._before[None] = dict(self._state), {}
 
     def note(self, array: Array) -> None:
-        """A variable is about to get its next value."""
+        """Keep a variable's elements, which are about to be replaced."""
         found = self._before.get(None)
         if found is not None and id(array) not in found[1]:
             found[1].setdefault(id(array), (array, array.copy()))
 
     def restore(self) -> None:
-        """Undo what a run changed that is not whole."""
+        """Undo the changes of a run that did not succeed."""
         found = self._before.get(None)
         if found is None:
             return
@@ -97,7 +97,7 @@ class Undo(Told):
     records: tuple[Kept, ...]
 
     def __call__(self) -> None:
-        """Let everything be as it was before the run; a call that was interrupted is made up for by the next."""
+        """Restore everything to what it was before the run. If a call is interrupted, the next one completes it."""
         for record in reversed(self.records):
             record.undo()
 

@@ -1,4 +1,4 @@
-"""Whether arrays that a caller gives lie in memory that a run uses otherwise."""
+"""Whether a caller's arrays overlap memory that a run uses for something else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def is_same(a: Array, b: Any) -> bool:
 
 
 def require_apart(what: str, array: Array, others: Iterable[tuple[str, Any]]) -> None:
-    """ExecutionError if an array shares a byte with another, each with its name; what is no array is left out."""
+    """ExecutionError if an array shares a byte with one of the others, which are given with their names.
+
+    Others that are no arrays are skipped.
+    """
     for name, other in others:
         if isinstance(other, np.ndarray) and _overlap(array, other):
             raise ExecutionError(f"{what} is given memory that {name} uses; an output needs memory of its own")

@@ -1,4 +1,4 @@
-"""What is not known before a run, held to bounds while it runs: memory of tensors, and work of subgraphs."""
+"""Limits on what only a run shows: the memory of tensors of unknown size, and the work of subgraphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Meter:
     """Counts the bytes that tensors of unknown size hold in one execution, and the work `spent` in one run.
 
-    None is no bound.
+    `memory` is in bytes, `work` in additions; None means no limit.
     """
 
     __slots__ = ("_held", "_memory", "_work", "spent")
@@ -36,8 +36,10 @@ class Meter:
             raise RuleError(f"the run takes the time of more than {self._work} additions (max_work)")
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
-        """Count bytes that a tensor holds from now on, fewer than 0 where it gives some back; RuleError if tensors
-        come to hold more than they may, with what is needed `beside` for a moment.
+        """Count bytes that a tensor takes from now on; a negative number gives bytes back.
+
+        RuleError if all tensors would then take more than they may, together with the bytes needed `beside` them for
+        a moment.
         """
         if self._memory is not None and self._held + nbytes + beside > self._memory:
             total = self._held + nbytes + beside
@@ -46,6 +48,6 @@ class Meter:
 
 
 def metered(run: Callable[[Frame], None], meter: Meter, frame: Frame) -> None:
-    """Run a frame, its work counted anew."""
+    """Run a frame, counting its work from 0."""
     meter.begin()
     run(frame)

@@ -8,17 +8,17 @@ from onert.ir import ExecutionError
 
 
 class RunCancelledError(ExecutionError):
-    """The run was cancelled between two steps; outputs hold nothing of use, state is as before the run."""
+    """The run was cancelled between two steps. Outputs are undefined; state is as it was before the run."""
 
 
 class RunTimeoutError(ExecutionError, TimeoutError):
-    """The run took longer than it was given, and ended between two steps."""
+    """The run exceeded its timeout and was ended between two steps."""
 
 
 class Stop:
     """What may end the run of one execution early.
 
-    Executors look at `armed` before each step, which costs next to nothing, and call `check` where it is set.
+    Executors look at `armed` before each step, which costs next to nothing, and call `check` if it is set.
     """
 
     __slots__ = ("_cancelled", "_deadline", "_seconds", "armed")
@@ -30,7 +30,10 @@ class Stop:
         self._seconds: float | None = None
 
     def start(self, seconds: float | None) -> None:
-        """For a new run: not cancelled, to end `seconds` from now where that is given."""
+        """Prepare for a new run: not cancelled, to end `seconds` from now unless that is None.
+
+        ExecutionError if `seconds` is no number.
+        """
         self._cancelled = False
         self._seconds = seconds
         if seconds is not None:
@@ -40,12 +43,12 @@ class Stop:
         self.armed = seconds is not None
 
     def cancel(self) -> None:
-        """Let the run end before its next step; from any thread."""
+        """End the run before its next step. Any thread may call this."""
         self._cancelled = True
         self.armed = True
 
     def check(self) -> None:
-        """Raise where the run is to end now."""
+        """Raise RunCancelledError or RunTimeoutError if the run is to end now."""
         if self._cancelled:
             raise RunCancelledError("the run was cancelled")
         if self._seconds is not None and time.monotonic() >= self._deadline:

@@ -23,8 +23,8 @@ class CacheEntry(Value):
     """An entry of the cache.
 
     - `key`: its name there
-    - `kind`: "program", "code" (kernels that programs share), "digest" (of this package's files), or empty for what
-      only says that something is known
+    - `kind`: "program", "code" (kernels that programs share), "digest" (of this package's files), or empty for an entry
+      that only records a fact
     - `name`: the model's name
     - `options`: the backends, and options other than the defaults, each `name=value`
     - `size`: bytes
@@ -45,7 +45,7 @@ def directory() -> Path:
 
 
 def entries(place: Path | None = None) -> list[CacheEntry]:
-    """What is in the cache, or in another directory, the longest unused first."""
+    """The entries of the cache, or of the directory `place`, longest unused first."""
     cache = _cache(place)
     found = []
     for entry in cache.entries():
@@ -55,21 +55,24 @@ def entries(place: Path | None = None) -> list[CacheEntry]:
 
 
 def remove(keys: Sequence[str] | None = None, place: Path | None = None) -> int:
-    """Remove the entries of these keys, all without; how many were removed. A removed program is compiled again."""
+    """Remove the entries with these keys, or all entries if `keys` is None. Returns how many were removed.
+
+    A removed program is compiled again when it is needed.
+    """
     return _cache(place).remove(None if keys is None else list(keys))
 
 
 def limits(place: Path | None = None) -> Limits:
-    """How much is kept: bytes of all entries together, and seconds that one may lie unused, None for any time."""
+    """What is kept: `size`, the bytes of all entries, and `age`, the seconds one may stay unused (None: forever)."""
     found = _cache(place).limits()
     return Limits(DEFAULT_LIMIT if found.size is None else found.size, found.age)
 
 
 def set_limits(*, size: int | None = None, age: float | None = None, place: Path | None = None) -> Limits:
-    """Set how much is kept, from now on and for every process: what is beyond it is removed now and at every write.
+    """Set how much is kept: `size` in bytes, `age` in seconds, which may be infinite. None leaves a limit as it is.
 
-    None leaves a limit as it is. `age` may be infinite. ExecutionError for other numbers than from 0 on, and where the
-    directory cannot be written to.
+    The limits apply to every process that uses the directory. Entries beyond them are removed now and at every write.
+    ExecutionError for a number below 0 or NaN, and if the directory cannot be written to.
     """
     for name, value in (("size", size), ("age", age)):
         if value is not None and not value >= 0:

@@ -1,4 +1,4 @@
-"""Errors of the interfaces that are others', which are also what these others raise."""
+"""Errors of the interfaces taken from LiteRT and ONNX Runtime; each is also of the built-in class that those raise."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from .errors import ArgumentError, RunError
 
 
 class Interpreter:
-    """Runs a TFLite or circle model, its tensors known by their numbers in the file.
+    """Runs a TFLite or circle model. Tensors are known by their numbers in the file.
 
         interpreter = onert.Interpreter("model.tflite")
         interpreter.allocate_tensors()
@@ -71,7 +71,7 @@ class Interpreter:
     # ---- tensors of the primary subgraph
 
     def allocate_tensors(self) -> None:
-        """Compile for the input shapes as they are set now, and take memory for them."""
+        """Compile for the present input shapes, and allocate memory."""
         self._main.allocate()
 
     def get_input_details(self) -> list[Details]:
@@ -87,8 +87,8 @@ class Interpreter:
         return [self._main.details(i) for i in tensor_indices(self._main.graph)]
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:
-        """Give an input another shape, for the next `allocate_tensors`; with `strict` only where the model leaves the
-        dimension open."""
+        """Give an input another shape, for the next `allocate_tensors`; with `strict`, only dimensions
+        that the model leaves open may change."""
         self._main.resize(input_index, tensor_size, strict=strict)
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
@@ -96,13 +96,13 @@ class Interpreter:
         self._main.set_tensor(tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
-        """A copy of a tensor: an input, an output, a constant, or with `experimental_preserve_all_tensors` any."""
+        """A copy of an input, an output or a constant; with `experimental_preserve_all_tensors`, of any tensor."""
         if subgraph_index != 0:
             raise ArgumentError(f"subgraph_index is {subgraph_index}, expected 0; other subgraphs are not kept")
         return self._main.get_tensor(tensor_index)
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
-        """A function that gives the tensor where it lies, as `interpreter.tensor(i)()[...] = x` needs it."""
+        """A function that returns the tensor itself, not a copy: `interpreter.tensor(i)()[...] = x` writes to it."""
         self._main.require_tensor(tensor_index)
         return partial(self._main.view, tensor_index)
 
@@ -111,7 +111,7 @@ class Interpreter:
         self._main.invoke()
 
     def reset_all_variables(self) -> None:
-        """Let all state start anew."""
+        """Reset all state to its initial values."""
         self._state.clear()
         for runner in (self._main, *self._runners.values()):
             runner.reset()
@@ -126,7 +126,7 @@ class Interpreter:
         }
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """A function of a signature's inputs by name; the key may be left out where there is only one."""
+        """A function that runs a signature on inputs given by name. The key may be omitted if there is only one."""
         keys = list(self._package.signatures)
         if signature_key is None:
             if len(keys) != 1:

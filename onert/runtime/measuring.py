@@ -47,7 +47,7 @@ class Outcome(Value):
 
 
 def record(package: Package, backends: Sequence[Backend], options: Options) -> tuple[Outcome, Path]:
-    """What `measure` finds, and the file in the workspace that now has it beside what other models gave."""
+    """What `measure` finds, and the file in the workspace to which it was added."""
     path = Path(options.workspace_dir) / FILE
     outcome = measure(package, backends, options)
     save(merged(load(path) if path.exists() else ExecTimes(), outcome.measurements), path)
@@ -57,9 +57,9 @@ def record(package: Package, backends: Sequence[Backend], options: Options) -> t
 def measure(package: Package, backends: Sequence[Backend], options: Options, runs: int = 5) -> Outcome:
     """Times of every operation of a package on every backend that supports it, and of copies between the backends.
 
-    Each operation runs by itself on random numbers, `runs` times after one that does not count; the median counts.
-    Operations that run others, or have unknown dimensions, are left out. One that fails with an error of the
-    backend's is recorded under its name.
+    Each operation runs alone on random numbers: once to warm up, then `runs` times, of which the median is taken.
+    Operations that run subgraphs or have unknown dimensions are left out. An operation that fails is recorded as failed,
+    and a note says why.
     """
     program = compiler.compile(package, evolve(options, executor="Linear", use_scheduler=False), backends)
     found: list[Measurement] = list(copies(backends, runs))

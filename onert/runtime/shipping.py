@@ -18,10 +18,10 @@ _THREADS = (1, 2)
 
 
 def ship(sources: Iterable[Source], targets: Sequence[str] = ("native",)) -> list[Path]:
-    """Generate the kernels of models for targets and write them beside the backends; the files, one for each target.
+    """Generate the kernels of models for targets and write them beside the backends. Returns the files, one per target.
 
-    A process that compiles any model takes from there what is for its machine. ModelError and CompileError for a model
-    that cannot be read or compiled; BackendError for a target that is not known, or where no backend ships code.
+    Every process that compiles a model uses the kernels for its machine from there. ModelError and CompileError for a
+    model that cannot be read or compiled; BackendError for an unknown target, or if no backend ships code.
     """
     found = [backend for backend in load_backends() if isinstance(backend, ShipsCode) and isinstance(backend, Backend)]
     if not found:

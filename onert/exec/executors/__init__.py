@@ -14,7 +14,7 @@ _EXECUTORS = {"Linear": "linear", "Dataflow": "dataflow", "Parallel": "parallel"
 
 
 def executor(name: str, threads: int, stop: Stop) -> Executor:
-    """The executor of a name, with so many threads; ExecutionError if there is none."""
+    """The executor with this name, using `threads` threads. ExecutionError if there is none."""
     if name not in _EXECUTORS:
         raise ExecutionError(f"no executor is called {name!r}, expected one of {', '.join(_EXECUTORS)}")
     if name == "Linear":

@@ -1,4 +1,4 @@
-"""The executor that runs one step at a time, of those that are ready the most urgent."""
+"""The executor that runs one step at a time: the most urgent of those that are ready."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .ready import Ready
 
 
 def dataflow(threads: int, stop: Stop) -> Executor:
-    """Runs steps by rank as their operands are there. Threads are the kernels' own affair."""
+    """Runs steps by rank, each once its operands are computed. Only kernels use several threads."""
 
     def run(frame: Frame) -> None:
         calls = frame.calls

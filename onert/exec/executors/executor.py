@@ -18,7 +18,7 @@ def _nothing() -> None:
 class Executor(Told):
     """`run` runs the steps of a frame once.
 
-    `settle` waits, after a run that a signal handler broke off, until none of its steps is under way any more.
+    `settle` waits until no step is running any more, after a signal handler has broken off a run.
     """
 
     run: Callable[[Frame], None]

@@ -9,7 +9,7 @@ from .executor import Executor
 
 
 def linear(threads: int, stop: Stop) -> Executor:
-    """Runs every step once, then lets variables take their new values. Threads are the kernels' own affair."""
+    """Runs every step once, then gives variables their new values. Only kernels use several threads."""
 
     def run(frame: Frame) -> None:
         for call in frame.bound or frame.calls:

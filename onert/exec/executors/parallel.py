@@ -1,4 +1,4 @@
-"""The executor that runs steps at a time which do not wait for one another, whatever backends they are on."""
+"""The executor that runs independent steps at the same time, whatever backends they are on."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WORKERS = Pool(MOST, "onert-worker")
 
 
 def parallel(threads: int, stop: Stop) -> Executor:
-    """Runs up to `threads` steps at a time, the calling thread among those that run them.
+    """Runs up to `threads` steps at the same time; the calling thread is one of the threads.
 
-    After a step has failed no other is started; the error of the first of those that failed, in the compiler's order,
-    is raised when all that were under way have ended.
+    After a step has failed, no other step is started. When all running steps have ended, an error is raised: that of
+    the first failed step in the compiler's order.
     """
     in_order, one_by_one = linear(threads, stop).run, dataflow(threads, stop).run
     runs: dict[_Run, None] = {}

@@ -10,8 +10,8 @@ from onert.backend import Routine
 class Ready:
     """The steps of one run whose dependencies have run, by rank; of equals the first in the compiler's order.
 
-    Threads may take steps and say that they are done at the same time: what changes here is changed by one call each of
-    a function written in C.
+    Several threads may call `take` and `done` at the same time: each change is one call of a function written
+    in C.
     """
 
     __slots__ = ("_heap", "_left", "_ranks", "_routine", "_waiting", "over")
@@ -38,7 +38,7 @@ class Ready:
         return heappop(self._heap)[1]
 
     def done(self, step: int) -> int:
-        """The step has run; how many are ready now that were not before."""
+        """Note that a step has run. Returns how many other steps became ready."""
         found = 0
         for follower in self._routine.followers[step]:
             if next(self._waiting[follower], None) is None:

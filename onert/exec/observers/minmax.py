@@ -19,9 +19,9 @@ from .observer import Observer, Work
 
 @define
 class Range:
-    """Over `runs` times that a tensor was made; real numbers where it is quantised.
+    """The extremes of a tensor that was computed `runs` times, as real numbers if it is quantised.
 
-    NaN and infinities count for nothing.
+    NaN and infinities are ignored.
     """
 
     low: float
@@ -32,8 +32,8 @@ class Range:
 class MinMax(Observer):
     """Records ranges by the tensor's name, or by its number where it has none; inputs among them.
 
-    Tensors that a backend keeps out of memory are not seen. Where `path` is given the ranges are written there, as
-    JSON, when the execution is closed.
+    Tensors that a backend does not write to memory are missing. If `path` is given, the ranges are written there as
+    JSON when the execution is closed.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -62,7 +62,7 @@ class MinMax(Observer):
         self.add(subgraph.operands[operand].name or f"{subgraph.name or 'main'}:{operand}", array)
 
     def add(self, name: str, array: Array) -> None:
-        """Count a tensor's elements once more."""
+        """Take another array of a tensor's elements into account."""
         numbers = array.astype(np.float64).ravel()
         numbers = numbers[np.isfinite(numbers)]
         if len(numbers):
@@ -76,7 +76,7 @@ class MinMax(Observer):
             known.low, known.high, known.runs = min(known.low, low), max(known.high, high), known.runs + 1
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write `{name: {"min", "max", "runs"}}`; ExecutionError if that is not possible."""
+        """Write `{name: {"min", "max", "runs"}}`; ExecutionError if the file cannot be written."""
         target = Path(path)
         rows = {name: {"min": r.low, "max": r.high, "runs": r.runs} for name, r in self.ranges.items()}
         try:

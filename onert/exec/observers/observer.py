@@ -11,8 +11,8 @@ from onert.backend import Program, Routine, Tensors
 class Work:
     """A piece of a run: operations that a kernel runs as one.
 
-    `nbytes` counts what is read and written in memory, `flops` multiplications and additions, both from the types that
-    are known before the run. A piece without work (a reshape in place) is reported too.
+    `nbytes` are the bytes read and written in memory, `flops` the multiplications and additions, both from the types
+    known before the run. A piece without work (a reshape in place) is reported too.
     """
 
     routine: Routine
@@ -25,10 +25,11 @@ class Work:
 
 
 class Observer:
-    """Subclass it and override what is wanted; give it to `Execution(program, observers=(...,))`.
+    """Override the methods you need in a subclass and pass an instance to `Execution(program, observers=(...,))`.
 
-    Methods are called by the thread that runs the piece, under the Parallel executor by several at a time. Tensors may
-    be read but not kept: their memory is used again. Times are in nanoseconds of `time.perf_counter_ns`.
+    Each method is called by the thread that runs the piece; under the Parallel executor, several threads may call at
+    the same time. Tensors may be read but not kept, because their memory is reused. Times are in
+    nanoseconds of `time.perf_counter_ns`.
     """
 
     def run_begins(self, program: Program, tensors: Tensors) -> None:
@@ -41,7 +42,7 @@ class Observer:
         """A piece has run; its results are there."""
 
     def run_ends(self, program: Program, start: int, end: int, error: BaseException | None) -> None:
-        """The run has ended, with an error where there is one."""
+        """The run has ended; `error` is None if it succeeded."""
 
     def close(self) -> None:
         """The execution is closed."""

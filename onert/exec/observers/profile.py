@@ -17,7 +17,7 @@ from .observer import Observer, Work
 class ProfileRow(Value):
     """One piece: how often it ran, its mean time in microseconds, and its share of the time of all pieces.
 
-    `gflops` are thousand millions of multiplications and additions a second, `gbytes` of bytes read and written.
+    `gflops` are 10^9 multiplications and additions per second, `gbytes` 10^9 bytes read and written per second.
     """
 
     label: str
@@ -41,7 +41,8 @@ class _Total:
 class Profile(Observer):
     """Adds up the time of each piece over all runs.
 
-    An operation that runs a subgraph holds that subgraph's time too, and is left out of the sum that shares are of.
+    The time of an operation that runs a subgraph includes that subgraph's. Such operations are left out of the sum from
+    which shares are computed.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class Profile(Observer):
 
     @property
     def rows(self) -> tuple[ProfileRow, ...]:
-        """What took longest first."""
+        """A row for each piece, longest time first."""
         whole = sum(t.nanoseconds for t in self._totals.values() if not _calls(t.work)) or 1
         found = []
         for total in sorted(self._totals.values(), key=lambda t: -t.nanoseconds):

@@ -25,10 +25,11 @@ class Sample(Value):
 
 
 class MemoryTimeline(Observer):
-    """Bytes of the tensors in use: from the piece that makes one to the last that reads it.
+    """Bytes of the tensors in use. A tensor is in use from the piece that computes it to the last that reads it.
 
-    Counted as the plan counts: inputs, outputs, constants and variables lie outside, each tensor takes whole multiples
-    of its space's alignment, tensors that share memory count once. Dynamic tensors count with the bytes they have.
+    Counting follows the memory plan: inputs, outputs, constants and variables do not count, sizes are rounded up to the
+    alignment of the memory space, and tensors that share memory count once. Dynamic tensors count with their actual
+    size.
     """
 
     def __init__(self) -> None:

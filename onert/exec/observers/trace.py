@@ -24,7 +24,7 @@ from .timeline import MemoryTimeline
 
 
 def write_events(path: str | os.PathLike[str], events: Sequence[Mapping[str, Any]], error: type[OnertError]) -> None:
-    """Write events as a trace, one JSON object; such an error if that is not possible."""
+    """Write events as a trace, one JSON object. If that fails, an error of the given class is raised."""
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -44,9 +44,9 @@ class _Slice(Value):
 
 
 class Trace(Observer):
-    """Slices for every run and every piece of it, on the threads that ran them, and the memory in use as counters.
+    """A slice for every run and every piece of it, on the thread that ran it, and counters of the memory in use.
 
-    Where `path` is given the trace is written there when the execution is closed.
+    If `path` is given, the trace is written there when the execution is closed.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -100,7 +100,7 @@ class Trace(Observer):
         return found
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as one JSON object; ExecutionError if that is not possible."""
+        """Write the trace as one JSON object. ExecutionError if the file cannot be written."""
         write_events(path, self.events(), ExecutionError)
 
     def close(self) -> None:

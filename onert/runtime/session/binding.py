@@ -29,9 +29,9 @@ class Bindable(Protocol):
 
 
 class IOBinding:
-    """What a session reads and writes, bound once and run as often as one likes.
+    """Inputs and outputs of a session, bound once and used for any number of runs.
 
-    Arrays are used where they lie: change the elements of a bound input between runs, and the next run sees them. An
+    Arrays are used in place: change the elements of a bound input between runs, and the next run sees them. An
     output bound without memory gets an array of its own from each run.
     """
 
@@ -51,7 +51,7 @@ class IOBinding:
     def bind_input(
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
     ) -> None:
-        """Memory at an address, which must stay as long as it is bound."""
+        """Bind an input to memory at an address, which must stay valid as long as it is bound."""
         self._inputs[name] = self._session.given(name, memory_at(buffer_ptr, shape, numpy_type(element_type)))
 
     def bind_output(
@@ -63,7 +63,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """An output with memory at an address, or without."""
+        """Bind an output, to memory at an address or to an array of its own."""
         self._session.require_outputs([name])
         if buffer_ptr is None or shape is None or element_type is None:
             self._outputs[name] = None
@@ -78,7 +78,7 @@ class IOBinding:
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
-        """Outputs that were bound to memory are written elsewhere from now on."""
+        """Unbind the outputs: memory that they were bound to is not written any more."""
         self._outputs.clear()
         self._results.clear()
         self._execution = self._session.new_execution()

@@ -37,9 +37,9 @@ class SessionOptions:
     """How a session compiles and runs.
 
     These matter: `intra_op_num_threads` (0: as many as there are processors), `graph_optimization_level`,
-    `execution_mode`, `enable_profiling` and `profile_file_prefix`, free dimensions that are fixed, and `onert`, options
-    of onert itself that go over all others. The rest is accepted and has no effect; of what cannot be done an
-    OnertWarning says so when the session is made.
+    `execution_mode`, `enable_profiling` and `profile_file_prefix`, overrides of free dimensions, and `onert`, options
+    of onert's own, which take precedence. Everything else is accepted and has no effect. When the session is made, an
+    OnertWarning names what cannot be done.
     """
 
     def __init__(self) -> None:
@@ -86,9 +86,10 @@ class SessionOptions:
         return dict(self._dimensions)
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
-        """Elements that take the place of those that a model has for its initializer of this name.
+        """Replace the elements of the model's initializer of this name.
 
-        A session is given them as they are then; InvalidArgument there if the model has no such initializer.
+        A session takes the elements as they are when it is made. InvalidArgument is raised then if
+        the model has no such initializer.
         """
         self._initializers[name] = value.numpy()
 
@@ -107,7 +108,7 @@ class SessionOptions:
         noted([name])
 
     def has_providers(self) -> bool:
-        """Whether other providers than the CPU's were added: there are none."""
+        """Whether providers other than the CPU's were added. False: there are no others."""
         return False
 
     def set_load_cancellation_flag(self, cancel: bool) -> None:
@@ -117,7 +118,7 @@ class SessionOptions:
         raise ArgumentError(f"operators of the library {path!r} are machine code for ONNX Runtime, which is not run")
 
     def compiled(self) -> Options:
-        """The options of onert that say the same."""
+        """The same choices as options of onert."""
         chosen: dict[str, Any] = {}
         if self.intra_op_num_threads:
             chosen["num_threads"] = int(self.intra_op_num_threads)

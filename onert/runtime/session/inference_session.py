@@ -33,7 +33,7 @@ MOST_AT_A_TIME = 4
 
 
 class InferenceSession:
-    """Runs an ONNX model (or any other that onert reads), its inputs and outputs known by name.
+    """Runs an ONNX model (or any other that onert reads). Inputs and outputs are known by name.
 
         session = onert.InferenceSession("model.onnx")
         scores = session.run(None, {"x": image})[0]
@@ -137,7 +137,7 @@ class InferenceSession:
 
     @contextmanager
     def execution(self) -> Iterator[Execution]:
-        """An execution of the program that no other thread uses meanwhile."""
+        """An execution of the program, for one thread at a time."""
         with self._lock:
             found = self._idle.pop() if self._idle else None
         if found is None:
@@ -158,7 +158,9 @@ class InferenceSession:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
     ) -> list[Any]:
-        """Outputs by name, or all of them; inputs by name: arrays, lists of arrays for sequences, None for nothing.
+        """Run once. Returns the outputs with these names, or all outputs if `output_names` is None.
+
+        `input_feed` gives inputs by name: arrays, lists of arrays for sequences, None for an absent optional.
 
         ArgumentError for an input that is missing, unknown, or of another type or shape than the model's.
         """
@@ -235,7 +237,7 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run on what is bound, reading and writing it where it lies."""
+        """Run on the bound memory, reading and writing it in place."""
         _require_going(run_options)
         iobinding.execute()
 

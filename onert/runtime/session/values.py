@@ -1,4 +1,4 @@
-"""What goes into a session and comes out of it, and what it says about a model."""
+"""Inputs and outputs of a session, and what a session tells about a model."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class ModelMetadata:
 
 
 class OrtValue:
-    """A tensor, or a sequence of tensors, that a session reads and writes where it lies."""
+    """A tensor, or a sequence of tensors, that a session reads and writes in place."""
 
     def __init__(self, content: Any) -> None:
         self._content = content
 
     @staticmethod
     def ortvalue_from_numpy(array: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """The array itself: what is written to it later is read by the next run."""
+        """A value that shares the array's memory: the next run reads what is written to the array later."""
         _require_cpu(device_type, device_id)
         return OrtValue(np.asarray(array))
 
@@ -73,7 +73,7 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
-        """Memory for a tensor, its elements 0."""
+        """Memory for a tensor, filled with zeros."""
         _require_cpu(device_type, device_id)
         return OrtValue(np.zeros(tuple(shape), numpy_type(element_type)))
 
