@@ -154,8 +154,8 @@ class ChannelsFirstMemory(HostMemory):
     """Host memory for backends that want pictures as [batch, channels, height, width].
 
     The buffer of every tensor with four dimensions is an array in that order. `copy_in` and `copy_out` change the
-    order, and so does a Permute between such a backend and another. The axes of operations stay as the operations define them:
-    a kernel for this memory has to translate them.
+    order, and so does a Permute between such a backend and another. The axes of operations stay as the operations
+    define them: a kernel for this memory has to translate them.
     """
 
     name = "host-channels-first"

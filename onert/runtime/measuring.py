@@ -58,8 +58,8 @@ def measure(package: Package, backends: Sequence[Backend], options: Options, run
     """Times of every operation of a package on every backend that supports it, and of copies between the backends.
 
     Each operation runs alone on random numbers: once to warm up, then `runs` times, of which the median is taken.
-    Operations that run subgraphs or have unknown dimensions are left out. An operation that fails is recorded as failed,
-    and a note says why.
+    Operations that run subgraphs or have unknown dimensions are left out. An operation that fails is recorded as
+    failed, and a note says why.
     """
     program = compiler.compile(package, evolve(options, executor="Linear", use_scheduler=False), backends)
     found: list[Measurement] = list(copies(backends, runs))
