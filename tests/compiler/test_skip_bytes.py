@@ -85,6 +85,14 @@ def test_bytes_go_where_floats_are_made_of_them_too(dtype: DType) -> None:
         assert np.array_equal(mine, meant)
 
 
+def test_bytes_go_where_floats_made_of_them_are_a_result() -> None:
+    b = Builder()
+    y = _stored_in_between(b, DType.INT8)
+    graph = b.subgraph([_quantized(b, _swish(b, y, DType.INT8), 0.02, -3, DType.INT8), y])
+    assert _made(graph) == 3
+    assert _made(skip_bytes(graph)) == 1, "the result"
+
+
 def test_bytes_of_two_tensors_together_go() -> None:
     b = Builder()
     x, y = _stored_in_between(b, DType.UINT8), _stored_in_between(b, DType.INT8)
