@@ -170,9 +170,10 @@ def lowered(
     begin: Callable[[Iterable[KernelSpec]], None] = _nothing,
     each: Each = in_turn,
     choices: Choices | None = None,
+    compact: bool = False,
 ) -> Lowered:
     """The commands of a sequence for a target; `begin` hears of their kernels as they come, `each` makes constants."""
-    lowering = Lowering(sequence.subgraph, isa, settings, choices)
+    lowering = Lowering(sequence.subgraph, isa, settings, choices, compact)
 
     def lower(group: Group) -> None:
         rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)

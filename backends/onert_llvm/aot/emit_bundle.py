@@ -14,7 +14,7 @@ def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:
     wanted = blueprint.target
     commands = {
         isa: [
-            [lowered(sequence, isa, settings) for sequence in (*entry.sequences, *entry.undo)]
+            [lowered(sequence, isa, settings, compact=True) for sequence in (*entry.sequences, *entry.undo)]
             for entry in blueprint.entries
         ]
         for isa in versions(wanted.triple, wanted.cpu, wanted.features)

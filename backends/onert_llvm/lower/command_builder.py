@@ -50,12 +50,15 @@ def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
 
 
 class Lowering:
-    """Collects the commands of one sequence."""
+    """Collects the commands of one sequence; where they are `compact`, memory counts more than time."""
 
-    def __init__(self, subgraph: Subgraph, isa: Isa, settings: Settings, choices: Choices | None = None) -> None:
+    def __init__(
+        self, subgraph: Subgraph, isa: Isa, settings: Settings, choices: Choices | None = None, compact: bool = False
+    ) -> None:
         self.subgraph = subgraph
         self.isa = isa
         self.settings = settings
+        self.compact = compact
         self._choices = choices
         self.threads = settings.num_threads
         self._commands: list[Command] = []

@@ -196,7 +196,8 @@ class Held:
         graph = self.graph
         groups = self.enclosed.fuse(graph, range(len(graph.operations)))
         self._place(groups)
-        inner = Lowering(graph, self.lowering.isa, evolve(self.lowering.settings, num_threads=self.lowering.threads))
+        settings = evolve(self.lowering.settings, num_threads=self.lowering.threads)
+        inner = Lowering(graph, self.lowering.isa, settings, compact=self.lowering.compact)
         for group in groups:
             self.enclosed.rule(graph, group.operations).lower(inner, group.operations)
         return inner.done()

@@ -130,7 +130,7 @@ class GridSample(Op):
 
     def evaluate(self, x: Array, grid: Array) -> Array:
         axes = x.ndim - 2
-        points = grid.reshape(len(x), -1, axes)[..., ::-1].astype(np.float64)
+        points = grid.reshape(len(x), math.prod(grid.shape[1:-1]), axes)[..., ::-1].astype(np.float64)
         sizes = np.array(x.shape[2:], np.float64)
         places = (points + 1) / 2 * (sizes - 1) if self.corners else ((points + 1) * sizes - 1) / 2
         found = sample(x, places, self.sampling, self.outside, corners=self.corners)
@@ -232,8 +232,9 @@ class DeformConv(Op):
                     weights = mask.reshape(len(x), self.offset_groups, taps, count)[:, group, tap]
                     found = found * weights[:, None].astype(np.float64)
                 columns[:, part, tap] = found
-        grouped = columns.reshape(len(x), self.groups, -1, count)
-        filters = weight.reshape(self.groups, weight.shape[0] // self.groups, -1).astype(np.float64)
+        terms = x.shape[1] // self.groups * taps
+        grouped = columns.reshape(len(x), self.groups, terms, count)
+        filters = weight.reshape(self.groups, weight.shape[0] // self.groups, terms).astype(np.float64)
         out: Array = np.matmul(filters[None], grouped).reshape(len(x), weight.shape[0], *spatial)
         if bias is not None:
             out = out + bias.reshape(-1, *(1,) * axes)

@@ -40,7 +40,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     """
     n, *_, channels = filters.shape
     geometry, paired = windows.geometry, kind is Terms.PAIRED and channels % 2 == 0
-    forms = _forms(lowering.settings.precision, geometry, paired)
+    forms = _forms(lowering, geometry, paired)
     if not forms:
         return False
     estimated = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out, paired, geometry.dilation)
@@ -92,13 +92,21 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     return True
 
 
-def _forms(precision: str, geometry: Plane, paired: bool) -> Sequence[Form]:
-    """What a window may be computed by."""
+def _forms(lowering: Lowering, geometry: Plane, paired: bool) -> Sequence[Form]:
+    """What a window may be computed by. Forms along one axis have up to two and a half times the weights, and memory
+    beside the tensors.
+    """
     dilated, strided = geometry.dilation != (1, 1), geometry.stride != (1, 1)
     if dilated and strided:
         return ()
     if geometry.window == SQUARE and geometry.stride in ((1, 1), (2, 2)):
-        return (BY_TWOS,) if strided else tuple(evolve(form, dilated=dilated) for form in FORMS[precision])
+        return (
+            (BY_TWOS,)
+            if strided
+            else tuple(evolve(form, dilated=dilated) for form in FORMS[lowering.settings.precision])
+        )
+    if lowering.compact:
+        return ()
     form = line_form(geometry.window, geometry.stride, dilated)
     saves = form.points * math.prod(form.parts) <= _MOST * form.outputs * geometry.taps
     return (form,) if saves and not paired else ()
