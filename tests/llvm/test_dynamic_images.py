@@ -13,6 +13,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.target.isa import Isa, runnable
 
@@ -74,11 +75,32 @@ def test_groups_of_channels_are_quantised_together(
 
 @ISAS
 @pytest.mark.parametrize("images", [1, 3])
-def test_channels_of_images_are_quantised_one_by_one(isa: Isa, images: int) -> None:
-    for channels, kernel in ((16, 3), (5, 2), (37, 5)):
-        x, w = _drawn(images, 6, 7, channels), _filter(1, kernel, kernel, channels)
-        bias = np.linspace(-1, 1, channels).astype(np.float32)
-        _run(isa, DepthwiseConv2D(Padding.SAME), (x, w, bias), 1, _scales(channels, 3), (1, 2))
+@pytest.mark.parametrize(
+    ("channels", "times", "kernel"), [(16, 1, 3), (5, 1, 2), (37, 1, 5), (6, 3, 3), (1, 8, 3), (1, 20, 1)]
+)
+def test_channels_of_images_are_quantised_one_by_one(
+    isa: Isa, images: int, channels: int, times: int, kernel: int
+) -> None:
+    outputs = channels * times
+    x, w = _drawn(images, 6, 7, channels), _filter(1, kernel, kernel, outputs)
+    bias = np.linspace(-1, 1, outputs).astype(np.float32)
+    _run(isa, DepthwiseConv2D(Padding.SAME), (x, w, bias), 1, _scales(outputs, 3), (1, 2))
+
+
+@ISAS
+@pytest.mark.parametrize(
+    ("left", "right"), [((2, 3, 5, 7), (7, 6)), ((2, 1, 5, 7), (3, 7, 6)), ((5, 7), (2, 7, 6)), ((2, 5, 7), (2, 7, 20))]
+)
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_rows_meet_matrices_of_every_batch(
+    isa: Isa, left: tuple[int, ...], right: tuple[int, ...], turned: tuple[bool, bool], asymmetric: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=left).astype(np.float32), _filter(*right)
+    x, y = (np.ascontiguousarray(a.swapaxes(-1, -2)) if t else a for a, t in zip((x, y), turned, strict=True))
+    scales = _scales(right[-1], len(right) - (2 if turned[1] else 1))
+    _run(isa, BatchMatMul(*turned, asymmetric_inputs=asymmetric), (x, y), 1, scales, (1,))
 
 
 @ISAS

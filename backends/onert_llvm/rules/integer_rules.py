@@ -50,6 +50,7 @@ _DYNAMIC: dict[type[Op], Rule] = {
     DepthwiseConv2D: rule("contraction.dynamic_range_conv_fc", "lower_depthwise", anchor=True),
     FullyConnected: rule("contraction.dynamic_range_conv_fc", "lower_fully_connected", anchor=True),
     TransposeConv2D: _TRANSPOSED,
+    BatchMatMul: rule("contraction.batched.dynamic_range"),
 }
 """Floats with filters of bytes."""
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.dynamic_range import filter_values
@@ -15,13 +15,14 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
-from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
-from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic, Extent, QuantizeDynamic
+from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.kernels.contraction.operands import Patches
+from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
@@ -32,10 +33,9 @@ from .depthwise import sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
 from .quantized_layer import MOST_GROUPS
+from .quantized_rows import Quantized, later, quantized
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
-_PIECE = 1 << 14
-"""Elements that are quantised as one piece."""
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, types: CallTypes) -> str | None:
@@ -56,79 +56,7 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, typ
     if isinstance(op, Conv2D):
         groups = (x.shape[3] or 0) // (weight.shape[3] or 1)
         return f"it has more than {MOST_GROUPS} groups" if groups > MOST_GROUPS else None
-    if not isinstance(op, FullyConnected) and weight.shape[3] != x.shape[3]:
-        return "multipliers are not native"
     return None
-
-
-@frozen(eq=False)
-class Quantized:
-    """An input as bytes, what was written down of each item, and the memory that holds all of it; `more` is other
-    memory beside it.
-    """
-
-    asymmetric: bool
-    accesses: tuple[Access, ...]
-    more: tuple[Access, ...] = ()
-
-    @property
-    def slots(self) -> dict[str, Slot]:
-        _, scales, offsets, _ = self.accesses
-        found: dict[str, Slot] = {"row_scales": scales.pointer}
-        return found | ({"row_offsets": offsets.pointer} if self.asymmetric else {})
-
-    @property
-    def values(self) -> Slot:
-        return self.accesses[0].pointer
-
-    def padding(self) -> Slot:
-        """A pixel outside of the picture."""
-        return self.accesses[3].pointer
-
-    def from_channel(self, channel: int) -> Quantized:
-        """The same for the channels from one on."""
-        values, *rest = self.accesses
-        return evolve(
-            self,
-            accesses=(evolve(values, pointer=later(values.pointer, channel), nbytes=values.nbytes - channel), *rest),
-        )
-
-    def image(self, number: int, geometry: Plane) -> Quantized:
-        """The same for one image of several."""
-        channels = geometry.channels
-        steps = (geometry.size[0] * geometry.size[1] * channels, 4, 4, channels)
-        moved = (evolve(a, pointer=later(a.pointer, number * s)) for a, s in zip(self.accesses, steps, strict=True))
-        return evolve(self, accesses=tuple(moved))
-
-
-def later(pointer: Pointer, nbytes: int) -> Pointer:
-    """So many bytes behind a place."""
-    return evolve(pointer, offset=pointer.offset + nbytes)
-
-
-def quantized(
-    lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int
-) -> Quantized:
-    """The commands that quantise an input item by item; `more` are sizes of other scratch memory of the operation."""
-    total = math.prod(lowering.shape(x))
-    size = total // items
-    chunks = -(-size // _PIECE)
-    tiles = items * chunks
-    sizes = (total, 4 * items, 4 * items, items * channels, 8 * tiles)
-    *made, extents = lowering.scratch(*sizes, *more)[: len(sizes)]
-    pieces: dict[str, Slot] = {
-        "x": lowering.operand(x),
-        "size": size,
-        "chunk": min(size, _PIECE),
-        "chunks": chunks,
-    }
-    lowering.emit(at, Extent(), pieces | {"out": extents.pointer}, tiles, (x,), (), total, (extents,))
-    own = dict(zip(("out", "scales", "offsets", "padding"), (m.pointer for m in made), strict=True))
-    slots: dict[str, Slot] = {**pieces, **own, "extents": extents.pointer, "channels": channels}
-    accesses = (evolve(extents, write=False), *made)
-    lowering.emit(at, QuantizeDynamic(asymmetric), slots, tiles, (x,), (), 4 * total, accesses)
-    beside = lowering.scratch(*sizes, *more)[len(sizes) :]
-    return Quantized(asymmetric, tuple(evolve(m, write=False) for m in made), beside)
 
 
 def columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot]:
@@ -225,29 +153,50 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A depthwise convolution, always asymmetric."""
+    """A depthwise convolution, always asymmetric; that of a single channel is a plain one, one with a multiplier
+    repeats its channels.
+    """
     at, operation, op = lowering.first(operations, DepthwiseConv2D)
     x, w, scales, after = _layer(lowering, operations)
-    _, kh, kw, c = w.shape
-    images = lowering.shape(x)[0]
-    geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
-    source = quantized(lowering, at, x, images, c, asymmetric=True)
+    _, kh, kw, n = w.shape
+    images, *_, c = lowering.shape(x)
+    seen = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
+    how, taps = Dynamic(after.epilogue, asymmetric=True), w.reshape(kh * kw, 1, n)
+    after = evolve(after, slots=after.slots | columns(lowering, taps, scales))
+    if c == 1:
+        source = quantized(lowering, at, x, images, c, asymmetric=True)
+        ordered = w.reshape(kh, kw, n) if seen.patched(c) else taps
+        multiply(lowering, at, source, ordered, after, how, (seen.rows, 1, 0), seen, images)
+        return
+    geometry = evolve(seen, channels=n)
+    source = _repeated(lowering, at, x, images, n // c)
     path, picture = sliding(geometry, lowering.isa)
-    places = channel_order(c, 0, lowering.isa)
+    places = channel_order(n, 0, lowering.isa)
     slots: dict[str, Slot] = {
         **picture,
         **after.slots,
-        **columns(lowering, w.reshape(kh * kw, 1, c), scales),
         "row_step": 0,
-        "w": lowering.constant(pack_depthwise(w.reshape(kh, kw, c), places, lowering.isa, lowering.isa.group)),
-        "channels": c,
-        "ldc": c,
+        "w": lowering.constant(pack_depthwise(w.reshape(kh, kw, n), places, lowering.isa, lowering.isa.group)),
+        "channels": n,
+        "ldc": n,
     }
-    algorithm = DepthwiseIntegers(path, 0, True, Dynamic(after.epilogue, asymmetric=True))
-    tiles, flops = geometry.out[0], 2 * geometry.rows * kh * kw * c
+    algorithm = DepthwiseIntegers(path, 0, True, how)
+    tiles, flops = geometry.out[0], 2 * geometry.rows * kh * kw * n
     touched = (*source.accesses, *after.accesses)
     for i in range(images):
         own = source.image(i, geometry)
-        place = later(after.place, i * geometry.rows * c * 4)
+        place = later(after.place, i * geometry.rows * n * 4)
         slots |= {**own.slots, "c": place, "input": own.values, "zero": own.padding()}
         lowering.emit(at, algorithm, dict(slots), tiles, after.reads, after.writes, flops, touched)
+
+
+def _repeated(lowering: Lowering, at: int, x: int, images: int, times: int) -> Quantized:
+    """Images as bytes, with each channel so many times."""
+    shape = lowering.shape(x)
+    if times == 1:
+        return quantized(lowering, at, x, images, shape[3], asymmetric=True)
+    found = quantized(lowering, at, x, images, shape[3] * times, True, math.prod(shape) * times)
+    (room,), (values, *rest) = found.more, found.accesses
+    slots: dict[str, Slot] = {"x": values.pointer, "out": room.pointer, "width": shape[2] * shape[3], "times": times}
+    lowering.emit(at, RepeatBytes(), slots, images * shape[1], (), (), accesses=(values, room))
+    return evolve(found, accesses=(evolve(room, write=False), *rest))

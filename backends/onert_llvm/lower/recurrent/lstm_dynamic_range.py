@@ -17,8 +17,9 @@ from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
 from onert_llvm.kernels.recurrent.matvec import Bytes, Matrix
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.dynamic_range_conv_fc import columns, multiply, quantized
+from onert_llvm.lower.contraction.dynamic_range_conv_fc import columns, multiply
 from onert_llvm.lower.contraction.epilogue import Tail
+from onert_llvm.lower.contraction.quantized_rows import quantized
 from onert_llvm.lower.elementwise.op_to_expression import activated
 
 from .lstm import STATES

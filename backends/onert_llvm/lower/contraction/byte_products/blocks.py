@@ -18,9 +18,9 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.dynamic_range_conv_fc import Quantized, quantized
 from onert_llvm.lower.contraction.epilogue import tail
 from onert_llvm.lower.contraction.int8_gemm import byte_product
+from onert_llvm.lower.contraction.quantized_rows import Quantized, quantized
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import run_tile
 from onert_llvm.schedule.weight_packing import PackLifted, pack_run_scales, shortest

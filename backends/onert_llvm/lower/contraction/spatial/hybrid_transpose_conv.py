@@ -14,6 +14,7 @@ from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction import dynamic_range_conv_fc as products
+from onert_llvm.lower.contraction.quantized_rows import quantized
 
 from .phases import after_sums, phases, put, rooms
 
@@ -36,7 +37,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     filters = filter_values(lowering.elements(weight))
     found = phases(op, lowering.shape(x), filters.shape, lowering.shape(result))
     geometry = evolve(found.plane(channels), images=1)
-    source = products.quantized(lowering, at, x, images, channels, True, *rooms(found))
+    source = quantized(lowering, at, x, images, channels, True, *rooms(found))
     split = found.filters(filters)
     n, height, width, _ = split.shape
     shape = (height, width * channels, n) if geometry.patched(channels) else (height * width, channels, n)
