@@ -5,6 +5,7 @@ The arithmetic is that of `onert.ir.ops.arithmetic.dynamic_range`, operation by 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 from attrs import frozen
@@ -81,13 +82,14 @@ def over_lanes(x: Val, least: bool) -> Val:
 
 @frozen
 class QuantizeDynamic(Value):
-    """Items as signed bytes: `out`, and for each its float32 in `scales` and its 32-bit zero point in `offsets`.
+    """Items as bytes: `out`, and for each its float32 in `scales` and its 32-bit zero point in `offsets`.
 
-    `extents` is what `Extent` gives for the same pieces; `padding` points to `channels` bytes for each item, which
-    become its zero point. Tiles are pieces.
+    They are signed, or have `moved_by` added to them. `extents` is what `Extent` gives for the same pieces; `padding`
+    points to `channels` bytes for each item, which become its zero point. Tiles are pieces.
     """
 
     asymmetric: bool
+    signed: bool = False
 
     slots = (*_CHUNKED, "extents", "out", "scales", "offsets", "padding", "channels")
 
@@ -103,7 +105,7 @@ class QuantizeDynamic(Value):
             out = task.view("out", I8, task.i64("size"), 1)[item]
             for at, mask in k.registers(last, first, free=False):
                 x, half = row[at].load(lanes, mask), halves(k, at, task.i64("size"), whole=mask is None)
-                out[at].store(as_bytes(x, half, inverse, zero, self.asymmetric), mask)
+                out[at].store(self._stored(k, as_bytes(x, half, inverse, zero, self.asymmetric)), mask)
 
     def _range(self, k: Kernel, task: Task, item: Val) -> tuple[Val, Val]:
         extents = task.view("extents", F32, task.i64("chunks") * 2, 2, 1)[item]
@@ -118,7 +120,10 @@ class QuantizeDynamic(Value):
         task.view("offsets", I32, 1)[item].store(zero)
         padding = task.view("padding", I8, task.i64("channels"), 1)[item]
         with k.loop(task.i64("channels")) as c:
-            padding[c].store(zero.cast(I8))
+            padding[c].store(self._stored(k, zero.cast(I8)))
+
+    def _stored(self, k: Kernel, value: Val) -> Val:
+        return value if self.signed or not moved_by(k.isa) else value ^ -128
 
 
 def halves(k: Kernel, at: Val, size: Val, *, whole: bool) -> Val:
@@ -175,37 +180,50 @@ def _asymmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
 class Dynamic(Real):
     """How sums of such bytes become floats: times the scales of row and filter, plus the bias, then the epilogue.
 
-    `filter_first` says in which order the scales are multiplied. Slots `row_scales` and `row_offsets` point to those of
-    the first row, `row_step` elements from one to the next; `sums` (32 bits) and `filter_scales` have an element for
-    each column, whole registers of them.
+    `filter_first` says in which order the scales are multiplied. Slots `row_scales` and `row_offsets` have an element
+    a row, or one for all rows that are `alike`; `sums` (32 bits) and `filter_scales` have one for each column, whole
+    registers of them.
     """
 
     epilogue: Epilogue = PLAIN
     asymmetric: bool = False
     filter_first: bool = False
+    alike: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
         moved = ("row_offsets",) if self.asymmetric else ()
-        return ("sums", "filter_scales", "row_scales", "row_step", *moved, *self.epilogue.slots)
+        return ("sums", "filter_scales", "row_scales", *moved, *self.epilogue.slots)
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
-        """Where accumulators begin, so that they are the sums of the bytes as stored."""
+        """Where accumulators begin, so that they are the sums of the bytes as stored, less the zero point if all rows
+        have the same.
+        """
         sums = task.view("sums", I32, 1)[column].load(k.isa.f32)
-        return sums * -moved_by(k.isa)
+        moved = k.const(I32, moved_by(k.isa))
+        if self.asymmetric and self.alike:
+            moved = moved + task.view("row_offsets", I32, 1)[0].load()
+        return sums * (-moved).splat(k.isa.f32)
 
-    def real(self, k: Kernel, task: Task, acc: Val, row: Val, column: Val, mask: Val | None) -> Val:
-        """The sums of a row's register of columns as real numbers, the bias added."""
-        at = row * task.i64("row_step")
+    def real(self, k: Kernel, task: Task, column: Val, mask: Val | None) -> Callable[[Val, Val], Val]:
         lanes = k.isa.f32
-        if self.asymmetric:
-            sums = task.view("sums", I32, 1)[column].load(lanes)
-            acc = acc - sums * task.view("row_offsets", I32, 1)[at].load()
-        x = acc.cast(F32)
         filters = task.view("filter_scales", F32, 1)[column].load(lanes)
-        own = task.view("row_scales", F32, 1)[at].load().splat(lanes)
-        out = x * filters * own if self.filter_first else x * (own * filters)
-        return out + self.epilogue.start(k, task, column, lanes, mask) if self.epilogue.bias else out
+        sums = task.view("sums", I32, 1)[column].load(lanes) if self.asymmetric and not self.alike else None
+        bias = self.epilogue.start(k, task, column, lanes, mask) if self.epilogue.bias else None
+
+        def factors(row: Val | int) -> list[Val]:
+            own = task.view("row_scales", F32, 1)[row].load().splat(lanes)
+            return [filters, own] if self.filter_first else [own * filters]
+
+        every = factors(0) if self.alike else None
+
+        def value(acc: Val, row: Val) -> Val:
+            if sums is not None:
+                acc = acc - sums * task.view("row_offsets", I32, 1)[row].load()
+            out = reduce(Val.__mul__, every or factors(row), acc.cast(F32))
+            return out if bias is None else out + bias
+
+        return value
 
 
 def moved_by(isa: Isa) -> int:

@@ -29,8 +29,8 @@ class Real(Ending):
         """Where the accumulators of a register of columns begin."""
         raise NotImplementedError
 
-    def real(self, k: Kernel, task: Task, value: Val, row: Val, column: Val, mask: Val | None) -> Val:
-        """The sums of a row's register of columns as real numbers."""
+    def real(self, k: Kernel, task: Task, column: Val, mask: Val | None) -> Callable[[Val, Val], Val]:
+        """For a register of columns, what makes of a row's sums real numbers, with the bias; the row is given too."""
         raise NotImplementedError
 
     def final(self, value: Val) -> Val:
@@ -44,11 +44,10 @@ class Real(Ending):
         following = self.epilogue.finished(k, task, block)
 
         def column(j: int) -> Finished:
-            after = following(j)
+            after, real = following(j), self.real(k, task, block.at(j), block.own(j))
 
             def value(row: Row, sums: Val) -> Val:
-                total = sums - row.more[0] if row.more else sums
-                return self.final(after(row, self.real(k, task, total, row.number, block.at(j), block.own(j))))
+                return self.final(after(row, real(sums - row.more[0] if row.more else sums, row.number)))
 
             return value
 
@@ -78,12 +77,11 @@ class Scaled(Real):
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
         return task.view("start", I32, 1)[column].load(k.isa.f32)
 
-    def real(self, k: Kernel, task: Task, acc: Val, row: Val, column: Val, mask: Val | None) -> Val:
-        """A register of sums as real numbers, or as they are."""
+    def real(self, k: Kernel, task: Task, column: Val, mask: Val | None) -> Callable[[Val, Val], Val]:
         if self.stored == "i32":
-            return acc
+            return lambda sums, _: sums
         factors = task.view("factors", F32, 1)[column].load(k.isa.f32)
-        return acc.cast(F32) * factors
+        return lambda sums, _: sums.cast(F32) * factors
 
     def final(self, value: Val) -> Val:
         if self.stored not in _BOUNDS:
@@ -107,10 +105,14 @@ class BlockScaled(Real):
     def slots(self) -> tuple[str, ...]:
         return ("sums", "row_scales", "row_offsets", *self.epilogue.slots)
 
-    def real(self, k: Kernel, task: Task, value: Val, row: Val, column: Val, mask: Val | None) -> Val:
-        """A row's register of columns as real numbers, the bias added."""
+    def real(self, k: Kernel, task: Task, column: Val, mask: Val | None) -> Callable[[Val, Val], Val]:
         lanes = k.isa.f32
-        moved = task.view("row_offsets", I32, 1)[row].load().cast(F32).splat(lanes)
-        scale = task.view("row_scales", F32, 1)[row].load().splat(lanes)
-        out = (value - moved * task.view("sums", F32, 1)[column].load(lanes)) * scale
-        return out + self.epilogue.start(k, task, column, lanes, mask) if self.epilogue.bias else out
+        weights = task.view("sums", F32, 1)[column].load(lanes)
+        bias = self.epilogue.start(k, task, column, lanes, mask) if self.epilogue.bias else None
+
+        def value(sums: Val, row: Val) -> Val:
+            moved = task.view("row_offsets", I32, 1)[row].load().cast(F32).splat(lanes)
+            out = (sums - moved * weights) * task.view("row_scales", F32, 1)[row].load().splat(lanes)
+            return out if bias is None else out + bias
+
+        return value

@@ -28,7 +28,7 @@ from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
 
-from .conv_geometry import Plane, plane, rows_of, windows_of
+from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .depthwise import sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
@@ -68,6 +68,13 @@ def columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot
     return {"sums": lowering.constant(sums), "filter_scales": lowering.constant(factors)}
 
 
+def filter_shape(geometry: Plane, channels: int, n: int) -> tuple[int, int, int]:
+    """The taps, terms of each and columns of a filter, as `multiply` takes it: rows of few channels are taps."""
+    height, width = geometry.window
+    patched = geometry.patched(channels, MOST_PATCH_BYTES)
+    return (height, width * channels, n) if patched else (height * width, channels, n)
+
+
 def multiply(
     lowering: Lowering,
     at: int,
@@ -75,22 +82,22 @@ def multiply(
     weights: Array,
     after: Tail,
     how: Dynamic,
-    rows: tuple[int, int, int],
+    rows: tuple[int, int],
     geometry: Plane | None,
     images: int = 1,
     bits: int = 8,
 ) -> None:
-    """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, the bytes of each, and the items' step.
+    """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, and the bytes of each.
 
     Weights of fewer `bits` than eight, of a matrix alone, stay so in memory. Of several images each is an item, and a
     command of its own; `rows` and `geometry` are those of one. Weights of fewer channels than a pixel are a group's.
     """
-    m, row_bytes, step = rows
+    m, row_bytes = rows
     taps, depth, n = weights.shape
     pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(lowering.isa, bits)
     tile = lowering.tile((ByteTerms, pointwise, rest, how, bits), Shape(m, n, taps * depth, integer=True))
     product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits)
-    common: dict[str, Slot] = {**product.slots, "row_step": step, **after.slots}
+    common: dict[str, Slot] = {**product.slots, **after.slots}
     width = common["ldc"]
     assert isinstance(width, int)
     for i in range(images):
@@ -98,8 +105,9 @@ def multiply(
         if geometry is None:
             operand, read = rows_of(own.values, depth)
         else:
-            operand, read = windows_of(geometry, taps * depth // geometry.taps, own.values, own.padding, Patches)
-        algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, bits=bits, far=False)
+            channels = taps * depth // geometry.taps
+            operand, read = windows_of(geometry, channels, own.values, own.padding, Patches, most=MOST_PATCH_BYTES)
+        algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, source.signed, bits, far=False)
         slots = common | own.slots | read | {"c": later(after.place, i * m * width * 4)}
         touched = (*source.accesses, *after.accesses)
         lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, 2 * m * taps * depth * n, touched)
@@ -119,15 +127,15 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution, group by group: asymmetric where filters differ in scale or come in groups, as TFLite has it."""
     at, operation, op = lowering.first(operations, Conv2D)
     x, w, scales, after = _layer(lowering, operations)
-    n, kh, kw, c = w.shape
+    n, *_, c = w.shape
     images = lowering.shape(x)[0]
     geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
     groups = geometry.channels // c
     asymmetric = groups > 1 or bool((scales != scales[0]).any())
     source = quantized(lowering, at, x, images, geometry.channels, asymmetric)
-    shape = (kh, kw * c, n // groups) if geometry.patched(c) else (kh * kw, c, n // groups)
-    how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric)
-    rows = geometry.rows, geometry.channels * op.stride_height * op.stride_width, 0
+    shape = filter_shape(geometry, c, n // groups)
+    how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric, alike=True)
+    rows = geometry.rows, geometry.channels * op.stride_height * op.stride_width
     for group in range(groups):
         part = slice(group * n // groups, (group + 1) * n // groups)
         ordered = np.ascontiguousarray(w[part].transpose(1, 2, 3, 0).reshape(shape))
@@ -149,7 +157,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     how = Dynamic(after.epilogue, op.asymmetric_inputs)
     bits = lowering.type(lowering.layer(at)[1]).dtype.bits
-    multiply(lowering, at, source, ordered, after, how, (m, depth, 1), None, bits=bits)
+    multiply(lowering, at, source, ordered, after, how, (m, depth), None, bits=bits)
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -161,12 +169,12 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     _, kh, kw, n = w.shape
     images, *_, c = lowering.shape(x)
     seen = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
-    how, taps = Dynamic(after.epilogue, asymmetric=True), w.reshape(kh * kw, 1, n)
+    how, taps = Dynamic(after.epilogue, asymmetric=True, alike=True), w.reshape(kh * kw, 1, n)
     after = evolve(after, slots=after.slots | columns(lowering, taps, scales))
     if c == 1:
         source = quantized(lowering, at, x, images, c, asymmetric=True)
-        ordered = w.reshape(kh, kw, n) if seen.patched(c) else taps
-        multiply(lowering, at, source, ordered, after, how, (seen.rows, 1, 0), seen, images)
+        ordered = w.reshape(filter_shape(seen, c, n))
+        multiply(lowering, at, source, ordered, after, how, (seen.rows, 1), seen, images)
         return
     geometry = evolve(seen, channels=n)
     source = _repeated(lowering, at, x, images, n // c)
@@ -175,12 +183,11 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     slots: dict[str, Slot] = {
         **picture,
         **after.slots,
-        "row_step": 0,
         "w": lowering.constant(pack_depthwise(w.reshape(kh, kw, n), places, lowering.isa, lowering.isa.group)),
         "channels": n,
         "ldc": n,
     }
-    algorithm = DepthwiseIntegers(path, 0, True, how)
+    algorithm = DepthwiseIntegers(path, 0, source.signed, how)
     tiles, flops = geometry.out[0], 2 * geometry.rows * kh * kw * n
     touched = (*source.accesses, *after.accesses)
     for i in range(images):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from attrs import evolve, frozen
 
 from onert_llvm.command.command import Access, Pointer, Slot
-from onert_llvm.kernels.contraction.dynamic_quantization import Extent, QuantizeDynamic
+from onert_llvm.kernels.contraction.dynamic_quantization import Extent, QuantizeDynamic, moved_by
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 
@@ -22,9 +22,12 @@ _PIECE = 1 << 14
 class Quantized:
     """An input as bytes, what was written down of each item, and the memory that holds all of it; `more` is other
     memory beside it.
+
+    Where bytes are not `signed`, the dot product's offset was added to them.
     """
 
     asymmetric: bool
+    signed: bool
     accesses: tuple[Access, ...]
     more: tuple[Access, ...] = ()
 
@@ -71,12 +74,21 @@ def later(pointer: Pointer, nbytes: int) -> Pointer:
 
 
 def quantized(
-    lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int, turned: bool = False
+    lowering: Lowering,
+    at: int,
+    x: int,
+    items: int,
+    channels: int,
+    asymmetric: bool,
+    *more: int,
+    turned: bool = False,
+    signed: bool = False,
 ) -> Quantized:
     """The commands that quantise an input item by item; `more` are sizes of other scratch memory of the operation.
 
-    With `turned` its last two axes are exchanged first.
+    With `turned` its last two axes are exchanged first. Bytes are `signed`, or as the dot product multiplies them.
     """
+    signed = signed or not moved_by(lowering.isa)
     total = math.prod(lowering.shape(x))
     size = total // items
     chunks = -(-size // _PIECE)
@@ -96,6 +108,6 @@ def quantized(
     own = dict(zip(("out", "scales", "offsets", "padding"), (m.pointer for m in made), strict=True))
     slots: dict[str, Slot] = {**pieces, **own, "extents": extents.pointer, "channels": channels}
     accesses = (evolve(extents, write=False), *made, *read)
-    lowering.emit(at, QuantizeDynamic(asymmetric), slots, tiles, reads, (), 4 * total, accesses)
+    lowering.emit(at, QuantizeDynamic(asymmetric, signed), slots, tiles, reads, (), 4 * total, accesses)
     beside = lowering.scratch(*sizes, *more)[len(sizes) :]
-    return Quantized(asymmetric, tuple(evolve(m, write=False) for m in made), beside)
+    return Quantized(asymmetric, signed, tuple(evolve(m, write=False) for m in made), beside)

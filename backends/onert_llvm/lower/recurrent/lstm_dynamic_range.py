@@ -74,7 +74,7 @@ class _Quantizing(Floats):
             weights[None],
             after,
             Dynamic(epilogue, self.op.asymmetric_inputs),
-            (rows, depth, 1),
+            (rows, depth),
             None,
         )
         return given, room

@@ -97,12 +97,11 @@ class DepthwiseIntegers(Value):
 
         def finish() -> Finish:
             target = task.view("c", F32, task.i64("ldc"), 1)
-            others = row_windows(k, task, how.epilogue.matrices)
+            others, real = row_windows(k, task, how.epilogue.matrices), how.real(k, task, c, mask)
 
             def store(totals: Sequence[Val], out: Val) -> None:
                 rows = {n: v[out, c] for n, v in others.items()}
-                value = how.real(k, task, totals[0], out, c, mask)
-                target[out, c].store(how.epilogue.apply(k, task, value, c, rows, mask), mask)
+                target[out, c].store(how.epilogue.apply(k, task, real(totals[0], out), c, rows, mask), mask)
 
             return store
 

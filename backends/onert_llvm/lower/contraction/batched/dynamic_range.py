@@ -56,11 +56,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     how = Dynamic(after.epilogue, op.asymmetric_inputs)
     if len(matrices) == 1:
         own = evolve(after, slots=after.slots | columns(lowering, matrices, scales))
-        multiply(lowering, at, source, matrices, own, how, (rows, depth, 1), None)
+        multiply(lowering, at, source, matrices, own, how, (rows, depth), None)
         return
     firsts, others = (np.arange(math.prod(own)).reshape(own) for own in sides.own)
     for number, (first, matrix) in enumerate(np.broadcast(firsts, others)):
         part = matrices[matrix][None]
         place = later(after.place, 4 * number * m * n)
         own = evolve(after, slots=after.slots | columns(lowering, part, scales), place=place)
-        multiply(lowering, at, source.from_item(int(first) * m, depth), part, own, how, (m, depth, 1), None)
+        multiply(lowering, at, source.from_item(int(first) * m, depth), part, own, how, (m, depth), None)

@@ -88,7 +88,7 @@ def _rows(lowering: Lowering, at: int, x: int, sizes: tuple[int, int, int], time
     times as much.
     """
     m, runs, run = sizes
-    source = quantized(lowering, at, x, m, 0, True, 4 * m * runs)
+    source = quantized(lowering, at, x, m, 0, True, 4 * m * runs, signed=True)
     (sums,) = source.more
     summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run, "times": times}
     touched = source.accesses[0], evolve(sums, write=True)

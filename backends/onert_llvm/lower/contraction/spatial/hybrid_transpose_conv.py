@@ -39,13 +39,12 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = evolve(found.plane(channels), images=1)
     source = quantized(lowering, at, x, images, channels, True, *rooms(found))
     split = found.filters(filters)
-    n, height, width, _ = split.shape
-    shape = (height, width * channels, n) if geometry.patched(channels) else (height * width, channels, n)
+    shape = products.filter_shape(geometry, channels, len(split))
     ordered = np.ascontiguousarray(split.transpose(1, 2, 3, 0).reshape(shape))
     scales = filter_scales(lowering.type(weight))
     every = np.tile(scales, found.count) if scales.size > 1 else scales
     after = after_sums(lowering, found, op.activation, bias, result, source.more)
     after = evolve(after, slots=after.slots | products.columns(lowering, ordered, every))
-    how = Dynamic(after.epilogue, asymmetric=True, filter_first=True)
-    products.multiply(lowering, at, source, ordered, after, how, (geometry.rows, channels, 0), geometry, images)
+    how = Dynamic(after.epilogue, asymmetric=True, filter_first=True, alike=True)
+    products.multiply(lowering, at, source, ordered, after, how, (geometry.rows, channels), geometry, images)
     put(lowering, at, found, source.more)
