@@ -7,6 +7,7 @@ import pytest
 from cases.case import Case
 
 from onert.ir import Quantization, Subgraph
+from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert_llvm.kernels.contraction.winograd.winograd_int8 import WinogradInt8
@@ -75,6 +76,32 @@ def test_any_size_is_exact(
     for threads in (1, 2, 3):
         same(natively(subgraph, [x], isa, threads), expected)
     assert len(taken) == 3
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("size", "channels", "n", "padding"), SHAPES)
+@pytest.mark.parametrize("each", [True, False], ids=["a scale each", "one scale"])
+@pytest.mark.parametrize("activation", [Activation.RELU, Activation.TANH])
+def test_floats_with_filters_of_bytes_are_exact(
+    isa: Isa,
+    taken: list[WinogradInt8],
+    size: tuple[int, int, int],
+    channels: int,
+    n: int,
+    padding: Padding | Margins,
+    each: bool,
+    activation: Activation,
+) -> None:
+    rng = np.random.default_rng(n)
+    x = rng.normal(0.3, 1, (*size, channels)).astype(np.float32)
+    w, bias = rng.integers(-127, 128, (n, 3, 3, channels)).astype(np.int8), rng.normal(size=n).astype(np.float32)
+    scales = Quantization(tuple(1e-3 * (1 + i % 5 / 7) for i in range(n)), (0,) * n, 0)
+    op, given = Conv2D(padding, activation=activation), (None, scales if each else Quantization((1e-3,), (0,)), None)
+    for images in (x, x[:1]):  # alone, an image may be followed by more in its command
+        subgraph = subgraph_of(Case("", op, (images, w, bias), quantization=given), constant=(1, 2))
+        for threads in (1, 3):
+            same(natively(subgraph, [images], isa, threads), by_meaning(subgraph, [images]))
+    assert len(taken) == 4
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)

@@ -18,7 +18,7 @@ from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
-from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
+from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic, moved_by
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.kernels.contraction.operands import Patches
@@ -34,6 +34,7 @@ from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
 from .quantized_layer import MOST_GROUPS
 from .quantized_rows import Quantized, later, quantized
+from .winograd import byte_layers
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 
@@ -132,17 +133,36 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
     groups = geometry.channels // c
     asymmetric = groups > 1 or bool((scales != scales[0]).any())
+    how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric, alike=True)
+    filters = w.transpose(1, 2, 3, 0)
+    if groups == 1 and byte_layers.suits(lowering, geometry, filters):
+        own = evolve(after, slots=after.slots | columns(lowering, filters.reshape(-1, c, n), scales) | {"ldc": n})
+        _filter(lowering, at, x, filters, own, how, geometry, images)
+        return
     source = quantized(lowering, at, x, images, geometry.channels, asymmetric)
     shape = filter_shape(geometry, c, n // groups)
-    how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric, alike=True)
     rows = geometry.rows, geometry.channels * op.stride_height * op.stride_width
     for group in range(groups):
         part = slice(group * n // groups, (group + 1) * n // groups)
-        ordered = np.ascontiguousarray(w[part].transpose(1, 2, 3, 0).reshape(shape))
+        ordered = np.ascontiguousarray(filters[..., part].reshape(shape))
         factors = scales[part] if scales.size > 1 else scales
         own = after.from_column(part.start)
         own = evolve(own, slots=own.slots | columns(lowering, ordered, factors) | {"ldc": n})
         multiply(lowering, at, source.from_channel(group * c), ordered, own, how, rows, geometry, images)
+
+
+def _filter(
+    lowering: Lowering, at: int, x: int, filters: Array, after: Tail, how: Dynamic, geometry: Plane, images: int
+) -> None:
+    """A convolution by Winograd's minimal filtering, image by image."""
+    plan = byte_layers.planned(lowering, geometry, filters, how, not moved_by(lowering.isa))
+    source = quantized(lowering, at, x, images, geometry.channels, how.asymmetric, plan.room)
+    (rooms,) = source.more
+    for i in range(images):
+        own = source.image(i, geometry)
+        slots = {**after.slots, **own.slots, "input": own.values, "zero": own.padding()}
+        slots["c"] = later(after.place, i * geometry.rows * len(filters.T) * 4)
+        plan.emit(lowering, at, slots, after.reads, after.writes, rooms, (*source.accesses, *after.accesses))
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:

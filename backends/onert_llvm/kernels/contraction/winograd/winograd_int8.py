@@ -11,19 +11,21 @@ An instruction multiplies half as many pairs of 16 bits as of bytes, so half of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
+from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic import bytes_of_four
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, bias, load_lanes, table, with_zero_point
+from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
+from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
-from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, parked
 
 OUTPUTS, POINTS = 4, 6
 """Of a tile along an axis: outputs, and pixels that it sees."""
@@ -51,6 +53,10 @@ def room(tile: Tile, block: int, channels: int, n: int, lanes: int) -> int:
     return block * (PLACES * (2 * channels + 4 * width) + 2 * LINE) + aside
 
 
+_Write = Callable[[Val, Val | None, Sequence[Val]], None]
+"""Writes the code for the outputs of a tile in the register of columns from one on, under a mask."""
+
+
 @frozen(eq=False)
 class _Place:
     """A tile of outputs: its number in the block, its picture, and its first row and column."""
@@ -65,12 +71,12 @@ class _Place:
 class WinogradInt8(Value):
     """A convolution of stride 1 whose channels, of which there is an even number, fill half a register at least.
 
-    `wide`: they fill a whole register of 16 bits. Weights are packed by `pack_winograd_int8`. Work tiles are those of
-    `winograd_f32`.
+    `wide`: they fill a whole register of 16 bits. Results are bytes, or floats of bytes that were floats before
+    (`Dynamic`). Weights are packed by `pack_winograd_int8`. Work tiles are those of `winograd_f32`.
     """
 
     tile: Tile
-    requantize: Requantize
+    how: Requantize | Dynamic
     signed: bool
     wide: bool
 
@@ -78,7 +84,7 @@ class WinogradInt8(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return (*SLOTS, *self.requantize.slots)
+        return (*SLOTS, *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
@@ -187,29 +193,12 @@ class WinogradInt8(Value):
                         to[j * lanes].store(value.get())
 
     def _results(self, k: Kernel, task: Task, panel: Panel, at: _Place, sums: View, aside: Val) -> None:
-        """The outputs of a tile in the columns of a panel; those outside of the picture go `aside`."""
-        lanes, how = k.isa.f32, self.requantize
-        c = task.view("c", I8, task.i64("ldc"), 1)
-        inside = [(at.x + j) < task.i64("out_w") for j in range(OUTPUTS)]
-        targets = []
-        for i in range(OUTPUTS):
-            y = at.y + i
-            seen = y < task.i64("out_h")
-            pixel = c[(at.image * task.i64("out_h") + y) * task.i64("out_w") + at.x]
-            for own in inside:
-                targets.append(k.view((seen & own).select(pixel.address, aside), I8, 1))
-                pixel = pixel.after(task.i64("ldc"))
-        final = table(k, task, how)
+        """The outputs of a tile in the columns of a panel."""
+        lanes, how = k.isa.f32, self.how
+        write = self._floats(k, task, at, how) if isinstance(how, Dynamic) else self._bytes(k, task, at, how, aside)
 
         def register(j: Val, mask: Val | None) -> None:
-            column = panel.column + j * lanes
-            fields, start = load_lanes(k, task, how, column), bias(k, task, how, column)
-            values = self._outputs(k, k.view(sums[j * lanes].address, I32, 1))
-            for first in range(0, len(targets), OUTPUTS):
-                line = [with_zero_point(task, how, v + start, fields) for v in values[first : first + OUTPUTS]]
-                bytes_ = bytes_of_four.split(final(bytes_of_four.joined(k, task, how, self.signed, line)))
-                for target, value in zip(targets[first:], bytes_, strict=False):
-                    target[column].store(value, mask)
+            write(panel.column + j * lanes, mask, self._outputs(k, k.view(sums[j * lanes].address, I32, 1)))
 
         if self.tile.columns.padded:
             assert isinstance(panel.width, Val)
@@ -223,6 +212,56 @@ class WinogradInt8(Value):
                 register(j, None)
         if full < panel.vectors:
             register(k.index(full), panel.masks[-1])
+
+    def _bytes(self, k: Kernel, task: Task, at: _Place, how: Requantize, aside: Val) -> _Write:
+        """As bytes; those outside of the picture go `aside`."""
+        c = task.view("c", I8, task.i64("ldc"), 1)
+        inside = [(at.x + j) < task.i64("out_w") for j in range(OUTPUTS)]
+        targets = []
+        for i in range(OUTPUTS):
+            y = at.y + i
+            seen = y < task.i64("out_h")
+            pixel = c[(at.image * task.i64("out_h") + y) * task.i64("out_w") + at.x]
+            for own in inside:
+                targets.append(k.view((seen & own).select(pixel.address, aside), I8, 1))
+                pixel = pixel.after(task.i64("ldc"))
+        final = table(k, task, how)
+
+        def write(column: Val, mask: Val | None, values: Sequence[Val]) -> None:
+            fields, start = load_lanes(k, task, how, column), bias(k, task, how, column)
+            for first in range(0, len(targets), OUTPUTS):
+                line = [with_zero_point(task, how, v + start, fields) for v in values[first : first + OUTPUTS]]
+                bytes_ = bytes_of_four.split(final(bytes_of_four.joined(k, task, how, self.signed, line)))
+                for target, value in zip(targets[first:], bytes_, strict=False):
+                    target[column].store(value, mask)
+
+        return write
+
+    def _floats(self, k: Kernel, task: Task, at: _Place, how: Dynamic) -> _Write:
+        """As floats; those outside of the picture are left out."""
+        epilogue, c = how.epilogue, task.view("c", F32, task.i64("ldc"), 1)
+        given, matrices = epilogue.given(task, k.isa.f32), row_windows(k, task, epilogue.matrices)
+
+        def write(column: Val, mask: Val | None, values: Sequence[Val]) -> None:
+            real, start = how.real(k, task, column, mask), how.start(k, task, column)
+
+            def one(number: Val | int, value: Val) -> None:
+                i, j = number // OUTPUTS, number % OUTPUTS
+                y, x = at.y + i, at.x + j
+                with k.when((y < task.i64("out_h")) & (x < task.i64("out_w"))):
+                    pixel = (at.image * task.i64("out_h") + y) * task.i64("out_w") + x
+                    others = {n: k.view(m[pixel, column].address, F32) for n, m in matrices.items()}
+                    total = real(value + start, pixel)
+                    c[pixel, column].store(epilogue.apply(k, task, total, column, others, mask, given), mask)
+
+            if epilogue.little:
+                for number, value in enumerate(values):
+                    one(number, value)
+                return
+            with parked(k, [[value] for value in values]) as (which, (found,)):
+                one(which, found)
+
+        return write
 
     def _outputs(self, k: Kernel, sums: View) -> list[Val]:
         """The sums of a tile in one register of columns, transformed back."""

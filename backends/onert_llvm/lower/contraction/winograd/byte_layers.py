@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
+from attrs import frozen
 
 from onert.ir import Array
 from onert.ir.symbolic.trace import hint, minimum
-from onert_llvm.command.command import Slot, most_pieces
+from onert_llvm.command.command import Access, Slot, most_pieces
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
+from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.winograd.winograd_int8 import OUTPUTS, WinogradInt8, room
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
@@ -21,21 +27,74 @@ _WINDOW = (3, 3)
 
 def lowered(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> bool:
     """Write the command of a convolution, a group of one at most; False if its sums of all terms are better."""
-    channels, n = layer.filter.values.shape[2:]
+    filters = _centred(layer.filter)
+    if not suits(lowering, geometry, filters):
+        return False
+    columns, how = layer.outputs.scaled(lowering, Filter(filters, 0), layer.part)
+    plan = planned(lowering, geometry, filters, how, layer.outputs.signed)
+    (rooms,) = lowering.scratch(plan.room)
+    slots = columns | layer.target(lowering)
+    slots |= {"input": layer.input(lowering), "zero": layer.padding(lowering, filters.shape[2])}
+    writes, own = ((layer.result,), ()) if layer.room is None else ((), (layer.room,))
+    plan.emit(lowering, layer.operation, slots, (layer.source,), writes, rooms, own)
+    return True
+
+
+def suits(lowering: Lowering, geometry: Plane, filters: Array) -> bool:
+    """Whether a convolution with centred `filters[height, width, channels, n]` goes this way, and is faster so."""
+    channels, n = filters.shape[2:]
     isa, ones = lowering.isa, (1, 1)
     if geometry.window != _WINDOW or geometry.stride != ones or geometry.dilation != ones:
         return False
-    down, across = (-(-size // OUTPUTS) for size in geometry.out)
-    total, sizes = geometry.images * down * across, schedule.Layer(channels, n, isa)
+    total, sizes = math.prod(_tiles(geometry)), schedule.Layer(channels, n, isa)
     if not schedule.runs(sizes, hint(total)):
         return False
     faster = schedule.is_faster(sizes, hint(total), hint(geometry.rows))
     chosen = lowering.choose(("winograd", geometry, channels, n), faster, lambda: (True, False))
-    filters = _centred(layer.filter)
-    if not chosen or not schedule.fits(filters):
-        return False
-    columns, how = layer.outputs.scaled(lowering, Filter(filters, 0), layer.part)
-    wide, signed = channels >= 2 * isa.f32, layer.outputs.signed
+    return chosen and schedule.fits(filters)
+
+
+def _tiles(geometry: Plane) -> tuple[int, int, int]:
+    """How many tiles of outputs there are: images, rows and columns of them."""
+    down, across = (-(-size // OUTPUTS) for size in geometry.out)
+    return geometry.images, down, across
+
+
+@frozen(eq=False)
+class Plan:
+    """The command of a convolution: what is known of it before anything is said of its input and its results.
+
+    `room` is the size of its scratch memory.
+    """
+
+    algorithm: WinogradInt8
+    slots: dict[str, Slot]
+    work: int
+    parts: int
+    room: int
+    flops: int
+
+    def emit(
+        self,
+        lowering: Lowering,
+        at: int,
+        slots: dict[str, Slot],
+        reads: Sequence[int],
+        writes: Sequence[int],
+        rooms: Access,
+        accesses: Sequence[Access],
+    ) -> None:
+        """Write it down, with the rest of its slots and what it touches beside its `rooms`."""
+        found = {**self.slots, **slots, "rooms": rooms.pointer}
+        found = {name: found[name] for name in self.algorithm.slots}
+        lowering.emit(at, self.algorithm, found, self.work, reads, writes, self.flops, (rooms, *accesses), self.parts)
+
+
+def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize | Dynamic, signed: bool) -> Plan:
+    """The plan for a convolution that this suits, of bytes that are `signed` or not."""
+    channels, n = filters.shape[2:]
+    isa, (images, down, across) = lowering.isa, _tiles(geometry)
+    total, sizes, wide = images * down * across, schedule.Layer(channels, n, isa), channels >= 2 * isa.f32
     code = (WinogradInt8, how, signed, wide)
     cut = schedule.blocks(sizes, total, lowering.threads, lowering.tiles(code))
     lowering.has_code(code, cut.tile)
@@ -44,35 +103,25 @@ def lowered(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> bool:
     work = -(-total // cut.block) * groups
     parts = minimum(work, most_pieces(lowering.threads, MOST_PIECES))
     size = room(cut.tile, cut.block, channels, n, isa.f32)
-    (rooms,) = lowering.scratch(parts * size)
-    algorithm = WinogradInt8(cut.tile, how, signed, wide)
     slots: dict[str, Slot] = {
         **geometry.slots,
-        **columns,
-        **layer.target(lowering),
         "b": lowering.packed(filters, cut.tile.columns, schedule.pack_winograd_int8),
         "n": n,
         "k": channels,
         "panels": count,
         "panel_bytes": schedule.panel_bytes(channels, cut.tile.columns, isa),
-        "input": layer.input(lowering),
-        "zero": layer.padding(lowering, channels),
         "down": down,
         "across": across,
         "total": total,
         "block": cut.block,
         "group": cut.group,
         "groups": groups,
-        "rooms": rooms.pointer,
         "room": size,
         "tiles": work,
         "pieces": parts,
     }
-    slots = {name: slots[name] for name in algorithm.slots}
-    writes, own = ((layer.result,), ()) if layer.room is None else ((), (layer.room,))
     flops = 2 * geometry.rows * geometry.taps * channels * n
-    lowering.emit(layer.operation, algorithm, slots, work, (layer.source,), writes, flops, (rooms, *own), parts)
-    return True
+    return Plan(WinogradInt8(cut.tile, how, signed, wide), slots, work, parts, parts * size, flops)
 
 
 def _centred(weights: Filter) -> Array:
