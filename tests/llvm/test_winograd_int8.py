@@ -20,12 +20,16 @@ from .natively import by_meaning, natively, same, subgraph_of
 
 ISAS = [isa for isa in runnable() if winograd_int8.runs(winograd_int8.Layer(16, 16, isa), 16)][-1:]
 SHAPES = [
-    ((1, 8, 9), 16, 16, Padding.SAME),
-    ((1, 7, 7), 34, 40, Padding.SAME),
-    ((2, 9, 6), 18, 65, Padding.VALID),
-    ((3, 5, 11), 64, 24, Padding.SAME),
-    ((1, 30, 31), 48, 130, Padding.SAME),
-    ((1, 6, 8), 20, 16, Margins(((2, 1), (0, 3)))),
+    ((1, 8, 9), 16, 16, Padding.SAME, (1, 1)),
+    ((1, 7, 7), 34, 40, Padding.SAME, (1, 1)),
+    ((2, 9, 6), 18, 65, Padding.VALID, (1, 1)),
+    ((3, 5, 11), 64, 24, Padding.SAME, (1, 1)),
+    ((1, 30, 31), 48, 130, Padding.SAME, (1, 1)),
+    ((1, 6, 8), 20, 16, Margins(((2, 1), (0, 3))), (1, 1)),
+    ((1, 17, 19), 32, 24, Padding.SAME, (2, 2)),
+    ((2, 13, 22), 18, 33, Padding.VALID, (3, 2)),
+    ((1, 9, 11), 64, 16, Margins(((6, 5), (1, 7))), (6, 4)),
+    ((1, 5, 21), 16, 16, Padding.SAME, (1, 12)),
 ]
 
 
@@ -43,7 +47,14 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[WinogradInt8]:
     return found
 
 
-def _layer(x: Array, w: Array, zeros: tuple[int, int], padding: Padding | Margins, scale: float) -> Subgraph:
+def _layer(
+    x: Array,
+    w: Array,
+    zeros: tuple[int, int],
+    padding: Padding | Margins,
+    scale: float,
+    rates: tuple[int, int] = (1, 1),
+) -> Subgraph:
     """A layer whose weights have a scale for each filter where they have no zero point."""
     bias = np.random.default_rng(5).integers(-3000, 3000, len(w)).astype(np.int32)
     filters = Quantization((scale,), (zeros[1],))
@@ -51,12 +62,12 @@ def _layer(x: Array, w: Array, zeros: tuple[int, int], padding: Padding | Margin
         filters = Quantization(tuple(scale * (1 + i % 5 / 7) for i in range(len(w))), (0,) * len(w), 0)
     own = Quantization(tuple(0.02 * s for s in filters.scales), (0,) * len(filters.scales), filters.axis)
     scales, result = (Quantization((0.02,), (zeros[0],)), filters, own), (Quantization((0.1,), (zeros[0] // 2,)),)
-    op = Conv2D(padding)
+    op = Conv2D(padding, dilation_height=rates[0], dilation_width=rates[1])
     return subgraph_of(Case("", op, (x, w, bias), quantization=scales, result_quantization=result), constant=(1, 2))
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
-@pytest.mark.parametrize(("size", "channels", "n", "padding"), SHAPES)
+@pytest.mark.parametrize(("size", "channels", "n", "padding", "rates"), SHAPES)
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 def test_any_size_is_exact(
     isa: Isa,
@@ -65,12 +76,13 @@ def test_any_size_is_exact(
     channels: int,
     n: int,
     padding: Padding | Margins,
+    rates: tuple[int, int],
     signed: bool,
 ) -> None:
     rng, (low, high, dtype) = np.random.default_rng(n), (-128, 128, np.int8) if signed else (0, 256, np.uint8)
     x = rng.integers(low, high, (*size, channels)).astype(dtype)
     w = rng.integers(low, high, (n, 3, 3, channels)).astype(dtype)
-    subgraph = _layer(x, w, (-7, 0) if signed else (119, 141), padding, 0.012 / channels**0.5)
+    subgraph = _layer(x, w, (-7, 0) if signed else (119, 141), padding, 0.012 / channels**0.5, rates)
     expected = by_meaning(subgraph, [x])
     assert len(np.unique(expected[0])) > 30
     for threads in (1, 2, 3):

@@ -6,8 +6,7 @@ transformed back: all of it for a block of tiles at a time, which stays in the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from math import prod
 
 from attrs import frozen
@@ -22,6 +21,7 @@ from onert_llvm.kernels.contraction.float_microkernel import accumulators, multi
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, parked
 
 from .form import Form, transform
+from .places import RATES, Place, each_place, rates
 
 SLOTS = (
     "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
@@ -43,16 +43,6 @@ def room(form: Form, tile: Tile, block: int, steps: int, lanes: int) -> int:
     return 4 * block * (form.places * (steps + width) + 2 * _APART)
 
 
-@frozen(eq=False)
-class _Place:
-    """A tile of outputs: its number in the block, its picture, and its first row and column."""
-
-    number: Val
-    image: Val
-    y: Val
-    x: Val
-
-
 @frozen
 class WinogradF32(Value):
     """A convolution of the form's stride, whose channels and columns each fill a register at least.
@@ -70,7 +60,7 @@ class WinogradF32(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return (*SLOTS, *(("dilation_h", "dilation_w") if self.form.dilated else ()), *self.epilogue.slots)
+        return (*SLOTS, *(RATES if self.form.dilated else ()), *self.epilogue.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
@@ -98,39 +88,18 @@ class WinogradF32(Value):
         steps = task.i64("k") * prod(self.form.parts)
         return steps if self.terms is Terms.FLOAT else steps // 2
 
-    @contextmanager
-    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> Iterator[_Place]:
+    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> AbstractContextManager[Place]:
         """Loop over the tiles of a block."""
-        (high, wide), across, down = self.form.tile, task.i64("across"), task.i64("down")
-        rows, columns = self._rates(task)
-        line = first // across
-        column, row, image = k.var(first % across), k.var(line % down), k.var(line // down)
+        return each_place(k, task, first, count, self.form.tile, self.form.dilated)
 
-        def start(number: Val, size: int, rate: Val | int) -> Val:
-            return number * size if isinstance(rate, int) else number // rate * rate * size + number % rate
-
-        with k.loop(count, nonempty=True) as i:
-            yield _Place(i, image.get(), start(row.get(), high, rows), start(column.get(), wide, columns))
-            right = column.get() + 1
-            wraps = right >= across
-            below = wraps.select(row.get() + 1, row.get())
-            ends = below >= down
-            column.set(wraps.select(k.index(0), right))
-            row.set(ends.select(k.index(0), below))
-            image.set(ends.select(image.get() + 1, image.get()))
-
-    def _rates(self, task: Task) -> tuple[Val | int, Val | int]:
-        """How far pixels of a window, and outputs of a tile, are apart: along columns, and along rows."""
-        return (task.i64("dilation_h"), task.i64("dilation_w")) if self.form.dilated else (1, 1)
-
-    def _pixels(self, k: Kernel, task: Task, at: _Place, part: int) -> list[list[View]]:
+    def _pixels(self, k: Kernel, task: Task, at: Place, part: int) -> list[list[View]]:
         """The pixels that a part of the window sees in a tile, row by row; those outside of the picture are the row of
         zeros.
         """
         source, zero = task.view("input", F32, 1), task.ptr("zero")
         start = at.image * task.i64("image")
         found = []
-        form, (rows, columns) = self.form, self._rates(task)
+        form, (rows, columns) = self.form, rates(task, self.form.dilated)
         (high, wide), (down, right), (under, beside) = form.seen, form.first(part), form.apart
         left = at.x * form.strides[1] - task.i64("pad_w") + columns * right
         across = [(left + columns * (j * beside)).ult(task.i64("in_w")) for j in range(wide)]
@@ -145,7 +114,7 @@ class WinogradF32(Value):
             found.append(row)
         return found
 
-    def _pictures(self, k: Kernel, task: Task, at: _Place, terms: View) -> None:
+    def _pictures(self, k: Kernel, task: Task, at: Place, terms: View) -> None:
         """What a tile sees, transformed: `[places, parts, channels]`. The last register of channels may overlap."""
         lanes, (high, wide), (down, across) = k.isa.f32, self.form.seen, self.form.pictures
         channels, paired = task.i64("k"), self.terms is Terms.PAIRED
@@ -190,7 +159,7 @@ class WinogradF32(Value):
                     for j, value in enumerate(values):
                         row[j * lanes].store(value.get())
 
-    def _results(self, k: Kernel, task: Task, panel: Panel, at: _Place, sums: View) -> None:
+    def _results(self, k: Kernel, task: Task, panel: Panel, at: Place, sums: View) -> None:
         """The outputs of a tile in the columns of a panel."""
         lanes = k.isa.f32
 
@@ -225,10 +194,10 @@ class WinogradF32(Value):
         rows = ([c[i] for c in columns] for i in range(self.form.tile[0]))
         return [k.var(value) for row in rows for value in transform(k, across, row)]
 
-    def _mend(self, k: Kernel, task: Task, panel: Panel, at: _Place, j: Val, values: list[Var]) -> None:
+    def _mend(self, k: Kernel, task: Task, panel: Panel, at: Place, j: Val, values: list[Var]) -> None:
         """Compute sums of which any is not finite again, term by term, from windows that their transforms give back."""
         lanes, form, (high, wide), (tall, broad) = k.isa.f32, self.form, self.form.tile, self.form.part
-        rows, columns = self._rates(task)
+        rows, columns = rates(task, self.form.dilated)
         total = values[0].get()
         for value in values[1:]:
             total = total + value.get()
@@ -271,10 +240,10 @@ class WinogradF32(Value):
             for j, value in enumerate(transform(k, across, [c[i] for c in columns])):
                 windows[i, j].store(value)
 
-    def _store(self, k: Kernel, task: Task, at: _Place, column: Val, mask: Val | None, values: list[Val]) -> None:
+    def _store(self, k: Kernel, task: Task, at: Place, column: Val, mask: Val | None, values: list[Val]) -> None:
         """What becomes of the outputs, those outside of the picture left out."""
         wide, lanes, epilogue = self.form.tile[1], k.isa.f32, self.epilogue
-        given, (rows, columns) = epilogue.given(task, lanes), self._rates(task)
+        given, (rows, columns) = epilogue.given(task, lanes), rates(task, self.form.dilated)
         c = task.view("c", F32, task.i64("ldc"), 1)
         matrices = row_windows(k, task, epilogue.matrices)
 

@@ -11,8 +11,8 @@ An instruction multiplies half as many pairs of 16 bits as of bytes, so half of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from attrs import frozen
 
@@ -26,6 +26,8 @@ from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, parked
+
+from .places import RATES, Place, each_place, rates
 
 OUTPUTS, POINTS = 4, 6
 """Of a tile along an axis: outputs, and pixels that it sees."""
@@ -57,34 +59,26 @@ _Write = Callable[[Val, Val | None, Sequence[Val]], None]
 """Writes the code for the outputs of a tile in the register of columns from one on, under a mask."""
 
 
-@frozen(eq=False)
-class _Place:
-    """A tile of outputs: its number in the block, its picture, and its first row and column."""
-
-    number: Val
-    image: Val
-    y: Val
-    x: Val
-
-
 @frozen
 class WinogradInt8(Value):
     """A convolution of stride 1 whose channels, of which there is an even number, fill half a register at least.
 
     `wide`: they fill a whole register of 16 bits. Results are bytes, or floats of bytes that were floats before
-    (`Dynamic`). Weights are packed by `pack_winograd_int8`. Work tiles are those of `winograd_f32`.
+    (`Dynamic`). Where windows are `dilated`, pixels and outputs of a tile are a dilation apart. Weights are packed by
+    `pack_winograd_int8`. Work tiles are those of `winograd_f32`.
     """
 
     tile: Tile
     how: Requantize | Dynamic
     signed: bool
     wide: bool
+    dilated: bool = False
 
     name = "winograd_int8"
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return (*SLOTS, *self.how.slots)
+        return (*SLOTS, *(RATES if self.dilated else ()), *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
@@ -108,24 +102,11 @@ class WinogradInt8(Value):
 
                 each_panel(k, task, self.tile, number, columns)
 
-    @contextmanager
-    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> Iterator[_Place]:
+    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> AbstractContextManager[Place]:
         """Loop over the tiles of a block."""
-        across = task.i64("across")
-        line = first // across
-        x = k.var(first % across * OUTPUTS)
-        y, image = k.var(line % task.i64("down") * OUTPUTS), k.var(line // task.i64("down"))
-        with k.loop(count, nonempty=True) as i:
-            yield _Place(i, image.get(), y.get(), x.get())
-            right = x.get() + OUTPUTS
-            wraps = right >= task.i64("out_w")
-            below = wraps.select(y.get() + OUTPUTS, y.get())
-            ends = below >= task.i64("out_h")
-            x.set(wraps.select(k.index(0), right))
-            y.set(ends.select(k.index(0), below))
-            image.set(ends.select(image.get() + 1, image.get()))
+        return each_place(k, task, first, count, (OUTPUTS, OUTPUTS), self.dilated)
 
-    def _pictures(self, k: Kernel, task: Task, at: _Place, terms: View) -> None:
+    def _pictures(self, k: Kernel, task: Task, at: Place, terms: View) -> None:
         """What a tile sees, transformed: `[places, channels]`. The last register of channels may overlap others."""
         lanes, size = k.isa.f32 * (2 if self.wide else 1), range(POINTS)
         pixels = self._pixels(k, task, at)
@@ -143,18 +124,19 @@ class WinogradInt8(Value):
                     target.store(value + moved if moved else value)
                     target = target.after(task.i64("k"))
 
-    def _pixels(self, k: Kernel, task: Task, at: _Place) -> list[list[View]]:
+    def _pixels(self, k: Kernel, task: Task, at: Place) -> list[list[View]]:
         """The pixels that a tile sees, row by row."""
         source, zero = task.view("input", I8, 1), task.ptr("zero")
+        rows, columns = rates(task, self.dilated)
         left, start = at.x - task.i64("pad_w"), at.image * task.i64("image")
-        across = [(left + j).ult(task.i64("in_w")) for j in range(POINTS)]
+        across = [(left + columns * j).ult(task.i64("in_w")) for j in range(POINTS)]
         found = []
         for i in range(POINTS):
-            y = at.y - task.i64("pad_h") + i
+            y = at.y - task.i64("pad_h") + rows * i
             seen = y.ult(task.i64("in_h"))
             first = source[start + y * task.i64("row") + left * task.i64("pixel")]
             pixel = k.view(seen.select(first.address, zero), I8, 1)
-            apart = seen.select(task.i64("pixel"), k.index(0))
+            apart = seen.select(task.i64("pixel") * columns, k.index(0))
             row = []
             for inside in across:
                 row.append(k.view(inside.select(pixel.address, zero), I8, 1))
@@ -192,7 +174,7 @@ class WinogradInt8(Value):
                     for j, value in enumerate(values):
                         to[j * lanes].store(value.get())
 
-    def _results(self, k: Kernel, task: Task, panel: Panel, at: _Place, sums: View, aside: Val) -> None:
+    def _results(self, k: Kernel, task: Task, panel: Panel, at: Place, sums: View, aside: Val) -> None:
         """The outputs of a tile in the columns of a panel."""
         lanes, how = k.isa.f32, self.how
         write = self._floats(k, task, at, how) if isinstance(how, Dynamic) else self._bytes(k, task, at, how, aside)
@@ -213,18 +195,19 @@ class WinogradInt8(Value):
         if full < panel.vectors:
             register(k.index(full), panel.masks[-1])
 
-    def _bytes(self, k: Kernel, task: Task, at: _Place, how: Requantize, aside: Val) -> _Write:
+    def _bytes(self, k: Kernel, task: Task, at: Place, how: Requantize, aside: Val) -> _Write:
         """As bytes; those outside of the picture go `aside`."""
         c = task.view("c", I8, task.i64("ldc"), 1)
-        inside = [(at.x + j) < task.i64("out_w") for j in range(OUTPUTS)]
+        rows, columns = rates(task, self.dilated)
+        inside = [(at.x + columns * j) < task.i64("out_w") for j in range(OUTPUTS)]
         targets = []
         for i in range(OUTPUTS):
-            y = at.y + i
+            y = at.y + rows * i
             seen = y < task.i64("out_h")
             pixel = c[(at.image * task.i64("out_h") + y) * task.i64("out_w") + at.x]
             for own in inside:
                 targets.append(k.view((seen & own).select(pixel.address, aside), I8, 1))
-                pixel = pixel.after(task.i64("ldc"))
+                pixel = pixel.after(task.i64("ldc") * columns)
         final = table(k, task, how)
 
         def write(column: Val, mask: Val | None, values: Sequence[Val]) -> None:
@@ -237,17 +220,18 @@ class WinogradInt8(Value):
 
         return write
 
-    def _floats(self, k: Kernel, task: Task, at: _Place, how: Dynamic) -> _Write:
+    def _floats(self, k: Kernel, task: Task, at: Place, how: Dynamic) -> _Write:
         """As floats; those outside of the picture are left out."""
         epilogue, c = how.epilogue, task.view("c", F32, task.i64("ldc"), 1)
         given, matrices = epilogue.given(task, k.isa.f32), row_windows(k, task, epilogue.matrices)
+        rows, columns = rates(task, self.dilated)
 
         def write(column: Val, mask: Val | None, values: Sequence[Val]) -> None:
             real, start = how.real(k, task, column, mask), how.start(k, task, column)
 
             def one(number: Val | int, value: Val) -> None:
                 i, j = number // OUTPUTS, number % OUTPUTS
-                y, x = at.y + i, at.x + j
+                y, x = at.y + rows * i, at.x + columns * j
                 with k.when((y < task.i64("out_h")) & (x < task.i64("out_w"))):
                     pixel = (at.image * task.i64("out_h") + y) * task.i64("out_w") + x
                     others = {n: k.view(m[pixel, column].address, F32) for n, m in matrices.items()}

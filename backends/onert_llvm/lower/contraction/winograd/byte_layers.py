@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from onert.ir.symbolic.trace import hint, minimum
 from onert_llvm.command.command import Access, Slot, most_pieces
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
+from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.kernels.contraction.winograd.winograd_int8 import OUTPUTS, WinogradInt8, room
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane
@@ -20,7 +20,7 @@ from onert_llvm.lower.contraction.int8_filters import Filter, Outputs
 from onert_llvm.lower.contraction.quantized_layer import Layer
 from onert_llvm.schedule import winograd_int8 as schedule
 from onert_llvm.schedule.float_packing import panels
-from onert_llvm.schedule.winograd import MOST_PIECES
+from onert_llvm.schedule.winograd import MOST_PIECES, tiles
 
 _WINDOW = (3, 3)
 
@@ -43,10 +43,9 @@ def lowered(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> bool:
 def suits(lowering: Lowering, geometry: Plane, filters: Array) -> bool:
     """Whether a convolution with centred `filters[height, width, channels, n]` goes this way, and is faster so."""
     channels, n = filters.shape[2:]
-    isa, ones = lowering.isa, (1, 1)
-    if geometry.window != _WINDOW or geometry.stride != ones or geometry.dilation != ones:
+    if geometry.window != _WINDOW or geometry.stride != (1, 1):
         return False
-    total, sizes = math.prod(_tiles(geometry)), schedule.Layer(channels, n, isa)
+    (total, _, _), sizes = _tiles(geometry), schedule.Layer(channels, n, lowering.isa)
     if not schedule.runs(sizes, hint(total)):
         return False
     faster = schedule.is_faster(sizes, hint(total), hint(geometry.rows))
@@ -55,9 +54,8 @@ def suits(lowering: Lowering, geometry: Plane, filters: Array) -> bool:
 
 
 def _tiles(geometry: Plane) -> tuple[int, int, int]:
-    """How many tiles of outputs there are: images, rows and columns of them."""
-    down, across = (-(-size // OUTPUTS) for size in geometry.out)
-    return geometry.images, down, across
+    """How many tiles of outputs there are, in all, down a picture, and across."""
+    return tiles(Form(OUTPUTS), geometry.images, geometry.out, geometry.dilation)
 
 
 @frozen(eq=False)
@@ -93,9 +91,9 @@ class Plan:
 def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize | Dynamic, signed: bool) -> Plan:
     """The plan for a convolution that this suits, of bytes that are `signed` or not."""
     channels, n = filters.shape[2:]
-    isa, (images, down, across) = lowering.isa, _tiles(geometry)
-    total, sizes, wide = images * down * across, schedule.Layer(channels, n, isa), channels >= 2 * isa.f32
-    code = (WinogradInt8, how, signed, wide)
+    isa, (total, down, across) = lowering.isa, _tiles(geometry)
+    sizes, wide, dilated = schedule.Layer(channels, n, isa), channels >= 2 * isa.f32, geometry.dilation != (1, 1)
+    code = (WinogradInt8, how, signed, wide, dilated)
     cut = schedule.blocks(sizes, total, lowering.threads, lowering.tiles(code))
     lowering.has_code(code, cut.tile)
     count = panels(n, cut.tile.columns, isa)
@@ -121,7 +119,7 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
         "pieces": parts,
     }
     flops = 2 * geometry.rows * geometry.taps * channels * n
-    return Plan(WinogradInt8(cut.tile, how, signed, wide), slots, work, parts, parts * size, flops)
+    return Plan(WinogradInt8(cut.tile, how, signed, wide, dilated), slots, work, parts, parts * size, flops)
 
 
 def _centred(weights: Filter) -> Array:

@@ -1,0 +1,53 @@
+"""Where the tiles of outputs lie that Winograd's minimal filtering computes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from attrs import frozen
+
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import Kernel, Val
+
+from .form import Sizes
+
+RATES = ("dilation_h", "dilation_w")
+"""Slots of kernels whose windows are dilated."""
+
+
+@frozen(eq=False)
+class Place:
+    """A tile of outputs: its number in the block, its picture, and its first row and column."""
+
+    number: Val
+    image: Val
+    y: Val
+    x: Val
+
+
+def rates(task: Task, dilated: bool) -> tuple[Val | int, Val | int]:
+    """How far pixels of a window, and outputs of a tile, are apart: along columns, and along rows."""
+    return (task.i64(RATES[0]), task.i64(RATES[1])) if dilated else (1, 1)
+
+
+@contextmanager
+def each_place(k: Kernel, task: Task, first: Val, count: Val, tile: Sizes, dilated: bool) -> Iterator[Place]:
+    """Loop over the tiles of a block, `down` by `across` of them in a picture."""
+    (high, wide), across, down = tile, task.i64("across"), task.i64("down")
+    rows, columns = rates(task, dilated)
+    line = first // across
+    column, row, image = k.var(first % across), k.var(line % down), k.var(line // down)
+
+    def start(number: Val, size: int, rate: Val | int) -> Val:
+        return number * size if isinstance(rate, int) else number // rate * rate * size + number % rate
+
+    with k.loop(count, nonempty=True) as i:
+        yield Place(i, image.get(), start(row.get(), high, rows), start(column.get(), wide, columns))
+        right = column.get() + 1
+        wraps = right >= across
+        below = wraps.select(row.get() + 1, row.get())
+        ends = below >= down
+        column.set(wraps.select(k.index(0), right))
+        row.set(ends.select(k.index(0), below))
+        image.set(ends.select(image.get() + 1, image.get()))
