@@ -65,7 +65,10 @@ def legal(subgraph: Subgraph) -> Subgraph:
 
 def why_not(subgraph: Subgraph) -> str | None:
     """The first reason why an operation of the subgraph has no native form, not even a decomposed one."""
-    subgraph = legal(subgraph)
+    return _unsupported(legal(subgraph))
+
+
+def _unsupported(subgraph: Subgraph) -> str | None:
     found = (BACKEND.supports(o, subgraph.types(o)) for o in subgraph.operations)
     return next((reason for reason in found if reason is not None), None)
 
@@ -75,8 +78,15 @@ def natively(
 ) -> list[Array]:
     """The outputs of a subgraph whose operations all have native forms; every tensor, every constant that is packed
     for a kernel, and scratch memory end at a guard page."""
-    assert why_not(subgraph) is None, why_not(subgraph)
-    subgraph = legal(subgraph)
+    return natively_as_it_is(legal(subgraph), inputs, isa, threads, runs, precision)
+
+
+def natively_as_it_is(
+    subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
+) -> list[Array]:
+    """Likewise of a subgraph that is `legal` already: to find that takes longer than to compile a small kernel."""
+    reason = _unsupported(subgraph)
+    assert reason is None, reason
     settings = Settings(num_threads=threads, target=isa.name, precision=precision)
     sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
     sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))

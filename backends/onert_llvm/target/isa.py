@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from enum import Enum, IntEnum
+from functools import cache
 
 import numpy as np
 from attrs import evolve, frozen
@@ -254,7 +255,12 @@ def runnable(precision: str = "exact") -> tuple[Isa, ...]:
     architecture = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}.get(machine)
     if architecture is None:
         raise BackendError(f"this machine is a {machine!r}, for which there is no target")
-    features = _host_features()
+    return _runnable(architecture, precision, frozenset(name for name, has in _host_features().items() if has))
+
+
+@cache
+def _runnable(architecture: str, precision: str, features: frozenset[str]) -> tuple[Isa, ...]:
+    """Kept, for it is asked of every operation."""
     return tuple(
         isa
         for isa in ISAS
@@ -262,13 +268,8 @@ def runnable(precision: str = "exact") -> tuple[Isa, ...]:
         and isa.name in _NEEDS
         and (precision == "bf16" or not isa.bfloat)
         and (precision == "fp16" or not isa.half)
-        and all(_has(features, need) for need in _NEEDS[isa.name])
+        and all(need in features or features.issuperset(_OLDER_NAMES.get(need, (need,))) for need in _NEEDS[isa.name])
     )
-
-
-def _has(features: dict[str, bool], need: str) -> bool:
-    older = _OLDER_NAMES.get(need)
-    return features.get(need, False) or (older is not None and all(features.get(o, False) for o in older))
 
 
 def _host_features() -> dict[str, bool]:
