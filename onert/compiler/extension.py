@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from types import NoneType
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from onert.ir import CompileError, Op
+from onert.ir import CompileError, OnertError, Op, Subgraph
 from onert.ir.process import imports
 from onert.ir.value import Value
 
@@ -76,9 +78,44 @@ def _installed(name: str) -> str:
     return paths[0]
 
 
+def passes_of(extensions: Iterable[Extension]) -> tuple[Pass, ...]:
+    """The passes of extensions; whatever goes wrong in one is a CompileError that names it."""
+    passes = (each for extension in extensions for each in extension.passes)
+    return tuple(evolve(each, rewrite=_named(each.rewrite, f"pass {each.name}", Subgraph)) for each in passes)
+
+
 def decompositions_with(extensions: Iterable[Extension]) -> Callable[[type[Op]], tuple[Decomposition, ...]]:
-    """All decompositions of a kind, the compiler's own first."""
+    """All decompositions of a kind, the compiler's own first; whatever goes wrong in another is a CompileError."""
     added = tuple(extensions)
     if not added:
         return decompositions
-    return lambda kind: (*decompositions(kind), *(d for each in added for d in each.decompositions.get(kind, ())))
+
+    def find(kind: type[Op]) -> tuple[Decomposition, ...]:
+        name = f"decomposition of {kind.__name__}"
+        others = (each for extension in added for each in extension.decompositions.get(kind, ()))
+        named = (
+            evolve(d, why_not=_named(d.why_not, name, str, NoneType), write=_named(d.write, name, Sequence))
+            for d in others
+        )
+        return (*decompositions(kind), *named)
+
+    return find
+
+
+def _named(function: Callable[..., Any], name: str, *kinds: type[Any]) -> Callable[..., Any]:
+    """A stranger's function: what it raises, or gives that is of none of these kinds, becomes a CompileError."""
+
+    @wraps(function)
+    def called(*given: Any) -> Any:
+        try:
+            found = function(*given)
+        except OnertError:
+            raise
+        except Exception as error:
+            raise CompileError(f"{name} of an extension failed: {type(error).__name__}: {error}") from error
+        if not isinstance(found, kinds):
+            expected = " or ".join(kind.__name__ for kind in kinds)
+            raise CompileError(f"{name} of an extension gave a {type(found).__name__}, expected {expected}")
+        return found
+
+    return called

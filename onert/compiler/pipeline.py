@@ -32,7 +32,7 @@ from onert.ir import Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.process import imports
 
-from .extension import Extension, decompositions_with
+from .extension import Extension, decompositions_with, passes_of
 from .options import Options
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:
 def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
     """What `Options.disabled_passes` may name."""
     own = (*(p.name for p in OPTIONAL), widened.__name__, bounded.__name__, legalize.__name__, enclose.__name__)
-    return (*own, *(p.name for extension in extensions for p in extension.passes))
+    return (*own, *(p.name for p in passes_of(extensions)))
 
 
 def simplified(
@@ -191,7 +191,7 @@ def simplify(
     After every pass that changes something the subgraph is checked, after every round its types are inferred anew:
     a folded operand may decide a shape.
     """
-    everyone = (*OPTIONAL, *(p for extension in extensions for p in extension.passes))
+    everyone = (*OPTIONAL, *passes_of(extensions))
     passes = [p for p in everyone if options.optimize and p.name not in options.disabled_passes]
     for _ in range(MOST_ROUNDS):
         before = subgraph

@@ -6,6 +6,7 @@ import importlib.metadata
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,6 +118,39 @@ def test_a_program_with_an_extension_is_not_cached(tmp_path: Path, monkeypatch: 
     assert not stored
     onert.compile(package)
     assert stored
+
+
+def _lacking(*given: Any) -> Any:
+    return {}["k"]
+
+
+def _nothing(*given: Any) -> Any:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("extension", "said"),
+    [
+        (Extension((rewriting()(_lacking),)), "pass _lacking of an extension failed: KeyError: 'k'"),
+        (Extension((rewriting()(_nothing),)), "pass _nothing of an extension gave a NoneType, expected Subgraph"),
+        (
+            Extension((), {Plus: (Decomposition(_always, _lacking),)}),
+            "decomposition of Plus of an extension failed: KeyError: 'k'",
+        ),
+        (
+            Extension((), {Plus: (Decomposition(lambda *given: False, _sum),)}),
+            "decomposition of Plus of an extension gave a bool, expected str or NoneType",
+        ),
+        (
+            Extension((), {Plus: (Decomposition(_always, _nothing),)}),
+            "decomposition of Plus of an extension gave a NoneType, expected Sequence",
+        ),
+    ],
+)
+def test_what_goes_wrong_in_an_extension_is_told_by_its_name(extension: Extension, said: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        onert.compile(_package(), extensions=(extension,))
+    assert str(caught.value) == said
 
 
 class _Entry:
