@@ -8,6 +8,7 @@ from pathlib import Path
 from onert.frontend.files import open_file
 from onert.ir import CompileError, ExecutionError, ModelError
 from onert.ir.process import imports
+from onert.ir.process.replacing import replace
 
 WEIGHTS = {"int8_wo": 8, "int16_wo": 16}
 """Weights alone, in so many bits."""
@@ -33,7 +34,7 @@ def quantized_file(model: Path, kind: str, target: Path | None, ranges: Ranges |
             written: bytes = _writer("weights_only")(content, WEIGHTS[kind])
         else:
             written = _writer("full_integers")(content, kind, ranges)
-        path.write_bytes(written)
+        replace(path, (written,))
     except ModelError as error:
         raise ModelError(f"{model}: {error}") from error
     except OSError as error:

@@ -23,6 +23,7 @@ from onert.exec.observers import Observer, Profile, Trace
 from onert.frontend.metadata import ModelMetadata, metadata
 from onert.ir import Array, ExecutionError, OnertWarning
 from onert.ir.process import imports
+from onert.ir.process.replacing import replace
 
 from .arguments import CALLED, check, parser, shapes
 from .exits import ended
@@ -216,7 +217,7 @@ def _dump(options: argparse.Namespace, program: Program, last: Outcome, kept: Ke
             for i, array in enumerate(written):
                 target = Path(f"{prefix}.{i}")
                 try:
-                    target.write_bytes(np.ascontiguousarray(array).tobytes())
+                    replace(target, (np.ascontiguousarray(array).tobytes(),))
                 except OSError as error:
                     raise ExecutionError(f"{target} cannot be written: {error.strerror or error}") from error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from onert.backend import Routine
 from onert.ir import CompileError, Subgraph
+from onert.ir.process.replacing import replace
 
 _COLOURS = ("lightblue", "palegreen", "khaki", "lightsalmon", "plum", "lightgrey")
 
@@ -59,6 +60,6 @@ def write_dots(folder: Path, graphs: Mapping[str, str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for stem, text in graphs.items():
-            (folder / f"{stem}.dot").write_text(text, encoding="utf-8")
+            replace(folder / f"{stem}.dot", (text.encode(),))
     except OSError as error:
         raise CompileError(f"graphs cannot be written to {folder}: {error.strerror or error}") from error

@@ -15,6 +15,7 @@ from typing import Any
 from attrs import field, frozen
 
 from onert.ir import CallTypes, CompileError, Op, TensorType
+from onert.ir.process.replacing import replace
 from onert.ir.value import Value
 
 FILE = "exec_time.json"
@@ -132,7 +133,7 @@ def save(times: ExecTimes, path: Path) -> None:
         kinds[str(int(quantized))] = [[nbytes, round(time, 3)] for nbytes, time in sorted(records.items())]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(tree, indent=1), encoding="utf-8")
+        replace(path, (json.dumps(tree, indent=1).encode(),))
     except OSError as error:
         raise CompileError(f"{path} cannot be written: {error.strerror or error}") from error
 

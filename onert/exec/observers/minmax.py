@@ -13,6 +13,7 @@ from attrs import define
 from onert.backend import Program, Tensor, Tensors
 from onert.exec.exclusive import Turns
 from onert.ir import Array, ExecutionError, Subgraph, dequantize
+from onert.ir.process.replacing import replace
 
 from .observer import Observer, Work
 
@@ -81,7 +82,7 @@ class MinMax(Observer):
         rows = {name: {"min": r.low, "max": r.high, "runs": r.runs} for name, r in self.ranges.items()}
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+            replace(target, (json.dumps(rows, indent=1).encode(),))
         except OSError as error:
             raise ExecutionError(f"the ranges cannot be written to {target}: {error.strerror or error}") from error
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from onert.ir import ExecutionError
+from onert.ir.process.replacing import replace
 
 from .minmax import MinMax
 from .observer import Observer
@@ -27,7 +28,7 @@ class ProfileFile(Profile):
             lines.append(f"| {r.label} | {r.backend} | {numbers} |")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            replace(self._path, ("\n".join((*lines, "")).encode(),))
         except OSError as error:
             raise ExecutionError(f"the table cannot be written to {self._path}: {error.strerror or error}") from error
 

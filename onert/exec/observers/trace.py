@@ -17,6 +17,7 @@ from attrs import frozen
 from onert.backend import Program, Tensors
 from onert.backend.tasks import thread_name
 from onert.ir import ExecutionError, OnertError
+from onert.ir.process.replacing import replace
 from onert.ir.value import Value
 
 from .observer import Observer, Work
@@ -28,7 +29,7 @@ def write_events(path: str | os.PathLike[str], events: Sequence[Mapping[str, Any
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}), encoding="utf-8")
+        replace(target, (json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}).encode(),))
     except OSError as reason:
         raise error(f"the trace cannot be written to {target}: {reason.strerror or reason}") from reason
 

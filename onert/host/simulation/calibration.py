@@ -17,6 +17,7 @@ from onert.host.errors import ConfigurationError
 from onert.host.host_config import HostConfig
 from onert.host.host_manager import HostManager
 from onert.ir import Array
+from onert.ir.process.replacing import replace
 from onert.ir.value import Value
 
 from .observed import observe
@@ -86,7 +87,7 @@ def capacity(host: HostManager, name: str, inputs: list[Array]) -> float:
 def write(path: str | os.PathLike[str], found: Mapping[str, Kept]) -> None:
     """Write what was measured, by the names of networks; ConfigurationError where that is not possible."""
     try:
-        Path(path).write_text(json.dumps({name: asdict(kept) for name, kept in found.items()}), encoding="utf-8")
+        replace(Path(path), (json.dumps({name: asdict(kept) for name, kept in found.items()}).encode(),))
     except OSError as error:
         raise ConfigurationError(f"{path}: the times cannot be written: {error.strerror or error}") from error
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def replace(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
@@ -13,30 +14,45 @@ def replace(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
     A link is followed, and what is no plain file, such as a device, is written to as it is.
     """
-    path = path.resolve()
+    with replacing(path) as file:
+        file.writelines(pieces)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to be written piece by piece, or by another library, that takes the place of another in the end.
+
+    What holds for `replace` holds here too, whatever is raised before the end.
+    """
     if path.exists() and not path.is_file():
-        with path.open("wb") as file:
-            file.writelines(pieces)
+        with path.open("wb") as device:
+            yield device
         return
-    beside = written(path.parent, pieces)
+    path = path.resolve()
+    with _begun(path.parent) as file:
+        yield file
     try:
-        beside.replace(path)
+        os.replace(file.name, path)
     except OSError:
-        beside.unlink()
+        os.unlink(file.name)
         raise
 
 
 def written(folder: Path, pieces: Iterable[bytes | memoryview]) -> Path:
     """A new file with a name of its own and the mode of a plain new file. OSError if it cannot be written whole; it is
     then removed."""
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".onert-")
+    with _begun(folder) as file:
+        file.writelines(pieces)
+    return Path(file.name)
+
+
+@contextmanager
+def _begun(folder: Path) -> Iterator[BinaryIO]:
+    """A new file with a name of its own, which is removed where it does not become whole."""
+    file = (folder / f".onert-{os.getpid()}-{os.urandom(8).hex()}").open("x+b")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(pieces)
-        mask = os.umask(0o022)  # it can only be read by setting it
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
+        with file:
+            yield file
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        os.unlink(file.name)
         raise
-    return Path(name)

@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -121,9 +121,9 @@ def _h5py() -> Any:
     return h5py.File
 
 
-def write_hdf5(path: Path, arrays: Sequence[Array]) -> None:
-    """Arrays as datasets `0`, `1`, ... of the group `value`."""
-    with _h5py()(path, "w") as file:
+def write_hdf5(target: BinaryIO, arrays: Sequence[Array]) -> None:
+    """Arrays as datasets `0`, `1`, ... of the group `value`, in a file that is open for reading too."""
+    with _h5py()(target, "w") as file:
         group = file.create_group("value")
         for i, array in enumerate(arrays):
             group.create_dataset(str(i), data=array)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import wave
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from attrs import define, field
 
 from onert.backend import TensorInfo
 from onert.ir import Array, ExecutionError
+from onert.ir.process.replacing import replacing
 from onert.tools.inputs import write_hdf5
 from onert.tools.inputs.pictures import pillow
 
@@ -58,23 +59,22 @@ def save(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], samp
     """Write outputs as the suffix says; ExecutionError where they cannot be said so, or the file cannot be written."""
     suffix = path.suffix.lower()
     try:
-        if suffix in (".h5", ".hdf5"):
-            write_hdf5(path, outputs)
-        elif suffix == ".npy":
-            with path.open("wb") as file:
+        with replacing(path) as file:
+            if suffix in (".h5", ".hdf5"):
+                write_hdf5(file, outputs)
+            elif suffix == ".npy":
                 np.save(file, _only(path, infos, outputs, lambda array: True, "output"), allow_pickle=False)
-        elif suffix == ".png":
-            pillow().fromarray(_pixels(_only(path, infos, outputs, _is_picture, "picture"))).save(path)
-        elif suffix == ".wav":
-            _write_wave(path, _only(path, infos, outputs, _is_sound, "sound"), sample_rate)
-        else:
-            named: Mapping[str, Any] = {
-                info.name or str(i): array for i, (info, array) in enumerate(zip(infos, outputs, strict=True))
-            }
-            with path.open("wb") as file:
+            elif suffix == ".png":
+                pillow().fromarray(_pixels(_only(path, infos, outputs, _is_picture, "picture"))).save(file, "PNG")
+            elif suffix == ".wav":
+                _write_wave(file, path, _only(path, infos, outputs, _is_sound, "sound"), sample_rate)
+            else:
+                named: Mapping[str, Any] = {
+                    info.name or str(i): array for i, (info, array) in enumerate(zip(infos, outputs, strict=True))
+                }
                 np.savez(file, **named)
     except OSError as error:
-        raise ExecutionError(f"{error.filename or path} cannot be written: {error.strerror or error}") from error
+        raise ExecutionError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _only(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], fits: Any, what: str) -> Array:
@@ -115,14 +115,14 @@ def _is_sound(array: Array) -> bool:
     return array.size > 1 and max(array.shape) == array.size and array.dtype.kind in "fi"
 
 
-def _write_wave(path: Path, samples: Array, rate: int | None) -> None:
+def _write_wave(file: BinaryIO, path: Path, samples: Array, rate: int | None) -> None:
     if rate is None:
         raise ExecutionError(f"--dump {path} needs a sample rate; --sample-rate says it")
     flat = samples.reshape(-1)
     if flat.dtype != np.int16:
         real = np.nan_to_num(flat.astype(np.float64))
         flat = np.clip(np.rint(real * 32768), -32768, 32767).astype("<i2")
-    with path.open("wb") as file, wave.open(file) as out:
+    with wave.open(file, "wb") as out:
         out.setnchannels(1)
         out.setsampwidth(2)
         out.setframerate(rate)

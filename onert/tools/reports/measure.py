@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import resource
 import time
@@ -11,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import define, field
+
+from onert.ir.process.replacing import replace
 
 PHASES = {"MODEL_LOAD": "MODEL_LOAD", "COMPILE": "PREPARE", "EXECUTE": "EXECUTE"}
 """The phases of a run, and what ONE's tables call them."""
@@ -106,7 +109,8 @@ def write_report(path: Path, measured: Measurements, names: Sequence[str]) -> No
             for k, v in sorted(measured.memory[phase].items())
         },
     }
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(row))
-        writer.writeheader()
-        writer.writerow(row)
+    lines = io.StringIO(newline="")
+    writer = csv.DictWriter(lines, list(row))
+    writer.writeheader()
+    writer.writerow(row)
+    replace(path, (lines.getvalue().encode(),))
