@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from onert.backend import Backend, Beginning, EntryPoint, Place, Program, Region, TensorInfo
 from onert.compiler.options import Options
-from onert.compiler.rewrite.edit import Edit
+from onert.compiler.rewrite.edit import Edit, definer
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.routine import plan_routine
 from onert.compiler.scheduler.manual import Choices
@@ -16,6 +16,7 @@ from onert.compiler.state.resources import with_variables
 from onert.ir import CompileError, Subgraph, Subgraphs
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import FirstEntries
+from onert.ir.shape import normalize_axis
 from onert.ir.value import Value
 
 from .overlap import together
@@ -175,30 +176,44 @@ def _with_lengths(graph: Subgraph, outputs: Sequence[TensorInfo]) -> tuple[Subgr
 
     y = FirstEntries(x, n); return y    -->    y = Copy(x); m = Copy(n); return y, m
     """
-    edit = Edit(graph)
+    edit, gone = Edit(graph), set[int]()
     operands, infos = list(graph.outputs), list(outputs)
     for number, output in enumerate(graph.outputs):
-        at = graph.definitions.get(output)
-        operation = None if at is None else graph.operations[at]
-        if at is None or operation is None or not isinstance(operation.op, FirstEntries):
+        cuts, whole, counts = _whole(graph, output)
+        if not cuts or not graph.type(whole).is_static or output in graph.uses:
             continue
-        whole, count = operation.used
-        if not graph.type(whole).is_static or output in graph.uses:
-            continue
-        made = edit.like(whole, graph.operands[output].name), edit.like(count)
-        copies = (
-            evolve(operation, op=Copy(), inputs=(i,), outputs=(o,)) for i, o in zip((whole, count), made, strict=True)
-        )
-        edit.replace(at, *copies)
+        given = (whole, *counts.values())
+        made = edit.like(whole, graph.operands[output].name), *(edit.like(count) for count in counts.values())
+        cut = graph.operations[cuts[0]]
+        copies = (evolve(cut, op=Copy(), inputs=(i,), outputs=(o,)) for i, o in zip(given, made, strict=True))
+        edit.replace(cuts[0], *copies)
+        gone.add(cuts[0])
+        for at in cuts[1:]:
+            if gone.issuperset(graph.uses[graph.operations[at].outputs[0]]):
+                edit.remove(at)
+                gone.add(at)
         operands[number] = made[0]
-        operands.append(made[1])
+        operands += made[1:]
         infos[number] = evolve(outputs[number], shape=graph.type(whole).shape)
         name = f"{outputs[number].name or f'output{number}'}_length"
-        infos.append(TensorInfo(name, graph.type(count).dtype, graph.type(count).shape))
+        for axis, count in counts.items():
+            of = graph.type(count)
+            infos.append(TensorInfo(name if len(counts) == 1 else f"{name}{axis}", of.dtype, of.shape))
     if tuple(operands) == graph.outputs:
         return graph, tuple(infos)
     edit.end_with(operands, graph.state)
     return edit.done(), tuple(infos)
+
+
+def _whole(graph: Subgraph, operand: int) -> tuple[list[int], int, dict[int, int]]:
+    """The operations that take first entries, the last one first, the tensor they take them of, and how many there are
+    along each axis."""
+    cuts, counts = list[int](), dict[int, int]()
+    while (made := definer(graph, operand)) is not None and isinstance(made.op, FirstEntries):
+        cuts.append(graph.definitions[operand])
+        operand, count = made.used
+        counts[normalize_axis(made.op.axis, graph.type(operand).rank)] = count
+    return cuts, operand, dict(sorted(counts.items()))
 
 
 def _operands(

@@ -10,6 +10,7 @@ from attrs import field, frozen
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.control_flow.control import Call, If, While
 from onert.ir.ops.data_movement.element_indices import ScatterSlices
 from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Where
@@ -252,6 +253,45 @@ def _aligned(d: Draft) -> int:
     return d.b.add(Reshape(), found, d.row(-1, COLUMNS))
 
 
+def _attended(d: Draft) -> int:
+    """Shares of all rows of one tensor for each of another."""
+    x, y = d.any(), d.any()
+    shares = d.b.add(Softmax(), d.b.add(BatchMatMul(adjoint_y=True), x, y))
+    return d.b.add(BatchMatMul(), shares, y)
+
+
+def _paired(d: Draft) -> int:
+    """Each row with each, of which those that fit are found."""
+    x = d.any()
+    column = d.b.add(Gather(1), x, d.one(d.whole(0, COLUMNS)))
+    sides = [d.b.add(ExpandDims(), column, d.one(axis)) for axis in (0, 1)]
+    pairs = d.b.add(Binary(BinaryKind.SUB), *sides)
+    kind = d.whole(0, 3)
+    if kind == 0:
+        fits = d.b.add(Comparison(ComparisonKind.GREATER), pairs, d.real(0.8))
+        places = d.b.add(Gather(1), d.b.add(Where(), fits), d.one(d.whole(0, 2)))
+        return d.b.add(Gather(0), x, places)
+    if kind == 1:
+        least = d.b.add(Reduce(Reduction.MIN, keep_dims=True), d.b.add(Concat(1), pairs, sides[1]), d.row(1))
+        return d.b.add(Binary(BinaryKind.MAXIMUM), x, least)
+    flat = d.b.add(ExpandDims(), d.b.add(Reshape(), pairs, d.row(-1)), d.one(1))
+    first = d.b.add(StridedSlice(), flat, d.row(0, 0), d.row(9, 1), d.row(1, 1))
+    return d.b.add(Binary(BinaryKind.ADD), first, d.b.constant(d.rng.uniform(-1, 1, (1, COLUMNS)).astype(np.float32)))
+
+
+def _cropped(d: Draft) -> int:
+    """A part of as many rows and columns as a run says, and margins to all columns."""
+    n, m = d.least(d.number(), ROWS), d.least(d.number(), COLUMNS)
+    fixed = d.b.constant(d.rng.uniform(-1, 1, (ROWS, COLUMNS)).astype(np.float32))
+    if d.whole(0, 2):
+        part = d.b.add(Slice(), fixed, d.row(0, 0), d.b.add(Pack(0), n, m))
+    else:
+        part = d.b.add(StridedSlice(begin_mask=1), fixed, d.row(0, 0), d.b.add(Pack(0), n, m), d.row(1, 1))
+    rest = d.b.add(Binary(BinaryKind.SUB), d.one(COLUMNS), m)
+    margins = d.b.add(Reshape(), d.b.add(Pack(0), d.one(0), d.number(), d.one(0), rest), d.row(2, 2))
+    return d.b.add(Reshape(), d.b.add(Pad(), part, margins), d.row(-1, COLUMNS))
+
+
 def _graph(d: Draft, types: list[TensorType], write: Callable[[Draft, list[int]], list[int]]) -> int:
     """Another subgraph, and its number."""
     b = Builder()
@@ -306,7 +346,7 @@ def _looped(d: Draft) -> int:
 PLAIN: tuple[Draw, ...] = (
     *(_filtered, _filtered, _joined, _function, _with_constant, _chosen, _layer, _shares, _running, _turned),
     *(_best, _padded, _reshaped, _numbered, _filled, _parts, _halves, _marked, _different, _put, _reduced),
-    *(_cut, _cut, _first_best, _boxes, _aligned),
+    *(_cut, _cut, _first_best, _boxes, _aligned, _attended, _paired, _paired, _cropped),
 )
 DRAWS: tuple[Draw, ...] = (*PLAIN, _branched, _called, _looped, _looped)
 

@@ -69,7 +69,7 @@ def test_no_integer_is_beyond_its_extent(seed: int) -> None:
     graph = b.subgraph(operands)
     types = {i: o.known for i, o in enumerate(graph.operands)}
     count = next(o.outputs[1] for o in graph.operations if isinstance(o.op, CountedWhere))
-    extents = Extents(graph, types, {count: 9}, lambda _: None)
+    extents = Extents(graph, types, {count: 9}, lambda _: {})
     found = {i: extents.of(i) for i in graph.outputs}
     assert all(cells is not None for cells in found.values())
     for at in range(20):
@@ -96,7 +96,7 @@ def test_sums_of_counts_are_the_same_in_any_order() -> None:
     count = b.add_many(CountedWhere(), b.input(TensorType(DType.BOOL, (5,))))[1]
     rest = b.add(Binary(BinaryKind.SUB), b.constant(np.int64(5)), count)
     graph = b.subgraph([b.add(Binary(BinaryKind.ADD), rest, count), b.add(Binary(BinaryKind.ADD), count, count)])
-    extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {count: 5}, lambda _: None)
+    extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {count: 5}, lambda _: {})
     assert [extents.one(o) for o in graph.outputs] == [Extent(5, 5, (), 5), Extent(0, 10, ((count, 2),))]
 
 

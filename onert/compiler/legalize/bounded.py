@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from onert.compiler.rewrite.counts.counting import COUNTING
+from onert.compiler.rewrite.counts.counting import is_open
 from onert.ir import Operation, Subgraph
 from onert.ir.ops.data_movement.fill import FirstEntries, Where
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
@@ -31,6 +31,4 @@ def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
 
 def _counts(graph: Subgraph, operation: Operation) -> bool:
     """Whether only a run may know how much an operation gives, or how much counts of it."""
-    if isinstance(operation.op, Where | BoxesPerClass | FirstEntries):
-        return True
-    return isinstance(operation.op, COUNTING) and not all(graph.type(o).is_static for o in operation.outputs)
+    return isinstance(operation.op, Where | BoxesPerClass | FirstEntries) or is_open(graph, operation)

@@ -76,7 +76,7 @@ _KINDS: Mapping[str, str] = {
     "norms": "BatchNorm InstanceNorm RmsNorm L2Normalization LocalResponseNormalization Softmax LogSoftmax",
     "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary PRelu Unary Cast Select",
     "windows": "FromColumns PooledPlaces",
-    "movement": "Slice Split BroadcastTo Fill Range PutRow Squeeze ExpandDims",
+    "movement": "Slice Split BroadcastTo BroadcastArgs Fill Range PutRow Squeeze ExpandDims",
     "places": (
         "OneHot GatherElements ReverseSequence MatrixDiag MatrixSetDiag MatrixBandPart ZerosLike ShapeOf Rank "
         "Reshape EmbeddingLookup FakeQuant Bucketize AddN"

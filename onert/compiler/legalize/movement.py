@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from onert.ir import Array, CallTypes, DType
-from onert.ir.ops.data_movement.fill import Fill, Range
+from onert.ir.ops.data_movement.fill import Fill, Range, Within
 from onert.ir.ops.data_movement.gather import PutRow
-from onert.ir.ops.data_movement.joining import Split
+from onert.ir.ops.data_movement.joining import Concat, Split
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
+from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Slice
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.reduction.scan import CumSum
@@ -127,6 +127,27 @@ def _counted(d: Draft, op: Range, types: CallTypes, operands: Sequence[int]) -> 
     return [d.sum(d.reshaped(start, 1), d.product(places, d.reshaped(delta, 1)))]
 
 
+def _why_no_shape(op: BroadcastArgs, types: CallTypes) -> str | None:
+    if types.output.dtype not in (DType.INT32, DType.INT64):
+        return f"shapes of {types.output.dtype.text} are not checked natively"
+    return None if all(t.shape[0] for t in types.inputs if t is not None) else "a shape has no dimensions"
+
+
+def _common_shape(d: Draft, op: BroadcastArgs, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Equal(a, 1), b, a), the shorter one behind ones, and Within(0) refuses what is neither equal nor 1."""
+    (rank,), one = static(types.output.shape), np.ones(1, types.output.dtype.numpy)
+    a, b = (
+        d.add(Concat(0), d.constant(np.repeat(one, rank - d.shape(x)[0])), x) if d.shape(x)[0] < rank else x
+        for x in operands
+    )
+    ones = d.constant(one)
+    wrong = d.compared(ComparisonKind.NOT_EQUAL, a, b)
+    for each in (a, b):
+        wrong = d.binary(BinaryKind.LOGICAL_AND, wrong, d.compared(ComparisonKind.NOT_EQUAL, each, ones))
+    none = d.add(Within(inclusive=True), d.cast(wrong, types.output.dtype), d.constant(np.array(0, np.int64)))
+    return [d.sum(none, d.chosen(d.compared(ComparisonKind.EQUAL, a, ones), b, a))]
+
+
 def _why_no_row(op: PutRow, types: CallTypes) -> str | None:
     return moves(op, types) or _why_no_tables(types, (0,))
 
@@ -166,6 +187,7 @@ DECOMPOSITIONS = {
     Slice: (Decomposition(_why_no_slice, _slice),),
     Split: (Decomposition(_why_no_split, _split),),
     BroadcastTo: (Decomposition(_why_not_repeated, _repeated),),
+    BroadcastArgs: (Decomposition(_why_no_shape, _common_shape),),
     Fill: (Decomposition(_why_not_filled, _filled),),
     Range: (Decomposition(_why_not_counted, _counted),),
     PutRow: (Decomposition(_why_no_row, _put_row),),

@@ -313,7 +313,7 @@ def _givens(graph: Subgraph, operation: Operation) -> list[Given] | None:
 
 def _largest(graph: Subgraph, givens: Sequence[Given]) -> dict[int, int]:
     """How large integers that a loop is given can be, by position, where something tells."""
-    extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {}, lambda _: None)
+    extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {}, lambda _: {})
     found = {}
     for at, each in enumerate(givens):
         one = extents.one(each.operand) if each.count is None else None

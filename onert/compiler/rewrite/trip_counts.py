@@ -102,7 +102,7 @@ def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int
         at = condition.inputs.index(bound)
         same = body.outputs[at] == body.inputs[at]
         return min(most, largest.get(at, most)) if same else None
-    found = Extents(condition, {i: o.known for i, o in enumerate(condition.operands)}, {}, lambda _: None).one(bound)
+    found = Extents(condition, {i: o.known for i, o in enumerate(condition.operands)}, {}, lambda _: {}).one(bound)
     return None if found is None or found.high >= most else found.high
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 from attrs import evolve
@@ -21,10 +22,10 @@ from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
 from onert.ir.shape import normalize_axis
 
-from .counted import written
-from .counting import COUNTING, Counted, Writer
+from .axes import Together, apart, chosen_axes
+from .counted import OF_SEVERAL_AXES, written
+from .counting import Counted, Given, Writer, Written, first_of, is_open
 from .ends import COUNT, MOST_BYTES
-from .first_entries import moved
 
 MOST_PAIRS = 1 << 31
 """Of boxes that may have to be compared: with more of them a run may take as long as a run may, at most."""
@@ -55,10 +56,18 @@ class Bounding:
             for out in self.graph.operations[at].outputs:
                 counted = self.known.get(out)
                 if counted is not None and out in needed and not isinstance(self.graph.operations[at].op, FirstEntries):
-                    taken = FirstEntries(counted.axis), (counted.operand, counted.count), (out,)
-                    operations.append(Operation(*taken, self.graph.operations[at].location))
+                    operations += self.first(counted, out, self.graph.operations[at].location)
             self.edit.replace(at, *operations)
         return self.edit.done()
+
+    def first(self, counted: Counted, out: int, location: str) -> Iterator[Operation]:
+        """What takes the entries that count, axis by axis."""
+        x, last = counted.operand, len(counted.more)
+        for at, (axis, count) in enumerate(counted.axes.items()):
+            op = FirstEntries(axis)
+            result = self.writer.new(op.infer(self.types[x], self.types[count])) if at < last else out
+            yield Operation(op, (x, count), (result,), location)
+            x = result
 
     def told(self, operation: Operation) -> None:
         """What is known of results of an operation that stays, where more is known of its operands than before."""
@@ -89,10 +98,13 @@ class Bounding:
         if not isinstance(op, FirstEntries):
             return False
         whole, count = operation.used
-        type_ = self.types[whole]
+        inner = self.known.get(whole)
+        type_ = self.types[whole if inner is None else inner.operand]
         if not type_.is_static or self.types[count].with_data(None) != COUNT:
             return False
         axis = normalize_axis(op.axis, type_.rank)
+        if inner is not None and axis in inner.axes:
+            return False
         high = w.extents.one(count)
         trusted = high is not None and high.low >= 0 and high.high <= (type_.shape[axis] or 0)
         if not trusted:
@@ -101,7 +113,8 @@ class Bounding:
                 return False
         made = definer(self.graph, whole)
         zeros = made is not None and isinstance(made.op, CountedWhere | CountedBoxes)
-        self.know(operation.outputs[0], Counted(whole, count, axis, zeros))
+        own = Counted(whole, count, axis, zeros)
+        self.know(operation.outputs[0], own if inner is None else evolve(inner, more=(*inner.more, (axis, count))))
         if not trusted:
             w.made.append(evolve(operation, inputs=(whole, count)))
         return not trusted
@@ -109,8 +122,9 @@ class Bounding:
     def know(self, operand: int, counted: Counted) -> None:
         """An operand is first entries of a tensor."""
         self.known[operand] = counted
-        most = self.writer.most
-        most[counted.count] = min(self.writer.bound(counted), most.get(counted.count, 1 << 62))
+        most, shape = self.writer.most, self.types[counted.operand].shape
+        for axis, count in counted.axes.items():
+            most[count] = min(shape[axis] or 0, most.get(count, 1 << 62))
 
     def found(self, operation: Operation) -> bool:
         """What finds places or boxes, and counts them, if that is native."""
@@ -150,7 +164,7 @@ class Bounding:
         boxes, scores = (self.known.get(i) for i in operation.used[:2])
         if boxes is not None and scores is not None:
             alike = boxes.count == scores.count and (boxes.axis, scores.axis) == (1, 2)
-            if not alike or len(inputs) < 5 or inputs[4] is None:
+            if not alike or boxes.more or scores.more or len(inputs) < 5 or inputs[4] is None:
                 return None
             inputs[:2] = boxes.operand, w.filled(scores, -math.inf)
         types = [None if i is None else self.types[i] for i in inputs]
@@ -166,7 +180,7 @@ class Bounding:
     def together(self, operation: Operation) -> bool:
         """Operations that take first entries together, as native ones on whole tensors."""
         given = [None if i is None else self.known.get(i) for i in operation.inputs]
-        opens = isinstance(operation.op, COUNTING) and not all(self.graph.type(o).is_static for o in operation.outputs)
+        opens = is_open(self.graph, operation)
         absent = None in operation.inputs and not isinstance(operation.op, LSTM | GRU)
         if absent or not (opens or any(given)):
             return False
@@ -174,7 +188,7 @@ class Bounding:
         if not all(i is None or self.types[i].is_static for i in wholes):
             return False
         try:
-            results = written(self.writer, operation, given)
+            results = self._written(operation, given, wholes)
         except RuleError:
             return False  # the run says so
         made = self.writer.made
@@ -199,6 +213,34 @@ class Bounding:
         )
         return True
 
+    def _written(self, operation: Operation, given: Given, wholes: Sequence[int | None]) -> Written | None:
+        """The operation as a rule writes it. One that knows of a single axis is asked about one of each operand; along
+        the others entries must be treated alike."""
+        if isinstance(operation.op, OF_SEVERAL_AXES) or not any(c is not None and c.more for c in given):
+            return written(self.writer, operation, given)
+        types = CallTypes(tuple(None if i is None else self.types[i] for i in wholes), ())
+        for chosen in chosen_axes([{} if c is None else c.axes for c in given]):
+            rest = [
+                {} if c is None else {a: n for a, n in c.axes.items() if a != axis}
+                for c, axis in zip(given, chosen, strict=True)
+            ]
+            found = apart(operation.op, types, rest)
+            if found is None or any(each.how.filled or each.how.constants for each in found):
+                continue
+            own = [
+                None if c is None or axis is None else Counted(c.operand, c.axes[axis], axis, c.zeros)
+                for c, axis in zip(given, chosen, strict=True)
+            ]
+            self.writer.begin(operation.location)
+            results = written(self.writer, evolve(operation, inputs=tuple(wholes)), own)
+            if results is not None:
+                others = {each.how.axis: each.count for each in found}
+                return tuple(
+                    first_of(r, others) if isinstance(r, int) else first_of(r.operand, {**r.axes, **others})
+                    for r in results
+                )
+        return None
+
     def is_native(self, operation: Operation) -> bool:
         inputs = tuple(None if i is None else self.types[i] for i in operation.inputs)
         types = CallTypes(inputs, tuple(self.types[o] for o in operation.outputs))
@@ -207,10 +249,8 @@ class Bounding:
     def followed(self, operation: Operation) -> bool:
         """What treats first entries alike, on the whole tensors."""
         given = [None if i is None else self.known.get(i) for i in operation.inputs]
-        counts = {counted.count for counted in given if counted is not None}
-        if len(counts) != 1:
+        if not any(given):
             return False
-        (count,) = counts
         if isinstance(operation.op, ShapeOf) and given[0] is not None:
             self._shape(operation, given[0])
             return True
@@ -219,45 +259,55 @@ class Bounding:
         if any(t is not None and not t.is_static for t in types.inputs):
             return False
         try:
-            how = moved(operation.op, types, [None if counted is None else counted.axis for counted in given])
-            if how is None:
+            found = apart(operation.op, types, [{} if c is None else c.axes for c in given])
+            if found is None or (len(found) > 1 and any(each.how.constants for each in found)):
                 return False
-            for position, array in how.constants.items():
+            for position, array in found[0].how.constants.items():
                 inputs[position] = self.writer.constant(array)
             results = infer(operation.op, [None if i is None else self.types[i] for i in inputs])
         except RuleError:
             return False  # the run says so
-        known = [c for c in given if c is not None]
-        length = self.types[known[0].operand].shape[known[0].axis]
-        if not results or not all(self._fits(result, how.axis, length) for result in results):
+        along = {each.how.axis: each.count for each in found}
+        sizes = {each.how.axis: self._size(each, types) for each in found}
+        if not results or len(along) < len(found) or not all(self._fits(r, sizes) for r in results):
             return False
-        for position, value in how.filled.items():
-            counted = given[position]
-            if counted is not None and (value or not counted.zeros):
-                inputs[position] = self.writer.filled(counted, value)
+        for each in found:
+            for position, value in each.how.filled.items():
+                x, own, axis = given[position], inputs[position], each.axes[position]
+                if x is not None and own is not None and axis is not None and (value or not x.zeros):
+                    inputs[position] = self.writer.filled(Counted(own, each.count, axis, False), value)
         outputs = []
-        zeros = how.keeps_zeros and all(counted.zeros for counted in known)
+        zeros = all(each.how.keeps_zeros for each in found) and all(c.zeros for c in given if c is not None)
         for old, result in zip(operation.outputs, results, strict=True):
             declared = self.graph.type(old)
             outputs.append(self.writer.new(evolve(result, dtype=declared.dtype, quantization=declared.quantization)))
-            self.know(old, Counted(outputs[-1], count, how.axis, zeros))
+            whole = first_of(outputs[-1], along, zeros=zeros)
+            assert isinstance(whole, Counted)
+            self.know(old, whole)
         self.writer.made.append(evolve(operation, inputs=tuple(inputs), outputs=tuple(outputs)))
         return True
 
     @staticmethod
-    def _fits(result: TensorType, axis: int, length: int | None) -> bool:
-        return result.is_static and result.nbytes <= MOST_BYTES and result.shape[axis] == length
+    def _size(each: Together, types: CallTypes) -> int | None:
+        """How many entries there are along axes that go together."""
+        return next(types.input(at).shape[axis] for at, axis in enumerate(each.axes) if axis is not None)
 
-    def _shape(self, operation: Operation, counted: Counted) -> None:
+    @staticmethod
+    def _fits(result: TensorType, sizes: Mapping[int, int | None]) -> bool:
+        plain = result.is_static and result.nbytes <= MOST_BYTES
+        return plain and all(result.shape[axis] == size for axis, size in sizes.items())
+
+    def _shape(self, operation: Operation, x: Counted) -> None:
         """The shape of first entries: the number of these among the dimensions that are known."""
         op, w = operation.op, self.writer
         assert isinstance(op, ShapeOf)
-        shape = self.types[counted.operand].shape
-        count = counted.count if op.to is DType.INT64 else w.add(Cast(op.to), counted.count)
-        row = w.add(Reshape(), count, w.constant(np.array([1], np.int32)))
         parts: list[int] = []
-        for dims in (shape[: counted.axis], shape[counted.axis + 1 :]):
-            if dims:
-                parts.append(w.constant(np.array(dims, op.to.numpy)))
-        ordered: Sequence[int] = [row, *parts] if counted.axis == 0 else [parts[0], row, *parts[1:]]
-        w.made.append(Operation(Concat(0), tuple(ordered), operation.outputs, operation.location))
+        shape = self.types[x.operand].shape
+        for counts, axes in groupby(range(len(shape)), lambda axis: axis in x.axes):
+            if not counts:
+                parts.append(w.constant(np.array([shape[axis] for axis in axes], op.to.numpy)))
+                continue
+            for axis in axes:
+                count = x.axes[axis] if op.to is DType.INT64 else w.add(Cast(op.to), x.axes[axis])
+                parts.append(w.add(Reshape(), count, w.constant(np.array([1], np.int32))))
+        w.made.append(Operation(Concat(0), tuple(parts), operation.outputs, operation.location))

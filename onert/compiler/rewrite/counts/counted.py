@@ -12,11 +12,12 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
-from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Unique, Within
+from onert.ir.ops.data_movement.fill import CountedWhere, Fill, TopK, Unique, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
@@ -30,7 +31,7 @@ from onert.ir.ops.reduction.segment import UnsortedSegment
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
 from onert.ir.shape import normalize_axes, normalize_axis
 
-from .counting import Counted, Given, Rule, Writer, Written
+from .counting import Counted, Given, Rule, Writer, Written, first_of
 from .first_entries import counted_label
 from .sized import SIZED
 
@@ -99,15 +100,18 @@ def _reduce(w: Writer, operation: Operation, given: Given) -> Written | None:
     x = w.types[counted.operand]
     gone = normalize_axes(tuple(int(a) for a in axes.reshape(-1)), x.rank)
     value = _neutral(op.kind, x)
-    if counted.axis not in gone or value is None:
+    left = first_of(counted.operand, {a: n for a, n in counted.axes.items() if a in gone}, zeros=counted.zeros)
+    if isinstance(left, int) or value is None:
         return None
-    whole = w.zeroed(counted) if value == 0 else w.filled(counted, value)
+    kept = {a if op.keep_dims else a - sum(g < a for g in gone): n for a, n in counted.axes.items() if a not in gone}
+    whole = w.zeroed(left) if value == 0 else w.filled(left, value)
     if op.kind is not Reduction.MEAN:
-        return (w.add(op, whole, operation.used[1]),)
+        return (first_of(w.add(op, whole, operation.used[1]), kept),)
     total = w.add(Reduce(Reduction.SUM, op.keep_dims), whole, operation.used[1])
-    others = math.prod(x.shape[a] or 0 for a in gone if a != counted.axis)
-    number = w.add(Binary(BinaryKind.MUL), w.add(Cast(x.dtype), counted.count), w.like(x, others))
-    return (w.add(Binary(BinaryKind.DIV), total, number),)
+    number = w.like(x, math.prod(x.shape[a] or 0 for a in gone if a not in left.axes))
+    for count in left.axes.values():
+        number = w.add(Binary(BinaryKind.MUL), w.add(Cast(x.dtype), count), number)
+    return (first_of(w.add(Binary(BinaryKind.DIV), total, number), kept),)
 
 
 def _gather(w: Writer, operation: Operation, given: Given) -> Written | None:
@@ -339,3 +343,6 @@ _RULES: dict[type[Op], Rule] = {
     GatherNd: _gather,
     TopK: _top,
 }
+
+OF_SEVERAL_AXES = (Reduce, Reshape, Fill, BroadcastTo, Tile, Pad, StridedSlice, Slice)
+"""The kinds whose rules look at all axes along which first entries count."""

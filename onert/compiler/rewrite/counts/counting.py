@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 
 from onert.compiler.rewrite.edit import Edit
-from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, TensorType
+from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, Subgraph, TensorType
 from onert.ir.analysis.inference import infer
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Within
@@ -43,6 +43,15 @@ COUNTING = (
 )
 """Kinds of which only a run may know how much they give, though they are given no first entries."""
 
+
+def is_open(graph: Subgraph, operation: Operation) -> bool:
+    """Whether only a run may know how much an operation gives that is given no first entries, or where a slice is."""
+    op = operation.op
+    if isinstance(op, StridedSlice) and op.shrink_axis_mask and graph.type(operation.used[1]).value is None:
+        return True
+    return isinstance(op, COUNTING) and not all(graph.type(o).is_static for o in operation.outputs)
+
+
 MOST_SIZED = 1 << 22
 """Entries that an integer of the run may ask for; with more of them the operation waits for it."""
 
@@ -50,12 +59,26 @@ MOST_SIZED = 1 << 22
 @frozen
 class Counted(Value):
     """A tensor whose first entries along an axis count: their number is an operand, one int64, and whether 0 lies
-    behind."""
+    behind. `more` are further axes along which only first ones do, each with their number."""
 
     operand: int
     count: int
     axis: int
     zeros: bool
+    more: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def axes(self) -> dict[int, int]:
+        """By the axes along which first entries count: how many do."""
+        return {self.axis: self.count, **dict(self.more)}
+
+
+def first_of(operand: int, axes: Mapping[int, int], *, zeros: bool = False) -> Counted | int:
+    """A tensor of which first entries count along some axes; itself where all do."""
+    if not axes:
+        return operand
+    (axis, count), *more = axes.items()
+    return Counted(operand, count, axis, zeros, tuple(more))
 
 
 class Writer:
@@ -69,14 +92,14 @@ class Writer:
         self.known: dict[int, Counted] = {}
         self.most: dict[int, int] = {}  # of each number of entries that count, how large it can be
         self.lengths: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}  # by what they are sums of
-        self.extents = Extents(edit.subgraph, self.types, self.most, self._length)
+        self.extents = Extents(edit.subgraph, self.types, self.most, self._lengths)
         self.made: list[Operation] = []
         self.settled: set[int] = set()
         self.location = ""
 
-    def _length(self, operand: int) -> tuple[int, int] | None:
+    def _lengths(self, operand: int) -> Mapping[int, int]:
         counted = self.known.get(operand)
-        return None if counted is None else (counted.axis, counted.count)
+        return {} if counted is None else counted.axes
 
     def _stands(self, operand: int | None) -> bool:
         """Whether an operand is written, and was not given up."""
@@ -142,9 +165,13 @@ class Writer:
 
     def inside(self, counted: Counted) -> int:
         """Which entries count, in a shape that broadcasts along the others."""
-        type_ = self.types[counted.operand]
-        number = np.arange(self.bound(counted), dtype=np.int64).reshape(-1, *(1,) * (type_.rank - counted.axis - 1))
-        return self.add(Comparison(ComparisonKind.LESS), self.constant(number), counted.count)
+        type_, found = self.types[counted.operand], None
+        for axis, count in counted.axes.items():
+            number = np.arange(type_.shape[axis] or 0, dtype=np.int64).reshape(-1, *(1,) * (type_.rank - axis - 1))
+            mask = self.add(Comparison(ComparisonKind.LESS), self.constant(number), count)
+            found = mask if found is None else self.add(Binary(BinaryKind.LOGICAL_AND), found, mask)
+        assert found is not None
+        return found
 
     def filled(self, counted: Counted, value: float) -> int:
         """The whole tensor with a stored number behind the entries that count."""

@@ -18,8 +18,9 @@ from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
-from onert.ir.ops.data_movement.slicing import Slice, StridedSlice
+from onert.ir.ops.data_movement.slicing import BroadcastArgs, Slice, StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import ArgReduce, Reduce, Reduction
@@ -111,12 +112,12 @@ _MOVING = (Copy, Reshape, Squeeze, ExpandDims, Gather, Slice, StridedSlice, Tran
 @frozen
 class Extents(Value):
     """The integers of a graph, of operands of the given `types`. `most` says of each operand that is a number of
-    entries how many there can be, and `lengths` which tensors have such a number, along which axis."""
+    entries how many there can be, and `lengths` along which axes a tensor has such a number."""
 
     graph: Subgraph
     types: Mapping[int, TensorType]
     most: Mapping[int, int]
-    lengths: Callable[[int], tuple[int, int] | None]
+    lengths: Callable[[int], Mapping[int, int]]
     _found: dict[int, Cells] = field(factory=dict, init=False, eq=False)
 
     def of(self, operand: int, depth: int = 0) -> Cells | None:
@@ -182,8 +183,8 @@ class Extents(Value):
         shape = self.types[x].shape
         found: list[Extent] = []
         for axis, size in enumerate(shape):
-            if counted is not None and counted[0] == axis:
-                found.append(Extent(0, self.most[counted[1]], ((counted[1], 1),)))
+            if axis in counted:
+                found.append(Extent(0, self.most[counted[axis]], ((counted[axis], 1),)))
             else:
                 found.append(sure(size) if size is not None else _everything(DType.INT32))
         return _row(found) if self.types[x].ranked and found else None
@@ -203,15 +204,14 @@ class Extents(Value):
         if isinstance(op, Concat | Pack):
             return self._moved(operation, used, depth)
         if isinstance(op, Binary) and op.kind in _BINARY and op.activation is Activation.NONE:
-            a, b = (self.of(i, depth) for i in used)
-            return None if a is None or b is None else _each(_BINARY[op.kind], a, b)
+            return _each(_BINARY[op.kind], *(self.of(i, depth) for i in used))
         if isinstance(op, Select) and not op.rows:
-            a, b = (self.of(i, depth) for i in used[1:])
-            return (
-                None
-                if a is None or b is None
-                else _each(lambda x, y: Extent(min(x.low, y.low), max(x.high, y.high)), a, b)
-            )
+            return _each(_chosen, *(self.of(i, depth) for i in used))
+        if isinstance(op, Comparison) and op.kind in _COMPARING:
+            return _each(_COMPARING[op.kind], *(self.of(i, depth) for i in used))
+        if isinstance(op, BroadcastArgs):
+            longest = max(self.types[i].shape[0] or 0 for i in used)
+            return _each(_common, *(_behind(self.of(i, depth), longest) for i in used))
         return self._reduced(operation, op, depth) if isinstance(op, Reduce) else None
 
     def _moved(self, operation: Operation, moving: tuple[int, ...], depth: int) -> Cells | None:
@@ -290,8 +290,42 @@ def _hull(cells: Cells) -> Extent:
     return Extent(min(e.low for e in flat), max(e.high for e in flat))
 
 
-def _each(function: Callable[..., Extent | None], *cells: Cells) -> Cells | None:
-    """A function of extents, element by element."""
+def _chosen(condition: Extent, a: Extent, b: Extent) -> Extent:
+    """The one or the other, where it is known which."""
+    if condition.exact is not None:
+        return a if condition.exact else b
+    return Extent(min(a.low, b.low), max(a.high, b.high))
+
+
+def _equal(a: Extent, b: Extent) -> Extent:
+    if a.high < b.low or b.high < a.low:
+        return sure(0)
+    return sure(1) if a.exact is not None and a.exact == b.exact else Extent(0, 1)
+
+
+_COMPARING: dict[ComparisonKind, Callable[[Extent, Extent], Extent]] = {
+    ComparisonKind.EQUAL: _equal,
+    ComparisonKind.NOT_EQUAL: lambda a, b: added(sure(1), _equal(a, b), -1),
+}
+
+
+def _common(a: Extent, b: Extent) -> Extent | None:
+    """What two dimensions broadcast to, where it is known which of them it is."""
+    for one, other in ((a, b), (b, a)):
+        if one.exact == 1 or (other.low > 1 and other.exact is not None):
+            return other
+    return a if a.terms is not None and (a.terms, a.constant) == (b.terms, b.constant) else None
+
+
+def _behind(cells: Cells | None, length: int) -> Cells | None:
+    """A shape with ones before it."""
+    return None if cells is None or cells.ndim != 1 else np.concatenate([_row([sure(1)] * length), cells])[-length:]
+
+
+def _each(function: Callable[..., Extent | None], *cells: Cells | None) -> Cells | None:
+    """A function of extents, element by element; None where it is not known of one."""
+    if any(c is None for c in cells):
+        return None
     arrays = np.broadcast_arrays(*(np.array(c, object) for c in cells))
     found = [function(*each) for each in zip(*(a.reshape(-1) for a in arrays), strict=True)]
     if any(f is None for f in found) or not found:

@@ -8,9 +8,10 @@ import numpy as np
 from attrs import evolve
 
 from onert.ir import Operation
-from onert.ir.ops.data_movement.fill import Within
+from onert.ir.ops.data_movement.fill import CountedWhere, Within
+from onert.ir.ops.data_movement.gather import GatherNd
 from onert.ir.ops.data_movement.reshape import Reshape
-from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import static
 
@@ -19,15 +20,30 @@ from .extents import Extent, sure, times
 
 
 def reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Where one dimension is what counts, together with dimensions beside it."""
+    """Where one dimension is what counts, together with dimensions beside it; else of what counts one behind the
+    other."""
     op, x = operation.op, given[0]
     assert isinstance(op, Reshape)
     if x is None or any(given[1:]) or (op.new_shape is None and len(given) < 2):
         return None
-    shape = static(w.types[x.operand].shape)
     wanted = _dims(w, operation)
-    if wanted is None or 0 in shape:
+    if wanted is None or 0 in w.types[x.operand].shape:
         return None
+    found = None if x.more else _of_one_axis(w, op, x, wanted)
+    return found if found is not None or w.types[x.operand].rank == 1 else _of_one_axis(w, op, _flat(w, x), wanted)
+
+
+def _flat(w: Writer, x: Counted) -> Counted:
+    """The elements that count, one behind the other."""
+    type_ = w.types[x.operand]
+    mask = w.add(BroadcastTo(), w.inside(x), w.constant(np.array(type_.shape, np.int64)))
+    places, count = w.add_many(CountedWhere(), mask)
+    elements = w.add(GatherNd(), x.operand, places, quantization=type_.quantization)
+    return Counted(elements, count, 0, False)
+
+
+def _of_one_axis(w: Writer, op: Reshape, x: Counted, wanted: list[Extent]) -> Written | None:
+    shape = static(w.types[x.operand].shape)
     open_ = [at for at, each in enumerate(wanted) if each.exact in (None, -1)]
     if not open_:
         return _reshaped_if_sure(w, x, [c.low for c in wanted])
@@ -40,7 +56,7 @@ def reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
     if not before or not behind or before != outer:
         return None  # what counts would not come first
     length = times(Extent(0, w.bound(x), ((x.count, 1),)), sure(inner))
-    if wanted[at].exact is None and times(wanted[at], sure(behind)) != length and not _same(wanted[at], behind, length):
+    if wanted[at].exact is None and not _same(wanted[at], behind, length):
         return None
     size, left = divmod(w.bound(x) * inner, behind)
     if left:

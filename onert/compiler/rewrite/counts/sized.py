@@ -20,7 +20,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.shape import normalize_axis
 from onert.ir.symbolic.trace import hint
 
-from .counting import MOST_SIZED, Counted, Given, Rule, Writer, Written
+from .counting import MOST_SIZED, Counted, Given, Rule, Writer, Written, first_of
 from .extents import Cells, Extent, added, sure
 from .reshaped import reshaped
 
@@ -29,16 +29,16 @@ MOST_SLICED = 1 << 16
 operation in NumPy."""
 
 
-def _open(w: Writer, dims: int, rank: int) -> tuple[list[Extent], int] | None:
-    """What the integers of a row can be, and where the only one is that is not known; None where it has no bound."""
+def _open(w: Writer, dims: int, rank: int) -> tuple[list[Extent], list[int]] | None:
+    """What the integers of a row can be, and where those are that are not known; None where one has no bound."""
     cells = w.extents.of(dims)
     if cells is None or cells.shape != (rank,) or not rank:
         return None
     found = list(cells)
     unknown = [at for at, each in enumerate(found) if each.exact is None]
-    if len(unknown) != 1 or not 0 < found[unknown[0]].high <= MOST_SIZED:
+    if not unknown or not all(0 < found[at].high <= MOST_SIZED for at in unknown):
         return None
-    return found, unknown[0]
+    return found, unknown
 
 
 def _number(w: Writer, row: int, at: int, found: Extent) -> int:
@@ -66,7 +66,7 @@ def _range(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A tensor in a shape of which one dimension is computed."""
+    """A tensor in a shape of which dimensions are computed."""
     value, dims = operation.used if isinstance(operation.op, BroadcastTo) else operation.used[::-1]
     rank = w.types[dims].shape[0] if w.types[dims].rank == 1 else None
     x = w.known.get(value)
@@ -74,37 +74,44 @@ def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
     found = None if rank is None else _open(w, dims, rank)
     if found is None or rank is None or not type_.is_static:
         return None
-    cells, at = found
-    behind = rank - at
-    if x is None:
-        if type_.rank >= behind and type_.shape[-behind] != 1:
+    cells, unknown = found
+    sizes, counts = [c.high for c in cells], {}
+    own = {} if x is None else {axis + rank - type_.rank: count for axis, count in x.axes.items()}
+    if not own.keys() <= set(unknown):
+        return None
+    for at in unknown:
+        behind = rank - at
+        if at in own:
+            counts[at], sizes[at] = own[at], type_.shape[-behind] or 0
+            if cells[at].terms != ((own[at], 1),) or cells[at].constant:
+                return None
+        elif type_.rank >= behind and type_.shape[-behind] != 1:
             return None
-        count = _number(w, dims, at, cells[at])
-    else:
-        count = x.count
-        if x.axis != type_.rank - behind or cells[at].terms != ((count, 1),) or cells[at].constant:
-            return None
-    size = cells[at].high if x is None else w.bound(x)
-    shape = w.constant(np.array([size if i == at else c.exact for i, c in enumerate(cells)], np.int64))
+        else:
+            counts[at] = _number(w, dims, at, cells[at])
+    shape = w.constant(np.array(sizes, np.int64))
     whole = w.add(BroadcastTo(), value if x is None else x.operand, shape, quantization=type_.quantization)
-    return (Counted(whole, count, at, False),)
+    return (first_of(whole, counts),)
 
 
 def _tiled(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Repeated as often as it can be at most along one axis."""
-    x, multiples = operation.used
-    type_ = w.types[x]
+    """Repeated as often as it can be at most along axes of which all counts."""
+    (x, multiples), counted = operation.used, given[0]
+    whole, counts = (x, {}) if counted is None else (counted.operand, dict(counted.axes))
+    type_ = w.types[whole]
     found = _open(w, multiples, type_.rank)
-    if any(given) or found is None or 0 in type_.shape:
+    if any(given[1:]) or found is None or 0 in type_.shape:
         return None
-    cells, at = found
-    size = type_.shape[at] or 0
-    if size * cells[at].high > MOST_SIZED:
+    cells, unknown = found
+    if any(cells[at].exact != 1 for at in counts):
+        return None
+    if any((type_.shape[at] or 0) * cells[at].high > MOST_SIZED for at in unknown):
         return None
     most = w.constant(np.array([c.high for c in cells], np.int32))
-    number = _number(w, multiples, at, cells[at])
-    count = number if size == 1 else w.add(Binary(BinaryKind.MUL), number, w.number(size))
-    return (Counted(w.add(Tile(), x, most, quantization=type_.quantization), count, at, False),)
+    for at in unknown:
+        number, size = _number(w, multiples, at, cells[at]), type_.shape[at] or 0
+        counts[at] = number if size == 1 else w.add(Binary(BinaryKind.MUL), number, w.number(size))
+    return (first_of(w.add(Tile(), whole, most, quantization=type_.quantization), counts),)
 
 
 def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
@@ -114,94 +121,103 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
     type_, cells = w.types[whole], w.extents.of(operation.used[1])
     if cells is None or cells.shape != (type_.rank, 2) or any(given[1:]) or 0 in type_.shape:
         return None
-    unknown = {int(at) for at in range(type_.rank) if any(c.exact is None for c in cells[at])} | (
-        {x.axis} if x else set()
-    )
-    if len(unknown) != 1 or type_.quantization is not None:
+    axes = {} if x is None else x.axes
+    unknown = [a for a in range(type_.rank) if a in axes or any(c.exact is None for c in cells[a])]
+    if not unknown or type_.quantization is not None:
         return None
-    (axis,) = unknown
-    before, behind = cells[axis][0].exact, cells[axis][1]
-    own = sure(type_.shape[axis] or 0) if x is None else Extent(0, w.bound(x), ((x.count, 1),))
-    total = w.extents.bounded(added(added(own, behind, 1), sure(before or 0), 1))
-    if before is None or before < 0 or not 0 < total.high <= MOST_SIZED:
-        return None
-    margin = w.as_count(w.part(w.add(Reshape((cells.size,)), margins), 2 * axis + 1, 1))
-    checked = w.add(Within(inclusive=True), margin, w.number(MOST_SIZED))  # it is not negative
+    amounts, sizes = np.array([[c.high for c in row] for row in cells], np.int32), [-1] * type_.rank
+    totals: dict[int, Extent] = {}
+    for axis in unknown:
+        before, size = cells[axis][0].exact, type_.shape[axis] or 0
+        own = Extent(0, size, ((axes[axis], 1),)) if axis in axes else sure(size)
+        total = w.extents.bounded(added(added(own, cells[axis][1], 1), sure(before or 0), 1))
+        if before is None or before < 0 or not 0 < total.high <= MOST_SIZED:
+            return None
+        totals[axis], have = total, before + size
+        amounts[axis] = before, max(have, total.high) - have
+        sizes[axis] = -1 if have <= total.high else total.high
     if x is not None:
         stored = w.like(type_, 0) if value is None else w.add(Reshape(()), value)
         whole = w.add(Select(), w.inside(x), whole, stored)
-    have = before + (type_.shape[axis] or 0)
-    room = max(have, total.high)
-    amounts = np.array([[c.high for c in row] for row in cells], np.int32)
-    amounts[axis] = before, room - have
-    others = () if value is None else (value,)
-    whole = w.add(op, whole, w.constant(amounts), *others)
-    if room > total.high:
-        sizes = [total.high if a == axis else -1 for a in range(type_.rank)]
+    whole = w.add(op, whole, w.constant(amounts), *(() if value is None else (value,)))
+    if any(size >= 0 for size in sizes):
         begin = w.constant(np.zeros(type_.rank, np.int32))
         whole = w.add(Slice(), whole, begin, w.constant(np.array(sizes, np.int32)))
-    number = w.sum(w.sum(checked, own_count(w, x, type_, axis)), w.number(before))
-    if total.exact is not None:
-        return (w.if_sure(whole, axis, number, total.exact),)
-    if w.extents.bounded(behind).low < 0:  # whoever knows the sum does not know this
-        total = evolve(total, terms=None)
-    return (Counted(whole, w.length(total, lambda: number), axis, False),)
+    flat, counts = w.add(Reshape((cells.size,)), margins), {}
+    for axis, total in totals.items():
+        margin = w.as_count(w.part(flat, 2 * axis + 1, 1))
+        checked = w.add(Within(inclusive=True), margin, w.number(MOST_SIZED))  # it is not negative
+        number = w.sum(w.sum(checked, _own_count(w, axes, type_, axis)), w.number(int(amounts[axis, 0])))
+        if total.exact is not None:
+            whole = w.if_sure(whole, axis, number, total.exact)
+            continue
+        if w.extents.bounded(cells[axis][1]).low < 0:  # whoever knows the sum does not know this
+            total = evolve(total, terms=None)
+        counts[axis] = w.length(total, lambda number=number: number)  # type: ignore[misc]
+    return (first_of(whole, counts),)
 
 
-def own_count(w: Writer, x: Counted | None, type_: TensorType, axis: int) -> int:
+def _own_count(w: Writer, axes: Mapping[int, int], type_: TensorType, axis: int) -> int:
     """How many entries count along an axis."""
-    return w.number(type_.shape[axis] or 0) if x is None else x.count
+    return axes[axis] if axis in axes else w.number(type_.shape[axis] or 0)
 
 
 def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A slice whose bounds along one axis only the run tells: what it begins with is moved to the front."""
+    """A slice whose bounds along axes only the run tells: what it begins with is moved to the front."""
     op, (x, begin, end, strides) = operation.op, operation.used
     assert isinstance(op, StridedSlice)
     counted = given[0]
     whole = x if counted is None else counted.operand
     type_, step = w.types[whole], w.types[strides].value
     strange = op.ellipsis_mask | op.new_axis_mask or op.offset
-    large = counted is None and hint(type_.nbytes) > MOST_SLICED
-    if any(given[1:]) or strange or step is None or large or 0 in type_.shape:
+    if any(given[1:]) or strange or step is None or 0 in type_.shape:
         return None
     low, high = (w.extents.of(i) for i in (begin, end))
     if low is None or high is None or low.shape != step.shape or high.shape != step.shape:
         return None
-    open_ = [a for a in range(step.size) if _is_open(op, a, low, high, step, counted)]
-    if len(open_) != 1 or (counted is not None and open_ != [counted.axis]):
-        return None
-    (axis,) = open_
-    if step.reshape(-1)[axis] != 1:
+    axes = {} if counted is None else counted.axes
+    open_ = [a for a in range(step.size) if a in axes or _is_open(op, a, low, high)]
+    if not open_ or any(step.reshape(-1)[a] != 1 for a in open_):
         return None
     gone = [a for a in range(step.size) if op.shrink_axis_mask >> a & 1]
+    if counted is None and hint(type_.nbytes) > MOST_SLICED and not set(open_) <= set(gone):
+        return None
     others = [
-        a for a in range(step.size) if a != axis and not (op.begin_mask & op.end_mask & ~op.shrink_axis_mask) >> a & 1
+        a
+        for a in range(step.size)
+        if a not in open_ and not (op.begin_mask & op.end_mask & ~op.shrink_axis_mask) >> a & 1
     ]
+    opened = sum(1 << a for a in open_)
     if others:
-        bounds = [np.array([0 if a == axis else c.low for a, c in enumerate(cells)], np.int64) for cells in (low, high)]
-        rest = StridedSlice(
-            op.begin_mask | 1 << axis, op.end_mask | 1 << axis, shrink_axis_mask=op.shrink_axis_mask & ~(1 << axis)
-        )
+        bounds = [
+            np.array([0 if a in open_ else c.low for a, c in enumerate(cells)], np.int64) for cells in (low, high)
+        ]
+        shrunk = op.shrink_axis_mask & ~opened
+        rest = StridedSlice(op.begin_mask | opened, op.end_mask | opened, shrink_axis_mask=shrunk)
         numbers = [w.constant(b) for b in bounds] + [w.constant(step.astype(np.int64))]
         whole = w.add(rest, whole, *numbers, quantization=type_.quantization)
-    size = type_.shape[axis] or 0
-    at = axis - sum(a < axis for a in gone)
-    count = own_count(w, counted, type_, axis)
-    if axis in gone:
-        place = _clip(w, begin, axis, count, clipped=False)
-        return (w.add(Gather(at), whole, w.add(Within(), place, count), quantization=type_.quantization),)
-    last = count if op.end_mask >> axis & 1 else _clip(w, end, axis, count)
-    if op.begin_mask >> axis & 1 or low[axis].exact == 0:
-        return (Counted(whole, last, at, False),)
-    first = _clip(w, begin, axis, count)
-    number = w.add(Binary(BinaryKind.MAXIMUM), w.add(Binary(BinaryKind.SUB), last, first), w.number(0))
-    return (Counted(_from(w, whole, at, first, size), number, at, False),)
+    counts = {a - len(gone): n for a, n in axes.items() if a >= step.size}
+    for axis in reversed(open_):  # so that what goes stands behind what is left
+        size, at = type_.shape[axis] or 0, axis - sum(a < axis for a in gone if a not in open_)
+        count = _own_count(w, axes, type_, axis)
+        if axis in gone:
+            place = w.add(Within(), _clip(w, begin, axis, count, clipped=False), count)
+            whole = w.add(Gather(at), whole, place, quantization=type_.quantization)
+            continue
+        left = axis - sum(a < axis for a in gone)
+        last = count if op.end_mask >> axis & 1 else _clip(w, end, axis, count)
+        if op.begin_mask >> axis & 1 or low[axis].exact == 0:
+            counts[left] = last
+            continue
+        first = _clip(w, begin, axis, count)
+        number = w.add(Binary(BinaryKind.SUB), last, first)
+        counts[left] = w.add(Binary(BinaryKind.MAXIMUM), number, w.number(0))
+        whole = _from(w, whole, at, first, size)
+    return (first_of(whole, counts),)
 
 
-def _is_open(op: StridedSlice, axis: int, low: Cells, high: Cells, step: object, counted: Counted | None) -> bool:
+def _is_open(op: StridedSlice, axis: int, low: Cells, high: Cells) -> bool:
     """Whether only the run tells the bounds of a slice along an axis."""
-    if counted is not None and axis == counted.axis:
-        return True
     if op.shrink_axis_mask >> axis & 1:
         return low[axis].exact is None
     begins = op.begin_mask >> axis & 1 or low[axis].exact is not None
@@ -227,7 +243,7 @@ def _clip(w: Writer, bounds: int, axis: int, count: int, *, clipped: bool = True
 
 
 def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A slice of a computed size along one axis, all of which must be there."""
+    """A slice of computed sizes along axes, all of which must be there."""
     x, begin, size = operation.used
     counted = given[0]
     whole = x if counted is None else counted.operand
@@ -238,34 +254,31 @@ def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None
     if low.shape != (type_.rank,) or sizes.shape != (type_.rank,):
         return None
-    open_ = {a for a in range(type_.rank) if low[a].exact is None or sizes[a].exact is None}
-    open_ |= set() if counted is None else {counted.axis}
-    if len(open_) != 1:
+    axes = {} if counted is None else counted.axes
+    open_ = [a for a in range(type_.rank) if a in axes or low[a].exact is None or sizes[a].exact is None]
+    if not open_ or any(sizes[a].low < 0 and sizes[a].exact != -1 for a in open_):
         return None
-    (axis,) = open_
-    length = sizes[axis]
-    if length.low < 0 and length.exact != -1:
-        return None
-    if any(a != axis and (low[a].low or sizes[a].low not in (-1, type_.shape[a])) for a in range(type_.rank)):
-        begins = w.constant(np.array([0 if a == axis else c.low for a, c in enumerate(low)], np.int64))
-        rest = w.constant(np.array([-1 if a == axis else c.low for a, c in enumerate(sizes)], np.int64))
+    if any(a not in open_ and (low[a].low or sizes[a].low not in (-1, type_.shape[a])) for a in range(type_.rank)):
+        begins = w.constant(np.array([0 if a in open_ else c.low for a, c in enumerate(low)], np.int64))
+        rest = w.constant(np.array([-1 if a in open_ else c.low for a, c in enumerate(sizes)], np.int64))
         whole = w.add(Slice(), whole, begins, rest, quantization=type_.quantization)
-    there = own_count(w, counted, type_, axis)
-    first = w.add(Within(inclusive=True), w.as_count(w.part(begin, axis, 1)), there)
-    left = w.add(Binary(BinaryKind.SUB), there, first)
-    entries = type_.shape[axis] or 0
-    moved = whole if low[axis].exact == 0 else _from(w, whole, axis, first, entries)
-    if length.exact == -1:
-        return (Counted(moved, left, axis, False),)
-    number = w.add(Within(inclusive=True), w.as_count(w.part(size, axis, 1)), left)
-    if length.exact is None:
-        return (Counted(moved, number, axis, False),)
-    if not 0 < length.exact <= entries:
-        return None
-    sure_ = [length.exact if a == axis else -1 for a in range(type_.rank)]
-    kept = w.constant(np.array(sure_, np.int64)), w.constant(np.zeros(type_.rank, np.int64))
-    whole = w.add(Slice(), moved, kept[1], kept[0], quantization=type_.quantization)
-    return (w.if_sure(whole, axis, number, length.exact),)
+    counts = {}
+    for axis in open_:
+        there, entries, exact = _own_count(w, axes, type_, axis), type_.shape[axis] or 0, sizes[axis].exact
+        first = w.add(Within(inclusive=True), w.as_count(w.part(begin, axis, 1)), there)
+        left = w.add(Binary(BinaryKind.SUB), there, first)
+        whole = whole if low[axis].exact == 0 else _from(w, whole, axis, first, entries)
+        number = left if exact == -1 else w.add(Within(inclusive=True), w.as_count(w.part(size, axis, 1)), left)
+        if exact is None or exact == -1:
+            counts[axis] = number
+            continue
+        if not 0 < exact <= entries:
+            return None
+        kept = [exact if a == axis else -1 for a in range(type_.rank)]
+        zeros = w.constant(np.zeros(type_.rank, np.int64))
+        whole = w.add(Slice(), whole, zeros, w.constant(np.array(kept, np.int64)), quantization=type_.quantization)
+        whole = w.if_sure(whole, axis, number, exact)
+    return (first_of(whole, counts),)
 
 
 def _parts(w: Writer, operation: Operation, given: Given) -> Written | None:
