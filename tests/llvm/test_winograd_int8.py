@@ -91,7 +91,7 @@ def test_any_size_is_exact(
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
-@pytest.mark.parametrize(("size", "channels", "n", "padding"), SHAPES)
+@pytest.mark.parametrize(("size", "channels", "n", "padding", "rates"), SHAPES)
 @pytest.mark.parametrize("each", [True, False], ids=["a scale each", "one scale"])
 @pytest.mark.parametrize("activation", [Activation.RELU, Activation.TANH])
 def test_floats_with_filters_of_bytes_are_exact(
@@ -101,6 +101,7 @@ def test_floats_with_filters_of_bytes_are_exact(
     channels: int,
     n: int,
     padding: Padding | Margins,
+    rates: tuple[int, int],
     each: bool,
     activation: Activation,
 ) -> None:
@@ -108,7 +109,8 @@ def test_floats_with_filters_of_bytes_are_exact(
     x = rng.normal(0.3, 1, (*size, channels)).astype(np.float32)
     w, bias = rng.integers(-127, 128, (n, 3, 3, channels)).astype(np.int8), rng.normal(size=n).astype(np.float32)
     scales = Quantization(tuple(1e-3 * (1 + i % 5 / 7) for i in range(n)), (0,) * n, 0)
-    op, given = Conv2D(padding, activation=activation), (None, scales if each else Quantization((1e-3,), (0,)), None)
+    op = Conv2D(padding, dilation_height=rates[0], dilation_width=rates[1], activation=activation)
+    given = (None, scales if each else Quantization((1e-3,), (0,)), None)
     for images in (x, x[:1]):  # alone, an image may be followed by more in its command
         subgraph = subgraph_of(Case("", op, (images, w, bias), quantization=given), constant=(1, 2))
         for threads in (1, 3):
