@@ -94,13 +94,25 @@ def test_choices_follow_the_figures() -> None:
     assert min(packed_rows(one, small)) < min(packed_rows(one, large))
 
 
+@pytest.mark.parametrize("first_cache", [32768, 49152])
+def test_no_tile_has_more_rows_in_one_place_of_the_first_cache_than_it_holds(first_cache: int) -> None:
+    target = evolve(isa.runnable()[-1], processor=f" : first_cache={first_cache}")
+    for channels in (1024, 2048, 3072):
+        shape = Shape(196, 256, channels)
+        apart, unknown = (packed_tile(evolve(shape, apart=each), target) for each in (4 * channels, 0))
+        assert apart.mr <= first_cache // 4096
+        assert packed_tile(evolve(shape, apart=4 * channels + 64), target) == unknown
+        assert apart.split == unknown.split
+
+
 def test_measured_figures_are_kept_for_this_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
     processor.processor.cache_clear()
     try:
         before = isa.target("native")
-        lanes = before.f32
-        machines.calibrate({"float32": 4e9 * 3 * lanes, "int8": 4e9 * 3 * lanes * before.group / 2, "outer": 6e10})
+        each = 2 * 3e9 * before.f32
+        rates = {"float32": each * machine(before).products, "int8": each * before.group, "outer": 6e10}
+        machines.calibrate(rates)
         found = machine(isa.target("native"))
         assert (found.clock, found.far_bytes, found.dots) == (3e9, 20.0, 1.0)
         assert machine(before) != found

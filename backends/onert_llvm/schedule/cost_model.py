@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
-from typing import TypeVar
 
 import numpy as np
 from attrs import evolve, frozen
@@ -20,13 +19,15 @@ from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, co
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import Machine, machine
 
+from .tile_cycles import block_cycles, displaced_cycles, register_tiles
+
 _MOST_IN_LINE = 8
 """Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
 
 WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
 """By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
 
-With these whole networks lose a hundredth at most; integers would lose more, because more of their layers could share.
+With these whole networks lose a hundredth at most; integers would lose more, as more of their layers could share.
 """
 
 _WIDEST_PADDED = 5
@@ -54,9 +55,6 @@ _UNLIKE = 0.05
 """By what part a cut in the wrong direction is slower."""
 
 
-_Steps = TypeVar("_Steps", float, Array)
-
-
 @frozen
 class Work(Value):
     """How rows are cut into work tiles: `mc` rows each, `tiles` in all (of all panels)."""
@@ -67,12 +65,13 @@ class Work(Value):
 
 @frozen
 class Shape(Value):
-    """A product of `m` rows, `n` columns and `k` terms, of floats or of `integer` numbers."""
+    """A product of `m` rows, which lie so many bytes `apart` (0: unknown), `n` columns and `k` terms."""
 
     m: int
     n: int
     k: int
     integer: bool = False
+    apart: int = 0
 
 
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
@@ -137,7 +136,7 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
     """A shape whose rows may be symbolic, with the rows of the moment: other numbers of rows that the schedule is used
     for are those whose best tiles add in the same order, because results do not depend on what ran before.
     """
-    found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k))
+    found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k), apart=hint(shape.apart))
     if shape.integer:
         return found  # whose sums are the same in any order
     if found.n is not shape.n or found.k is not shape.k:
@@ -262,11 +261,13 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
 
 def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: int) -> float:
     """The estimated cycles of a row of tiles over all columns."""
-    steps = shape.k / isa.group if shape.integer else shape.k
     full, rest = divmod(shape.n, wide * isa.f32)
+    steps = shape.k / isa.group if shape.integer else shape.k
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)
-    tail = block_cycles(mr, last, steps, cpu, shape.integer) if last else 0.0
-    return full * block_cycles(mr, wide, steps, cpu, shape.integer) + tail
+    # Of few rows the tile decides in which order sums are added: that is the same wherever rows lie.
+    again = displaced_cycles(mr, steps, shape.apart, cpu) if shape.m >= MANY_ROWS else 0.0
+    found = ((full, wide), (1, last))
+    return sum(count * (block_cycles(mr, v, steps, cpu, shape.integer) + again) for count, v in found if v)
 
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
@@ -334,32 +335,6 @@ def line_tile(
     mr, wide, chosen = min(candidates, key=cycles)
     require(mr * chosen <= out_w)
     return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
-
-
-def block_cycles(mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False) -> _Steps:
-    """Cycles of one tile of `k` steps: the processor's products a cycle, but no faster than additions to an accumulator
-    follow each other.
-
-    What a step takes beside was fitted to measurements: the loop, rows and columns. Rows of bytes are spread first.
-    """
-    rate, more = (cpu.dots, cpu.spread) if integer else (cpu.products, 0.0)
-    products = max(mr * (vectors + more) / rate, (mr + vectors) / 2, cpu.latency / 2)
-    return cpu.block + k * (products + cpu.step + cpu.row * mr + cpu.column * vectors)
-
-
-@cache
-def register_tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], ...]:
-    """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers.
-
-    Of integers three more: what spreads a row over the lanes takes a constant.
-    """
-    spare = 3 if integer else 2
-    return tuple(
-        (mr, wide)
-        for wide in range(widest, 0, -1)
-        for mr in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
-        if mr * wide + wide + spare <= isa.registers
-    )
 
 
 def fetching(tile: Tile, isa: Isa) -> Tile:

@@ -15,7 +15,8 @@ from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import Machine, machine
 
-from .cost_model import MANY_ROWS, WORTH_NO_CODE, Shape, block_cycles, packed_rows, register_tiles
+from .cost_model import MANY_ROWS, WORTH_NO_CODE, Shape, packed_rows
+from .tile_cycles import block_cycles, register_tiles
 
 _OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
 """The part of the second-level cache for what is transformed for a block of tiles: with the weights that go by it stays

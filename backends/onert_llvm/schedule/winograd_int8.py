@@ -15,8 +15,9 @@ from onert_llvm.kernels.contraction.winograd.winograd_int8 import MOST_BITS, PLA
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import machine
 
-from .cost_model import WORTH_NO_CODE, Shape, block_cycles, product_cycles, register_tiles
+from .cost_model import WORTH_NO_CODE, Shape, product_cycles
 from .float_packing import panels_f32
+from .tile_cycles import block_cycles, register_tiles
 from .winograd import MOST_PIECES, Blocks
 
 _OF_CACHE, _OF_CACHE_FAR = 1 / 16, 3 / 4

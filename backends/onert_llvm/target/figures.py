@@ -19,10 +19,12 @@ USUAL: Figures = {
     "products": 2.0,  # multiplications with additions of registers a cycle: of floats,
     "dots": 2.0,  # and of bytes
     "latency": 4.0,  # cycles from one addition to an accumulator to the next
-    "block": 12.0,  # cycles to begin and end a tile, beside its inner loop
+    "block": 12.0,  # cycles to begin and end a tile of bytes, beside its inner loop
     "step": 0.3,  # cycles of a step of an inner loop, beside products: the loop itself,
     "row": 0.03,  # each row, in addresses,
     "column": 0.25,  # and each register of columns, in reading a panel again for each block
+    "float_block": (12.0, 0.0, 0.0),  # of floats: a tile, each row, and each sum beyond sixteen
+    "float_step": (0.3, 0.03, 0.25),  # and of a step, of its rows and of its registers of columns
     "spread": 0.6,  # what a row of bytes takes at every step to be spread over the lanes, in products
     "unfetched": 0.5,  # part of the bytes a second for lines that are not fetched ahead
     "foreign": 2.0,  # times as long to read what another core has written than what lies in a core's own cache
@@ -36,6 +38,15 @@ USUAL: Figures = {
 LISTED: Mapping[str, Figures] = {
     # Fifth generation of EPYC, a virtual machine of two cores.
     "AuthenticAMD 26": {"first_cache": 49152, "second_cache": 1048576, "clock": 4.06e9, "outer_bytes": 122e9},
+    # Fourth generation of EPYC, the same: one product of whole registers a cycle, behind which the rest hides.
+    "AuthenticAMD 25 17": {
+        "clock": 3.7e9,
+        "outer_bytes": 118e9,
+        "products": 1.0,
+        "dots": 1.0,
+        "float_block": (10.0, 1.0, 3.0),
+        "float_step": (0.0, 0.02, 0.1),
+    },
     # Second generation of Xeon Scalable (Cascade Lake), a virtual machine of two cores.
     "GenuineIntel 6 85": {"first_cache": 32768, "second_cache": 1048576},
 }

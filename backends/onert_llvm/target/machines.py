@@ -31,6 +31,8 @@ class Machine(Value):
     step: float
     row: float
     column: float
+    float_block: tuple[float, float, float]
+    float_step: tuple[float, float, float]
     spread: float
     unfetched: float
     foreign: float

@@ -79,13 +79,18 @@ def product(
     code: Hashable = None,
     tile: Tile | None = None,
     kind: Terms = Terms.FLOAT,
+    apart: int = 0,
 ) -> Product:
-    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given."""
+    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given.
+
+    Rows of floats lie so many bytes `apart`, if that is known.
+    """
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
     if kind is Terms.HALVES:
         tile, pack = run_tile(m, n, lowering.isa), pack_half
-    tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth))
+    apart = apart // 2 if kind.pairs else apart
+    tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth, apart=apart))
     b, panel_bytes = (
         lowering.packed(weights, tile.columns, pack),
         panel_bytes_f32(taps, depth, tile.columns, lowering.isa),
@@ -158,7 +163,8 @@ def convolve_constant(
     if infinite and not holes:
         filters = present(filters)
     code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue, holes or infinite)
-    found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n), code, kind=kind)
+    taps, apart = filters.transpose(1, 2, 3, 0).reshape(-1, c, n), geometry.stride[1] * geometry.channels * 4
+    found = product(lowering, geometry.rows, taps, code, kind=kind, apart=apart)
     found = evolve(found, slots={**found.slots, "ldc": ldc})
     _convolve(lowering, windows, c, found, holes or infinite)
 
@@ -234,9 +240,8 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     after = tail(lowering, operations, op.activation, bias, n)
     if lowering.subgraph.operands[weight].is_constant:
         weights = lowering.elements(weight).T
-        found = product(
-            lowering, m, weights[None], (True, after.shared(depth).epilogue), kind=terms(lowering, m, depth, weights)
-        )
+        code, kind = (True, after.shared(depth).epilogue), terms(lowering, m, depth, weights)
+        found = product(lowering, m, weights[None], code, kind=kind, apart=depth * 4)
     else:
         found = loose_product(lowering, at, m, weight, depth)
     multiply(lowering, at, x, depth, found, after)

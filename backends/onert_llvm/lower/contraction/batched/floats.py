@@ -57,7 +57,7 @@ def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: i
     depth, n = w.shape
     m = math.prod(lowering.shape(x)) // depth
     after = tail(lowering, operations, Activation.NONE, None, n)
-    found = product(lowering, m, w[None], kind=terms(lowering, m, depth, w))
+    found = product(lowering, m, w[None], kind=terms(lowering, m, depth, w), apart=depth * 4)
     multiply(lowering, operations[0], x, depth, found, after)
 
 

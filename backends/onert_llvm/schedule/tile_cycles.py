@@ -1,0 +1,62 @@
+"""Register tiles, and the cycles that a processor takes for one."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TypeVar
+
+from onert.ir import Array
+from onert_llvm.target.isa import Isa
+from onert_llvm.target.machines import Machine
+
+_DISPLACED = 2.0
+"""Cycles of a step for each row of a tile that the first cache does not hold beside the others."""
+
+_PERIOD = 4096
+"""Bytes after which lines are in the same set of a first cache: it is looked up while a page's address is."""
+
+_MANY_SUMS = 16
+"""Sums of a tile beyond which it takes longer to begin and to end it."""
+
+_Steps = TypeVar("_Steps", float, Array)
+
+
+def block_cycles(mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False) -> _Steps:
+    """Cycles of one tile of `k` steps: the processor's products a cycle, but no faster than additions to an accumulator
+    follow each other.
+
+    What a tile and a step take beside was fitted to measurements. Rows of bytes are spread first.
+    """
+    rate, more = (cpu.dots, cpu.spread) if integer else (cpu.products, 0.0)
+    products = max(mr * (vectors + more) / rate, (mr + vectors) / 2, cpu.latency / 2)
+    begin, of_row, of_sum = (cpu.block, 0.0, 0.0) if integer else cpu.float_block
+    step, row, column = (cpu.step, cpu.row, cpu.column) if integer else cpu.float_step
+    beside = begin + of_row * mr + of_sum * max(0, mr * vectors - _MANY_SUMS)
+    return beside + k * (products + step + row * mr + column * vectors)
+
+
+def displaced_cycles(mr: int, k: float, apart: int, cpu: Machine) -> float:
+    """Cycles lost in a tile of `k` steps whose rows lie so many bytes `apart`, 0 where that is not known.
+
+    A set of the first cache holds only some of the lines that are multiples of `_PERIOD` apart. Where more rows are
+    read side by side, each line is fetched again for each of its elements.
+    """
+    sets = _PERIOD // math.gcd(apart, _PERIOD)
+    more = mr - sets * (cpu.first_cache // _PERIOD)
+    return _DISPLACED * k * more if apart and more > 0 else 0.0
+
+
+@cache
+def register_tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], ...]:
+    """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers.
+
+    Of integers three more: what spreads a row over the lanes takes a constant.
+    """
+    spare = 3 if integer else 2
+    return tuple(
+        (mr, wide)
+        for wide in range(widest, 0, -1)
+        for mr in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+        if mr * wide + wide + spare <= isa.registers
+    )
