@@ -116,7 +116,7 @@ NATIVE = {
 
 STAYS: dict[str, tuple[str, ...]] = {
     "strings": (
-        *("LookUp", "RegexFullMatch", "StringConcat", "StringNormalize", "StringSplit", "SkipGram"),
+        *("RegexFullMatch", "StringConcat", "StringNormalize", "StringSplit", "SkipGram"),
         *("LshProjection", "ImageDecoder"),
     ),
     "hash tables": ("HashTable", "HashTableFind", "HashTableImport", "HashTableSize", "HashtableLookup"),
@@ -135,7 +135,6 @@ STAYS: dict[str, tuple[str, ...]] = {
         *(
             "BcqFullyConnected",
             "BcqGather",
-            "CoupledProbabilities",
             "CumProd",
             "Determinant",
             "Inverse",

@@ -127,6 +127,13 @@ CASES: list[Case] = [
         constant=(1, 2, 3),
     ),
     Case(
+        "numbers by their place in a table",
+        LookUp(),
+        (np.int64([3, 7, -1]), np.int64([7, 3]), np.int32([1, 2]), np.int32([0])),
+        (np.int32([2, 1, 0]),),
+        constant=(1, 2, 3),
+    ),
+    Case(
         "two trees that share a branch",
         TreeEnsemble(2),
         (_TABLE, *_TREE),

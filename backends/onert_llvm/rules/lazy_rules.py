@@ -13,10 +13,12 @@ from onert.ir.ops.data_movement.element_indices import OverwrittenSlices, Scatte
 from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.data_movement.part_update import Overwritten
+from onert.ir.ops.lookup.table_of_values import LookUp
 from onert.ir.ops.lookup.trees import TreeEnsemble
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
+from onert.ir.ops.reduction.coupling import CoupledProbabilities
 from onert.ir.ops.reduction.scan import RFFT2D, CumSum
 from onert.ir.ops.reduction.segment import SegmentSum, UnsortedSegment
 from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxPoolWithIndices, MaxUnpool2D
@@ -55,6 +57,8 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
         (DynamicUpdateSlice, HloDynamicSlice, HloDynamicUpdateSlice), (rule("data_movement.dynamic_slice"),)
     ),
     TreeEnsemble: (rule("lookup.trees"),),
+    CoupledProbabilities: (rule("reduction.coupling"),),
+    LookUp: (rule("lookup.keys"),),
     Refuse: (rule("control_flow.refuse"),),
     Overwritten: (rule("data_movement.dynamic_slice", "lower_overwritten"),),
     OverwrittenSlices: (rule("data_movement.gather", "lower_overwritten", "why_not_overwritten"),),

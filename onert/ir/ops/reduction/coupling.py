@@ -10,7 +10,10 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
-_ROUNDS = 100
+ROUNDS = 100
+"""At most."""
+NEAR = 0.005
+"""An error over the number of classes that ends the rounds."""
 
 
 @frozen
@@ -31,10 +34,10 @@ class CoupledProbabilities(Op):
         return x.result(x.shape[:2])
 
     def flops(self, types: CallTypes) -> int:
-        return 8 * _ROUNDS * (shapes.num_elements(types.input(0).shape) or 0)
+        return 8 * ROUNDS * (shapes.num_elements(types.input(0).shape) or 0)
 
     def rounds(self, types: CallTypes) -> int:
-        return _ROUNDS * (types.input(0).shape[1] or 0)
+        return ROUNDS * (types.input(0).shape[1] or 0)
 
     def evaluate(self, x: Array) -> Array:
         rows, count = x.shape[:2]
@@ -44,11 +47,11 @@ class CoupledProbabilities(Op):
         matrix += diagonal[:, :, None] * np.eye(count)
         found = np.full((rows, count), 1 / max(count, 1))
         going = np.arange(rows)
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             q, p = matrix[going], found[going]
             line = np.einsum("rij,rj->ri", q, p)
             total = (p * line).sum(1)
-            far = np.abs(line - total[:, None]).max(1, initial=0) >= 0.005 / max(count, 1)
+            far = np.abs(line - total[:, None]).max(1, initial=0) >= NEAR / max(count, 1)
             if not far.any():
                 break
             going, q, p, line, total = going[far], q[far], p[far], line[far], total[far]

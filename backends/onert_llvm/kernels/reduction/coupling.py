@@ -1,0 +1,84 @@
+"""Probabilities of classes from those of the first of each two."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, F64, Kernel, Val, View
+
+PARTS = 3
+"""Numbers in float64 for each class: its probability, its line of the product, and what lies on the diagonal."""
+
+
+@frozen
+class Couple(Value):
+    """`out[row]` of `count` classes from `x[row, count, count]`, as `CoupledProbabilities` says. Work tiles are rows.
+
+    `room` has `PARTS * count` numbers for each row. Nothing more happens in the `rounds` after the last.
+    """
+
+    rounds: int
+    near: float
+
+    slots = ("x", "out", "room", "count")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        count = task.i64("count")
+        with k.loop(end, begin) as row:
+            x = k.view(task.view("x", F32, count * count)[row].address, F32, count, 1)
+            room = task.view("room", F64, count * PARTS, 1)[row]
+            found, lines, diagonal = (room.after(count * part) for part in range(PARTS))
+            equal = k.const(F64, 1) / count.cast(F64)
+            with k.loop(count) as i:
+                total = k.var(k.const(F64, 0))
+                with k.loop(count) as j:
+                    total.set(total.get() + i.eq(j).select(0.0, _square(x[j, i].load().cast(F64))))
+                diagonal[i].store(total.get())
+                found[i].store(equal)
+            going = k.var(count > 0)
+            with k.loop(self.rounds), k.when(going.get()):
+                going.set(self._round(k, count, _Matrix(x, diagonal), found, lines, equal))
+            out = task.view("out", F32, count, 1)[row]
+            with k.loop(count) as i:
+                out[i].store(found[i].load().cast(F32))
+
+    def _round(self, k: Kernel, count: Val, q: _Matrix, found: View, lines: View, equal: Val) -> Val:
+        """Whether a line was far from what the comparisons ask for, so that all were improved in turn."""
+        total, far = k.var(k.const(F64, 0)), k.var(k.const(F64, 0))
+        with k.loop(count) as i:
+            products = k.var(k.const(F64, 0))
+            with k.loop(count) as j:
+                products.set(products.get() + q.at(i, j) * found[j].load())
+            lines[i].store(products.get())
+            total.set(total.get() + found[i].load() * products.get())
+        with k.loop(count) as i:
+            far.set(far.get().max((lines[i].load() - total.get()).call("fabs")))
+        going = far.get() >= equal * self.near
+        with k.when(going), k.loop(count) as i:
+            line, own = lines[i].load(), q.diagonal[i].load()
+            by = (total.get() - line) / own
+            found[i].store(found[i].load() + by)
+            less = k.const(F64, 1) / (by + 1.0)
+            total.set((total.get() + by * (by * own + line * 2.0)) * less * less)
+            with k.loop(count) as j:
+                lines[j].store((lines[j].load() + by * q.at(i, j)) * less)
+                found[j].store(found[j].load() * less)
+        return going
+
+
+class _Matrix:
+    """The products of both comparisons of two classes, below 0, and on the diagonal what is stored."""
+
+    def __init__(self, x: View, diagonal: View) -> None:
+        self.x = x
+        self.diagonal = diagonal
+
+    def at(self, i: Val, j: Val) -> Val:
+        both = self.x[j, i].load().cast(F64) * self.x[i, j].load().cast(F64)
+        return i.eq(j).select(self.diagonal[i].load(), -both)
+
+
+def _square(x: Val) -> Val:
+    return x * x
