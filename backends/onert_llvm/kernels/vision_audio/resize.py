@@ -121,21 +121,18 @@ class Blend(Value):
 
 
 @frozen
-class BilinearInt8(Value):
+class BilinearUint8(Value):
     """Each output pixel from four; work tiles are rows of the output through all images.
 
     `lines` and `columns` point to records of three 64-bit integers, one for each output row or column: the bytes from
-    the beginning of an image (of a row) to the first and to the second input, and the second one's weight: in steps of
-    1/1024 for signed bytes, the bits of a float32 for unsigned ones.
+    the beginning of an image (of a row) to the first and to the second input, and the bits of the second one's weight
+    in float32.
     """
-
-    signed: bool = True
 
     slots = ("x", "out", "lines", "columns", "image", "out_h", "out_w", "channels")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, channels, across = k.isa.f32, task.i64("channels"), task.i64("out_w")
-        whole = channels - channels % lanes
         with k.loop(end, begin) as row:
             image = task.view("x", I8, task.i64("image"))[row // task.i64("out_h")]
             line = task.view("lines", I64, 3, 1)[row % task.i64("out_h")]
@@ -145,31 +142,10 @@ class BilinearInt8(Value):
                 column = task.view("columns", I64, 3, 1)[x]
                 # top left, bottom left, top right, bottom right
                 corners = [k.view(s.address, I8, 1)[column[i].load()] for i in (0, 1) for s in starts]
-                weights = self._weight(k, line), self._weight(k, column)
-                with k.loop(whole, step=lanes) as c:
-                    self._store(k, out[x, c], corners, c, weights, None)
-                with k.when(whole < channels):
-                    self._store(k, out[x, whole], corners, whole, weights, k.mask(lanes, channels - whole))
-
-    def _weight(self, k: Kernel, record: View) -> Val:
-        weight = record[2].load().cast(I32)
-        return (weight if self.signed else weight.bits(F32)).splat(k.isa.f32)
-
-    def _store(
-        self, k: Kernel, out: View, corners: list[View], c: Val, weights: tuple[Val, Val], mask: Val | None
-    ) -> None:
-        seen = [k.view(p.address, I8, 1)[c].load(k.isa.f32, mask).cast(I32, self.signed) for p in corners]
-        value = _steps(seen, *weights) if self.signed else _floats(seen, *weights)
-        out.store(as_byte(value), mask)
-
-
-def _steps(seen: list[Val], down: Val, across: Val) -> Val:
-    """Weights in steps of 1/1024, the total rounded halves away from zero."""
-    up, before = down.like(1024) - down, across.like(1024) - across
-    left, right = (seen[i] * up + seen[i + 1] * down for i in (0, 2))
-    total = left * before + right * across
-    size = (total.max(-total) + (1 << 19)) >> 20
-    return (total > 0).select(size, -size)
+                weights = [record[2].load().cast(I32).bits(F32).splat(lanes) for record in (line, column)]
+                for c, mask in k.registers(channels, free=False):
+                    seen = [k.view(p.address, I8, 1)[c].load(lanes, mask).cast(I32, signed=False) for p in corners]
+                    out[x, c].store(as_byte(_floats(seen, *weights)), mask)
 
 
 def _floats(seen: list[Val], down: Val, across: Val) -> Val:
@@ -179,3 +155,59 @@ def _floats(seen: list[Val], down: Val, across: Val) -> Val:
     total = top_left * up * before + bottom_left * down * before
     total = total + top_right * up * across + bottom_right * down * across
     return nearest(total).cast(I32)
+
+
+@frozen
+class BilinearInt8(Value):
+    """The same of signed bytes, with weights in whole steps of 1/1024; work tiles are rows of the output.
+
+    Records have rows in place of bytes where they are of `lines`. Rows of the input that an output row lies between are
+    first made as wide as it, in 32 bits, and stay in the piece's own of `rooms` for the output rows that follow.
+    """
+
+    slots = (
+        *("x", "out", "lines", "columns", "in_h", "line", "out_h", "out_w", "channels"),
+        *("rooms", "room", "tiles", "pieces"),
+    )
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width = k.isa.f32, task.i64("out_w") * task.i64("channels")
+        piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
+        room = task.view("rooms", I8, task.i64("room"))[piece].address
+        widened = k.view(room, I32, width + lanes, 1)
+        here = k.view(k.scratch(I64, 2), I64, 1)
+        for i in (0, 1):
+            here[i].store(k.const(I64, -1))
+        with k.loop(end, begin) as row:
+            record = task.view("lines", I64, 3, 1)[row % task.i64("out_h")]
+            sides = []
+            for i in (0, 1):
+                # Two rows beside one another differ in their last bit.
+                line = row // task.i64("out_h") * task.i64("in_h") + record[i].load()
+                with k.when(here[line & 1].load().ne(line)):
+                    here[line & 1].store(line)
+                    self._widen(k, task, line, widened[line & 1])
+                sides.append(widened[line & 1])
+            down = record[2].load().cast(I32).splat(lanes)
+            up, out = down.like(1024) - down, task.view("out", I8, width, 1)[row]
+            for at, mask in k.registers(width, free=False):
+                total = sides[0][at].load(lanes) * up + sides[1][at].load(lanes) * down
+                out[at].store(as_byte((total + (total >> 31) + (1 << 19)) >> 20), mask)
+
+    def _widen(self, k: Kernel, task: Task, line: Val, out: View) -> None:
+        """A row of the input, as many pixels wide as the output: what is beyond a pixel is written over by the next."""
+        lanes, channels = k.isa.f32, task.i64("channels")
+        row = k.view(task.view("x", I8, task.i64("line"))[line].address, I8, 1)
+        with k.loop(task.i64("out_w"), nonempty=True) as x:
+            record = task.view("columns", I64, 3, 1)[x]
+            across = record[2].load().cast(I32).splat(lanes)
+            before, pixel = across.like(1024) - across, out[x * channels]
+            low, high = (k.view(row[record[i].load()].address, I8, 1) for i in (0, 1))
+            for c, mask in k.registers(channels, free=False):
+                near, far = (side[c].load(lanes, mask).cast(I32) for side in (low, high))
+                k.view(pixel.address, I32, 1)[c].store(near * before + far * across)
+
+
+def resize_room(width: int, lanes: int) -> int:
+    """Bytes that a piece of `BilinearInt8` takes for rows of so many results."""
+    return -(-2 * 4 * (width + lanes) // 64) * 64

@@ -8,8 +8,9 @@ import numpy as np
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
-from onert_llvm.command.command import Slot
-from onert_llvm.kernels.vision_audio.resize import BilinearInt8
+from onert.ir.symbolic.trace import minimum
+from onert_llvm.command.command import Slot, most_pieces
+from onert_llvm.kernels.vision_audio.resize import BilinearInt8, BilinearUint8, resize_room
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
 
@@ -28,19 +29,26 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     signed = lowering.type(source).dtype is DType.INT8
     (images, h, w, c), (_, out_h, out_w, _) = lowering.shape(source), lowering.shape(target)
     slots: dict[str, Slot] = {
-        "lines": lowering.constant(_records(op, out_h, h, w * c, signed)),
         "columns": lowering.constant(_records(op, out_w, w, c, signed)),
-        "image": h * w * c,
         "out_h": out_h,
         "out_w": out_w,
         "channels": c,
     }
-    flops = 8 * images * out_h * out_w * c
-    lowering.run(at, BilinearInt8(signed), images * out_h, {"x": source}, {"out": target}, slots, flops)
+    tiles, flops = images * out_h, 8 * images * out_h * out_w * c
+    ends = {"x": source}, {"out": target}
+    if not signed:
+        slots |= {"lines": lowering.constant(_records(op, out_h, h, w * c, signed)), "image": h * w * c}
+        lowering.run(at, BilinearUint8(), tiles, *ends, slots, flops)
+        return
+    parts, size = minimum(tiles, most_pieces(lowering.threads)), resize_room(out_w * c, lowering.isa.f32)
+    (rooms,) = lowering.scratch(parts * size)
+    slots |= {"lines": lowering.constant(_records(op, out_h, h, 1, signed)), "in_h": h, "line": w * c}
+    slots |= {"rooms": rooms.pointer, "room": size, "tiles": tiles, "pieces": parts}
+    lowering.run(at, BilinearInt8(), tiles, *ends, slots, flops, (rooms,))
 
 
 def _records(op: ResizeBilinear, count: int, inputs: int, step: int, signed: bool) -> Array:
-    """For each output along an axis: bytes to its two inputs, and the weight of the second."""
+    """For each output along an axis: its two inputs, `step` apart, and the weight of the second."""
     if signed:
         low, high, weight = op.steps(count, inputs)
     else:
