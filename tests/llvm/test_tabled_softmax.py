@@ -11,7 +11,7 @@ from cases.case import Case
 
 from onert.ir import Quantization
 from onert.ir.ops.reduction.softmax import Softmax
-from onert_llvm.kernels.reduction.tabled_softmax import TabledSoftmax, runs
+from onert_llvm.kernels.reduction.tabled_softmax import NarrowSoftmax, TabledSoftmax, runs
 from onert_llvm.lower.reduction import integer_softmax
 from onert_llvm.target.isa import runnable
 
@@ -38,3 +38,23 @@ def test_rows_of_any_width_are_exact(signed: bool, scale: float, tables: int) ->
             with patch.object(integer_softmax, "TabledSoftmax", kernel):
                 check(subgraph_of(case), [x.astype(dtype)], runnable()[-1])
     assert {each.tables for each in taken} == {tables}
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
+@pytest.mark.parametrize("scale", [0.001, 0.03, 0.1, 2.0])
+def test_rows_of_one_register_are_exact(signed: bool, scale: float) -> None:
+    rng, (low, dtype) = np.random.default_rng(0), (-128, np.int8) if signed else (0, np.uint8)
+    quantization, result = (Quantization((scale,), (low + 100,)),), (Quantization((1 / 256,), (low,)),)
+    taken = []
+
+    def kernel(*args: Any) -> NarrowSoftmax:
+        taken.append(NarrowSoftmax(*args))
+        return taken[-1]
+
+    for width in (16, 21, 63, 64):
+        peaks = np.where(rng.random((3, width)) < 0.1, low + 255, low)
+        for x in (rng.integers(low, low + 256, (5, width)), peaks, np.full((2, width), low + 9)):
+            case = Case("", Softmax(), (x.astype(dtype),), quantization=quantization, result_quantization=result)
+            with patch.object(integer_softmax, "NarrowSoftmax", kernel):
+                check(subgraph_of(case), [x.astype(dtype)], runnable()[-1])
+    assert len(taken) == 12

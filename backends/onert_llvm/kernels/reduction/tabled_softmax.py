@@ -6,6 +6,8 @@ sum is that of three tables, one for each byte of an exponential; a fourth table
 
 from __future__ import annotations
 
+from functools import reduce
+
 from attrs import frozen
 
 from onert.ir.value import Value
@@ -14,6 +16,7 @@ from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val, intrinsic, vec
 from onert_llvm.kernels.arithmetic import bytes_of_four
 from onert_llvm.kernels.arithmetic.byte_table import loaded, looked_up
 from onert_llvm.kernels.arithmetic.expression import Kind
+from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, packed, unpacked
 from onert_llvm.target.isa import Isa, Lookup
 
 from .integer_softmax import LARGEST, greatest, multiply, reciprocal
@@ -23,6 +26,10 @@ PLANES = 3
 _LANES = 64
 LEAST_POWER = 1 << 21
 """An exponential in Q0, which is not above that of the sum, below which a result of 8 bits is 0."""
+
+
+MOST_NARROW = 64
+"""Bytes of a row that is in one register."""
 
 
 def runs(isa: Isa) -> bool:
@@ -85,6 +92,46 @@ class TabledSoftmax(Value):
                 parts.append((((value + half.splat(8)) >> exponent.splat(8)) + low).cast(I32))
             words.append(parts[0].shuffle(range(16), parts[1]))
         return bytes_of_four.in_order(k, task, self.signed, words)
+
+
+@frozen
+class NarrowSoftmax(Value):
+    """The same for rows of `MOST_NARROW` bytes at most, each of which is in one register; work tiles are rows.
+
+    `planes` are the bytes of the exponentials in Q0, the lowest first, 256 of each. In Q12 they are these, rounded.
+    """
+
+    signed: bool = True
+
+    name = "softmax_narrow"
+    slots = ("x", "out", "width", "planes")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, low = task.i64("width"), -128 if self.signed else 0
+        x, out = (task.view(name, I8, width, 1) for name in ("x", "out"))
+        planes = [loaded(k, task.view("planes", I8, 256, 1)[i]) for i in range(REGISTERS)]
+        none, mask = k.zeros(I8, _LANES), k.iota(I8, _LANES) < width.cast(I8).splat(_LANES)
+        with k.loop(end, begin) as r:
+            row = x[r].load(_LANES, mask)
+            row = row if self.signed else row ^ -128
+            below = mask.select(row, none - 128).over_lanes(Val.max).splat(_LANES) - row
+            found = [mask.select(looked_up(k, plane, below), none) for plane in planes]
+            powers = [word.bits(vec(I32, _LANES // 4)) for word in unpacked(k, found)]
+            shares = [(power + (1 << 11)).lshr(12) for power in powers]
+            total = reduce(Val.__add__, shares).over_lanes(Val.__add__)
+            scale, bits = reciprocal(k, total.cast(I64))
+            factor, exponent = (scale & LARGEST).splat(_LANES // 8), (bits + 23).splat(_LANES // 8)
+            results = [self._scaled(k, power, factor, exponent) + low for power in powers]
+            out[r].store(packed(k, task, False, self.signed, results), mask)
+
+    def _scaled(self, k: Kernel, powers: Val, factor: Val, exponent: Val) -> Val:
+        """Products by a factor, in every other lane at a time."""
+        wide = powers.bits(vec(I64, powers.lanes // 2))
+        half = (exponent.like(1) << exponent) >> 1
+        even, odd = (
+            ((each * factor + (1 << 30)).lshr(31) + half).lshr(exponent) for each in (wide & LARGEST, wide.lshr(32))
+        )
+        return (even | (odd << 32)).bits(powers.type)
 
 
 _ADD = "llvm.x86.avx512.psad.bw.512"

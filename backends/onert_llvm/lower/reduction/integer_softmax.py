@@ -7,18 +7,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.reduction.softmax import RECIPROCALS, Softmax, exponentials, exponentials_of_16_bits
 from onert.ir.symbolic.trace import hint
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.reduction.integer_softmax import SoftmaxInt8, SoftmaxInt16
-from onert_llvm.kernels.reduction.tabled_softmax import LEAST_POWER, PLANES, TabledSoftmax, runs
+from onert_llvm.kernels.reduction.tabled_softmax import (
+    LEAST_POWER,
+    MOST_NARROW,
+    PLANES,
+    NarrowSoftmax,
+    TabledSoftmax,
+    runs,
+)
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import QUANTIZED
 
 _REGISTER = 64
 _MOST_COMPUTED = 4
 """Results that are worth computing for each element of a row, to look them up."""
+_LEAST_NARROW = 16
+"""Elements that are worth a register."""
 
 
 def why_not(op: Softmax, types: CallTypes) -> str | None:
@@ -37,13 +46,18 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     x, shape = lowering.type(source), lowering.shape(source)
     if x.dtype is DType.INT16:
         exps = exponentials_of_16_bits(x.scale, op.beta)
-        algorithm: SoftmaxInt8 | SoftmaxInt16 | TabledSoftmax = SoftmaxInt16()
-        tables = {"exps": exps.astype(np.int16), "inverses": RECIPROCALS.astype(np.int16)}
+        algorithm: SoftmaxInt8 | SoftmaxInt16 | TabledSoftmax | NarrowSoftmax = SoftmaxInt16()
+        tables: dict[str, Array] = {"exps": exps.astype(np.int16), "inverses": RECIPROCALS.astype(np.int16)}
     else:
         kept, powers, shares = exponentials(op.beta * x.scale)
         powers, bits = np.where(kept, powers, 0).astype(np.int32), lowering.type(target).dtype.bits
         count = -(-int(np.count_nonzero(powers >= LEAST_POWER)) // _REGISTER)
-        if bits == 8 and runs(lowering.isa) and count * _REGISTER <= _MOST_COMPUTED * hint(shape[-1]):
+        tabled = bits == 8 and runs(lowering.isa)
+        rounded = np.array_equal(shares, (powers.astype(np.int64) + (1 << 11)) >> 12)
+        if tabled and hint(shape[-1]) >= _LEAST_NARROW and shape[-1] <= MOST_NARROW and rounded:
+            algorithm = NarrowSoftmax(x.dtype is DType.INT8)
+            tables = {"planes": powers.view(np.uint8).reshape(-1, 4).T.copy()}
+        elif tabled and count * _REGISTER <= _MOST_COMPUTED * hint(shape[-1]):
             algorithm = TabledSoftmax(count, x.dtype is DType.INT8)
             tables = {"powers": powers, "planes": np.stack([shares >> 8 * i for i in range(PLANES)]).astype(np.uint8)}
         else:
