@@ -13,6 +13,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.target.isa import Isa, runnable
@@ -39,16 +40,24 @@ def _scales(count: int, axis: int) -> Quantization:
     return Quantization(scales, (0,) * count, axis) if count > 1 else Quantization(scales, (0,))
 
 
-def _run(isa: Isa, op: Op, operands: tuple[Any, ...], place: int, scales: Quantization, constant: Any) -> None:
+def _run(
+    isa: Isa,
+    op: Op,
+    operands: tuple[Any, ...],
+    place: int,
+    scales: Quantization,
+    constant: Any,
+    tolerance: float = 0.0,
+) -> None:
     given: list[Quantization | None] = [None] * len(operands)
     given[place] = scales
     case = Case("", op, operands, quantization=tuple(given), constant=constant)
     inputs = [a for i, a in enumerate(operands) if a is not None and i not in constant]
-    check(subgraph_of(case), inputs, isa, threads=2)
+    check(subgraph_of(case), inputs, isa, tolerance, threads=2)
 
 
 @ISAS
-@pytest.mark.parametrize(("kernel", "channels", "outputs"), [(1, 16, 20), (3, 5, 7), (3, 16, 33)])
+@pytest.mark.parametrize(("kernel", "channels", "outputs"), [(1, 16, 20), (3, 5, 7), (3, 16, 33), (5, 16, 3)])
 @pytest.mark.parametrize("each", [False, True])
 def test_images_are_quantised_one_by_one(isa: Isa, kernel: int, channels: int, outputs: int, each: bool) -> None:
     x, w = _drawn(3, 6, 7, channels), _filter(outputs, kernel, kernel, channels)
@@ -104,6 +113,20 @@ def test_rows_meet_matrices_of_every_batch(
 
 
 @ISAS
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_rows_of_any_floats_become_bytes(isa: Isa, asymmetric: bool) -> None:
+    x = np.random.default_rng(3).normal(size=(14, 37)).astype(np.float32)
+    largest = np.finfo(np.float32).max
+    scales = (1, 0, 1e-45, 1e-41, 1e-38, 1e-36, 1e30, 0.7 * largest / np.abs(x).max())
+    x[: len(scales)] *= np.array(scales, np.float32)[:, None]
+    x[8:14, 5] = np.nan, np.inf, -np.inf, largest, -largest, -0.0
+    x[11, 6] = -largest
+    x[13, :5] = 0
+    w, one = _filter(20, 37), _scales(1, 0)
+    _run(isa, FullyConnected(asymmetric_inputs=asymmetric), (x, w), 1, one, (1,))
+
+
+@ISAS
 @pytest.mark.parametrize(
     ("images", "padding", "kernel", "stride", "each"),
     [
@@ -122,4 +145,4 @@ def test_transposed_convolutions(isa: Isa, images: int, padding: Padding, kernel
     bias = np.linspace(-1, 1, 9).astype(np.float32)
     scales = _scales(9 if each else 1, 0)
     op = TransposeConv2D(padding, stride, stride, Activation.RELU6)
-    _run(isa, op, (size, w, x, bias), 1, scales, (0, 1, 3))
+    _run(isa, op, (size, w, x, bias), 1, scales, (0, 1, 3), tolerance=1e-5)

@@ -1,4 +1,4 @@
-"""Layers in a row that have the same input quantise it once, as long as what the first has made is still there."""
+"""Layers that have the same input quantise it once, also with others in between unless memory is what counts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from attrs import evolve
 from onert.backend import Sequence, Settings
 from onert.ir import DType, Quantization, Subgraph, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import BACKEND, check
+from .natively import BACKEND, by_meaning, check, natively, same
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 ROWS, FEATURES = 3, 64
@@ -35,10 +37,10 @@ class Layers(Builder):
         return self.add(FullyConnected(asymmetric_inputs=asymmetric), x, weights)
 
 
-def kernels(graph: Subgraph, isa: Isa) -> Counter[str]:
+def kernels(graph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]:
     sequence = Sequence(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
     sequence = evolve(sequence, groups=BACKEND.fuse(sequence, Settings()))
-    return Counter(command.spec.name for command in lowered(sequence, isa, Settings()).commands)
+    return Counter(command.spec.name for command in lowered(sequence, isa, Settings(), compact=compact).commands)
 
 
 @ISAS
@@ -53,13 +55,35 @@ def test_layers_with_one_input_quantise_it_once(isa: Isa, blocks: bool) -> None:
 
 
 @ISAS
-def test_what_another_layer_has_overwritten_is_quantised_again(isa: Isa) -> None:
+def test_what_others_need_is_kept_beside_their_scratch_memory(isa: Isa) -> None:
     b = Layers()
     x, y = (b.input(TensorType(DType.FLOAT32, (ROWS, FEATURES))) for _ in range(2))
-    graph = b.subgraph([b.layer(x, 32, False), b.layer(y, 32, False), b.layer(x, 33, False)])
-    assert kernels(graph, isa)["quantize_dynamic"] == 3
+    graph = b.subgraph([b.layer(each, n, False) for each, n in ((x, 32), (y, 32), (x, 33), (y, 35), (y, 32), (x, 34))])
+    assert kernels(graph, isa)["quantize_dynamic"] == 2
+    assert kernels(graph, isa, compact=True)["quantize_dynamic"] == 5  # two in a row share in any case
     rng = np.random.default_rng(0)
-    check(graph, [rng.standard_normal((ROWS, FEATURES)).astype(np.float32) for _ in range(2)], isa)
+    given = [rng.standard_normal((ROWS, FEATURES)).astype(np.float32) for _ in range(2)]
+    for threads in (1, 3):
+        same(natively(graph, given, isa, threads), by_meaning(graph, given), tolerance=0.0)
+
+
+@ISAS
+@pytest.mark.parametrize("images", [1, 2])
+def test_branches_quantise_pictures_once(isa: Isa, images: int) -> None:
+    b, rng = Builder(), np.random.default_rng(0)
+    x = b.input(TensorType(DType.FLOAT32, (images, 12, 13, 16)))
+
+    def convolution(x: int, n: int, window: int) -> int:
+        w = rng.integers(-127, 128, (n, window, window, 16)).astype(np.int8)
+        scales = Quantization(tuple(0.01 + 0.001 * i for i in range(n)), (0,) * n, 0)
+        return b.add(Conv2D(Padding.SAME), x, b.constant(w, quantization=scales))
+
+    inner = convolution(convolution(x, 16, 1), 20, 3)
+    graph = b.subgraph([inner, convolution(x, 24, 3), convolution(x, 7, 1), convolution(x, 33, 5)])
+    assert kernels(graph, isa)["quantize_dynamic"] == 2
+    given = rng.standard_normal((images, 12, 13, 16)).astype(np.float32)
+    for threads in (1, 3):
+        same(natively(graph, [given], isa, threads), by_meaning(graph, [given]), tolerance=0.0)
 
 
 @ISAS

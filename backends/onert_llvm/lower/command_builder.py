@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, TypeVar
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from onert.backend import Settings
 from onert.ir import Array, Op, Operation, Subgraph, TensorType
@@ -49,6 +49,17 @@ def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
     return (function() for function in functions)
 
 
+@frozen(eq=False)
+class _Left:
+    """What an operation has left in scratch memory for others: where it ends, if these have theirs behind it, and the
+    last of them.
+    """
+
+    found: Any
+    end: int
+    until: int
+
+
 class Lowering:
     """Collects the commands of one sequence; where they are `compact`, memory counts more than time."""
 
@@ -69,7 +80,7 @@ class Lowering:
         self._constants: list[Callable[[], Array]] = []
         self._computed: dict[int, Pointer] = {}
         self._scratch = 0
-        self._in_scratch: dict[Hashable, Any] = {}
+        self._in_scratch: dict[Hashable, _Left] = {}
         self._checks: list[Check] = []
         self._all_threads = settings.num_threads
         self._tiles: dict[Hashable, list[Tile]] = {}
@@ -190,25 +201,34 @@ class Lowering:
             known.append(tile)
 
     def scratch(self, *sizes: int) -> tuple[Access, ...]:
-        """Memory between the commands of one operation, a piece of each size in bytes; the next operation has it again.
+        """Memory between the commands of one operation, a piece of each size in bytes; the next operation has it again,
+        but for what was left in it for others.
 
         Each comes as the access of a command that writes it.
         """
-        found, offset = [], 0
+        found: list[Access] = []
+        offset = reduce(maximum, (left.end for left in self._in_scratch.values()), 0)
         for nbytes in sizes:
             found.append(Access(Pointer(Area.SCRATCH, self.lane, offset), nbytes, True))
             offset += -(-nbytes // 64) * 64
         self._scratch = maximum(self._scratch, offset)
         return tuple(found)
 
-    def leave(self, what: Hashable, found: _Found) -> _Found:
-        """Remember what the operation has made in scratch memory, which nothing else of it writes from here on."""
-        self._in_scratch[self._home, what] = found
+    def leave(self, what: Hashable, found: _Found, accesses: Sequence[Access] = (), until: int = -1) -> _Found:
+        """Remember what the operation has made in scratch memory, which nothing else of it writes from here on.
+
+        The operations up to `until` have theirs behind these `accesses`, unless memory is what counts. Otherwise it is
+        there until anything is written.
+        """
+        ends = [a.pointer.offset + a.nbytes for a in accesses if until >= 0 and not self.compact]
+        end = -(-reduce(maximum, ends, 0) // 64) * 64
+        self._in_scratch[self._home, what] = _Left(found, end, until)
         return found
 
     def left(self, what: Hashable) -> Any:
         """What an operation before this one, done by the same threads, has left there; None where it is no more."""
-        return self._in_scratch.get((self._home, what))
+        left = self._in_scratch.get((self._home, what))
+        return None if left is None else left.found
 
     def check(self, operation: int, rule: str) -> Pointer:
         """Where a kernel reports an element that broke a rule: a sentence with `{}` for the element."""
@@ -285,8 +305,11 @@ class Lowering:
     def add(self, command: Command) -> None:
         """A command that is whole."""
         scratch = any(a.write and a.pointer.area is Area.SCRATCH for a in command.accesses)
-        if command.program or command.spec == JUMP or scratch:
+        if command.program or command.spec == JUMP:
             self._in_scratch.clear()
+        for what, left in list(self._in_scratch.items()):
+            if left.until < command.operation if left.until >= 0 and not self.compact else scratch:
+                del self._in_scratch[what]
         self._commands.append(command if self._home is None else evolve(command, threads=self._home))
 
     def news(self) -> Iterator[Any]:

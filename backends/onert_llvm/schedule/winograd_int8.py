@@ -31,6 +31,9 @@ _NEAR = 1 / 2
 _LEAST_SUMS = 8
 """Accumulators of a tile at least, so that additions do not wait for one another."""
 
+_LEAST_FAR = 8
+"""Rows of a tile at least where weights are far: reading them takes longer than the products of fewer."""
+
 _LATE = 1 / 4
 """What part of a work tile threads wait for another at the end."""
 
@@ -140,7 +143,7 @@ def _cuts(layer: Layer, total: int) -> Iterator[_Cut]:
     is_far = weights > _NEAR * cpu.second_cache
     far, part = (weights / cpu.far_bytes, _OF_CACHE_FAR) if is_far else (0.0, _OF_CACHE)
     for mr, wide in register_tiles(isa, False, _WIDEST):
-        if mr * wide < _LEAST_SUMS or mr > total:
+        if mr * wide < _LEAST_SUMS or mr > total or (is_far and mr < _LEAST_FAR):
             continue
         width = wide * isa.f32
         panels, registers = -(-n // width), -(-n // isa.f32)

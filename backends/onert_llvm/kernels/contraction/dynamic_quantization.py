@@ -103,9 +103,19 @@ class QuantizeDynamic(Value):
                 self._parameters(k, task, item, scale, zero)
             row = task.view("x", F32, task.i64("size"), 1)[item]
             out = task.view("out", I8, task.i64("size"), 1)[item]
-            for at, mask in k.registers(last, first, free=False):
-                x, half = row[at].load(lanes, mask), halves(k, at, task.i64("size"), whole=mask is None)
-                out[at].store(self._stored(k, as_bytes(x, half, inverse, zero, self.asymmetric)), mask)
+
+            def write(clamped: bool) -> None:
+                for at, mask in k.registers(last, first, free=False):
+                    x, half = row[at].load(lanes, mask), halves(k, at, task.i64("size"), whole=mask is None)
+                    bytes_ = as_bytes(x, half, inverse, zero, self.asymmetric, clamped)
+                    out[at].store(self._stored(k, bytes_), mask)
+
+            span = (high - low) * inverse
+            with k.either((span - span).eq(0.0)) as (finite, otherwise):
+                with finite:
+                    write(clamped=False)
+                with otherwise:
+                    write(clamped=True)
 
     def _range(self, k: Kernel, task: Task, item: Val) -> tuple[Val, Val]:
         extents = task.view("extents", F32, task.i64("chunks") * 2, 2, 1)[item]
@@ -138,11 +148,15 @@ def halves(k: Kernel, at: Val, size: Val, *, whole: bool) -> Val:
     return k.mask(lanes, size - size % TOGETHER - at).select(half, BELOW_HALF)
 
 
-def as_bytes(x: Val, half: Val, inverse: Val, zero: Val, asymmetric: bool) -> Val:
-    """A register of floats as bytes; NaN becomes the zero point."""
+def as_bytes(x: Val, half: Val, inverse: Val, zero: Val, asymmetric: bool, clamped: bool = True) -> Val:
+    """A register of floats as bytes; NaN becomes the zero point.
+
+    Where all are finite, and the inverse is, products are at most 128 or 256 and need not be `clamped`.
+    """
     x = x * inverse.splat(x.lanes)
-    most = 256.0 if asymmetric else 127.0
-    x = x.ne(x).select(0.0, x).clamp(-most, most)
+    if clamped:
+        most = 256.0 if asymmetric else 127.0
+        x = x.ne(x).select(0.0, x).clamp(-most, most)
     rounded = (x + half.call("copysign", x)).cast(I32)
     return (rounded + zero.splat(x.lanes)).clamp(-128, 127).cast(I8) if asymmetric else rounded.cast(I8)
 

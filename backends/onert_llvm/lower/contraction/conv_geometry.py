@@ -25,7 +25,9 @@ from onert_llvm.runtime.aligned_memory import Elements
 
 MOST_PATCH_CHANNELS = 4
 MOST_PATCH_DEPTH = 512
-"""Windows of few channels are copied together first: up to so many channels, and elements of a window."""
+"""Windows of few channels are copied together first: up to so many channels, and elements of a window, or twice as many
+bytes.
+"""
 
 MOST_PATCH_BYTES = 16
 """So many channels of bytes, whose windows are copied only where they reach out of the picture."""
@@ -60,7 +62,8 @@ class Plane(Value):
 
     def patched(self, channels: int, most: int = MOST_PATCH_CHANNELS) -> bool:
         """Whether windows of so many channels are copied together: where these are `most` at most, and all."""
-        few = channels == self.channels <= most and self.taps * channels <= MOST_PATCH_DEPTH
+        depth = MOST_PATCH_DEPTH * (2 if most > MOST_PATCH_CHANNELS else 1)
+        few = channels == self.channels <= most and self.taps * channels <= depth
         return few and self.window[1] > 1 and self.dilation[1] == 1
 
     def lined(self, channels: int) -> bool:

@@ -33,7 +33,7 @@ from .depthwise import sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
 from .quantized_layer import MOST_GROUPS
-from .quantized_rows import Quantized, later, quantized
+from .quantized_rows import Quantized, later, quantized, shared
 from .winograd import byte_layers
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
@@ -139,7 +139,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
         own = evolve(after, slots=after.slots | columns(lowering, filters.reshape(-1, c, n), scales) | {"ldc": n})
         _filter(lowering, at, x, filters, own, how, geometry, images)
         return
-    source = quantized(lowering, at, x, images, geometry.channels, asymmetric)
+    source = shared(lowering, at, x, images, geometry.channels, asymmetric)
     shape = filter_shape(geometry, c, n // groups)
     rows = geometry.rows, geometry.channels * op.stride_height * op.stride_width
     for group in range(groups):
@@ -156,7 +156,7 @@ def _filter(
 ) -> None:
     """A convolution by Winograd's minimal filtering, image by image."""
     plan = byte_layers.planned(lowering, geometry, filters, how, not moved_by(lowering.isa))
-    source = quantized(lowering, at, x, images, geometry.channels, how.asymmetric, plan.room)
+    source = shared(lowering, at, x, images, geometry.channels, how.asymmetric, plan.room)
     (rooms,) = source.more
     for i in range(images):
         own = source.image(i, geometry)
@@ -166,13 +166,12 @@ def _filter(
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A fully connected layer, each row quantised by itself, by the layer before if that has the same input."""
+    """A fully connected layer, each row quantised by itself."""
     at, _, op = lowering.first(operations, FullyConnected)
     x, w, scales, after = _layer(lowering, operations)
     depth = w.shape[1]
     m = math.prod(lowering.shape(x)) // depth
-    what = (x, depth, op.asymmetric_inputs)
-    source = lowering.left(what) or lowering.leave(what, quantized(lowering, at, x, m, 0, op.asymmetric_inputs))
+    source = shared(lowering, at, x, m, 0, op.asymmetric_inputs)
     ordered = w.T[None]
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     how = Dynamic(after.epilogue, op.asymmetric_inputs)

@@ -73,6 +73,20 @@ def later(pointer: Pointer, nbytes: int) -> Pointer:
     return evolve(pointer, offset=pointer.offset + nbytes)
 
 
+def shared(lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int) -> Quantized:
+    """The same as `quantized`, made once for all layers of a kind with the same input: queries, keys and values, or
+    branches.
+    """
+    what = ("bytes", x, items, channels, asymmetric)
+    found: Quantized | None = lowering.left(what)
+    if found is not None:
+        return evolve(found, more=lowering.scratch(*more))
+    made = quantized(lowering, at, x, items, channels, asymmetric, *more)
+    kind, uses = type(lowering.operation(at).op), lowering.subgraph.uses[x]
+    others = [i for i in uses if i > at and type(lowering.operation(i).op) is kind]
+    return lowering.leave(what, made, made.accesses, max(others)) if others else made
+
+
 def quantized(
     lowering: Lowering,
     at: int,
