@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 
-import cases
 import ml_dtypes
 import numpy as np
 from attrs import evolve, frozen
@@ -85,18 +83,15 @@ def _with(array: Array | None, position: int, value: float) -> Array:
     return changed
 
 
-def specials() -> list[Special]:
+def specials(family: str) -> Iterator[Special]:
     """The cases that run natively as they are or stretched, so that a new operation with a case is one of them."""
-    found = []
-    for module in pkgutil.iter_modules(cases.__path__):
-        for case in getattr(importlib.import_module(f"cases.{module.name}"), "CASES", ()):
-            for how, stretched in _stretches(case):
-                rest = tuple(i for i, a in enumerate(stretched.inputs) if a is not None and i)
-                for constant in dict.fromkeys((stretched.constant, rest)):
-                    special = Special(f"{module.name}-{case.name}-{how}-{len(constant)}", stretched, constant)
-                    if special.floats and _native(special):
-                        found.append(special)
-    return found
+    for case in getattr(importlib.import_module(f"cases.{family}"), "CASES", ()):
+        for how, stretched in _stretches(case):
+            rest = tuple(i for i, a in enumerate(stretched.inputs) if a is not None and i)
+            for constant in dict.fromkeys((stretched.constant, rest)):
+                special = Special(f"{case.name}-{how}-{len(constant)}", stretched, constant)
+                if special.floats and _native(special):
+                    yield special
 
 
 _STRETCHES = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 
@@ -17,13 +18,8 @@ from onert_llvm.target.isa import runnable
 
 from .natively import by_meaning, legal, natively_as_it_is, same, subgraph_of, why_not
 
-
-def _cases() -> list[tuple[str, Case]]:
-    found = []
-    for module in pkgutil.iter_modules(cases.__path__):
-        family = importlib.import_module(f"cases.{module.name}")
-        found += [(f"{module.name}-{case.name}", case) for case in getattr(family, "CASES", ())]
-    return found
+LISTED = (Path(__file__).parent / "native_forms.txt").read_text().splitlines()
+FAMILIES = [module.name for module in pkgutil.iter_modules(cases.__path__)]
 
 
 def _small(case: Case) -> tuple[int, ...]:
@@ -32,10 +28,13 @@ def _small(case: Case) -> tuple[int, ...]:
     return tuple({*case.constant, *(i for i, a in kinds if a.ndim <= 1 and a.dtype.kind in "iu")})
 
 
-def _variants() -> list[tuple[str, Case, tuple[int, ...]]]:
-    """Each case with the operands constant that it says, with all small ones, and with all but the first."""
-    found = []
-    for name, case in _cases():
+def cases_of(family: str) -> tuple[Case, ...]:
+    return tuple(getattr(importlib.import_module(f"cases.{family}"), "CASES", ()))
+
+
+def variants(given: Iterable[Case]) -> Iterator[tuple[str, Case, tuple[int, ...]]]:
+    """Each native case with the operands constant that it says, with all small ones, and with all but the first."""
+    for case in given:
         rest = tuple(i for i, a in enumerate(case.inputs) if a is not None and i)
         for constant in dict.fromkeys((case.constant, _small(case), rest)):
             try:
@@ -43,11 +42,7 @@ def _variants() -> list[tuple[str, Case, tuple[int, ...]]]:
             except RuleError:
                 continue
             if reason is None:
-                found.append((f"{name}-{len(constant)}", case, constant))
-    return found
-
-
-VARIANTS = _variants()
+                yield f"{case.name}-{len(constant)}", case, constant
 
 
 def signature(case: Case) -> str:
@@ -58,21 +53,28 @@ def signature(case: Case) -> str:
     return f"{name} {' '.join(types)}".strip()
 
 
+def _signatures() -> list[str]:
+    return sorted({signature(case) for family in FAMILIES for _, case, _ in variants(cases_of(family))})
+
+
 def test_the_list_of_native_forms_is_current() -> None:
     """`python -m llvm.test_cases > llvm/native_forms.txt`, in this folder's parent, writes the list anew."""
-    listed = (Path(__file__).parent / "native_forms.txt").read_text().splitlines()
-    assert len(listed) > 200
-    assert listed == sorted({signature(case) for _, case, _ in VARIANTS})
+    assert len(LISTED) > 200
+    assert _signatures() == LISTED
 
 
-@pytest.mark.parametrize(("name", "case", "constant"), VARIANTS, ids=[v[0] for v in VARIANTS])
-def test_a_case_runs_natively(name: str, case: Case, constant: tuple[int, ...]) -> None:
-    subgraph = subgraph_of(case, constant)
-    inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
-    expected, decomposed = by_meaning(subgraph, inputs), legal(subgraph)
-    for isa in runnable():
-        same(natively_as_it_is(decomposed, inputs, isa), expected, where=isa.name)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_cases_run_natively(family: str, subtests: pytest.Subtests) -> None:
+    found = list(variants(cases_of(family)))
+    assert {signature(case) for _, case, _ in found} <= set(LISTED)
+    for name, case, constant in found:
+        with subtests.test(name):
+            subgraph = subgraph_of(case, constant)
+            inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
+            expected, decomposed = by_meaning(subgraph, inputs), legal(subgraph)
+            for isa in runnable():
+                same(natively_as_it_is(decomposed, inputs, isa), expected, where=isa.name)
 
 
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{line}\n" for line in sorted({signature(case) for _, case, _ in VARIANTS}))
+    sys.stdout.writelines(f"{line}\n" for line in _signatures())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from cases.case import Case
 
 from onert.ir import DType
 from onert.ir.ops.contraction.conv import Conv2D
@@ -16,20 +15,22 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.target.isa import Products, runnable
 
 from .natively import by_meaning, natively, same, subgraph_of
-from .test_cases import VARIANTS
+from .test_cases import FAMILIES, cases_of, variants
 
 SMALL = evolve(runnable()[0], doubles=False, small=True, products=Products.BYTES)
 BYTES = (DType.INT8, DType.UINT8)
 LAYERS = [
-    variant
-    for variant in VARIANTS
-    if isinstance(variant[1].op, Conv2D | DepthwiseConv2D | FullyConnected)
-    and variant[1].input_types(known=False)[0].dtype in BYTES  # type: ignore[union-attr]
+    case
+    for family in FAMILIES
+    for case in cases_of(family)
+    if isinstance(case.op, Conv2D | DepthwiseConv2D | FullyConnected)
+    and case.input_types(known=False)[0].dtype in BYTES  # type: ignore[union-attr]
 ]
 
 
-@pytest.mark.parametrize(("name", "case", "constant"), LAYERS, ids=[v[0] for v in LAYERS])
-def test_layers_of_bytes(name: str, case: Case, constant: tuple[int, ...]) -> None:
-    subgraph = subgraph_of(case, constant)
-    inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
-    same(natively(subgraph, inputs, SMALL), by_meaning(subgraph, inputs))
+def test_layers_of_bytes(subtests: pytest.Subtests) -> None:
+    for name, case, constant in variants(LAYERS):
+        with subtests.test(name):
+            subgraph = subgraph_of(case, constant)
+            inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
+            same(natively(subgraph, inputs, SMALL), by_meaning(subgraph, inputs))
