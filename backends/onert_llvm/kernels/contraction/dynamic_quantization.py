@@ -13,7 +13,7 @@ from attrs import frozen
 from onert.ir.ops.arithmetic.dynamic_range import TOGETHER
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Val
+from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import BELOW_HALF, nearest
 from onert_llvm.target.isa import Isa
 
@@ -45,30 +45,35 @@ class Extent(Value):
     slots = (*_CHUNKED, "out")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        lanes = k.isa.f32
         with k.loop(end, begin) as tile:
             item, first, last = _piece(task, tile)
-            row = task.view("x", F32, task.i64("size"), 1)[item]
-            lows, highs = ([k.var(k.zeros(F32, lanes)) for _ in range(_CHAINS)] for _ in range(2))
-
-            def look(x: Val, chain: int) -> None:
-                lows[chain].set(x.min(lows[chain].get()))
-                highs[chain].set(highs[chain].get().maximum(x))
-
-            whole = last - (last - first) % lanes
-            several = last - (last - first) % (lanes * _CHAINS)
-            with k.loop(several, first, step=lanes * _CHAINS) as at:
-                for chain in range(_CHAINS):
-                    look(row[at + chain * lanes].load(lanes), chain)
-            with k.loop(whole, several, step=lanes) as at:
-                look(row[at].load(lanes), 0)
-            with k.when(whole < last):
-                look(row[whole].load(lanes, k.mask(lanes, last - whole)), 0)
+            found = extent(k, task.view("x", F32, task.i64("size"), 1)[item], first, last)
             out = task.view("out", F32, 2, 1)[tile]
-            low = reduce(Val.min, (x.get() for x in lows))
-            high = reduce(Val.maximum, (x.get() for x in highs))
-            out[0].store(over_lanes(low, least=True))
-            out[1].store(over_lanes(high, least=False))
+            for i, value in enumerate(found):
+                out[i].store(value)
+
+
+def extent(k: Kernel, row: View, first: Val, last: Val) -> tuple[Val, Val]:
+    """The least and the greatest of some elements of a row, and 0; the latter is NaN where an element is."""
+    lanes = k.isa.f32
+    lows, highs = ([k.var(k.zeros(F32, lanes)) for _ in range(_CHAINS)] for _ in range(2))
+
+    def look(x: Val, chain: int) -> None:
+        lows[chain].set(x.min(lows[chain].get()))
+        highs[chain].set(highs[chain].get().maximum(x))
+
+    whole = last - (last - first) % lanes
+    several = last - (last - first) % (lanes * _CHAINS)
+    with k.loop(several, first, step=lanes * _CHAINS) as at:
+        for chain in range(_CHAINS):
+            look(row[at + chain * lanes].load(lanes), chain)
+    with k.loop(whole, several, step=lanes) as at:
+        look(row[at].load(lanes), 0)
+    with k.when(whole < last):
+        look(row[whole].load(lanes, k.mask(lanes, last - whole)), 0)
+    low = reduce(Val.min, (x.get() for x in lows))
+    high = reduce(Val.maximum, (x.get() for x in highs))
+    return over_lanes(low, least=True), over_lanes(high, least=False)
 
 
 def over_lanes(x: Val, least: bool) -> Val:
@@ -84,24 +89,29 @@ def over_lanes(x: Val, least: bool) -> Val:
 class QuantizeDynamic(Value):
     """Items as bytes: `out`, and for each its float32 in `scales` and its 32-bit zero point in `offsets`.
 
-    They are signed, or have `moved_by` added to them. `extents` is what `Extent` gives for the same pieces; `padding`
-    points to `channels` bytes for each item, which become its zero point. Tiles are pieces.
+    They are signed, or have `moved_by` added to them. `extents` is what `Extent` gives for the same pieces, unless
+    these are `whole` items, whose range is found here; `padding` points to `channels` bytes for each item, which become
+    its zero point. Tiles are pieces.
     """
 
     asymmetric: bool
     signed: bool = False
+    whole: bool = False
 
-    slots = (*_CHUNKED, "extents", "out", "scales", "offsets", "padding", "channels")
+    @property
+    def slots(self) -> tuple[str, ...]:
+        extents = () if self.whole else ("extents",)
+        return (*_CHUNKED, *extents, "out", "scales", "offsets", "padding", "channels")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
         with k.loop(end, begin) as tile:
             item, first, last = _piece(task, tile)
-            low, high = self._range(k, task, item)
+            row = task.view("x", F32, task.i64("size"), 1)[item]
+            low, high = extent(k, row, first, last) if self.whole else self._range(k, task, item)
             scale, inverse, zero = parameters(k, low, high, self.asymmetric)
             with k.when(first.eq(0)):
                 self._parameters(k, task, item, scale, zero)
-            row = task.view("x", F32, task.i64("size"), 1)[item]
             out = task.view("out", I8, task.i64("size"), 1)[item]
 
             def write(clamped: bool) -> None:

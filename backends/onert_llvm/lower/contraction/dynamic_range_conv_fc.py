@@ -33,7 +33,7 @@ from .depthwise import sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
 from .quantized_layer import MOST_GROUPS
-from .quantized_rows import Quantized, later, quantized, shared
+from .quantized_rows import Quantized, by_groups, later, quantized, shared
 from .winograd import byte_layers
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
@@ -102,7 +102,7 @@ def multiply(
     width = common["ldc"]
     assert isinstance(width, int)
     for i in range(images):
-        own = source if images == 1 or geometry is None else source.image(i, geometry)
+        own = source if images == 1 else source.from_item(i)
         if geometry is None:
             operand, read = rows_of(own.values, depth)
         else:
@@ -131,37 +131,42 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     n, *_, c = w.shape
     images = lowering.shape(x)[0]
     geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
-    groups = geometry.channels // c
+    groups, size = geometry.channels // c, math.prod(geometry.size) * geometry.channels
     asymmetric = groups > 1 or bool((scales != scales[0]).any())
     how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric, alike=True)
-    filters = w.transpose(1, 2, 3, 0)
-    if groups == 1 and byte_layers.suits(lowering, geometry, filters):
-        own = evolve(after, slots=after.slots | columns(lowering, filters.reshape(-1, c, n), scales) | {"ldc": n})
-        _filter(lowering, at, x, filters, own, how, geometry, images)
-        return
-    source = shared(lowering, at, x, images, geometry.channels, asymmetric)
-    shape = filter_shape(geometry, c, n // groups)
+    seen = evolve(geometry, channels=c)
+    apart = groups > 1 and seen.patched(c, MOST_PATCH_BYTES)
+    seen = seen if apart else geometry
+    filters = np.split(w.transpose(1, 2, 3, 0), groups, axis=3)
+    suits = all(byte_layers.suits(lowering, seen, each) for each in filters)
+    plans = [byte_layers.planned(lowering, seen, each, how, not moved_by(lowering.isa)) for each in filters if suits]
+    more = (*([images * size] if apart else ()), *(plan.room for plan in plans[:1]))
+    source, step = shared(lowering, at, x, images, geometry.channels, asymmetric, *more), c
+    if apart:
+        source, step = by_groups(lowering, at, source, images, groups, source.more[0]), size // groups
     rows = geometry.rows, geometry.channels * op.stride_height * op.stride_width
-    for group in range(groups):
-        part = slice(group * n // groups, (group + 1) * n // groups)
-        ordered = np.ascontiguousarray(filters[..., part].reshape(shape))
-        factors = scales[part] if scales.size > 1 else scales
-        own = after.from_column(part.start)
+    for group, each in enumerate(filters):
+        first = group * n // groups
+        ordered = np.ascontiguousarray(each.reshape(filter_shape(seen, c, n // groups)))
+        factors = scales[first : first + n // groups] if scales.size > 1 else scales
+        own = after.from_column(first)
         own = evolve(own, slots=own.slots | columns(lowering, ordered, factors) | {"ldc": n})
-        multiply(lowering, at, source.from_channel(group * c), ordered, own, how, rows, geometry, images)
+        bytes_ = source.from_byte(group * step)
+        if plans:
+            _filter(lowering, at, plans[group], bytes_, own, images, geometry.rows * n)
+        else:
+            multiply(lowering, at, bytes_, ordered, own, how, rows, seen, images)
 
 
 def _filter(
-    lowering: Lowering, at: int, x: int, filters: Array, after: Tail, how: Dynamic, geometry: Plane, images: int
+    lowering: Lowering, at: int, plan: byte_layers.Plan, source: Quantized, after: Tail, images: int, size: int
 ) -> None:
-    """A convolution by Winograd's minimal filtering, image by image."""
-    plan = byte_layers.planned(lowering, geometry, filters, how, not moved_by(lowering.isa))
-    source = shared(lowering, at, x, images, geometry.channels, how.asymmetric, plan.room)
-    (rooms,) = source.more
+    """A convolution by Winograd's minimal filtering, image by image, each of so many results."""
+    *_, rooms = source.more
     for i in range(images):
-        own = source.image(i, geometry)
+        own = source.from_item(i)
         slots = {**after.slots, **own.slots, "input": own.values, "zero": own.padding()}
-        slots["c"] = later(after.place, i * geometry.rows * len(filters.T) * 4)
+        slots["c"] = later(after.place, 4 * i * size)
         plan.emit(lowering, at, slots, after.reads, after.writes, rooms, (*source.accesses, *after.accesses))
 
 
@@ -210,7 +215,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     tiles, flops = geometry.out[0], 2 * geometry.rows * kh * kw * n
     touched = (*source.accesses, *after.accesses)
     for i in range(images):
-        own = source.image(i, geometry)
+        own = source.from_item(i)
         place = later(after.place, i * geometry.rows * n * 4)
         slots |= {**own.slots, "c": place, "input": own.values, "zero": own.padding()}
         lowering.emit(at, algorithm, dict(slots), tiles, after.reads, after.writes, flops, touched)
@@ -222,7 +227,7 @@ def _repeated(lowering: Lowering, at: int, x: int, images: int, times: int) -> Q
     if times == 1:
         return quantized(lowering, at, x, images, shape[3], asymmetric=True)
     found = quantized(lowering, at, x, images, shape[3] * times, True, math.prod(shape) * times)
-    (room,), (values, *rest) = found.more, found.accesses
+    (room,), (values, *_) = found.more, found.accesses
     slots: dict[str, Slot] = {"x": values.pointer, "out": room.pointer, "width": shape[2] * shape[3], "times": times}
     lowering.emit(at, RepeatBytes(), slots, images * shape[1], (), (), accesses=(values, room))
-    return evolve(found, accesses=(evolve(room, write=False), *rest))
+    return found.instead(evolve(room, write=False), found.size * times)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.dynamic_quantization import Extent, QuantizeDynamic, moved_by
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
-
-from .conv_geometry import Plane
 
 _PIECE = 1 << 14
 """Elements that are quantised as one piece."""
@@ -23,11 +21,14 @@ class Quantized:
     """An input as bytes, what was written down of each item, and the memory that holds all of it; `more` is other
     memory beside it.
 
-    Where bytes are not `signed`, the dot product's offset was added to them.
+    Where bytes are not `signed`, the dot product's offset was added to them. An item has so many bytes (`size`), and
+    so many more outside of it (`channels`).
     """
 
     asymmetric: bool
     signed: bool
+    size: int
+    channels: int
     accesses: tuple[Access, ...]
     more: tuple[Access, ...] = ()
 
@@ -45,27 +46,21 @@ class Quantized:
         """A pixel outside of the picture."""
         return self.accesses[3].pointer
 
-    def from_item(self, item: int, size: int) -> Quantized:
-        """The same for the items from one on, of so many elements each."""
-        return self._later((item * size, 4 * item, 4 * item, 0))
-
-    def from_channel(self, channel: int) -> Quantized:
-        """The same for the channels from one on."""
-        values, *rest = self.accesses
-        return evolve(
-            self,
-            accesses=(evolve(values, pointer=later(values.pointer, channel), nbytes=values.nbytes - channel), *rest),
-        )
-
-    def image(self, number: int, geometry: Plane) -> Quantized:
-        """The same for one image of several."""
-        channels = geometry.channels
-        steps = (geometry.size[0] * geometry.size[1] * channels, 4, 4, channels)
-        return self._later([number * step for step in steps])
-
-    def _later(self, nbytes: Sequence[int]) -> Quantized:
-        moved = (evolve(a, pointer=later(a.pointer, n)) for a, n in zip(self.accesses, nbytes, strict=True))
+    def from_item(self, item: int) -> Quantized:
+        """The same for the items from one on."""
+        steps = (self.size, 4, 4, self.channels)
+        moved = (evolve(a, pointer=later(a.pointer, item * s)) for a, s in zip(self.accesses, steps, strict=True))
         return evolve(self, accesses=tuple(moved))
+
+    def from_byte(self, at: int) -> Quantized:
+        """The same for the bytes of items from one on."""
+        values, *rest = self.accesses
+        values = evolve(values, pointer=later(values.pointer, at), nbytes=values.nbytes - at)
+        return evolve(self, accesses=(values, *rest))
+
+    def instead(self, values: Access, size: int) -> Quantized:
+        """The same with other bytes, so many for an item."""
+        return evolve(self, accesses=(values, *self.accesses[1:]), size=size)
 
 
 def later(pointer: Pointer, nbytes: int) -> Pointer:
@@ -113,15 +108,28 @@ def quantized(
     reads: tuple[int, ...] = (x,)
     read: tuple[Access, ...] = ()
     if turned:
-        whole = operand(lowering, x)
-        view = whole.view.swapaxes(-2, -1)
-        move(lowering, at, whole.at(view), side(floats.pointer, view.shape, view.itemsize), (x,))
+        there = operand(lowering, x)
+        view = there.view.swapaxes(-2, -1)
+        move(lowering, at, there.at(view), side(floats.pointer, view.shape, view.itemsize), (x,))
         source, reads, read = floats.pointer, (), (evolve(floats, write=False),)
     pieces: dict[str, Slot] = {"x": source, "size": size, "chunk": min(size, _PIECE), "chunks": chunks}
-    lowering.emit(at, Extent(), pieces | {"out": extents.pointer}, tiles, reads, (), total, (extents, *read))
     own = dict(zip(("out", "scales", "offsets", "padding"), (m.pointer for m in made), strict=True))
-    slots: dict[str, Slot] = {**pieces, **own, "extents": extents.pointer, "channels": channels}
-    accesses = (evolve(extents, write=False), *made, *read)
-    lowering.emit(at, QuantizeDynamic(asymmetric, signed), slots, tiles, reads, (), 4 * total, accesses)
+    slots: dict[str, Slot] = {**pieces, **own, "channels": channels}
+    whole = not is_symbolic(size) and chunks == 1
+    if not whole:
+        lowering.emit(at, Extent(), pieces | {"out": extents.pointer}, tiles, reads, (), total, (extents, *read))
+        read, slots["extents"] = (*read, evolve(extents, write=False)), extents.pointer
+    lowering.emit(at, QuantizeDynamic(asymmetric, signed, whole), slots, tiles, reads, (), 4 * total, (*made, *read))
     beside = lowering.scratch(*sizes, *more)[len(sizes) :]
-    return Quantized(asymmetric, signed, tuple(evolve(m, write=False) for m in made), beside)
+    return Quantized(asymmetric, signed, size, channels, tuple(evolve(m, write=False) for m in made), beside)
+
+
+def by_groups(lowering: Lowering, at: int, source: Quantized, images: int, groups: int, room: Access) -> Quantized:
+    """Pictures taken apart into pictures of each group's channels."""
+    channels = source.channels // groups
+    shape = images, source.size // source.channels, groups, channels
+    apart = shape[0], groups, shape[1], channels
+    there = side(room.pointer, apart, 1)
+    values = source.accesses[0]
+    move(lowering, at, side(values.pointer, shape, 1), there.at(there.view.swapaxes(1, 2)))
+    return source.instead(evolve(room, write=False), source.size)

@@ -63,4 +63,4 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         part = matrices[matrix][None]
         place = later(after.place, 4 * number * m * n)
         own = evolve(after, slots=after.slots | columns(lowering, part, scales), place=place)
-        multiply(lowering, at, source.from_item(int(first) * m, depth), part, own, how, (m, depth), None)
+        multiply(lowering, at, source.from_item(int(first) * m), part, own, how, (m, depth), None)
