@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from onert.backend import Backend, Group, Kernel, Sequence, Settings, StretchedKernel
@@ -96,9 +96,10 @@ class Llvm(Backend):
         return revived(kept)
 
 
+@cache
 def _compile() -> Any:
-    """The module that compiles. BackendError if LLVM cannot be loaded, unless kernels came with this package: then the
-    first one that did not is told so."""
+    """The module that compiles: each operation is asked about several times. BackendError if LLVM cannot be loaded,
+    unless kernels came with this package: then the first one that did not is told so."""
     name = "onert_llvm.compile"
     there = imports.module("onert_llvm.codegen.library").library(target("native").name)
     return imports.module(name) if there else _loading().module(name)

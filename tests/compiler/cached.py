@@ -12,6 +12,7 @@ import pytest
 
 import onert
 import onert_llvm.codegen.fingerprint
+import onert_llvm.target.isa
 from onert.backend.writers import WRITERS
 from onert.compiler.program_cache import key
 from onert.compiler.program_cache import lookup as programs
@@ -72,6 +73,7 @@ def forget() -> None:
     key.process.cache_clear()
     onert_llvm.codegen.fingerprint.version.cache_clear()
     onert_llvm.codegen.fingerprint.own_sources.cache_clear()
+    onert_llvm.target.isa._native.cache_clear()
 
 
 def graph(op: Binary, weights: Array = WEIGHTS) -> Subgraph:

@@ -251,11 +251,11 @@ def _cycles(choice: tuple[float, int, int]) -> float:
 
 def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int]]:
     """All tiles: their estimated cycles, rows and registers of columns."""
-    cpu = machine(isa)
+    cpu, whole = machine(isa), 0 if shape.integer else _whole(isa)
     return [
         (-(-shape.m // mr) * _across(shape, isa, cpu, padded, mr, wide), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
-        if _suits(mr, shape.integer or mr * wide >= _whole(isa), shape.m)
+        if _suits(mr, mr * wide >= whole, shape.m)
     ]
 
 

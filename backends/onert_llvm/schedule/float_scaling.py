@@ -31,7 +31,7 @@ _BEYOND = float(1 << 30)
 """Results below it are 32-bit integers with room to spare."""
 _INEXACT = 2.0**-50
 """What each z(i) is known to within, in parts of it: it is computed in float64."""
-_CHUNK = 64
+_CHUNK = 48
 """Columns whose steps are computed together, near the core."""
 
 
@@ -113,18 +113,18 @@ def fitted(
 
 def _room(reals: Array, late: Array, most: int) -> tuple[Array, Array]:
     """How far the first x of a result is above z(i), the least and the most of all results, in 0 to 1."""
-    inverse = 1.0 / reals
-    before = (0.5 + late) * inverse
+    inverse = (1.0 / reals)[:, None]
+    before = (0.5 + late)[:, None] * inverse
     first, last = np.empty(len(reals)), np.empty(len(reals))
-    numbers = np.arange(1, most + 1, dtype=np.float64)[:, None]
+    numbers = np.arange(1, most + 1, dtype=np.float64)
     for start in range(0, len(reals), _CHUNK):
         own = slice(start, start + _CHUNK)
         z = numbers * inverse[own]
         z -= before[own]
         up = np.ceil(z)
         up -= z
-        up.min(axis=0, out=first[own])
-        up.max(axis=0, out=last[own])
+        up.min(axis=1, out=first[own])
+        up.max(axis=1, out=last[own])
     return first, last
 
 

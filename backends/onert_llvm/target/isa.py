@@ -111,6 +111,9 @@ class Isa(Value):
     half: bool = False
     processor: str = ""
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.processor))  # of a key that is looked up for every tile; the rest is compared
+
     @property
     def free_masks(self) -> bool:
         """Whether masks have registers of their own, and instructions with one take no longer than without."""
@@ -237,12 +240,18 @@ _OLDER_NAMES = {"X86_V3": ("AVX2", "FMA3", "F16C"), "X86_V4": ("AVX512_SKX",)}
 def target(name: str, precision: str = "exact") -> Isa:
     """The target of a name; `native` is the most able one that runs on this machine. BackendError for another name."""
     if name == "native":
-        return evolve(runnable(precision)[-1], processor=processor())
+        return _native(precision, processor())
     found = next((isa for isa in ISAS if isa.name == name), None)
     if found is None:
         known = ", ".join(isa.name for isa in ISAS)
         raise BackendError(f"{name!r} names no target, expected native or one of {known}")
     return found
+
+
+@cache
+def _native(precision: str, processor: str) -> Isa:
+    """One object: it is part of many keys, and looked up fastest where it is the very same."""
+    return evolve(runnable(precision)[-1], processor=processor)
 
 
 def runnable(precision: str = "exact") -> tuple[Isa, ...]:
