@@ -1,4 +1,4 @@
-"""Integer models give LiteRT's reference results bit for bit."""
+"""Integer models give LiteRT's reference results bit for bit; seed 1 is drawn in `test_models`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def litert_outputs(path: Path, inputs: list[np.ndarray[Any, Any]]) -> list[np.nd
 
 
 @needs_shared
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_integer_models_are_exact(name: str, seed: int) -> None:
     path = SHARED / "models" / f"{name}.tflite"

@@ -24,7 +24,9 @@ from onert_llvm.target.isa import runnable
 
 MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
 TARGETS = [isa.name for isa in runnable()]
-STEPS = 3
+SEEDS = (0, 1, 0)
+"""Of the inputs, step by step. In a model without state the third step must give what the first gave, whatever the
+second left behind, and the reference backend, which takes most of the time, need not run it."""
 EVERYWHERE = pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.long) for t in TARGETS] + ["native"])
 THREADS = pytest.mark.parametrize("threads", [1, 2])
 
@@ -46,8 +48,15 @@ def _drawn(program: onert.Program, seed: int) -> list[Array]:
 
 @cache
 def _expected(path: Path) -> list[list[Array]]:
-    execution = onert.Execution(onert.compile(onert.load(path), backends=("reference",)))
-    return [list(execution.run(_drawn(execution.program, seed)).values()) for seed in range(STEPS)]
+    package = onert.load(path)
+    execution = onert.Execution(onert.compile(package, backends=("reference",)))
+    has_state = any(operand.variable for graph in package.model.subgraphs for operand in graph.operands)
+    found: dict[int, list[Array]] = {}
+    for step, seed in enumerate(SEEDS):
+        key = step if has_state else seed
+        if key not in found:
+            found[key] = list(execution.run(_drawn(execution.program, seed)).values())
+    return [found[step if has_state else seed] for step, seed in enumerate(SEEDS)]
 
 
 def _fenced(array: Array) -> Array:
@@ -91,7 +100,7 @@ def _agree(found: Array, expected: Array, tolerance: float, average: float | Non
 @pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
 def test_a_model_gives_the_reference_results(path: Path, target: str, threads: int) -> None:
     program = onert.compile(onert.load(path), target=target, num_threads=threads)
-    outputs = _run_fenced(program, [_drawn(program, seed) for seed in range(STEPS)])
+    outputs = _run_fenced(program, [_drawn(program, seed) for seed in SEEDS])
     for found, expected in zip(outputs, _expected(path), strict=True):
         for mine, theirs in zip(found, expected, strict=True):
             _agree(mine, theirs, ROUGH.get(path.stem, CLOSE), ON_AVERAGE.get(path.stem))
