@@ -92,6 +92,13 @@ class Stretched(Protocol):
     def run(self) -> Callable[[], None]:
         """What `Kernel.bind` returns."""
 
+    @property
+    def become(self) -> Callable[[], bool]:
+        """A call that follows the instructions on the registers, which contain the lengths, and puts what they give.
+
+        It returns False if they have no result for these lengths, and changes nothing but registers then.
+        """
+
     def put(self) -> None:
         """From now on run with the numbers that are in the registers now; all their conditions hold."""
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
-
-import numpy as np
 
 from onert.backend import HOST, Program, TensorInfo
 from onert.backend.memory import touched
@@ -25,6 +23,8 @@ They share an arena."""
 
 APART_BYTES = 64 << 20
 """What their arenas take at most together while some lie in smaller ones than the last that was made."""
+
+_SHAPE: Callable[[Array], tuple[int, ...]] = attrgetter("shape")
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
@@ -58,12 +58,13 @@ class _Kept:
         self.is_open = all(base.inputs[at].open_shape[axis] is None for at, axis in stretch.lengths)
         """Whether the model leaves all of these dimensions open, so that arrays bring them."""
         self._same = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
-        self._around = tuple((at, len(fixed[at]), *_others(fixed[at])) for at in positions)
-        """The rank of inputs with lengths, and their other dimensions: a function that takes them of a shape, and what
-        it gives."""
+        self._around = tuple((at, axis, len(fixed[at]), *_others(fixed[at])) for at, axis in stretch.lengths)
+        """For each length the input, the axis, and the input's rank and other dimensions: a function that takes them of
+        a shape, and what it gives."""
         graph = frame.routine.subgraph
-        self._tensors = tuple([(operand, frame.roomy[operand]) for operand in graph.inputs])
-        self._all = range(len(self._tensors))
+        tensors = [frame.roomy[operand] for operand in graph.inputs]
+        self._named = tuple(zip([info.name for info in base.inputs], graph.inputs, tensors, strict=True))
+        self._all = range(len(tensors))
         self.changed = tuple(at for at, shape in enumerate(fixed) if at in positions or shape != base.inputs[at].shape)
         """The inputs that have other shapes than the base program's."""
 
@@ -72,11 +73,13 @@ class _Kept:
         for at, shape in self._same:
             if given[at] != shape:
                 return None
-        for at, rank, around, wanted in self._around:
-            found = given[at]
-            if len(found) != rank or around(found) != wanted:
+        found = []
+        for at, axis, rank, around, wanted in self._around:
+            shape = given[at]
+            if len(shape) != rank or around(shape) != wanted:
                 return None
-        return tuple([given[at][axis] for at, axis in self._lengths])
+            found.append(shape[axis])
+        return tuple(found)
 
     def shapes(self, lengths: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The shapes of inputs that have these lengths."""
@@ -90,23 +93,18 @@ class _Kept:
         fit = _FitOfLengths(self, lengths, tuple(changed))
         return Setup(fit, self.instance, self.frame, fit.run, outdated)
 
-    def buffers(self, before: Sequence[Usual]) -> tuple[Usual, ...]:
-        """Where inputs are copied to that follow others."""
-        return tuple(
-            [
-                (name, operand, tensor.view)
-                for (name, _, _), (operand, tensor) in zip(before, self._tensors, strict=True)
-            ]
-        )
+    def usual(self) -> tuple[Usual, ...]:
+        """Where inputs are copied to: into the frame's own memory."""
+        return tuple([(name, operand, tensor.view) for name, operand, tensor in self._named])
 
-    def give(self, setup: Setup, arrays: Sequence[Array], buffers: tuple[Usual, ...]) -> None:
+    def give(self, setup: Setup, arrays: Sequence[Array], usual: tuple[Usual, ...]) -> None:
         """Copy all inputs for runs of a setup."""
-        for array, (operand, tensor), (_, _, mine) in zip(arrays, self._tensors, buffers, strict=True):
-            np.copyto(mine, array)
+        for array, (_, operand, tensor), (_, _, mine) in zip(arrays, self._named, usual, strict=True):
+            mine[...] = array
             if not tensor.is_own:
                 self.frame.put(operand, mine)
         setup.given.update(self._all)
-        setup.usual = buffers
+        setup.usual = usual
 
 
 class Lengths:
@@ -116,6 +114,7 @@ class Lengths:
         self._base = base
         self._shapes = [info.shape for info in base.inputs]
         self._kept: tuple[_Kept, ...] = ()
+        self._setups: dict[_Kept, Setup] = {}
         self._arena = HOST.allocate(0)
 
     def arena(self, program: Program) -> Array:
@@ -134,6 +133,7 @@ class Lengths:
                 break
             kept.append(each)
         self._kept = tuple(kept)
+        self._setups = {each: setup for each, setup in self._setups.items() if each in kept}
         largest = max(program.arena_bytes, *(each.arena_bytes for each in kept), 0)
         if not largest <= self._arena.nbytes <= max(largest, KEPT_BYTES):
             arena = touched(HOST.allocate(largest))
@@ -162,7 +162,7 @@ class Lengths:
             return False
         if len(arrays) != len(now.fixed):
             return False
-        shapes, before = [array.shape for array in arrays], setup.usual
+        shapes, before = list(map(_SHAPE, arrays)), setup.usual
         try:
             kept, lengths = now, now.lengths(shapes)
             if lengths is None or not now.frame.become(lengths):
@@ -171,9 +171,9 @@ class Lengths:
                     return False
                 kept, lengths = found
             kept.used()
-            buffers = kept.buffers(before)
+            usual = kept.usual()
             if kept is not now:
-                setup = kept.setup(lengths, kept.changed)
+                setup = self._setup_of(kept, lengths)
         except BaseException:
             setup.lend([(operand, mine) for _, operand, mine in before])  # the frame may have begun to be for others
             raise
@@ -182,9 +182,17 @@ class Lengths:
         assert isinstance(setup.fit, _FitOfLengths)
         setup.fit.lengths = lengths
         runner.setup = setup
-        kept.give(setup, arrays, buffers)
-        runner.prepare()
+        kept.give(setup, arrays, usual)
+        runner.ready()
         return True
+
+    def _setup_of(self, kept: _Kept, lengths: tuple[int, ...]) -> Setup:
+        """A setup of the frame for inputs that come one after the other: the one there was, unless a user has changed
+        it."""
+        found = self._setups.get(kept)
+        if found is None or found.own_outputs:
+            found = self._setups[kept] = kept.setup(lengths, kept.changed)
+        return found
 
     def _going(
         self, shapes: list[tuple[int, ...]], fixed: tuple[Shape, ...] | None = None
@@ -221,21 +229,23 @@ class _FitOfLengths:
     """A `Fit` that goes on from one length to another: what it says of them is made when somebody asks for it, as most
     runs only go on to the next length."""
 
-    __slots__ = ("_changed", "_inputs", "_kept", "_outputs", "lengths")
+    __slots__ = ("_changed", "_frame", "_inputs", "_kept", "_outputs", "lengths")
 
     def __init__(self, kept: _Kept, lengths: tuple[int, ...], changed: tuple[int, ...]) -> None:
         self.lengths = lengths
         self._kept = kept
+        self._frame = kept.frame
         self._changed = changed
         self._inputs = self._outputs = _NO_INFOS
 
     def run(self, frame: Frame) -> None:
         """Run for these lengths, even if one was interrupted who went on to others."""
-        self._become()
+        if self._frame.lengths is not self.lengths:
+            self._become()
         frame.execute(frame)
 
     def _become(self) -> None:
-        frame = self._kept.frame
+        frame = self._frame
         if frame.lengths is not self.lengths and not frame.become(self.lengths, again=True):
             raise ExecutionError("a program is run for lengths that it is not for")
 

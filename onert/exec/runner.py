@@ -240,12 +240,17 @@ class Runner:
             missing = [repr(info.name) for i, info in enumerate(setup.inputs) if i not in setup.given]
             why = f"; shapes given before do not go with newer ones: {setup.outdated}" if setup.outdated else ""
             raise ExecutionError(f"no elements are given for input {', '.join(missing)}{why}")
+        for source, target in setup.copied.values():
+            np.copyto(target, source)
+        self.ready()
+
+    def ready(self) -> None:
+        """Nothing has to be looked at before the next run, unless inputs are copied for each."""
+        setup = self.setup
+        setup.ran = True
         self.unready = bool(setup.copied)
         if self.closed or self.awaits:  # since it was looked at; whoever closes sets `closed` and then `unready`
             self.unready = True
-        for source, target in setup.copied.values():
-            np.copyto(target, source)
-        setup.ran = True
 
     def begin(self, future: RunFuture, pool: Pool, task: Task[None], timeout: float | None) -> None:
         """Have the pool's thread do a run; to be called by the body."""

@@ -1,12 +1,13 @@
 """The first result after a new length beside a repeated one, of every shared model with an open dimension.
 
-    python tests/bench/lengths.py [--threads 1] [--count 24] [--mixed] [NAME ...]
+    python tests/bench/lengths.py [--threads 1] [--count 24] [--mixed | --between] [NAME ...]
 
 Each length is run twice, each time with arrays that were made just before: the first run goes on to a length that the
 execution has not had, the second one repeats it. Lengths grow by one, from 2 on, after as many that nobody measures; so
 each is the longest of all and touches memory that no run has touched. With `--mixed` they come in random
-order, and all were run before. Times are medians, ratios the medians of the pairs'. A name chooses the models whose
-file name contains it.
+order, and all were run before. With `--between` two lengths come in turn, so that each run that is not a repeated one
+goes back to the other. A new execution does all this again until the runs of a model have taken half a second. Times
+are medians, ratios the medians of the pairs'. A name chooses the models whose file name contains it.
 """
 
 from __future__ import annotations
@@ -25,34 +26,36 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dynamic_models import ALL, MODELS, Dynamic
 
-_ROUNDS = 5
+_SECONDS = 0.5
 
 
-def measured(model: Dynamic, threads: int, count: int, mixed: bool) -> tuple[float, float, float]:
+def measured(model: Dynamic, threads: int, count: int, order: str) -> tuple[float, float, float]:
     """Milliseconds of a first and of a repeated run, and how many times longer the first takes."""
-    execution = onert.Execution(onert.compile(onert.load(MODELS / model.file), num_threads=threads))
-    infos = execution.program.inputs
+    program = onert.compile(onert.load(MODELS / model.file), num_threads=threads)
     count = min(count, model.most // 2)
+    random = np.random.default_rng(0)
     pairs: list[tuple[float, float]] = []
 
-    def run(lengths: Iterable[int]) -> list[tuple[float, float]]:
+    def run(execution: onert.Execution, lengths: Iterable[int]) -> list[tuple[float, float]]:
         found = []
         for length in lengths:
             times = []
             for seed in range(2):
-                inputs = model.inputs(infos, length, seed)
+                inputs = model.inputs(program.inputs, length, seed)
                 start = time.perf_counter()
                 execution.run(inputs)
                 times.append(time.perf_counter() - start)
             found.append((times[0], times[1]))
         return found
 
-    pairs = run(range(2, 2 + 2 * count))
-    if mixed:
-        order = np.random.default_rng(0)
-        pairs = [pair for _ in range(_ROUNDS) for pair in run(order.permutation(np.arange(2, 2 + 2 * count)).tolist())]
-    else:
-        pairs = pairs[count:]
+    while sum(map(sum, pairs)) < _SECONDS:
+        execution = onert.Execution(program)
+        new = run(execution, range(2, 2 + 2 * count))[count:]
+        if order == "mixed":
+            new = run(execution, random.permutation(np.arange(2, 2 + 2 * count)).tolist())
+        elif order == "between":
+            new = run(execution, [1 + count, 1 + 2 * count] * count)
+        pairs += new
     first, again = (1e3 * float(np.median(times)) for times in zip(*pairs, strict=True))
     return first, again, float(np.median([a / b for a, b in pairs]))
 
@@ -62,12 +65,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--count", type=int, default=24)
-    parser.add_argument("--mixed", action="store_true")
+    order = parser.add_mutually_exclusive_group()
+    for name in ("mixed", "between"):
+        order.add_argument(f"--{name}", dest="order", action="store_const", const=name, default="growing")
     chosen = parser.parse_args()
     print("| model | first result after a new length ms | repeated ms | ratio |\n|---|---:|---:|---:|")
     for model in ALL:
         if (MODELS / model.file).is_file() and (not chosen.names or any(n in model.file for n in chosen.names)):
-            first, again, ratio = measured(model, chosen.threads, chosen.count, chosen.mixed)
+            first, again, ratio = measured(model, chosen.threads, chosen.count, chosen.order)
             print(f"| {model.name} | {first:.3f} | {again:.3f} | {ratio:.2f} |", flush=True)
 
 

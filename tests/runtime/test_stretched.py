@@ -126,13 +126,13 @@ def test_a_change_of_length_that_is_interrupted_leaves_the_length_before(monkeyp
     execution, made, expected = _stretched()
     x = made(9)
     execution.run([x])
-    view = stretched._view
+    resize = stretched.Roomy.resize
 
     def interrupted(*given: Any) -> Any:
-        monkeypatch.setattr(stretched, "_view", view)
+        monkeypatch.setattr(stretched.Roomy, "resize", resize)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stretched, "_view", interrupted)
+    monkeypatch.setattr(stretched.Roomy, "resize", interrupted)
     with pytest.raises(KeyboardInterrupt):
         execution.run([made(11)])
     execution.execute()
@@ -215,6 +215,24 @@ def test_lengths_that_come_back_bind_nothing_anew(is_open: bool, monkeypatch: py
     for n in (*order, *order[::-1]):
         run(n)
         assert not bound
+
+
+@pytest.mark.parametrize("pair", [(9, 11), (9, 400)])
+def test_two_lengths_that_come_in_turn_need_nothing_new(pair: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, made, expected = _stretched()
+    for n in 3 * pair:
+        execution.run([made(n)])
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise AssertionError("something is made for a length that was there")
+
+    arrays = [made(n) for n in 2 * pair]
+    results = [expected(x) for x in arrays]
+    monkeypatch.setattr(onert.Execution, "_give", refused)
+    monkeypatch.setattr(lengths._Kept, "setup", refused)
+    for x, result in zip(2 * arrays, 2 * results, strict=True):
+        for _ in range(2):
+            np.testing.assert_array_equal(execution.run([x])["output_0"], result)
 
 
 def test_a_thousand_lengths_make_no_code_and_hold_no_memory() -> None:

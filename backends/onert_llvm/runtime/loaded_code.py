@@ -13,7 +13,7 @@ _loaded: dict[str, Image] = {}
 
 _ALONE = ("onert_run", "onert_program", "onert_jumps")
 _POOL = ("onert_pool_call", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
-_NUMBERS = ("onert_numbers", "onert_put_integers", "onert_put_words", "onert_put_floats")
+_NUMBERS = ("onert_become",)
 _C_LIBRARY = (
     "pthread_mutex_lock",
     "pthread_mutex_unlock",

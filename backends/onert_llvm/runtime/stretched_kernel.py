@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -21,7 +21,7 @@ from onert_llvm.command.command import COPY, JUMP, Access, Area, Command, Lowere
 from .aligned_memory import Elements
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, is_idle, walked
 
-_PUTS = ("onert_put_integers", "onert_put_words", "onert_put_floats")
+_NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2
 """What stands for these two numbers of a command in the place of a slot's."""
 
@@ -70,27 +70,7 @@ class StretchedKernel:
         return frozenset(v.index for v in slots if isinstance(v, Pointer) and v.area is Area.OPERAND)
 
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
-        pointer, integer = ctypes.c_void_p, ctypes.c_int64
-        follow = ctypes.CFUNCTYPE(ctypes.c_bool, pointer, integer, pointer, pointer)(self.functions["onert_numbers"])
-        given = (
-            pointer(numbers.code.ctypes.data),
-            integer(len(numbers.code)),
-            pointer(registers.ctypes.data),
-            pointer(numbers.tables.ctypes.data),
-        )
-        words = registers.data
-        if not numbers.asked:
-            return partial(follow, *given)
-
-        def followed() -> bool:
-            try:
-                return follow(*given) and all(
-                    function(*[words[at] for at in of]) == expected for function, of, expected in numbers.asked
-                )
-            except (ArithmeticError, ValueError):
-                return False
-
-        return followed
+        return _agreed(_Native(self.functions, numbers, registers), numbers, registers)
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
         return _BoundStretch(self, tensors, numbers, registers)
@@ -115,7 +95,7 @@ class _BoundStretch:
         for index, function, given in own.computed:
             whole = not any(symbolic and n in numbers.floats for symbolic, n in given)
             if isinstance(function, Elements) and function.are_words and whole:
-                self._put_words(index, function, given, integers if function.dtype.itemsize == 8 else words)
+                self._word_rows(index, function, given, integers if function.dtype.itemsize == 8 else words)
         runs = []
         self._bound: list[BoundCommands] = []
         for listed, changes in zip(own.lists, own.changes, strict=True):
@@ -127,15 +107,19 @@ class _BoundStretch:
             numbered = {at: number for number, at in enumerate(there)}
             for change in changes:
                 if change.path[0] in numbered:
-                    self._put(change, _target(bound, numbered, change), place, integers, floats)
+                    self._row(change, _target(bound, numbered, change), place, integers, floats)
         run = runs[0] if len(runs) == 1 else imports.module("onert_llvm.runtime.faster").Faster(runs[1], runs[0])
         self.run = checked(run, own.widest, place)
-        self._rows = {
-            name: np.array(rows, np.int64) for name, rows in zip(_PUTS, (integers, words, floats), strict=True) if rows
-        }
-        self._puts = [_putting(own.functions[name], rows, registers) for name, rows in self._rows.items()]
+        stores = tuple(np.array(rows, np.int64).reshape(-1, 3) for rows in (integers, words, floats))
+        self._follow = own.followed(numbers, registers)
+        self._put_all = _Native(own.functions, None, registers, stores)
+        self._become = _Native(own.functions, numbers, registers, stores)
 
-    def _put_words(
+    @property
+    def become(self) -> Callable[[], bool]:
+        return self._followed if self._of_constants or self._numbers.asked else self._become
+
+    def _word_rows(
         self, index: int, function: Elements, given: tuple[tuple[bool, Any], ...], rows: list[tuple[int, int, int]]
     ) -> None:
         """Have the elements of a constant put that depend on lengths."""
@@ -144,7 +128,7 @@ class _BoundStretch:
             if symbolic:
                 rows.append((self._numbers.registers[n], 0, made.ctypes.data + at * made.itemsize))
 
-    def _put(
+    def _row(
         self,
         change: Change,
         target: int,
@@ -163,9 +147,15 @@ class _BoundStretch:
         row = self._numbers.registers[change.number], 0 if change.pointer is None else place(change.pointer), target
         (floats if change.number in self._numbers.floats else integers).append(row)
 
+    def _followed(self) -> bool:
+        """What `become` does where Python is asked."""
+        if not self._follow():
+            return False
+        self.put()
+        return True
+
     def put(self) -> None:
-        for put in self._puts:
-            put()
+        self._put_all()
         if self._of_constants:
             self._compute()
 
@@ -197,11 +187,46 @@ def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -
     return bound.slot(at, change.slot) if change.slot >= 0 else bound.count(at, pieces=change.slot == PIECES)
 
 
-def _putting(address: int, rows: Array, registers: Array) -> Callable[[], None]:
-    """A call that puts registers where rows say, as long as both live: the register, what is added, the address."""
-    pointer, integer = ctypes.c_void_p, ctypes.c_int64
-    function = ctypes.CFUNCTYPE(None, pointer, integer, pointer)(address)
-    return partial(function, pointer(rows.ctypes.data), integer(len(rows)), pointer(registers.ctypes.data))
+class _Native(partial[bool]):
+    """Follows instructions, if there are any, and puts registers where each row of three lists of stores says: the
+    register, what is added, the address; False where the instructions have no result. One native call, which keeps the
+    lock of the interpreter: it takes some microseconds."""
+
+    __slots__ = ("_keep",)
+
+    _keep: object
+
+    def __new__(
+        cls,
+        functions: Mapping[str, int],
+        numbers: Instructions | None,
+        registers: Array,
+        stores: Sequence[Array] = (_NO_STORES,) * 3,
+    ) -> Self:
+        code, tables = (_NO_STORES, _NO_STORES) if numbers is None else (numbers.code, numbers.tables)
+        words = [code.ctypes.data, len(code), registers.ctypes.data, tables.ctypes.data]
+        given = np.array([*words, *(n for rows in stores for n in (rows.ctypes.data, len(rows)))], np.int64)
+        function = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(functions["onert_become"])
+        self = super().__new__(cls, function, ctypes.c_void_p(given.ctypes.data))
+        self._keep = given, code, tables, registers, stores
+        return self
+
+
+def _agreed(follow: Callable[[], bool], numbers: Instructions, registers: Array) -> Callable[[], bool]:
+    """Follows instructions, and asks the functions that only Python can call."""
+    if not numbers.asked:
+        return follow
+    words = registers.data
+
+    def agreed() -> bool:
+        try:
+            return follow() and all(
+                function(*[words[at] for at in of]) == expected for function, of, expected in numbers.asked
+            )
+        except (ArithmeticError, ValueError):
+            return False
+
+    return agreed
 
 
 def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mapping[str, int]]) -> StretchedKernel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -45,33 +46,30 @@ class Resized(Tensor):
 class Roomy(Resized):
     """An input or output with memory of its own, which has room for the longest; it lies there while `is_own`.
 
-    The array of its shape there is made when somebody asks for it.
+    `view` is that memory as an array of its shape.
     """
 
-    __slots__ = ("_room", "_rows", "_view", "is_own")
+    __slots__ = ("_dtype", "_memory", "_rows", "is_own", "view")
 
     def __init__(self, like: Tensor, room: Array, *, opens_rows: bool) -> None:
         """`opens_rows`: lengths change its first dimension alone."""
         super().__init__(like)
         self.is_own = False
-        self._room = room
-        self._view: Array | None = None
+        self._dtype: Any = like.type.dtype.numpy
+        self._memory = room.data
         rest = self.shape[1:]
         nbytes = prod(rest, start=like.type.dtype.itemsize)
         self._rows: Array | None = None
         if opens_rows and nbytes:
-            rows = room[: room.nbytes // nbytes * nbytes].view(like.type.dtype.numpy)
+            rows = room[: room.nbytes // nbytes * nbytes].view(self._dtype)
             self._rows = rows.reshape(-1, *rest)  # to take some of these takes half as long as to make an array
+        self.view: Array = np.ndarray(self.shape, self._dtype, self._memory)
 
-    @property
-    def view(self) -> Array:
-        """Its own memory, as the type is now."""
-        view, shape = self._view, self.shape
-        if view is None or view.shape != shape:
+    def resize(self, shape: tuple[int, ...]) -> None:
+        if shape != self.view.shape:
             rows = self._rows
-            view = _view(self._room, shape, self._type) if rows is None else rows[: shape[0]]
-            self._view = view
-        return view
+            self.view = np.ndarray(shape, self._dtype, self._memory) if rows is None else rows[: shape[0]]
+        self.shape = shape
 
     @property
     def buffer(self) -> Buffer | None:
@@ -105,7 +103,12 @@ class StretchedFrame(Frame):
         self._registers = np.append(first, np.array(sizes, first.dtype))  # so that shapes are read from these alone
         self._words: memoryview[int] = self._registers.data  # gives Python's integers
         self._follow = stretch.kernels[0].followed(stretch.numbers, self._registers)
+        self._become = self._follow
+        """Follows the instructions, and puts what they give into the commands of the first step that is bound."""
         self._stretched: tuple[Stretched, ...] = ()
+        """The steps that are bound."""
+        self._others: tuple[Stretched, ...] = ()
+        """Those but the first."""
         super().__init__(routine, context, execute, None)
         roots = routine.roots
         opened = {
@@ -121,14 +124,15 @@ class StretchedFrame(Frame):
         self._shapes = [
             (
                 self.roomy[i],
-                i in inputs,
                 _reading([register if register >= 0 else of_sizes[d] for register, d in dims]),
             )
             for i, dims in stretch.shapes.items()
             if i in self.roomy and opened[i]
         ]
         """Tensors of which lengths change the shape."""
-        self._others = [(tensor, i in inputs) for i, tensor in self.roomy.items() if not opened[i]]
+        self._ends = [(tensor, i in inputs) for i, tensor in self.roomy.items()]
+        self._away = True
+        """Whether any of these may lie elsewhere than in its own memory."""
         self._within: list[tuple[Resized, int, Callable[[Sequence[int]], tuple[int, ...]]]] = []
         """Tensors that lie in the memory of others."""
         for i, dims in stretch.shapes.items():
@@ -141,18 +145,15 @@ class StretchedFrame(Frame):
         return self.roomy[operand].view
 
     def place(self, operand: int, array: Array | None) -> None:
-        super().place(operand, array)
         tensor = self.roomy.get(operand)
-        if tensor is not None and not tensor.is_own:
+        if tensor is None:
+            super().place(operand, array)
+        elif not (tensor.is_own and array is tensor.view):
+            self._away = True
+            super().place(operand, array)
             tensor.is_own = array is tensor.view
 
     put = place
-
-    def is_for(self, lengths: tuple[int, ...]) -> bool:
-        """Compute the numbers for lengths, and change nothing else; False where these are for another program."""
-        for at, length in enumerate(lengths):
-            self._words[at] = length
-        return self._follow()
 
     def become(self, lengths: tuple[int, ...], *, again: bool = False) -> bool:
         """Become the frame for these lengths; False, and as it was, where they are for another program.
@@ -162,19 +163,22 @@ class StretchedFrame(Frame):
         call that is broken off is made up for by the next, whatever it has changed: so nothing is left as it is because
         another part has been changed already.
         """
-        if not self.is_for(lengths):
-            return False
-        self.lengths = None
-        for each in self._stretched:
-            each.put()
         words = self._words
-        for tensor, is_input, read in self._shapes:
-            tensor.shape = read(words)
-            if not tensor.is_own:
-                self._lie(tensor, again or is_input)
-        for tensor, is_input in self._others:
-            if not tensor.is_own:
-                self._lie(tensor, again or is_input)
+        for at, length in enumerate(lengths):
+            words[at] = length
+        before, self.lengths = self.lengths, None
+        if not self._become():
+            self.lengths = before
+            return False
+        for each in self._others:
+            each.put()
+        for tensor, read in self._shapes:
+            tensor.resize(read(words))
+        if self._away:
+            for tensor, is_input in self._ends:
+                if not tensor.is_own:
+                    self._lie(tensor, again or is_input)
+            self._away = not all(tensor.is_own for tensor, _ in self._ends)
         for within, root, read in self._within:
             within.shape, place = read(words), self._tensors[root].buffer
             within.buffer = None if place is None else place.reshape(within.shape)
@@ -194,23 +198,23 @@ class StretchedFrame(Frame):
         if self.bound is None:
             numbers, registers = self._stretch.numbers, self._registers
             bound = tuple(
-                kernel.bind(self.tensors, self._context, numbers, registers) for kernel in self._stretch.kernels
+                [kernel.bind(self.tensors, self._context, numbers, registers) for kernel in self._stretch.kernels]
             )
-            if self.lengths is None or not self.is_for(self.lengths):
+            for at, length in enumerate(self.lengths or ()):
+                self._words[at] = length
+            if self.lengths is None or not bound[0].become():
                 raise ExecutionError("a program is run for lengths that it is not for")
-            for each in bound:
-                each.put()
-            self._stretched = bound
-            self.bound = tuple(each.run for each in bound)
+            self._stretched, self._others = bound, bound[1:]  # which keep the memory that is put into
+            for other in self._others:
+                other.put()
+            self._become = bound[0].become
+            self.bound = tuple([each.run for each in bound])
         return self.bound
 
     def _moved(self) -> None:
         super()._moved()
-        self._stretched = ()
-
-
-def _view(memory: Array, shape: tuple[int, ...], type_: TensorType) -> Array:
-    return np.ndarray(shape, type_.dtype.numpy, memory)
+        self._become = self._follow
+        self._stretched = self._others = ()
 
 
 def _reading(registers: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]]:

@@ -3,13 +3,15 @@
 
 %Instruction = type { i32, i32, i32, i32, i32, i32 }
 %Store = type { i64, i64, ptr }
+; Instructions, how many, registers, tables; what is put as integers, words and floats, each with how many there are.
+%Lengths = type { ptr, i64, ptr, ptr, ptr, i64, ptr, i64, ptr, i64 }
 
 declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
 
 ; Follow so many instructions; false where one has no result, or a condition does not hold.
-define i1 @onert_numbers(ptr %code, i64 %count, ptr %registers, ptr %tables) nounwind {
+define internal i1 @numbers(ptr %code, i64 %count, ptr %registers, ptr %tables) nounwind {
 entry:
   br label %each
 each:
@@ -208,7 +210,7 @@ done:
 }
 
 ; Put registers where commands have them: each with something added, its words those of `runtime/stretched_kernel.py`.
-define void @onert_put_integers(ptr %stores, i64 %count, ptr %registers) nounwind {
+define internal void @put_integers(ptr %stores, i64 %count, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %count, 0
   br i1 %none, label %done, label %each
@@ -232,7 +234,7 @@ done:
 }
 
 ; The same for words of 32 bits, elements of constants.
-define void @onert_put_words(ptr %stores, i64 %count, ptr %registers) nounwind {
+define internal void @put_words(ptr %stores, i64 %count, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %count, 0
   br i1 %none, label %done, label %each
@@ -257,7 +259,7 @@ done:
 }
 
 ; The same for float64s, which commands have as the bits of float32s.
-define void @onert_put_floats(ptr %stores, i64 %count, ptr %registers) nounwind {
+define internal void @put_floats(ptr %stores, i64 %count, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %count, 0
   br i1 %none, label %done, label %each
@@ -278,4 +280,29 @@ each:
   br i1 %end, label %done, label %each
 done:
   ret void
+}
+
+; Follow the instructions and put what they give; false, and nothing put, where they have no result.
+define i1 @onert_become(ptr %lengths) nounwind {
+entry:
+  %all = load %Lengths, ptr %lengths, align 8
+  %code = extractvalue %Lengths %all, 0
+  %count = extractvalue %Lengths %all, 1
+  %registers = extractvalue %Lengths %all, 2
+  %tables = extractvalue %Lengths %all, 3
+  %fits = call i1 @numbers(ptr %code, i64 %count, ptr %registers, ptr %tables)
+  br i1 %fits, label %put, label %refused
+put:
+  %integers = extractvalue %Lengths %all, 4
+  %integer.count = extractvalue %Lengths %all, 5
+  call void @put_integers(ptr %integers, i64 %integer.count, ptr %registers)
+  %words = extractvalue %Lengths %all, 6
+  %word.count = extractvalue %Lengths %all, 7
+  call void @put_words(ptr %words, i64 %word.count, ptr %registers)
+  %floats = extractvalue %Lengths %all, 8
+  %float.count = extractvalue %Lengths %all, 9
+  call void @put_floats(ptr %floats, i64 %float.count, ptr %registers)
+  ret i1 true
+refused:
+  ret i1 false
 }
