@@ -207,6 +207,14 @@ def _scaled(kind: BinaryKind, by: float, rounding: UnaryKind | None) -> Callable
     return made
 
 
+def _first() -> Subgraphs:
+    """The first of so many rows, as a classifier takes that of its first token, and all of them."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+    first = b.add(Gather(0, 0), x, b.constant([0], dtype=DType.INT64))
+    return b.model([first, b.add(FullyConnected(), x, b.constant(weights(3, 4)))])
+
+
 def opened(model: Subgraphs) -> Package:
     """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
     (graph,) = model.subgraphs
@@ -228,6 +236,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("between four", interpolated(Interpolation.CUBIC, 0.6, (2, 3)), lambda n: [(1, 6, n + 2, 3)]),
     ("recurrent", _recurrent, lambda n: [(n, 4)]),
     ("steps", _steps, lambda n: [(max(n, 1), 1, 4)]),
+    ("first", _first, lambda n: [(max(n, 1), 4)]),
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),
     ("grid", _grid, lambda n: [(n, 3)]),

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
 from onert.ir.op import OnStored, Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.quant import dequantize
@@ -22,7 +23,8 @@ def require_indices(indices: Array, size: int, what: str) -> None:
     """RuleError naming the first index that is outside of [0, size)."""
     if indices.size:
         low, high = indices.min(), indices.max()
-        require(low >= 0 and high < size, f"index {low if low < 0 else high} is outside of {what} of {size}")
+        if low < 0 or high >= size:  # the sentence is made for nothing else: it would hold the size to what it is
+            raise RuleError(f"index {low if low < 0 else high} is outside of {what} of {size}")
 
 
 @frozen
