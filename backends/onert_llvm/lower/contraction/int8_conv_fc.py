@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 from attrs import evolve
 
 from onert.ir import CallTypes
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
 from onert_llvm.kernels.contraction.byte_terms import Bytes, ByteTerms
@@ -36,6 +38,9 @@ from .int8_gemm import ByteProduct, byte_contraction, byte_product, outlier_slot
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
 from .small import layers
 from .winograd import byte_layers
+
+_ABREAST = 0.7
+"""The part of the products that may be left where neighbouring outputs are computed side by side."""
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -104,6 +109,8 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
         return
     if byte_layers.lowered(lowering, layer, geometry):
         return
+    flops = 2 * geometry.rows * layer.filter.values.size
+    layer, geometry = _abreast(lowering, layer, geometry)
     kh, kw, c, n = layer.filter.values.shape
     patched = geometry.patched(c, MOST_PATCH_BYTES)
     shape = (kh, kw * c, n) if patched else (kh * kw, c, n)
@@ -115,7 +122,28 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Patches, most=MOST_PATCH_BYTES)
     signed = layer.outputs.signed
     algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, Bytes(how, signed), signed, outliers=outliers)
-    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
+    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, flops)
+
+
+def _abreast(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> tuple[Layer[Outputs], Plane]:
+    """A convolution of few filters as one of neighbouring outputs side by side, where that fills registers better.
+
+    Their windows are one that is so much wider, whose other weights are 0, and it goes so many pixels further.
+    """
+    (kh, kw, c, n), (high, wide), (down, step) = layer.filter.values.shape, geometry.out, geometry.stride
+    if is_symbolic(wide) or lowering.shape(layer.result)[-1] != n or layer.filter.zero or geometry.dilation[1] > 1:
+        return layer, geometry
+    counts = (count for count in range(1, max(1, lowering.isa.f32 // n) + 1) if wide % count == 0)
+    spans = [(count, (count - 1) * step + kw) for count in counts]
+    count, span = min(spans, key=lambda found: found[1] / found[0])
+    if layer.room is not None or span > _ABREAST * count * kw:
+        return layer, geometry
+    taps = np.zeros((kh, span, c, count, n), np.int8)
+    for i in range(count):
+        taps[:, i * step : i * step + kw, :, i] = layer.filter.values
+    own = layer.filter.ordered(taps.reshape(kh, span, c, count * n))
+    together = evolve(layer, filter=own, part=np.tile(np.arange(n), count), abreast=count)
+    return together, evolve(geometry, out=(high, wide // count), window=(kh, span), stride=(down, count * step))
 
 
 @_with_chain

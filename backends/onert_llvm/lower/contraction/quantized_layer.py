@@ -42,7 +42,7 @@ class Layer(Generic[OutputsT]):
     """A layer, or one group of a convolution: from channel `first` on of each pixel it reads, `part` of the outputs.
 
     Where it is a convolution, `filter` is `[height, width, channels, n]`. The results go to `room`, scratch memory,
-    where there is one.
+    where there is one. A row of results may be those of several pixels that lie `abreast`.
     """
 
     operation: int
@@ -53,6 +53,7 @@ class Layer(Generic[OutputsT]):
     part: slice | Array = slice(None)
     first: int = 0
     room: Access | None = None
+    abreast: int = 1
 
     def input(self, lowering: Lowering) -> Pointer:
         """Where the first activation is."""
@@ -64,7 +65,7 @@ class Layer(Generic[OutputsT]):
             return {"c": self.room.pointer}
         first = self.part.start or 0 if isinstance(self.part, slice) else 0
         place = lowering.operand(self.result, first * lowering.type(self.result).dtype.itemsize)
-        return {"c": place, "ldc": lowering.shape(self.result)[-1]}
+        return {"c": place, "ldc": lowering.shape(self.result)[-1] * self.abreast}
 
     def padding(self, lowering: Lowering, channels: int) -> Pointer:
         """A pixel outside of the picture."""
