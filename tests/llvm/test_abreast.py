@@ -1,4 +1,4 @@
-"""Convolutions of bytes with few filters compute neighbouring outputs side by side, exactly, between guard pages."""
+"""Convolutions with few filters are exact, between guard pages: outputs side by side, and small groups together."""
 
 from __future__ import annotations
 
@@ -62,3 +62,25 @@ def test_layers_of_few_filters_are_exact(
     for threads in (1, 2):
         same(natively(subgraph, [x], isa, threads), expected)
     assert n > 1 or not taken or min(taken) > 1
+
+
+@pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("channels", "n", "groups"), [(12, 12, 3), (16, 32, 16), (6, 15, 3), (40, 10, 5), (24, 48, 6)])
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_small_groups_are_exact(isa: Isa, channels: int, n: int, groups: int, kind: str) -> None:
+    rng, dtype = np.random.default_rng(n), np.dtype(kind)
+    least, stored = np.iinfo(dtype).min, np.uint8 if kind == "uint8" else np.int8
+    zeros = {"int8": (-20, 0, 10), "uint8": (119, 141, 120), "int16": (0, 0, 0)}[kind]
+    x = rng.integers(least, np.iinfo(dtype).max + 1, (2, 6, 7, channels)).astype(dtype)
+    w = rng.integers(np.iinfo(stored).min, np.iinfo(stored).max + 1, (n, 3, 3, channels // groups)).astype(stored)
+    bias = rng.integers(-3000, 3000, n).astype(np.int64 if kind == "int16" else np.int32)
+    each = (0.01,) if zeros[1] else tuple(0.01 * (1 + i % 5 / 7) for i in range(n))
+    filters = Quantization(each, (zeros[1],) * len(each), 0 if len(each) > 1 else None)
+    own = Quantization(tuple(0.02 * s for s in each), (0,) * len(each), filters.axis)
+    scales, result = (Quantization((0.02,), (zeros[0],)), filters, own), (Quantization((0.4,), (zeros[2],)),)
+    case = Case("", Conv2D(Padding.SAME), (x, w, bias), quantization=scales, result_quantization=result)
+    subgraph = subgraph_of(case, constant=(1, 2))
+    expected = by_meaning(subgraph, [x])
+    assert len(np.unique(expected[0])) > 20
+    for threads in (1, 2):
+        same(natively(subgraph, [x], isa, threads), expected)

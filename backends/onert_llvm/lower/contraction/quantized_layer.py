@@ -104,17 +104,26 @@ def layer_of(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Ou
 def groups(
     lowering: Lowering, operations: Sequence[int], make: MakeOutputs[OutputsT]
 ) -> Iterator[tuple[Layer[OutputsT], Plane]]:
-    """The groups of a convolution, and the windows of all."""
+    """The groups of a convolution, and the windows of all; small ones together, as one whose other weights are 0."""
     _, _, op = lowering.first(operations, Conv2D)
     layer = layer_of(lowering, operations, make)
     weights = layer.filter.values
     geometry = plane(op, lowering.shape(layer.source), weights.shape, lowering.shape(layer.result))
     n, inner = weights.shape[0], weights.shape[3]
     count = geometry.channels // inner
-    for g in range(count):
-        part = slice(g * n // count, (g + 1) * n // count)
-        own = layer.filter.ordered(weights[part].transpose(1, 2, 3, 0))
-        yield evolve(layer, filter=own, part=part, first=g * inner), geometry
+    own = n // count
+    together = max(1, lowering.isa.f32 // own)
+    for first in range(0, count, together):
+        last = min(first + together, count)
+        part = slice(first * own, last * own)
+        values = weights[part].transpose(1, 2, 3, 0)
+        if last - first > 1:
+            apart = values.reshape(*values.shape[:3], last - first, own)
+            values = np.full((*values.shape[:2], last - first, inner, last - first, own), layer.filter.zero, np.int8)
+            for g in range(last - first):
+                values[:, :, g, :, g] = apart[..., g, :]
+            values = values.reshape(*weights.shape[1:3], (last - first) * inner, (last - first) * own)
+        yield evolve(layer, filter=layer.filter.ordered(values), part=part, first=first * inner), geometry
 
 
 def single_channel(lowering: Lowering, layer: Layer[OutputsT], op: DepthwiseConv2D) -> tuple[Layer[OutputsT], Plane]:
