@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import log2
+from math import gcd, log2
 
-from onert.ir.symbolic.trace import hint
+from onert.ir.symbolic.trace import hint, is_symbolic
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
 from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
 from onert_llvm.target.isa import Dot, Isa
@@ -33,6 +33,16 @@ def strip(
     across = min(few, key=lambda a: (-(-width // a) * (a + (1.5 if a <= _FEW else 2.0)), -a))
     require(across <= out_w)
     return Strip(window, stride, dilation, across, channels < isa.f32)
+
+
+def pixels_together(channels: int, stride: int, out_w: int, isa: Isa) -> int:
+    """How many neighbouring outputs to compute as one, so that channels that fill half of a register fill whole ones.
+
+    With more channels more is lost, because pixels are read again for each column of the window.
+    """
+    together = isa.f32 // gcd(channels, isa.f32)
+    fills = 2 * channels <= isa.f32 and isa.free_masks and stride == 1
+    return together if fills and not is_symbolic(out_w) and out_w % together == 0 else 1
 
 
 def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:

@@ -74,6 +74,13 @@ class Tail(Value):
         }
         return evolve(self, slots={**self.slots, **tiled})
 
+    def side_by_side(self, lowering: Lowering, times: int) -> Tail:
+        """The same for so many rows as one, matrices among what it reads."""
+        strides = {f"{name}_stride" for name in self.epilogue.matrices}
+        wide = {name: slot * times for name, slot in self.slots.items() if name in strides and isinstance(slot, int)}
+        found = self.repeated(lowering, times)
+        return evolve(found, slots={**found.slots, **wide})
+
     def _vectors(self) -> dict[str, Pointer]:
         """The slots with an element for each column, and where they are."""
         names = (*(("bias",) if self.epilogue.bias else ()), *self.epilogue.columns)

@@ -14,7 +14,7 @@ from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
-from onert_llvm.schedule.depthwise import MOST_ACROSS, chunk, strip
+from onert_llvm.schedule.depthwise import MOST_ACROSS, chunk, pixels_together, strip
 
 from .conv_geometry import plane
 from .depthwise import repeated
@@ -62,15 +62,20 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     source, reads, touched = repeated(lowering, operations[0], x, n // geometry.channels)
     geometry = evolve(geometry, channels=n)
-    width = geometry.out[1]
-    cut = strip((kh, kw), op.stride_width, op.dilation_width, width, n, lowering.isa, MOST_ACROSS)
+    taps, out_w = w.reshape(kh * kw, n), geometry.out[1]
+    together = pixels_together(n, op.stride_width, out_w, lowering.isa) if after.repeatable(lowering) else 1
+    if together > 1:
+        after, taps, n = after.side_by_side(lowering, together), np.tile(taps, together), n * together
+    width = out_w // together
+    cut = strip((kh, kw), op.stride_width * together, op.dilation_width, width, n, lowering.isa, MOST_ACROSS)
     some = chunk((kh, kw), geometry.size[1], n, lowering.isa)
     lines, chunks = geometry.images * geometry.out[0], -(-n // some)
     block = -(-lines // lowering.threads)  # a thread's share, which has all channels of its rows
     slots = {
         **geometry.slots,
         **after.slots,
-        "w": lowering.constant(w.reshape(kh * kw, n)),
+        "out_w": width,
+        "w": lowering.constant(taps),
         "c": after.place,
         "channels": n,
         "ldc": n,
@@ -82,7 +87,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "zero": lowering.constant(np.zeros(n, np.float32)),
     }
     tiles = lines * chunks
-    flops = 2 * geometry.rows * kh * kw * n
+    flops = 2 * geometry.rows * kh * kw * geometry.channels
     every = (*reads, *after.reads)
-    algorithm = DepthwiseF32(evolve(cut, chunked=True, near=geometry.near), after.epilogue)
+    algorithm = DepthwiseF32(evolve(cut, chunked=True, near=geometry.near, together=together), after.epilogue)
     lowering.emit(operations[0], algorithm, slots, tiles, every, after.writes, flops, accesses=touched)

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, Kernel, Val
+from onert_llvm.irbuilder import F32, I32, Kernel, Val
 from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue, row_windows
 from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 
@@ -38,10 +38,13 @@ class DepthwiseF32(Value):
         taps, channels = strip.window[1], task.i64("channels")
         acc = [k.var(self.epilogue.start(k, task, c, lanes, mask)) for _ in range(strip.across)]
         filters = task.view("w", F32, 1)[c].address
+        outer = pixels.across if strip.together > 1 else {}
+        beside = {column: _inside(k, task, x, c) for column, x in outer.items()}
 
         def add(tap: Val, row: Row) -> None:
             weights = k.view(filters, F32, channels * taps, channels, 1)[tap]
-            seen = {column: row[column].load(lanes, mask) for column in strip.columns}
+            places = {column: row.pixels[column] if column in beside else row[column] for column in strip.columns}
+            seen = {column: place.load(lanes, beside.get(column, mask)) for column, place in places.items()}
             for tx in range(taps):
                 w = weights[tx].load(lanes, mask)
                 for x, total in enumerate(acc):
@@ -56,3 +59,10 @@ class DepthwiseF32(Value):
         for x, value in enumerate(acc):
             rows = {n: v[out + x, c] for n, v in others.items()}
             target[x].store(self.epilogue.apply(k, task, value, c, rows, mask), mask)
+
+
+def _inside(k: Kernel, task: Task, x: Val, c: Val) -> Val:
+    """Which lanes lie in the picture, of those from channel `c` of the pixel in column `x` on."""
+    lanes, pixel = k.isa.f32, task.i64("pixel")
+    first, end = (value.cast(I32).splat(lanes) for value in (x * pixel + c, task.i64("in_w") * pixel))
+    return (k.iota(I32, lanes) + first).ult(end)

@@ -19,6 +19,9 @@ class Strip(Value):
     of channels, but if there are fewer channels than it has (`masked`). If they are `chunked`, some channels are
     computed for a block of rows before the next, so that what neighbouring rows see stays near the core. `near` says
     that a window reaches out of the picture by half of its width at most, to either side.
+
+    Outputs may be so many pixels `together`, side by side in the lanes as they are in memory: then few channels fill
+    registers. `stride` is as many.
     """
 
     window: tuple[int, int]
@@ -28,6 +31,7 @@ class Strip(Value):
     masked: bool
     chunked: bool = False
     near: bool = False
+    together: int = 1
 
     @property
     def slots(self) -> tuple[str, ...]:
