@@ -21,7 +21,7 @@ from onert_llvm import compile as generation
 from onert_llvm.backend import Llvm
 from onert_llvm.lower import command_builder
 from onert_llvm.runtime import native_kernel
-from onert_llvm.target.isa import Isa
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded
 
@@ -30,6 +30,14 @@ BACKEND = Llvm()
 
 NOTHING: Any = None
 """No operation that runs natively asks for subgraphs or state."""
+
+
+def one_of_each_width(position: int) -> list[Isa]:
+    """A target of each width of registers: of those that differ in single instructions alone, each in its turn."""
+    widths: dict[int, list[Isa]] = {}
+    for isa in runnable():
+        widths.setdefault(isa.f32, []).append(isa)
+    return [alike[position % len(alike)] for alike in widths.values()]
 
 
 def subgraph_of(case: Case, constant: Sequence[int] | None = None) -> Subgraph:

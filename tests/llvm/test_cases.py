@@ -1,4 +1,5 @@
-"""Every case of every operation that has a native form gives natively what it must, on every target."""
+"""Every case of every operation that has a native form gives natively what it must: by default on targets of each width
+of registers, in the long suite on every target."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from cases.case import Case
 from onert.ir import RuleError
 from onert_llvm.target.isa import runnable
 
-from .natively import by_meaning, legal, natively_as_it_is, same, subgraph_of, why_not
+from .natively import by_meaning, legal, natively_as_it_is, one_of_each_width, same, subgraph_of, why_not
 
 LISTED = (Path(__file__).parent / "native_forms.txt").read_text().splitlines()
 FAMILIES = [module.name for module in pkgutil.iter_modules(cases.__path__)]
@@ -63,16 +64,17 @@ def test_the_list_of_native_forms_is_current() -> None:
     assert _signatures() == LISTED
 
 
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)], ids=["in turn", "all"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_cases_run_natively(family: str, subtests: pytest.Subtests) -> None:
+def test_cases_run_natively(family: str, every: bool, subtests: pytest.Subtests) -> None:
     found = list(variants(cases_of(family)))
     assert {signature(case) for _, case, _ in found} <= set(LISTED)
-    for name, case, constant in found:
+    for position, (name, case, constant) in enumerate(found):
         with subtests.test(name):
             subgraph = subgraph_of(case, constant)
             inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
             expected, decomposed = by_meaning(subgraph, inputs), legal(subgraph)
-            for isa in runnable():
+            for isa in runnable() if every else one_of_each_width(position):
                 same(natively_as_it_is(decomposed, inputs, isa), expected, where=isa.name)
 
 
