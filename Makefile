@@ -46,7 +46,7 @@ types: $(BIN)/.dev
 	$(BIN)/mypy onert backends/onert_reference backends/onert_builtin backends/onert_llvm
 
 pytest: $(BIN)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m 'not long'
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not long'
 
 mutants: $(BIN)/.dev ## plant each fault of tests/mutation/faults and count those that no test notices
 	$(BIN)/python tests/mutation/run.py -j 2
