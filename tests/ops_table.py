@@ -105,6 +105,7 @@ NATIVE = {
     "RFFT2D": "rows of a power of two up to 8192, others where a matrix of 2**20 factors does it",
     "ATAN2": "float32",
     "BITCAST": "any but strings",
+    "BROADCAST_ARGS": "int32 int64",
     "UNIQUE": "float32 float64 int8 uint8 int16 int32 int64 uint32, of a known length",
     "SPARSE_TO_DENSE": "any but strings, indices of 32 or 64 bits",
     **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), "float32, of a constant size"),
@@ -125,7 +126,7 @@ STAYS: dict[str, tuple[str, ...]] = {
         "SplitToSequence",
     ),
     "a sum over as many rows as the data says": ("CountGroups", "EmbeddingLookupSparse"),
-    "arithmetic on shapes, which is folded where these are known": ("BroadcastArgs", "BroadcastGradientArgs"),
+    "arithmetic on shapes, which is folded where these are known": ("BroadcastGradientArgs",),
     "random numbers, bit for bit those of TensorFlow's generators": (
         *("Random", "StatelessUniform", "Multinomial", "HloRngBitGenerator"),
     ),
@@ -135,7 +136,6 @@ STAYS: dict[str, tuple[str, ...]] = {
         *(
             "BcqFullyConnected",
             "BcqGather",
-            "CumProd",
             "Determinant",
             "Inverse",
             "NumericVerify",
@@ -148,9 +148,9 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "run as `CountedWhere` and `CountedBoxes`, which fill memory for the most there can be (up to 4 MiB), and count: "
     "what treats all rows alike, joins, reduces, orders, cuts, pads or gathers them runs on the whole, natively, and "
     "`FirstEntries` takes what counts; a bundle gives the whole and the count. So it is where a computed integer says "
-    "how long one dimension is, and it is known how large it can be: a range, a shape, margins, repetitions, the sizes "
-    "of parts, and slices of up to 64 KiB. Two dimensions that only the run tells, and integers that an input gives, "
-    "have no such bound": (
+    "how long a dimension is, and it is known how large it can be: a range, a shape, margins, repetitions, the sizes "
+    "of parts, and slices of up to 64 KiB, along one axis or several. Integers that an input gives have no such "
+    "bound": (
         "Where",
         "BoxesPerClass",
         "FirstEntries",

@@ -190,6 +190,13 @@ CASES = [
         constant=(1,),
     ),
     Case(
+        "corners on corners of float64, between which it is computed in float32",
+        ResizeBilinear(align_corners=True),
+        (_IMAGE.astype(np.float64), _size(3, 3)),
+        (np.float64([[1, 1.5, 2], [2, 2.5, 3], [3, 3.5, 4]]).reshape(1, 3, 3, 1),),
+        constant=(1,),
+    ),
+    Case(
         "centres on centres",
         ResizeBilinear(half_pixel_centers=True),
         (_IMAGE, _size(1, 4)),

@@ -19,7 +19,7 @@ from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
 from onert.ir.ops.reduction.coupling import CoupledProbabilities
-from onert.ir.ops.reduction.scan import RFFT2D, CumSum
+from onert.ir.ops.reduction.scan import RFFT2D, CumProd, CumSum
 from onert.ir.ops.reduction.segment import SegmentSum, UnsortedSegment
 from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxPoolWithIndices, MaxUnpool2D
 from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice, HloDynamicUpdateSlice
@@ -37,7 +37,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     Conv3D: (rule("contraction.spatial.conv3d", "lower_convolution", anchor=True),),
     TransposeConv3D: (rule("contraction.spatial.conv3d", "lower_transposed"),),
     RFFT2D: (rule("vision_audio.rfft"),),
-    CumSum: (rule("reduction.order", "lower_sum"),),
+    **dict.fromkeys((CumSum, CumProd), (rule("reduction.order", "lower_sum"),)),
     TopK: (rule("reduction.order", "lower_top"),),
     **dict.fromkeys((MaxPoolWithArgmax2D, MaxPoolWithIndices), (rule("reduction.indexed_pool"),)),
     MaxUnpool2D: (rule("reduction.indexed_pool", "lower_inverse"),),

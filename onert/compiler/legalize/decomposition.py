@@ -64,7 +64,7 @@ _KINDS: Mapping[str, str] = {
         "DynamicUpdateSlice HloIota HloPad Dilate"
     ),
     "hlo.convolution": "HloConvolution",
-    "vision_audio.interpolation": "Interpolate",
+    "vision_audio.interpolation": "Interpolate ResizeBilinear",
     "vision_audio.sampling": "GridSample DeformConv RoiAlign",
     "vision_audio.landmarks": "LandmarksToMatrix TransformLandmarks TransformTensor DenseImageWarp",
     "vision_audio.spectra": "Fourier AudioSpectrogram Mfcc",
@@ -74,8 +74,8 @@ _KINDS: Mapping[str, str] = {
     "reductions": "HloReduce HloReduceWindow ReduceWindow HloSort Reduce ArgReduce",
     "transformer": "RoPE Attention MixtureOfExperts",
     "norms": "BatchNorm InstanceNorm RmsNorm L2Normalization LocalResponseNormalization Softmax LogSoftmax",
-    "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary PRelu Unary Cast Select",
-    "windows": "FromColumns PooledPlaces",
+    "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary PRelu LeakyRelu Unary Cast Select",
+    "windows": "FromColumns PooledPlaces TransposeConv2D Conv3D",
     "movement": "Slice Split BroadcastTo BroadcastArgs Fill Range PutRow Squeeze ExpandDims",
     "places": (
         "OneHot GatherElements ReverseSequence MatrixDiag MatrixSetDiag MatrixBandPart ZerosLike ShapeOf Rank "

@@ -15,13 +15,13 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind, PRelu
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
-from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
 from onert.ir.ops.reduction.pool import Pool2D
 
 from .decomposition import Decomposition, moves, only_float32, only_floats
 from .draft import Draft
 from .real_sums import REAL_SUMS
-from .windows import BY_CHANNELS, CONVOLUTION, POOL
+from .windows import BY_CHANNELS, CONVOLUTION, GROUPS, POOL, WEIGHTED
 
 Ending = Conv2D | DepthwiseConv2D | Pool2D | Binary
 """Operations of which the activation is the last that they do."""
@@ -194,9 +194,16 @@ def _rows(d: Draft, op: Select, types: CallTypes, operands: Sequence[int]) -> Se
     return [d.chosen(condition, x, y)]
 
 
+def _leaky(d: Draft, op: LeakyRelu, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Less(x, 0), Mul(x, alpha), x)"""
+    (x,) = operands
+    return [d.chosen(d.compared(ComparisonKind.LESS, x, d.like(x, 0)), d.product(x, d.like(x, op.alpha)), x)]
+
+
 DECOMPOSITIONS = {
-    Conv2D: (Decomposition(_why_not_apart, _apart), REAL_SUMS, CONVOLUTION),
-    DepthwiseConv2D: (Decomposition(_why_not_apart, _apart), BY_CHANNELS),
+    LeakyRelu: (Decomposition(only_floats, _leaky),),
+    Conv2D: (Decomposition(_why_not_apart, _apart), REAL_SUMS, CONVOLUTION, GROUPS),
+    DepthwiseConv2D: (Decomposition(_why_not_apart, _apart), BY_CHANNELS, WEIGHTED),
     Pool2D: (Decomposition(_why_not_apart, _apart), POOL),
     Binary: (Decomposition(_why_not_apart, _apart), Decomposition(_why_no_pair, _pair)),
     PRelu: (Decomposition(only_floats, _leaning),),

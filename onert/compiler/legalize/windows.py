@@ -1,4 +1,4 @@
-"""Windows that no kernel slides (those of float64, and what ONNX asks of their places): gathered, and put back."""
+"""Windows that no kernel slides: of float64, of computed filters, and what ONNX asks of their places."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.plane_window import dilated_windows
-from onert.ir.ops.arithmetic.window import Window
+from onert.ir.ops.arithmetic.window import Margins, Window
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.columns import FromColumns, PooledPlaces
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import StridedSlice
@@ -25,7 +27,7 @@ from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
 from onert.ir.shape import static
 
-from .decomposition import Decomposition
+from .decomposition import Decomposition, only_floats
 from .draft import Draft
 from .hlo.shapes import padded
 
@@ -46,8 +48,8 @@ def _size(op: Sliding, types: CallTypes) -> tuple[int, int]:
 
 def _why_not(op: Sliding, types: CallTypes) -> str | None:
     present = [t for t in (*types.inputs, *types.outputs) if t is not None]
-    if any(t.dtype is not DType.FLOAT64 for t in present):
-        return "it is not one of float64"
+    if reason := only_floats(op, types):
+        return reason
     if any(0 in t.shape for t in present) or op.activation is Activation.SIGN_BIT:
         return "a tensor has no elements, or the activation is no bound"
     elements = math.prod((*static(types.output.shape)[:3], *_size(op, types), static(types.input(0).shape)[3]))
@@ -74,33 +76,91 @@ def _gathered(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
     return d.transposed(x, (0, 1, 3, 2, 4, 5))
 
 
+def _inside(windows: Sequence[Window], sizes: Sequence[int]) -> Array:
+    """Which elements of windows lie in a picture: [rows, columns, window height, window width]."""
+    masks = []
+    for window, inputs in zip(windows, sizes, strict=True):
+        at = np.arange(window.outputs(inputs))[:, None] * window.stride + np.arange(window.size) * window.dilation
+        masks.append((at >= window.before(inputs)) & (at < window.before(inputs) + inputs))
+    down, across = masks
+    return down[:, None, :, None] & across[None, :, None, :]
+
+
+def _there(d: Draft, products: int, inside: Array) -> int:
+    """Products of what lies in a picture: the others are 0, whatever the factor of a margin is."""
+    return products if inside.all() else d.chosen(d.constant(inside), products, d.like(products, 0))
+
+
 def _ended(d: Draft, out: int, bias: int | None, activation: Activation) -> list[int]:
     out = out if bias is None else d.sum(out, d.reshaped(bias, math.prod(d.shape(bias))))
     return [d.bounded(out, activation)]
 
 
+def _why_not_convolved(op: Conv2D, types: CallTypes) -> str | None:
+    if types.output.dtype is not DType.FLOAT64 or _groups(types) > 1:
+        return "it is not one of float64, or of several groups"
+    return _why_not(op, types)
+
+
 def _convolved(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Add(FullyConnected(Reshape(Gather(Pad(x))), weight), bias), group by group"""
+    """Add(FullyConnected(Reshape(Gather(Pad(x))), weight), bias)"""
     x, weight, bias = [*operands, None][:3]
     assert x is not None
     assert weight is not None
     batch, rows, columns, filters = static(types.output.shape)
-    *plane, channels = d.shape(x)
-    height, width, each = d.shape(weight)[1:]
-    groups, found = channels // each, []
-    for group in range(groups):
-        part = d.part(x, (0, 0, 0, group * each), (*plane, each))
-        terms = _gathered(d, part, dilated_windows(op, height, width), 0)
-        flat = d.reshaped(terms, batch * rows * columns, height * width * each)
-        own = d.part(weight, (group * filters // groups, 0, 0, 0), (filters // groups, height, width, each))
-        found.append(d.rows_times(flat, d.reshaped(own, filters // groups, height * width * each), None))
-    out = found[0] if groups == 1 else d.add(Concat(1), *found)
+    height, width, channels = d.shape(weight)[1:]
+    terms = _gathered(d, x, dilated_windows(op, height, width), 0)
+    flat = d.reshaped(terms, batch * rows * columns, height * width * channels)
+    out = d.rows_times(flat, d.reshaped(weight, filters, height * width * channels), None)
     return _ended(d, d.reshaped(out, batch, rows, columns, filters), bias, op.activation)
+
+
+def _groups(types: CallTypes) -> int:
+    channels, each = (types.input(at).shape[3] or 1 for at in (0, 1))
+    return channels // each
+
+
+def _why_not_groups(op: Conv2D, types: CallTypes) -> str | None:
+    if not 1 < _groups(types) <= _MOST_TAPS:
+        return f"it has {_groups(types)} groups"
+    return "a tensor has no elements" if 0 in types.output.shape else only_floats(op, types)
+
+
+def _group_by_group(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Concat(Conv2D(Slice(x), Slice(weight), Slice(bias)) ..)"""
+    x, weight, bias = [*operands, None][:3]
+    assert x is not None
+    assert weight is not None
+    groups, (filters, *sizes), found = _groups(types), d.shape(weight), []
+    own = filters // groups
+    for group in range(groups):
+        parts = [
+            d.part(x, (0, 0, 0, group * sizes[-1]), (*d.shape(x)[:3], sizes[-1])),
+            d.part(weight, (group * own, 0, 0, 0), (own, *sizes)),
+        ]
+        if bias is not None:
+            parts.append(d.part(d.reshaped(bias, filters), (group * own,), (own,)))
+        found.append(d.add(op, *parts))
+    return [d.add(Concat(3), *found)]
 
 
 def _why_not_by_channels(op: DepthwiseConv2D, types: CallTypes) -> str | None:
     count = math.prod(_size(op, types))
     return _why_not(op, types) if count <= _MOST_TAPS else f"a window has {count} elements"
+
+
+def _weighted(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Add(Sum(Mul(Gather(Pad(x)), weight)), bias)"""
+    x, weight, bias = [*operands, None][:3]
+    assert x is not None
+    assert weight is not None
+    shape, channels = static(types.output.shape), d.shape(x)[3]
+    height, width = _size(op, types)
+    terms = d.reshaped(_gathered(d, x, dilated_windows(op, height, width), 0), *shape[:3], height * width, channels, 1)
+    own = d.reshaped(weight, height * width, channels, shape[3] // channels)
+    inside = _inside(dilated_windows(op, height, width), d.shape(x)[1:3]).reshape(*shape[1:3], height * width, 1, 1)
+    sums = d.reduced(Reduction.SUM, _there(d, d.product(terms, own), inside), (3,))
+    return _ended(d, d.reshaped(sums, *shape), bias, op.activation)
 
 
 def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -111,6 +171,7 @@ def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequ
     (batch, rows, columns, outputs), channels = static(types.output.shape), d.shape(x)[3]
     height, width = _size(op, types)
     windows = dilated_windows(op, height, width)
+    inside = _inside(windows, d.shape(x)[1:3])
     x = _surrounded(d, x, windows, 0)
     each = (channels,) if outputs == channels else (channels, outputs // channels)
     factors, one = d.reshaped(weight, height * width, *each), (1,) * (len(each) - 1)
@@ -122,10 +183,77 @@ def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequ
         limits = [(0, *first, 0), (batch, *last, channels), (1, *(window.stride for window in windows), 1)]
         part = d.moved(StridedSlice(), x, *(d.integers(*numbers) for numbers in limits))
         own = d.reshaped(d.part(factors, (tap, *(0 for _ in each)), (1, *each)), *each)
-        part = d.product(d.reshaped(part, batch * rows * columns, channels, *one), own)
+        part = d.product(d.reshaped(part, batch, rows, columns, channels, *one), own)
+        part = _there(d, part, inside[:, :, at[0], at[1]].reshape(rows, columns, *(1,) * len(each)))
         total = part if total is None else d.sum(total, part)
     assert total is not None
     return _ended(d, d.reshaped(total, batch, rows, columns, outputs), bias, op.activation)
+
+
+def _why_not_added(op: TransposeConv2D, types: CallTypes) -> str | None:
+    present = [t for t in (*types.inputs[1:], *types.outputs) if t is not None]
+    if any(0 in t.shape for t in present) or op.activation is Activation.SIGN_BIT:
+        return "a tensor has no elements, or the activation is no bound"
+    (outputs, *window, _), (batch, *sizes, _) = (static(types.input(at).shape) for at in (1, 2))
+    elements = math.prod((batch, *sizes, *window, outputs))
+    if elements > _MOST_ELEMENTS:
+        return f"its windows have {elements} elements together"
+    return only_floats(op, CallTypes(types.inputs[1:], types.outputs))
+
+
+def _added(d: Draft, op: TransposeConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Add(UnsortedSegment(FullyConnected(x, weight), places), bias): what falls outside has no place"""
+    _, weight, x, bias = [*operands, None][:4]
+    assert x is not None
+    assert weight is not None
+    (outputs, *window, channels), (batch, *sizes, _) = d.shape(weight), d.shape(x)
+    results, places = static(types.output.shape)[1:3], []
+    for axis, stride in enumerate((op.stride_height, op.stride_width)):
+        before = Window(window[axis], stride, 1, op.padding.along(axis)).before(results[axis])
+        at = np.arange(sizes[axis])[:, None] * stride + np.arange(window[axis]) - before
+        places.append(np.where((at >= 0) & (at < results[axis]), at, -1))
+    down, across = places[0][:, None, :, None], places[1][None, :, None, :]
+    flat = np.where((down < 0) | (across < 0), -1, down * results[1] + across).reshape(-1).astype(np.int32)
+    rows = d.reshaped(d.transposed(weight, (1, 2, 0, 3)), math.prod(window) * outputs, channels)
+    terms = d.rows_times(d.reshaped(x, batch * math.prod(sizes), channels), rows, None)
+    terms = d.transposed(d.reshaped(terms, batch, len(flat), outputs), (1, 0, 2))
+    total = d.number(math.prod(results))
+    sums = d.add(UnsortedSegment(SegmentReduction.SUM), terms, d.constant(flat), total)
+    return _ended(d, d.reshaped(d.transposed(sums, (1, 0, 2)), batch, *results, outputs), bias, op.activation)
+
+
+def _why_not_planes(op: Conv3D, types: CallTypes) -> str | None:
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    if any(0 in t.shape for t in present) or op.activation is Activation.SIGN_BIT:
+        return "a tensor has no elements, or the activation is no bound"
+    count = static(types.input(1).shape)[0]
+    return only_floats(op, types) if count <= _MOST_TAPS else f"a window has {count} planes"
+
+
+def _planes(d: Draft, op: Conv3D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Add(Conv2D(Gather(Pad(x)), weight) .., bias), plane by plane of all windows"""
+    x, weight, bias = [*operands, None][:3]
+    assert x is not None
+    assert weight is not None
+    (batch, depth, *plane, outputs), (taps, *rest) = static(types.output.shape), d.shape(weight)
+    window, inputs = Window(taps, *op.steps[0], op.padding.along(0)), d.shape(x)[1]
+    before, reach = window.before(inputs), (depth - 1) * window.stride + window.extent
+    low, high = ((0, side, 0, 0, 0) for side in (before, max(reach - before - inputs, 0)))
+    x = padded(d, x, d.like(x, 0), low, high, (0,) * 5)
+    padding = Margins(op.padding.sides[1:]) if isinstance(op.padding, Margins) else op.padding
+    steps = (op.stride_height, op.stride_width, op.dilation_height, op.dilation_width)
+    flat = Conv2D(padding, *steps)
+    total: int | None = None
+    for tap in range(taps):
+        table = np.arange(depth, dtype=np.int32) * window.stride + tap * window.dilation
+        pictures = d.reshaped(d.gathered(x, d.constant(table), 1), batch * depth, *d.shape(x)[2:])
+        own = d.reshaped(d.part(weight, (tap, 0, 0, 0, 0), (1, *rest)), *rest)
+        part = d.add(flat, pictures, d.transposed(own, (3, 0, 1, 2)))
+        inside = (table >= before) & (table < before + inputs)
+        part = _there(d, d.reshaped(part, batch, depth, *plane, outputs), inside.reshape(-1, 1, 1, 1))
+        total = part if total is None else d.sum(total, part)
+    assert total is not None
+    return _ended(d, total, bias, op.activation)
 
 
 def _pooled(d: Draft, op: Pool2D, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -138,7 +266,7 @@ def _pooled(d: Draft, op: Pool2D, types: CallTypes, operands: Sequence[int]) -> 
     sums = d.reduced(Reduction.SUM, _gathered(d, elements, op.windows(), 0), (3, 4))
     _, height, width, _ = d.shape(x)
     down, across = op.counted(height, width)
-    counts = (down[:, None] * across)[:, :, None].astype(np.float64)
+    counts = (down[:, None] * across)[:, :, None].astype(d.dtype(x).numpy)
     found = d.binary(BinaryKind.DIV, sums, d.constant(counts))
     found = found if op.kind is Pooling.AVERAGE else d.unary(UnaryKind.SQRT, found)
     return [d.bounded(found, op.activation)]
@@ -195,10 +323,14 @@ def _best(d: Draft, op: PooledPlaces, types: CallTypes, operands: Sequence[int])
     return [d.reshaped(d.sum(where, d.constant(first)), *shape)]
 
 
-CONVOLUTION = Decomposition(_why_not, _convolved)
+CONVOLUTION = Decomposition(_why_not_convolved, _convolved)
+GROUPS = Decomposition(_why_not_groups, _group_by_group)
 BY_CHANNELS = Decomposition(_why_not_by_channels, _by_channels)
 POOL = Decomposition(_why_not, _pooled)
+WEIGHTED = Decomposition(_why_not, _weighted)
 DECOMPOSITIONS = {
+    TransposeConv2D: (Decomposition(_why_not_added, _added),),
+    Conv3D: (Decomposition(_why_not_planes, _planes),),
     FromColumns: (Decomposition(_why_not_put_back, _put_back),),
     PooledPlaces: (Decomposition(_why_no_best, _best),),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from attrs import define, frozen
 
 from onert.ir.value import Value
@@ -109,6 +111,11 @@ class RunningSum(Value):
     reverse: bool
 
     slots = ("x", "out", "rows", "width", "piece", "pieces")
+    neutral: ClassVar[int] = 0
+
+    @staticmethod
+    def joined(before: Val, element: Val) -> Val:
+        return before + element
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.f32, task.i64("width")
@@ -121,9 +128,20 @@ class RunningSum(Value):
     def _columns(self, k: Kernel, task: Task, block: Val, column: Val, lanes: int) -> None:
         memory, rows, width = self.kind.memory, task.i64("rows"), task.i64("width")
         x, out = (k.view(task.view(n, memory, rows * width)[block].address, memory, width, 1) for n in ("x", "out"))
-        total = k.var(k.const(vec(memory, lanes), 0))
+        total = k.var(k.const(vec(memory, lanes), self.neutral))
         with k.loop(rows) as row:
             at = rows - 1 - row if self.reverse else row
             before = total.get()
-            total.set(before + x[at, column].load(lanes))
+            total.set(self.joined(before, x[at, column].load(lanes)))
             out[at, column].store(before if self.exclusive else total.get())
+
+
+@frozen
+class RunningProduct(RunningSum):
+    """The same of products; integers wrap."""
+
+    neutral = 1
+
+    @staticmethod
+    def joined(before: Val, element: Val) -> Val:
+        return before * element

@@ -1,4 +1,4 @@
-"""Running sums, and the greatest elements of rows."""
+"""Running sums and products, and the greatest elements of rows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from onert.ir import CallTypes, DType, Op
-from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.reduction.scan import CumProd, CumSum
 from onert.ir.shape import normalize_axis
-from onert_llvm.kernels.reduction.topk import RunningSum, TopK
+from onert_llvm.kernels.reduction.topk import RunningProduct, RunningSum, TopK
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 
@@ -21,22 +21,26 @@ def why_not(op: Op, types: CallTypes) -> str | None:
     x = types.input(0)
     if x.dtype not in KINDS or 0 in (*x.shape, *types.output.shape):
         return "elements of this type, or none, have no native form"
-    if isinstance(op, CumSum):
+    if isinstance(op, CumProd) and x.quantization is not None:
+        return "its elements are quantised"
+    if isinstance(op, CumSum | CumProd):
         return None if types.input(1).value is not None else "the axis is not known before the run"
     places = types.outputs[1].dtype
     return None if places in (DType.INT32, DType.INT64) else f"places of {places.text} have no native form"
 
 
 def lower_sum(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Running sums."""
-    at, operation, op = lowering.single(operations, CumSum)
+    """Running sums, or products."""
+    at, operation, op = lowering.single(operations, Op)
+    assert isinstance(op, CumSum | CumProd)
     (x, axis), (result,) = operation.used, operation.outputs
     shape = lowering.shape(x)
     along = normalize_axis(int(lowering.elements(axis).reshape(-1)[0]), len(shape))
     before, width = (math.prod(part) for part in (shape[:along], shape[along + 1 :]))
     pieces = -(-width // _PIECE)
     slots = {"rows": shape[along], "width": width, "piece": _PIECE, "pieces": pieces}
-    algorithm = RunningSum(KINDS[lowering.type(x).dtype], op.exclusive, op.reverse)
+    kind = RunningSum if isinstance(op, CumSum) else RunningProduct
+    algorithm = kind(KINDS[lowering.type(x).dtype], op.exclusive, op.reverse)
     lowering.run(at, algorithm, before * pieces, {"x": x}, {"out": result}, slots, math.prod(shape))
 
 

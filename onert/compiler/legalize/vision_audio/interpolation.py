@@ -251,6 +251,17 @@ def _along(d: Draft, x: int, axis: int, shares: Array) -> int:
     return total
 
 
+def _why_not_real(op: ResizeBilinear, types: CallTypes) -> str | None:
+    return None if types.input(0).dtype is DType.FLOAT64 else "it is not one of float64"
+
+
+def _real(d: Draft, op: ResizeBilinear, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Cast(ResizeBilinear(Cast(x))): what is between elements is computed in float32"""
+    x, size = operands
+    return [d.cast(d.add(op, d.cast(x, DType.FLOAT32), size), DType.FLOAT64)]
+
+
 DECOMPOSITIONS = {
+    ResizeBilinear: (Decomposition(_why_not_real, _real),),
     Interpolate: (Decomposition(_why_no_pixels, _nearest_image, plainer=True), Decomposition(_why_not, _interpolated)),
 }

@@ -39,7 +39,7 @@ from onert.ir.ops.reduction.norm import (
 )
 from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.ops.reduction.reduce import ArgReduce, Reduce
-from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.reduction.scan import CumProd, CumSum
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
@@ -270,14 +270,15 @@ def _aligned(op: RoiAlign, types: CallTypes, axes: Axes) -> Moved | None:
     return Moved(0, {1: 0, 2: 0}, keeps_zeros=False) if plain else None
 
 
-def _running(op: CumSum, types: CallTypes, axes: Axes) -> Moved | None:
+def _running(op: CumSum | CumProd, types: CallTypes, axes: Axes) -> Moved | None:
     own, found = axes[0], types.input(1).value
     if own is None or found is None:
         return None
     backwards = op.reverse and normalize_axis(int(found.reshape(-1)[0]), types.input(0).rank) == own
     if backwards and types.input(0).quantization is not None:
         return None
-    return Moved(own, {0: 0.0} if backwards else {}, keeps_zeros=False)
+    neutral = 0.0 if isinstance(op, CumSum) else 1.0
+    return Moved(own, {0: neutral} if backwards else {}, keeps_zeros=False)
 
 
 def _reverse(op: Reverse, types: CallTypes, axes: Axes) -> Moved | None:
@@ -361,7 +362,7 @@ _RULES: dict[type[Op], Rule] = {
     BatchMatMul: _product,
     Einsum: _einsum,
     RoiAlign: _aligned,
-    CumSum: _running,
+    **dict.fromkeys((CumSum, CumProd), _running),
     Reverse: _reverse,
     **dict.fromkeys((Pad, MirrorPad), _pad),
     Tile: _tile,
