@@ -267,13 +267,13 @@ class Symbolic:
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Any:
         """Arithmetic with one of NumPy's scalars; OneLengthError where an array is computed of the number."""
         function = _UFUNCS.get(ufunc.__name__)
-        if function is None or method != "__call__" or named or any(x.ndim for x in given if isinstance(x, np.ndarray)):
+        if function is None or method != "__call__" or named or any(getattr(x, "ndim", 0) for x in given):
             raise OneLengthError(f"NumPy's {ufunc.__name__} is given a length")
         return function(*(x if isinstance(x, Symbolic) else x.item() if hasattr(x, "item") else x for x in given))
 
     def __getattr__(self, name: str) -> Any:
         """What integers have and these have not; OneLengthError but for the names that Python and NumPy look for."""
-        if name.startswith("__"):
+        if name.startswith("__") or name == "ndim":
             raise AttributeError(name)
         raise OneLengthError(f"the attribute {name} of a length is asked for")
 
