@@ -117,7 +117,7 @@ NATIVE = {
 
 STAYS: dict[str, tuple[str, ...]] = {
     "strings": (
-        *("RegexFullMatch", "StringConcat", "StringNormalize", "StringSplit", "SkipGram"),
+        *("RegexFullMatch", "StringConcat", "StringNormalize", "StringSplit", "SkipGram", "Tokenize"),
         *("LshProjection", "ImageDecoder"),
     ),
     "hash tables": ("HashTable", "HashTableFind", "HashTableImport", "HashTableSize", "HashtableLookup"),

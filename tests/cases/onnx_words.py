@@ -7,7 +7,7 @@ import numpy as np
 from onert.ir import Array
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
-from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit
+from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit, Tokenize
 from onert.ir.ops.lookup.table_of_values import LookUp
 from onert.ir.ops.lookup.trees import Aggregation, TreeEnsemble
 
@@ -112,6 +112,19 @@ CASES: list[Case] = [
         (np.int32([[5, 1, 5], [2, 2, 2]]),),
         (np.int32([[5, 1], [2, 2]]), np.int64([0, 1]), np.int64([0, 1, 0]), np.int64([2, 1])),
     ),
+    Case(
+        "tokens between separators, of two letters and more",
+        Tokenize((" +", "bb|b"), least=2, mark=True, padding="#"),
+        (_texts(b"to be", b" or not", b"b"),),
+        (_grid((b"\x02", b"to", b"\x03", b"#"), (b"\x02", b"or", b"not", b"\x03"), (b"\x02", b"\x03", b"#", b"#")),),
+    ),
+    Case(
+        "the longest matches are tokens",
+        Tokenize(expression="b|bb"),
+        (_texts(b"abbb", b""),),
+        (_grid((b"bb", b"b"), (b"", b"")),),
+    ),
+    Case("characters", Tokenize(), (_texts("äb".encode()),), (_grid(("ä".encode(), b"b")),)),
     Case(
         "words as numbers",
         LookUp(),

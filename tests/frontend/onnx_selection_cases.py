@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_domain_cases import MICROSOFT, Constant, floats
+from .onnx_domain_cases import MICROSOFT, Constant, floats, octets
 
 _REGIONS = np.float32([[0, 0, 1, 1], [0.2, 0.1, 0.7, 0.9], [-0.2, 0.5, 0.6, 1.3], [0.9, 0.8, 0.1, 0.2]])
+_OF_FOUR_BITS = {"K": 40, "N": 3, "bits": 4, "block_size": 16}
+_PACKED, _SCALES = Constant(octets(3, 3, 8)), Constant(np.abs(floats(9)))
+_BLOCKS = Constant(np.int32([at * 7 % 48 // 16 for at in range(48)]))
+_LINES = np.array(["hello world", "", "  to  be ", "äöü ß日本"], object)
 _PICTURES = np.int32([0, 1, 1, 0])
 _WORDS = np.int64([[1, 2, 3, 1, 2, 4, 1, 2], [5, 5, 5, 5, 5, 5, 5, 5]])
 
@@ -24,8 +28,34 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     (MICROSOFT, "GatedRMSNorm", (floats(2, 3, 8), floats(8), floats(2, 3, 8)), {"epsilon": 0.01}, 1),
     (MICROSOFT, "GatedRMSNorm", (floats(3, 8), floats(4), floats(3, 8)), {"activation": "sigmoid"}, 1),
     (MICROSOFT, "Inverse", (floats(3, 4, 4),), {}, 1),
+    *(
+        (MICROSOFT, "MatMulNBits", (floats(2, 40), _PACKED, _SCALES, zeros, _BLOCKS), _OF_FOUR_BITS, 1)
+        for zeros in (None, Constant(8 * floats(9)))
+    ),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 3}, 1),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 1}, 1),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 9}, 1),
     (MICROSOFT, "Unique", (np.float32([2, 1, 1, 3, 4, 3]),), {}, 3),
+    *(
+        (MICROSOFT, "Tokenizer", (_LINES,), {"mark": 1, "pad_value": "#", "mincharnum": 1, **attributes}, 1)
+        for attributes in (
+            {"separators": [" "]},
+            {"separators": ["o", " +"], "mincharnum": 2, "mark": 0},
+            {"separators": [""]},
+            {"separators": ["l*"]},
+            {"separators": ["l", ""]},
+            {"tokenexp": "."},
+            {"tokenexp": "l|ll|[a-z]*"},
+            {"tokenexp": "(l)(o)", "mark": 0},
+            {"tokenexp": "never"},
+            {"tokenexp": "l", "separators": [r"\bw"]},
+        )
+    ),
+    (
+        MICROSOFT,
+        "Tokenizer",
+        (_LINES.reshape(2, 2),),
+        {"separators": [" "], "mark": 0, "pad_value": "", "mincharnum": 1},
+        1,
+    ),
 ]

@@ -25,7 +25,7 @@ from onert.compiler.rewrite.called_graphs import (
     settled_call,
     size,
 )
-from onert.compiler.rewrite.counts.ends import End, Given, entered, given, is_known, leaving, left, unified
+from onert.compiler.rewrite.counts.ends import End, Given, ends_of, entered, given, is_known, leaving, left, unified
 from onert.compiler.rewrite.counts.extents import Extents
 from onert.compiler.rewrite.effects import is_function
 from onert.compiler.rewrite.lists import as_tensors
@@ -73,7 +73,7 @@ def enclose(
     return _Enclosing(model, settle, runs, most, work).graph(graph)
 
 
-_Key = tuple[int, tuple[tuple[Shape, int | None], ...], tuple[tuple[int, Constant], ...]]
+_Key = tuple[int, tuple[tuple[Shape, int | None, int | None], ...], tuple[tuple[int, Constant], ...]]
 """A subgraph, of which shapes it is given what, and which inputs are known."""
 
 
@@ -173,7 +173,7 @@ class _Enclosing:
             return None
         taken = givens[len(givens) - len(self.model[settled].inputs) :]
         try:
-            called = self.specialized(settled, [each.end for each in taken])
+            called = self.specialized(settled, ends_of(taken))
         except (ModelError, RuleError):
             return None
         return None if called is None or not (_closed(called) or refusal(called)) else Taken(called, taken)
@@ -185,7 +185,7 @@ class _Enclosing:
                 return self.loop(graph, operation.op, givens)
             assert isinstance(operation.op, If)
             condition, *xs = givens
-            return None if condition.count is not None else self.branch(operation.op, [x.end for x in xs], condition)
+            return None if condition.count is not None else self.branch(operation.op, ends_of(xs), condition)
         except (ModelError, RuleError):
             return None  # whoever runs the operation says so, with its place
 
@@ -284,7 +284,7 @@ class _Enclosing:
 
         `fixed` are the elements of some inputs, by position; they stay inputs that nothing reads.
         """
-        taken = tuple((e.type.shape, e.axis) for e in ends)
+        taken = tuple((e.type.shape, e.axis, e.like) for e in ends)
         key = (index, taken, tuple(sorted((fixed or {}).items(), key=lambda each: each[0])))
         if key not in self.found:
             self.found[key] = self._specialized(self.model[index], ends, fixed or {})

@@ -145,11 +145,13 @@ class ClassBoxes(Value):
                 self._corners(k, task, picture, boxes)
                 with k.loop(task.i64("classes")) as number:
                     self._scores(k, task, picture * task.i64("classes") + number, left)
-                    with k.loop(most):
+                    going = k.var(most > 0)
+                    with k.loop(most), k.when(going.get()):
                         best, index = greatest(
                             k, task.i64("own"), k.const(F64, float("-inf")), lambda at, *lanes: left[at].load(*lanes)
                         )
-                        with k.when(best > float("-inf")):
+                        going.set(best > float("-inf"))
+                        with k.when(going.get()):
                             at = index.cast(I64)
                             for column, value in enumerate((picture, number, at)):
                                 found[count.get(), column].store(value)

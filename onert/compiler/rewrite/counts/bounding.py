@@ -17,6 +17,7 @@ from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
@@ -27,6 +28,8 @@ from .counted import OF_SEVERAL_AXES, written
 from .counting import Counted, Given, Writer, Written, first_of, is_open
 from .ends import COUNT, MOST_BYTES
 
+_LOWEST = float.fromhex("-0x1.fffffep+127")
+"""The least float32 that is finite."""
 MOST_PAIRS = 1 << 31
 """Of boxes that may have to be compared: with more of them a run may take as long as a run may, at most."""
 
@@ -41,6 +44,7 @@ class Bounding:
         self.writer = Writer(self.edit)
         self.types = self.writer.types
         self.known = self.writer.known
+        self.checked: dict[tuple[int, int], int] = {}  # by a number of first entries and how many there are
 
     def run(self) -> Subgraph:
         replaced: dict[int, list[Operation]] = {}
@@ -107,10 +111,14 @@ class Bounding:
             return False
         high = w.extents.one(count)
         trusted = high is not None and high.low >= 0 and high.high <= (type_.shape[axis] or 0)
-        if not trusted:
-            count = w.add(Within(inclusive=True), count, w.number(type_.shape[axis] or 0))
+        key = count, type_.shape[axis] or 0
+        if not trusted and key in self.checked:
+            count = self.checked[key]
+        elif not trusted:
+            count = w.add(Within(inclusive=True), count, w.number(key[1]))
             if not self.is_native(w.made[-1]):
                 return False
+            self.checked[key] = count
         made = definer(self.graph, whole)
         zeros = made is not None and isinstance(made.op, CountedWhere | CountedBoxes)
         own = Counted(whole, count, axis, zeros)
@@ -159,13 +167,18 @@ class Bounding:
         return CountedWhere(), (x,)
 
     def boxes(self, op: BoxesPerClass, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
-        """Boxes that do not count have scores that are above nothing."""
+        """Boxes that do not count have scores that are above nothing; without a bound all others get one that is."""
         w, inputs = self.writer, list(operation.inputs)
         boxes, scores = (self.known.get(i) for i in operation.used[:2])
         if boxes is not None and scores is not None:
             alike = boxes.count == scores.count and (boxes.axis, scores.axis) == (1, 2)
-            if not alike or boxes.more or scores.more or len(inputs) < 5 or inputs[4] is None:
+            if not alike or boxes.more or scores.more:
                 return None
+            if len(inputs) < 5 or inputs[4] is None:
+                nothing, lowest = (w.like(self.types[scores.operand], n) for n in (-math.inf, _LOWEST))
+                above = w.add(Comparison(ComparisonKind.GREATER), scores.operand, nothing)
+                scores = evolve(scores, operand=w.add(Select(), above, scores.operand, lowest))
+                inputs[3:] = [*(inputs[3:4] or [None]), nothing]
             inputs[:2] = boxes.operand, w.filled(scores, -math.inf)
         types = [None if i is None else self.types[i] for i in inputs]
         if any(t is not None and not t.is_static for t in types):

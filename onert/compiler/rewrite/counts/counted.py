@@ -32,6 +32,7 @@ from onert.ir.ops.vision_audio.detection import NonMaxSuppression
 from onert.ir.shape import normalize_axes, normalize_axis
 
 from .counting import Counted, Given, Rule, Writer, Written, first_of
+from .extents import added, sure
 from .first_entries import counted_label
 from .sized import SIZED
 
@@ -64,7 +65,7 @@ def _concat(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None if not given or given[0] is None else (given[0],)
     whole = w.add(op, *wholes, quantization=out.quantization)
     rank = types[0].rank
-    count = w.constant(np.array(0, np.int64))
+    count, total = w.constant(np.array(0, np.int64)), sure(0)
     moved = False
     for part, type_, counted in zip(wholes, types, given, strict=True):
         if moved:
@@ -72,9 +73,12 @@ def _concat(w: Writer, operation: Operation, given: Given) -> Written | None:
             at[along] = w.add(Reshape(), count, w.constant(np.array([1], np.int32)))
             start = at[0] if rank == 1 else w.add(Concat(0), *at)
             whole = w.add(DynamicUpdateSlice(), whole, part, start, quantization=out.quantization)
-        count = w.sum(count, w.constant(np.array(type_.shape[along], np.int64)) if counted is None else counted.count)
+        own = w.number(type_.shape[along] or 0) if counted is None else counted.count
+        size = w.extents.one(own)
+        assert size is not None  # a number that counts has a bound
+        count, total = w.sum(count, own), added(total, size, 1)
         moved = moved or counted is not None
-    return (Counted(whole, count, along, False),)
+    return (Counted(whole, w.length(total, lambda: count), along, False),)
 
 
 def _neutral(kind: Reduction, type_: TensorType) -> float | None:
@@ -137,7 +141,7 @@ def _gather(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """All are put into order, of which as many count as are asked for: a number that only the run tells."""
+    """As many as can be asked for are put into order; as many count as the run asks for."""
     op, (x, wanted) = operation.op, given
     whole = operation.used[0] if x is None else x.operand
     type_, k = w.types[whole], operation.used[1]
@@ -160,8 +164,11 @@ def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
     number = number if w.types[number].dtype is DType.INT64 else w.add(Cast(DType.INT64), number)
     most = w.constant(np.array(type_.shape[last], np.int64))
     count = w.add(Within(inclusive=True), number, most if x is None else x.count)
-    all_ = w.constant(np.array(type_.shape[last], np.int32))
-    values, places = w.add_many(op, whole, all_, quantization=type_.quantization)
+    asked = w.extents.one(k)
+    size = type_.shape[last] or 0
+    room = size if asked is None else min(size, max(asked.high, 1))
+    sized = w.constant(np.array(room, np.int32))
+    values, places = w.add_many(op, whole, sized, quantization=type_.quantization)
     return Counted(values, count, last, False), Counted(places, count, last, False)
 
 

@@ -25,10 +25,14 @@ MOST_BYTES = 1 << 22
 
 @frozen
 class End(Value):
-    """A tensor of a known type, of which the first entries along an axis count, or all."""
+    """A tensor of a known type, of which the first entries along an axis count, or all.
+
+    `like` is the place of an earlier one of which the same number counts, where one is known.
+    """
 
     type: TensorType
     axis: int | None = None
+    like: int | None = None
 
     @property
     def size(self) -> int:
@@ -64,6 +68,16 @@ def given(graph: Subgraph, operand: int) -> Given | None:
     found = graph.type(whole)
     plain = found.is_static and graph.type(count) == COUNT
     return Given(End(found, made.op.axis % found.rank), whole, count) if plain else None
+
+
+def ends_of(givens: Sequence[Given]) -> list[End]:
+    """What a graph is given, of which some tensors may have one number of entries that count."""
+    first: dict[int, int] = {}
+    found = []
+    for at, each in enumerate(givens):
+        earlier = at if each.count is None else first.setdefault(each.count, at)
+        found.append(each.end if earlier == at else evolve(each.end, like=earlier))
+    return found
 
 
 def left(graph: Subgraph) -> list[Given] | None:
@@ -105,7 +119,8 @@ def entered(graph: Subgraph, ends: Sequence[End]) -> Subgraph:
     types = {i: graph.type(i).with_shape(e.type.shape) for i, e in zip(graph.inputs, ends, strict=True)}
     if all(e.axis is None for e in ends):
         return graph.with_types(types)
-    operands, inputs, counts, first = list(graph.operands), list(graph.inputs), [], []
+    operands, inputs, first = list(graph.operands), list(graph.inputs), []
+    counts: dict[int, int] = {}
     for at, (i, end) in enumerate(zip(graph.inputs, ends, strict=True)):
         if end.axis is None:
             operands[i] = evolve(operands[i], type=types[i])
@@ -114,10 +129,12 @@ def entered(graph: Subgraph, ends: Sequence[End]) -> Subgraph:
         operands += [Operand(evolve(types[i], data=None), operands[i].name), Operand(COUNT)]
         shape = (*types[i].shape[: end.axis], None, *types[i].shape[end.axis + 1 :])
         operands[i] = evolve(operands[i], type=types[i].with_shape(shape))
-        first.append(Operation(FirstEntries(end.axis), (whole, count), (i,)))
+        counts[at] = count
+        number = count if end.like is None else counts[end.like]
+        first.append(Operation(FirstEntries(end.axis), (whole, number), (i,)))
         inputs[at] = whole
-        counts.append(count)
-    return evolve(graph, operands=tuple(operands), operations=(*first, *graph.operations), inputs=(*inputs, *counts))
+    inputs += counts.values()
+    return evolve(graph, operands=tuple(operands), operations=(*first, *graph.operations), inputs=tuple(inputs))
 
 
 def leaving(graph: Subgraph, ends: Sequence[End]) -> Subgraph:

@@ -6,7 +6,9 @@ from onert.frontend.onnx.building import reshape
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import ModelError
 from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
-from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit
+from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit, Tokenize
+
+from .microsoft import DOMAIN
 
 
 def _split(node: Node) -> tuple[int, ...]:
@@ -38,6 +40,24 @@ def _groups(node: Node) -> int:
     return node.draft.add(op, reshape(node.draft, x, (1,)) if node.type(0).rank == 0 else x)
 
 
+def _tokens(node: Node) -> int:
+    """Separators count before an expression; an empty separator and the expression `.` stand for single characters."""
+    separators, expression, least = node.texts("separators"), node.text("tokenexp"), node.integer("mincharnum", 1)
+    if not separators and not expression:
+        raise ModelError("has neither separators nor a tokenexp")
+    alone = separators == ("",) or (not separators and expression == ".")
+    if alone and least > 1:
+        raise ModelError(f"mincharnum is {least}, expected 1 where each character is a token")
+    op = Tokenize(
+        () if alone else separators,
+        "" if alone or separators else expression,
+        least,
+        node.flag("mark"),
+        node.text("pad_value"),
+    )
+    return node.draft.add(op, node.input(0))
+
+
 _IMPORTERS: dict[str, Importer] = {
     "RegexFullMatch": lambda node: node.draft.add(RegexFullMatch(node.text("pattern")), node.input(0)),
     "StringConcat": lambda node: node.draft.add(StringConcat(), node.input(0), node.input(1)),
@@ -45,4 +65,4 @@ _IMPORTERS: dict[str, Importer] = {
     "StringSplit": _split,
     "TfIdfVectorizer": _groups,
 }
-TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()} | {(DOMAIN, "Tokenizer"): _tokens}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -13,6 +14,9 @@ from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
+
+_MOST_LETTERS = 4096
+"""Of a regular expression."""
 
 
 def text(element: object) -> str:
@@ -148,23 +152,95 @@ class RegexFullMatch(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         _require_strings(x)
-        require(len(self.pattern) <= 4096, f"the pattern has {len(self.pattern)} letters, expected at most 4096")
+        long = len(self.pattern)
+        require(long <= _MOST_LETTERS, f"the pattern has {long} letters, expected at most {_MOST_LETTERS}")
         return TensorType(DType.BOOL, x.shape)
 
     def rounds(self, types: CallTypes) -> int:
         return _rounds(types)
 
     def evaluate(self, x: Array) -> Array:
-        try:
-            import re2  # noqa: PLC0415 # optional
-        except ImportError as error:
-            raise RuleError("a regular expression is to be matched, which takes RE2: pip install google-re2") from error
-        options = re2.Options()
-        options.log_errors = False
-        try:
-            pattern = re2.compile(self.pattern, options)
-        except re2.error as error:
-            (reason,) = error.args
-            raise RuleError(f"the pattern {self.pattern!r} is refused: {reason.decode(errors='replace')}") from error
+        pattern = _compiled(self.pattern)
         found = [pattern.fullmatch(text(s)) is not None for s in x.flat]
         return np.array(found, np.bool_).reshape(x.shape)
+
+
+def _compiled(pattern: str, longest: bool = False) -> Any:
+    """A pattern of RE2; with `longest` it takes the longest of all matches that begin first."""
+    try:
+        import re2  # noqa: PLC0415 # optional
+    except ImportError as error:
+        raise RuleError("a regular expression is to be matched, which takes RE2: pip install google-re2") from error
+    options = re2.Options()
+    options.log_errors = False
+    options.longest_match = longest
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        (reason,) = error.args
+        raise RuleError(f"the pattern {pattern!r} is refused: {reason.decode(errors='replace')}") from error
+
+
+_STARTS, _ENDS = "\x02", "\x03"
+"""What marks the first and the last token."""
+
+
+@frozen
+class Tokenize(Op):
+    """The tokens of strings along a new last axis, filled up with `padding`.
+
+    - `x`: strings `[n]` or `[m, n]`
+
+    Tokens are what lies between matches of `separators`, one pattern after the other; without these what `expression`
+    matches; without both single characters. The longest match counts; nothing follows an empty one of a separator.
+    Tokens of fewer than `least` characters go. With `mark` rows begin with U+0002 and end with U+0003, unless no row
+    has a token. Patterns are those of RE2. Source: ONNX Runtime's Tokenizer.
+    """
+
+    separators: tuple[str, ...] = ()
+    expression: str = ""
+    least: int = 1
+    mark: bool = False
+    padding: str = ""
+
+    def infer(self, x: TensorType) -> TensorType:
+        _require_strings(x)
+        require(x.rank in (1, 2), f"x is {x}, expected 1 or 2 dimensions")
+        require(self.least > 0, f"tokens have at least {self.least} characters, expected a positive number")
+        long = max(map(len, (self.expression, *self.separators)))
+        require(long <= _MOST_LETTERS, f"a pattern has {long} letters, expected at most {_MOST_LETTERS}")
+        return x.result((*x.shape, None if x.value is None else self.evaluate(x.value).shape[-1]))
+
+    def rounds(self, types: CallTypes) -> int:
+        return _rounds(types)
+
+    def evaluate(self, x: Array) -> Array:
+        patterns = [_compiled(p, longest=True) for p in self.separators or (self.expression,)]
+        rows = [self._tokens(text(s), patterns) for s in x.flat]
+        if self.mark and any(rows):
+            rows = [[_STARTS, *row, _ENDS] for row in rows]
+        longest = max(map(len, rows), default=0)
+        flat = [each for row in rows for each in (*row, *[self.padding] * (longest - len(row)))]
+        return elements(flat, (*x.shape, longest))
+
+    def _tokens(self, whole: str, patterns: list[Any]) -> list[str]:
+        found = [whole]
+        if self.separators:
+            for pattern in patterns:
+                found = [part for each in found for part in _between(pattern, each)]
+        elif self.expression:
+            found = [match.group(0) for match in patterns[0].finditer(whole)]
+        else:
+            found = list(whole)
+        return [each for each in found if len(each) >= self.least]
+
+
+def _between(pattern: Any, whole: str) -> list[str]:
+    """What lies between the matches of a pattern, up to one that is empty."""
+    found, at = [], 0
+    for match in pattern.finditer(whole):
+        found.append(whole[at : match.start()])
+        at = match.end()
+        if match.start() == at:
+            return found
+    return [*found, whole[at:]]

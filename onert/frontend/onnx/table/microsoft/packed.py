@@ -22,13 +22,14 @@ def codes(octets: Array, bits: int) -> Array:
 
 
 def _product(node: Node) -> int:
-    """x times a matrix of 4 or 8 bits, quantised in blocks along each column: x, b, scales, zero points, -, bias.
+    """x times a matrix of 4 or 8 bits, quantised in blocks along each column: x, b, scales, zero points, the
+    block of each row of the matrix, bias.
 
     `b` is [N, blocks, bytes], its first element in the lowest bits; a zero point that is absent is the middle.
     """
     d = node.draft
     k, n, bits, block = node.integer("K"), node.integer("N"), node.integer("bits", 4), node.integer("block_size", 32)
-    if bits not in (2, 4, 8) or block < 1 or n < 1 or k < 1 or node.has(4):
+    if bits not in (2, 4, 8) or block < 1 or n < 1 or k < 1:
         raise ModelError(f"has {bits} bits in blocks of {block} for {k} x {n}, which is not supported")
     blocks = -(-k // block)
     packed = node.constant(1, "the weights").reshape(-1)
@@ -43,7 +44,17 @@ def _product(node: Node) -> int:
         zeros = rows.reshape(n, -1)[:, :blocks].astype(np.float32)[..., None]
     else:
         zeros = np.full((n, blocks, 1), 1 << (bits - 1), np.float32)
-    weights = ((values - zeros) * scales).reshape(n, -1)[:, :k]
+    if node.has(4):
+        if bits != 4 or (node.has(3) and node.type(3).dtype.is_integer):
+            raise ModelError(
+                "names the blocks of rows, which is supported for 4 bits whose zero points are floats or absent"
+            )
+        places = node.constant(4, "the blocks of rows").reshape(-1)[:k]
+        if len(places) != k or not ((places >= 0) & (places < blocks)).all():
+            raise ModelError(f"rows are said to lie in blocks {places.min()} to {places.max()} of {blocks}")
+        weights = (values.reshape(n, -1)[:, :k] - zeros[:, places, 0]) * scales[:, places, 0]
+    else:
+        weights = ((values - zeros) * scales).reshape(n, -1)[:, :k]
     x = operand(node, 0)
     matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
     y = x.of(multiplied(d, x.operand, matrix))

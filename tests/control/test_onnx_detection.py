@@ -1,0 +1,123 @@
+"""Heads of detectors run natively: boxes of each class above a score, the best of them, and those left by suppression.
+
+The graph is what torchvision's detectors are exported as: in each class as many boxes as pass, at most so many of
+these, all classes one behind the other, moved apart by class, and a branch for none of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+
+onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
+onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is the peer")
+
+BOXES, CLASSES, MOST = 40, 3, 25
+_CLASS = """
+    at{c} = Constant <value_int = {c}> ()
+    s{c} = Gather <axis = 1> (scores, at{c})
+    passed{c} = Greater (s{c}, bound)
+    found{c} = NonZero (passed{c})
+    places{c} = Transpose <perm = [1, 0]> (found{c})
+    kept{c} = GatherND (s{c}, places{c})
+    own{c} = GatherND (boxes, places{c})
+    count{c} = Shape (kept{c})
+    both{c} = Concat <axis = 0> (most, count{c})
+    least{c} = ReduceMin <keepdims = 0> (both{c})
+    k{c} = Reshape (least{c}, one_row)
+    best{c}, which{c} = TopK (kept{c}, k{c})
+    box{c} = Gather (own{c}, which{c})
+    size{c} = Shape (best{c})
+    label{c} = ConstantOfShape <value = int64[1] {{{c}}}> (size{c})
+"""
+_HEAD = """<ir_version: 8, opset_import: ["" : 17]>
+head (float[{n}, {classes}] scores, float[{n}, 4] boxes) => (all_boxes, all_scores, all_labels)
+<float bound = {{0.5}}, int64[1] most = {{{most}}}, int64[1] one_row = {{-1}}, int64 none = {{0}}, float one = {{1}},
+ int64[1] first = {{0}}, int64[1] second = {{1}}, int64[2] both_first = {{0, 1}}, int64[1] any = {{2147483648}},
+ float[1] shared = {{0.5}}, int64 third = {{2}}, int64[1] few = {{9}}> {{
+{classes_text}
+    b = Concat <axis = 0> ({boxes})
+    s = Concat <axis = 0> ({bests})
+    l = Concat <axis = 0> ({labels})
+    shape = Shape (b)
+    elements = ReduceProd <keepdims = 0> (shape)
+    empty = Equal (elements, none)
+    keep = If (empty) <
+      then_branch = nothing () => (int64[k0] kept_none) {{ kept_none = Constant <value = int64[0] {{}}> () }},
+      else_branch = some () => (int64[k1] kept_some) {{
+        far = ReduceMax <keepdims = 0> (b)
+        label = Cast <to = 1> (l)
+        step = Add (far, one)
+        offset = Mul (label, step)
+        offsets = Unsqueeze (offset, second)
+        apart = Add (b, offsets)
+        b3 = Unsqueeze (apart, first)
+        s3 = Unsqueeze (s, both_first)
+        triples = NonMaxSuppression (b3, s3, any, shared)
+        column = Gather <axis = 1> (triples, third)
+        kept_some = Identity (column)
+      }}>
+    best = Slice (keep, first, few, first)
+    all_boxes = Gather (b, best)
+    all_scores = Gather (s, best)
+    all_labels = Gather (l, best)
+}}"""
+
+
+def _model() -> bytes:
+    names = [", ".join(f"{name}{c}" for c in range(CLASSES)) for name in ("box", "best", "label")]
+    text = _HEAD.format(
+        n=BOXES,
+        classes=CLASSES,
+        most=MOST,
+        classes_text="".join(_CLASS.format(c=c) for c in range(CLASSES)),
+        boxes=names[0],
+        bests=names[1],
+        labels=names[2],
+    )
+    content: bytes = onnx.parser.parse_model(text).SerializeToString()
+    return content
+
+
+def _inputs(highest: float) -> dict[str, Any]:
+    draw = np.random.default_rng(7)
+    corners = np.sort(draw.uniform(0, 10, (BOXES, 2, 2)), axis=1).reshape(BOXES, 4).astype(np.float32)
+    scores = draw.uniform(0, highest, (BOXES, CLASSES)).astype(np.float32)
+    scores[3] = scores[5]  # boxes that are as good as others
+    return {"scores": scores, "boxes": corners}
+
+
+def test_a_head_of_classes_behind_one_another_is_native_and_gives_what_onnx_runtime_gives() -> None:
+    content = _model()
+    program = onert.compile(onert.load(content))
+    steps = [step for routine in program.routines for step in routine.steps if step.backend != "llvm"]
+    operations = [routine.subgraph.operations for routine in program.routines]
+    labels = {operations[0][at].op.label for step in steps for at in step.sequence.operations}
+    assert labels == {"FirstEntries"}  # of the results, whose lengths only the run tells
+    session, execution = onnxruntime.InferenceSession(content), onert.Execution(program)
+    for highest in (1.0, 0.51, 0.4):  # many pass, some, none
+        inputs = _inputs(highest)
+        for mine, theirs in zip(execution.run(inputs).values(), session.run(None, inputs), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_boxes_whose_score_is_below_all_numbers_stay_where_nothing_bounds_scores() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[6] scores, float[6, 4] boxes, bool[6] given) => (triples)
+    <int64[1] first = {0}, int64[2] both = {0, 1}, int64[1] any = {9}, float[1] shared = {0.5}> {
+        s = Compress (scores, given)
+        b = Compress <axis = 0> (boxes, given)
+        s3 = Unsqueeze (s, both)
+        b3 = Unsqueeze (b, first)
+        triples = NonMaxSuppression (b3, s3, any, shared)
+    }"""
+    content = onnx.parser.parse_model(text).SerializeToString()
+    scores = np.float32([0.5, -np.inf, 2, -3, 7, np.finfo(np.float32).min])
+    boxes = np.float32([[at, at, at + 1, at + 1] for at in range(6)])
+    inputs = {"scores": scores, "boxes": boxes, "given": np.array([1, 1, 1, 1, 0, 0], bool)}
+    (mine,) = onert.Execution(onert.compile(onert.load(content))).run(inputs).values()
+    assert mine.tolist() == [[0, 0, at] for at in (2, 0, 3, 1)]
