@@ -204,6 +204,17 @@ def test_what_is_divided_by_a_length_is_for_others_than_none() -> None:
     assert trace.at([6, 0]) is None
 
 
+def test_how_many_times_a_sum_goes_into_its_multiple_is_known() -> None:
+    trace = Trace([6, 5], [24, 20])
+    n, m = trace.lengths
+    assert (12 * n - 12 * m) // (4 * n - 4 * m) == 3
+    assert (12 * n - 12 * m) % (4 * n - 4 * m) == 0
+    assert trace.at([9, 4]) is not None
+    assert trace.at([9, 9]) is None
+    with pytest.raises(ZeroDivisionError):
+        (2 * n - 2 * m - 2) // (n - m - 1)
+
+
 @pytest.mark.parametrize(
     ("use", "length"),
     [(bool, 0), (lambda n: largest(100 - n), 5), (largest, 25), (lambda n: settled(_held(n), int), 7)],

@@ -107,7 +107,7 @@ def _quotient(numbers: Numbers, a: Polynomial, b: Polynomial) -> tuple[Polynomia
     """What `a` divided by `b` is as far as it is known, and the rest that is still to be divided. That `b` is not 0
     becomes a condition."""
     if len(b) != 1:
-        return None
+        return _times(numbers, a, b)
     ((product, count),) = b.items()
     parts = divided(a, product, count) if count > 0 else None
     if parts is None or (product and parts[1]):
@@ -115,6 +115,16 @@ def _quotient(numbers: Numbers, a: Polynomial, b: Polynomial) -> tuple[Polynomia
     for factor in product:
         numbers.require(numbers.result(operator.ne, factor, numbers.constant(0)))
     return parts
+
+
+def _times(numbers: Numbers, a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial] | None:
+    """The quotient where `a` is a plain integer times `b`, which is a sum. That `b` is not 0 becomes a condition."""
+    product, count = next(iter(b.items()), ((), 1))
+    times = a.get(product, 0) // count
+    if not b or added(a, b, -times) != {}:
+        return None
+    is_some = numbers.require(numbers.result(operator.ne, numbers.sum_of_products(b), numbers.constant(0)))
+    return (constant(times), {}) if is_some else None
 
 
 def _of_rest(numbers: Numbers, function: Callable[[Any, Any], Any], rest: Polynomial, b: Polynomial) -> Polynomial:
