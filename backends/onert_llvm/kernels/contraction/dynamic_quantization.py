@@ -73,16 +73,7 @@ def extent(k: Kernel, row: View, first: Val, last: Val) -> tuple[Val, Val]:
         look(row[whole].load(lanes, k.mask(lanes, last - whole)), 0)
     low = reduce(Val.min, (x.get() for x in lows))
     high = reduce(Val.maximum, (x.get() for x in highs))
-    return over_lanes(low, least=True), over_lanes(high, least=False)
-
-
-def over_lanes(x: Val, least: bool) -> Val:
-    """The least of the lanes, or the greatest, which is NaN where any lane is."""
-    lanes = [x.lane(i) for i in range(x.lanes)]
-    while len(lanes) > 1:
-        pairs = zip(lanes[::2], lanes[1::2], strict=True)
-        lanes = [a.min(b) if least else a.maximum(b) for a, b in pairs]
-    return lanes[0]
+    return low.over_lanes(Val.min), high.over_lanes(Val.maximum)
 
 
 @frozen

@@ -10,7 +10,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, View
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
-from onert_llvm.kernels.contraction.dynamic_quantization import as_bytes, halves, moved_by, over_lanes, parameters
+from onert_llvm.kernels.contraction.dynamic_quantization import as_bytes, halves, moved_by, parameters
 from onert_llvm.kernels.contraction.float_microkernel import Accumulators, accumulators, add_odd, multiply_add
 from onert_llvm.kernels.contraction.int8_microkernel import multiply_add_int8
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
@@ -133,7 +133,7 @@ def times_dynamic(
         value = x[at].load(lanes, mask)
         low.set(value.min(low.get()))
         high.set(high.get().maximum(value))
-    ends = over_lanes(low.get(), least=True), over_lanes(high.get(), least=False)
+    ends = low.get().over_lanes(Val.min), high.get().over_lanes(Val.maximum)
     scale, inverse, zero = parameters(k, *ends, how.asymmetric)
 
     for at, mask in k.registers(size):
