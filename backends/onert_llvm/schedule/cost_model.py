@@ -24,6 +24,9 @@ from .tile_cycles import block_cycles, displaced_cycles, register_tiles
 _MOST_IN_LINE = 8
 """Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
 
+_FINDING = 30.0
+"""Cycles to find where a tile along a row of outputs has its windows."""
+
 WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
 """By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
 
@@ -322,7 +325,7 @@ def line_tile(
         full = width // (wide * isa.f32) if cut.vectors else 0
         blocks = -(-across // (mr * together))
         return blocks * sum(
-            count * block_cycles(mr, v, k, cpu) for count, v in ((full, cut.vectors), (1, cut.tail)) if v
+            count * (_FINDING + block_cycles(mr, v, k, cpu)) for count, v in ((full, cut.vectors), (1, cut.tail)) if v
         )
 
     most = 1 if alone else max(1, isa.f32 // n)
