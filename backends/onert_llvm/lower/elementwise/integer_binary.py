@@ -149,7 +149,7 @@ _STEPS = 8
 """How far the search for factors goes, in steps of 2**-18 of the offset."""
 
 
-_ROWS = 64
+_ROWS = 48
 """Of the table of results that are looked at together: few enough that the memory for them is used again."""
 
 
