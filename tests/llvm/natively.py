@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import numpy as np
@@ -25,6 +25,7 @@ from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded
 
+T = TypeVar("T")
 BACKEND = Llvm()
 
 
@@ -32,12 +33,18 @@ NOTHING: Any = None
 """No operation that runs natively asks for subgraphs or state."""
 
 
+def alike(found: Iterable[T], isa_of: Callable[[T], Isa]) -> list[list[T]]:
+    """What is for targets that differ in single instructions alone, together: their registers have one width."""
+    widths: dict[tuple[Any, ...], list[T]] = {}
+    for each in found:
+        isa = isa_of(each)
+        widths.setdefault((isa.triple, isa.f32, isa.small, isa.bfloat, isa.half), []).append(each)
+    return list(widths.values())
+
+
 def one_of_each_width(position: int) -> list[Isa]:
-    """A target of each width of registers: of those that differ in single instructions alone, each in its turn."""
-    widths: dict[int, list[Isa]] = {}
-    for isa in runnable():
-        widths.setdefault(isa.f32, []).append(isa)
-    return [alike[position % len(alike)] for alike in widths.values()]
+    """A runnable target of each width of registers: of those that are alike each in its turn."""
+    return [isas[position % len(isas)] for isas in alike(runnable(), lambda isa: isa)]
 
 
 def subgraph_of(case: Case, constant: Sequence[int] | None = None) -> Subgraph:
