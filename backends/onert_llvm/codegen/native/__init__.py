@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from onert.ir import BackendError
@@ -61,5 +62,6 @@ def support_texts(isa: Isa) -> tuple[str, ...]:
     return (_text("division_arm.ll"), *((_text("wide_armv6m.ll"),) if small else ()))
 
 
+@cache
 def _text(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
