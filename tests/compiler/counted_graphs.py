@@ -247,7 +247,7 @@ def _aligned(d: Draft) -> int:
     """Regions of two pictures, as many as there are rows."""
     x = d.any()
     first = d.b.add(Comparison(ComparisonKind.GREATER), d.b.add(Gather(1), x, d.one(0)), d.real(0))
-    op = RoiAlign(2, 1, d.whole(1, 3), half_pixel=bool(d.whole(0, 2)))
+    op = RoiAlign(2, 1, d.whole(0, 3), half_pixel=bool(d.whole(0, 2)))
     pictures = d.b.constant(d.rng.standard_normal((2, 2, 4, 5)).astype(np.float32))
     found = d.b.add(op, pictures, x, d.b.add(Cast(DType.INT32), first))
     return d.b.add(Reshape(), found, d.row(-1, COLUMNS))

@@ -26,6 +26,7 @@ from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice, HloDynam
 from onert.ir.ops.vision_audio.boxes import CountedBoxes
 from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
 from onert.ir.ops.vision_audio.interpolate import Interpolate
+from onert.ir.ops.vision_audio.sampling import RoiAlign
 from onert_llvm.lower.control_flow.loop_branch import Enclosed, Find, Fuse, Why
 from onert_llvm.lower.rule import Rule, rule
 
@@ -45,6 +46,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
         rule("data_movement.gather", "lower_picked", "why_not_picked"),
         rule("vision_audio.float_resize", "lower_interpolated", "why_not_interpolated"),
     ),
+    RoiAlign: (rule("vision_audio.regions"),),
     NonMaxSuppression: (rule("vision_audio.suppression"),),
     CountedWhere: (rule("data_movement.places"),),
     Within: (rule("data_movement.places", "lower_within"),),

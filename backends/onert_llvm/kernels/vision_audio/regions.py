@@ -1,0 +1,107 @@
+"""Regions of pictures in a fixed size, of as many samples as each asks for."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val
+from onert_llvm.irbuilder.double_math import ceil, floor
+
+MOST_SAMPLES = 1 << 12
+"""Of a cell along one side: a region that asks for more is refused."""
+
+
+@frozen
+class AlignRegions(Value):
+    """`out[region, channel, row, column]`: the mean of a cell's samples, or the `largest` product of a pixel and its
+    share in one. A work tile is a region.
+
+    A region has `rows` by `columns` cells, and as many samples in each along a side as the cell is long. Its corners
+    are multiplied by `scale`. `wide` says that `batches` has 64-bit integers. The number of a region that is of none of
+    the `pictures`, is not finite or asks for too many samples is written to `report`; its cells are 0.
+    """
+
+    rows: int
+    columns: int
+    scale: float
+    half_pixel: bool
+    largest: bool
+    wide: bool
+
+    slots = ("x", "regions", "batches", "out", "report", "pictures", "channels", "height", "width")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        with k.loop(end, begin) as region:
+            corners = [task.view("regions", F32, 4, 1)[region, at].load_once().cast(F64) for at in range(4)]
+            picture = task.view("batches", I64 if self.wide else I32, 1)[region].load_once().cast(I64)
+            offset = 0.5 if self.half_pixel else 0.0
+            left, top, right, bottom = (corner * self.scale - offset for corner in corners)
+            high, wide = bottom - top, right - left
+            if not self.half_pixel:
+                high, wide = high.max(1.0), wide.max(1.0)
+            tall, long = high / float(self.rows), wide / float(self.columns)
+            good = (picture >= 0) & (picture < task.i64("pictures"))
+            for each in corners:
+                good = good & (each.call("fabs") < float("inf"))
+            for each in (tall, long):
+                good = good & (each <= float(MOST_SAMPLES))
+            counts = [ceil(k, each.max(0.0).min(float(MOST_SAMPLES))) for each in (tall, long)]
+            some = good & (counts[0] > 0.0) & (counts[1] > 0.0)
+            self._clear(k, task, region, some)
+            with k.either(good) as (whole, broken):
+                with whole, k.when(some):
+                    self._samples(k, task, region, picture, (top, left), (high, wide), (counts[0], counts[1]))
+                with broken:
+                    task.report(region)
+
+    def _clear(self, k: Kernel, task: Task, region: Val, some: Val) -> None:
+        """What samples are joined to, and what a region without samples has."""
+        size = task.i64("channels") * (self.rows * self.columns)
+        out = task.view("out", F32, size, 1)[region]
+        start = some.select(k.f32(float("-inf")), 0.0) if self.largest else k.f32(0.0)
+        with k.loop(size) as at:
+            out[at].store(start)
+
+    def _samples(
+        self,
+        k: Kernel,
+        task: Task,
+        region: Val,
+        picture: Val,
+        starts: tuple[Val, Val],
+        sides: tuple[Val, Val],
+        counts: tuple[Val, Val],
+    ) -> None:
+        cells, sizes = (self.rows, self.columns), [task.i64(name) for name in ("height", "width")]
+        plane = sizes[0] * sizes[1]
+        share = k.const(F64, 1.0) / (counts[0] * counts[1])
+
+        def beside(axis: int, cell: Val, sample: Val) -> list[tuple[Val, Val]]:
+            """The two pixels beside a sample along a side with their shares; further out than one pixel they are 0."""
+            within = (sample.cast(F64) + 0.5) / counts[axis]
+            at = starts[axis] + (cell.cast(F64) + within) * sides[axis] / float(cells[axis])
+            size = sizes[axis].cast(F64)
+            kept, inside = (at >= -1.0) & (at <= size), at.max(0.0).min(size - 1.0)
+            low = floor(k, inside)
+            first, far = low.cast(I64), inside - low
+            both = ((first, far.like(1.0) - far), ((first + 1).min(sizes[axis] - 1), far))
+            return [(pixel, kept.select(part, 0.0)) for pixel, part in both]
+
+        with k.loop(self.rows) as row, k.loop(counts[0].cast(I64)) as line:
+            down = beside(0, row, line)
+            with k.loop(self.columns) as column, k.loop(counts[1].cast(I64)) as step:
+                taps = [(y * sizes[1] + x, a * b) for y, a in down for x, b in beside(1, column, step)]
+                if not self.largest:
+                    taps = [(at, part * share) for at, part in taps]
+                parts = [(at, part.cast(F32)) for at, part in taps]
+                with k.loop(task.i64("channels")) as channel:
+                    pixels = task.view("x", F32, task.i64("channels") * plane, plane, 1)[picture, channel]
+                    size = self.rows * self.columns
+                    out = task.view("out", F32, task.i64("channels") * size, size, self.columns, 1)
+                    total = out[region, channel, row, column].load()
+                    for at, part in parts:
+                        product = pixels[at].load() * part
+                        total = total.maximum(product) if self.largest else total + product
+                    out[region, channel, row, column].store(total)
