@@ -21,7 +21,7 @@ from onert.ir.ops.reduction.pool import Pool2D
 from .decomposition import Decomposition, moves, only_float32, only_floats
 from .draft import Draft
 from .real_sums import REAL_SUMS
-from .windows import BY_CHANNELS, CONVOLUTION, GROUPS, POOL, WEIGHTED
+from .windows import BY_CHANNELS, CONVOLUTION, GROUPS, POOL
 
 Ending = Conv2D | DepthwiseConv2D | Pool2D | Binary
 """Operations of which the activation is the last that they do."""
@@ -203,7 +203,7 @@ def _leaky(d: Draft, op: LeakyRelu, types: CallTypes, operands: Sequence[int]) -
 DECOMPOSITIONS = {
     LeakyRelu: (Decomposition(only_floats, _leaky),),
     Conv2D: (Decomposition(_why_not_apart, _apart), REAL_SUMS, CONVOLUTION, GROUPS),
-    DepthwiseConv2D: (Decomposition(_why_not_apart, _apart), BY_CHANNELS, WEIGHTED),
+    DepthwiseConv2D: (Decomposition(_why_not_apart, _apart), BY_CHANNELS),
     Pool2D: (Decomposition(_why_not_apart, _apart), POOL),
     Binary: (Decomposition(_why_not_apart, _apart), Decomposition(_why_no_pair, _pair)),
     PRelu: (Decomposition(only_floats, _leaning),),

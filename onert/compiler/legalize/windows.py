@@ -33,7 +33,7 @@ from .hlo.shapes import padded
 
 _MOST_ELEMENTS = 1 << 24
 """That all windows have together."""
-_MOST_TAPS = 32
+_MOST_TAPS = 64
 """Elements of a window that are gone through in turn: the graph has some operations for each."""
 Sliding = Conv2D | DepthwiseConv2D | Pool2D
 
@@ -147,20 +147,6 @@ def _group_by_group(d: Draft, op: Conv2D, types: CallTypes, operands: Sequence[i
 def _why_not_by_channels(op: DepthwiseConv2D, types: CallTypes) -> str | None:
     count = math.prod(_size(op, types))
     return _why_not(op, types) if count <= _MOST_TAPS else f"a window has {count} elements"
-
-
-def _weighted(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Add(Sum(Mul(Gather(Pad(x)), weight)), bias)"""
-    x, weight, bias = [*operands, None][:3]
-    assert x is not None
-    assert weight is not None
-    shape, channels = static(types.output.shape), d.shape(x)[3]
-    height, width = _size(op, types)
-    terms = d.reshaped(_gathered(d, x, dilated_windows(op, height, width), 0), *shape[:3], height * width, channels, 1)
-    own = d.reshaped(weight, height * width, channels, shape[3] // channels)
-    inside = _inside(dilated_windows(op, height, width), d.shape(x)[1:3]).reshape(*shape[1:3], height * width, 1, 1)
-    sums = d.reduced(Reduction.SUM, _there(d, d.product(terms, own), inside), (3,))
-    return _ended(d, d.reshaped(sums, *shape), bias, op.activation)
 
 
 def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -327,7 +313,6 @@ CONVOLUTION = Decomposition(_why_not_convolved, _convolved)
 GROUPS = Decomposition(_why_not_groups, _group_by_group)
 BY_CHANNELS = Decomposition(_why_not_by_channels, _by_channels)
 POOL = Decomposition(_why_not, _pooled)
-WEIGHTED = Decomposition(_why_not, _weighted)
 DECOMPOSITIONS = {
     TransposeConv2D: (Decomposition(_why_not_added, _added),),
     Conv3D: (Decomposition(_why_not_planes, _planes),),
