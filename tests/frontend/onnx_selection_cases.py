@@ -1,4 +1,5 @@
-"""Nodes of com.microsoft that choose: regions of pictures, words, different elements; inverses, and gates."""
+"""Nodes of com.microsoft that choose: regions of pictures, words, different elements; inverses, gates, codes; and
+withdrawn operators of ONNX."""
 
 from __future__ import annotations
 
@@ -12,6 +13,9 @@ _REGIONS = np.float32([[0, 0, 1, 1], [0.2, 0.1, 0.7, 0.9], [-0.2, 0.5, 0.6, 1.3]
 _OF_FOUR_BITS = {"K": 40, "N": 3, "bits": 4, "block_size": 16}
 _PACKED, _SCALES = Constant(octets(3, 3, 8)), Constant(np.abs(floats(9)))
 _BLOCKS = Constant(np.int32([at * 7 % 48 // 16 for at in range(48)]))
+_MAGNITUDES = Constant(np.abs(floats(8)))
+_CODES = {"K": 24, "N": 5, "block_size": 16}
+_MARKED = {"mark": 1, "pad_value": "#", "mincharnum": 1}
 _LINES = np.array(["hello world", "", "  to  be ", "äöü ß日本"], object)
 _PICTURES = np.int32([0, 1, 1, 0])
 _WORDS = np.int64([[1, 2, 3, 1, 2, 4, 1, 2], [5, 5, 5, 5, 5, 5, 5, 5]])
@@ -37,7 +41,7 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 9}, 1),
     (MICROSOFT, "Unique", (np.float32([2, 1, 1, 3, 4, 3]),), {}, 3),
     *(
-        (MICROSOFT, "Tokenizer", (_LINES,), {"mark": 1, "pad_value": "#", "mincharnum": 1, **attributes}, 1)
+        (MICROSOFT, "Tokenizer", (_LINES,), {**_MARKED, **attributes}, 1)
         for attributes in (
             {"separators": [" "]},
             {"separators": ["o", " +"], "mincharnum": 2, "mark": 0},
@@ -51,11 +55,17 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
             {"tokenexp": "l", "separators": [r"\bw"]},
         )
     ),
-    (
-        MICROSOFT,
-        "Tokenizer",
-        (_LINES.reshape(2, 2),),
-        {"separators": [" "], "mark": 0, "pad_value": "", "mincharnum": 1},
-        1,
+    (MICROSOFT, "Tokenizer", (_LINES.reshape(2, 2),), {**_MARKED, "separators": [" "]}, 1),
+    *(
+        (MICROSOFT, "MatMulBnb4", (floats(3, 24), Constant(octets(60)), _MAGNITUDES), {**_CODES, "quant_type": kind}, 1)
+        for kind in (0, 1)
     ),
+    ("", "Affine", (floats(2, 3),), {"alpha": 2.0, "beta": -0.5}, 1),
+    ("", "Crop", (floats(1, 2, 6, 7),), {"border": [1, 2, 3, 1]}, 1),
+    ("", "Crop", (floats(1, 2, 6, 7),), {"border": [1, 2, 0, 0], "scale": [3, 4]}, 1),
+    ("", "ImageScaler", (floats(2, 3, 4, 5),), {"scale": 0.5, "bias": [1.0, -2.0, 0.25]}, 1),
+    ("", "ParametricSoftplus", (floats(2, 3),), {"alpha": 2.0, "beta": 0.5}, 1),
+    ("", "Scale", (floats(2, 3),), {"scale": 3.0}, 1),
+    ("", "ScaledTanh", (floats(2, 3),), {"alpha": 2.0, "beta": 0.5}, 1),
+    ("", "DynamicSlice", (floats(4, 5), np.int64([1]), np.int64([-1]), np.int64([1])), {}, 1),
 ]

@@ -44,6 +44,7 @@ FAMILIES = (
     "learning.support_vectors",
     "learning.trees",
     "learning.training",
+    "elements.withdrawn",
 )
 """The files of tables, those first whose operators models have most."""
 TABLE: Families[tuple[str, str], Importer] = Families(__name__, FAMILIES)

@@ -107,5 +107,37 @@ def _whole(x: Expression, bits: int) -> Expression:
     return parts.reshaped(*sizes, count * x.known(x.rank - 1, "the table"))
 
 
-_IMPORTERS: dict[str, Importer] = {"GatherBlockQuantized": _rows, "MatMulNBits": _product}
+_NORMAL = (
+    *(-1.0, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343, -0.091050036, 0.0),
+    *(0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1.0),
+)
+"""What the codes of NF4 stand for. Source: Dettmers et al.: QLoRA, 2023, appendix E."""
+_FLOATS = (0.0, 0.005208333, 0.6666667, 1.0, 0.33333334, 0.5, 0.16666667, 0.25)
+"""The same of FP4 in bitsandbytes; behind these lie the same numbers below 0."""
+
+
+def _by_table(node: Node) -> int:
+    """x times a matrix whose elements are codes of 4 bits in numbers of a table, the first in the higher bits, with
+    the largest magnitude of each block: x, codes of the matrix transposed, magnitudes."""
+    d, k, n, block = node.draft, node.integer("K"), node.integer("N"), node.integer("block_size")
+    packed = node.constant(1, "the weights").reshape(-1)
+    largest = node.constant(2, "the magnitudes").reshape(-1).astype(np.float32)
+    if min(k, n, block) < 1 or len(packed) != -(-k * n // 2) or len(largest) != -(-k * n // block):
+        raise ModelError(f"has {len(packed)} bytes and {len(largest)} magnitudes for {k} x {n} in blocks of {block}")
+    d.memory.spend(k * n * 4, "unpacking weights")
+    numbers = _NORMAL if node.integer("quant_type", 1) else (*_FLOATS, *(-each for each in _FLOATS))
+    table = np.array(numbers, np.float32)
+    pairs = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[: k * n]
+    flat: Array = table[pairs] * np.repeat(largest, block)[: k * n]
+    weights = flat.reshape(n, k).T if node.flag("transB", default=True) else flat.reshape(k, n)
+    x = operand(node, 0)
+    matrix = d.constant(np.ascontiguousarray(weights).astype(x.dtype.numpy), x.dtype)
+    return multiplied(d, x.operand, matrix)
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "GatherBlockQuantized": _rows,
+    "MatMulBnb4": _by_table,
+    "MatMulNBits": _product,
+}
 TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
