@@ -35,7 +35,11 @@ BACKENDS: dict[str, dict[str, Any]] = {
 
 
 def _stateful(package: onert.Package) -> bool:
-    return any(operand.variable for graph in package.model.subgraphs for operand in graph.operands)
+    return any(
+        operand.variable or operand.type.dtype.is_handle
+        for graph in package.model.subgraphs
+        for operand in graph.operands
+    )
 
 
 def _random(detail: dict[str, Any], rng: np.random.Generator) -> Array:
