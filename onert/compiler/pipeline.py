@@ -14,7 +14,6 @@ from onert.compiler.passes.fold_shapes import fold_shapes
 from onert.compiler.passes.fuse_activation import fuse_activation
 from onert.compiler.passes.fuse_padding import fuse_padding
 from onert.compiler.passes.fuse_update_row import put_rows
-from onert.compiler.passes.grouped_conv_to_depthwise import channels_alone
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
@@ -27,6 +26,8 @@ from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.passes.update_in_place import update_in_place
 from onert.compiler.passes.widen import widened
+from onert.compiler.passes.windows.grouped_conv_to_depthwise import channels_alone
+from onert.compiler.passes.windows.trim_windows import trim_windows
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
 from onert.ir import Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
@@ -48,6 +49,7 @@ OPTIONAL: tuple[Pass, ...] = (
     remove_identities,
     merge_duplicates,
     fuse_padding,
+    trim_windows,
     move_bytes,
     multiply_bytes,
     skip_bytes,

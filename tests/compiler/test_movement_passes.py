@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from onert.compiler import Options
 from onert.compiler.passes.fold_shapes import fold_shapes
 from onert.compiler.passes.fuse_padding import fuse_padding
-from onert.compiler.passes.grouped_conv_to_depthwise import channels_alone
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
+from onert.compiler.passes.windows.grouped_conv_to_depthwise import channels_alone
 from onert.compiler.pipeline import optimize
 from onert.ir import Array, DType, Quantization, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation

@@ -1,0 +1,1 @@
+"""Passes that simplify how windows slide."""

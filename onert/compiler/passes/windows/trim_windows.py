@@ -1,0 +1,85 @@
+"""Windows without the elements that never meet what they slide over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from onert.compiler.rewrite.contract import TYPED, rewriting
+from onert.compiler.rewrite.edit import Edit
+from onert.ir import Operation, Subgraph
+from onert.ir.ops.arithmetic.window import Margins, Padding, Window
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+
+FIRST = {Conv2D: 1, DepthwiseConv2D: 1, Conv3D: 0}
+"""The first axis of the filters along which the window lies."""
+
+NAMES = ("depth", "height", "width")
+"""The axes over which windows slide: the last of these, as many as there are."""
+
+
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
+def trim_windows(subgraph: Subgraph) -> Subgraph:
+    """Drop the outer elements of constant windows that lie in the margins wherever the window is.
+
+    They add nothing, whatever the type of elements. The margins that only they needed go with them.
+
+        y = Conv2D(x [1, 14, 14, 8], const [4, 3, 3, 8]) SAME, dilation 24   -->   y = Conv2D(x, const [4, 1, 1, 8])
+    """
+    edit = Edit(subgraph)
+    for at, operation in enumerate(subgraph.operations):
+        if type(operation.op) in FIRST and subgraph.operands[operation.used[1]].data is not None:
+            _trim(edit, at, operation)
+    return edit.done()
+
+
+def _trim(edit: Edit, at: int, operation: Operation) -> None:
+    op: Any = operation.op
+    types = edit.subgraph.types(operation)
+    x, filters = types.input(0), types.input(1)
+    first = FIRST[type(op)]
+    kept: list[slice] = [slice(None)] * first
+    changed: dict[str, int] = {}
+    sides: list[tuple[int, int]] = []
+    same = op.padding is Padding.SAME
+    for axis, name in enumerate(NAMES[5 - x.rank :]):
+        inputs, size = x.shape[1 + axis], filters.shape[first + axis]
+        if inputs is None or size is None:
+            return  # explicit margins of this axis are not known, and may have to stand beside another's
+        window = Window(size, getattr(op, f"stride_{name}"), getattr(op, f"dilation_{name}"), op.padding.along(axis))
+        start, stop, left, margins = _trimmed(window, inputs)
+        kept.append(slice(start, stop))
+        changed[f"dilation_{name}"] = left.dilation
+        sides.append(margins)
+        same = same and evolve(left, padding=Padding.SAME).before(inputs) == margins[0]
+    if all(k in (slice(None), slice(0, n)) for k, n in zip(kept, filters.shape, strict=False)):
+        return
+    padding = Padding.SAME if same else Margins(tuple(sides)) if any(map(any, sides)) else Padding.VALID
+    weight = edit.subgraph.operands[operation.used[1]]
+    assert weight.data is not None
+    trimmed = edit.constant(weight.data.array[tuple(kept)].copy(), weight.type.dtype, weight.type.quantization)
+    changed_inputs = (operation.inputs[0], trimmed, *operation.inputs[2:])
+    edit.replace(at, evolve(operation, op=evolve(op, padding=padding, **changed), inputs=changed_inputs))
+
+
+def _trimmed(window: Window, inputs: int) -> tuple[int, int, Window, tuple[int, int]]:
+    """The elements that stay along an axis of so many inputs, from one to before another; the window of these, and its
+    margins.
+
+    Elements that meet nothing stay where the window would begin behind the first input without them, or lie at more
+    places than before.
+    """
+    outputs, before = window.outputs(inputs), window.before(inputs)
+    live = [tap.index for tap in window.taps(inputs)] or [0, window.size - 1]
+    start = min(live[0], before // window.dilation)
+    front = before - start * window.dilation
+    for stop in range(live[-1] + 1, window.size + 1):
+        left = evolve(window, size=stop - start, dilation=1 if stop - start == 1 else window.dilation)
+        margins = (front, max((outputs - 1) * window.stride + left.extent - inputs - front, 0))
+        left = evolve(left, padding=Margins((margins,)))
+        if left.outputs(inputs) == outputs:
+            return start, stop, left, margins
+    raise AssertionError("the whole window has as many outputs as itself")
