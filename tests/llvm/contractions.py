@@ -16,8 +16,8 @@ def gemm_f32(tile: Tile, ending: Ending = PLAIN) -> Contraction:
     return Contraction(tile, Matrix(), FloatTerms(), ending)
 
 
-def conv_f32(tile: Tile, ending: Ending = PLAIN, packed: bool = True) -> Contraction:
-    return Contraction(tile, Windows(), FloatTerms(packed), ending)
+def conv_f32(tile: Tile, ending: Ending = PLAIN, packed: bool = True, skips: bool = False) -> Contraction:
+    return Contraction(tile, Windows(skips), FloatTerms(packed), ending)
 
 
 def gemm_int8(

@@ -92,9 +92,10 @@ def test_a_residual_is_added(isa: Isa, mr: int) -> None:
 
 
 @ISAS
-@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize("picture", [*PICTURES, same(2, (9, 7), 20, (3, 3), 1, 6)])
 @pytest.mark.parametrize("n", [3, 40])
-def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int) -> None:
+@pytest.mark.parametrize("skips", [False, True])
+def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int, skips: bool) -> None:
     x, taps = _numbers(picture.shape), picture.window[0] * picture.window[1]
     w, bias = _numbers((taps, picture.channels, n), 1), _numbers((n,), 2)
     tile = product_tile(picture.rows, n, taps * picture.channels, isa)
@@ -103,7 +104,7 @@ def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int) -> 
     slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc)
     slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32)))
     slots |= {"k": picture.channels, "ldc": n, "bias": guarded(bias)}
-    run(KernelSpec(conv_f32(tile, Epilogue(bias=True)), isa), work.tiles, slots, pieces=2)
+    run(KernelSpec(conv_f32(tile, Epilogue(bias=True), skips=skips), isa), work.tiles, slots, pieces=2)
     _close(c, np.einsum("rtk,tkn->rn", picture.windows(x, 0), w.astype(np.float64)) + bias)
 
 

@@ -68,13 +68,17 @@ class Work(Value):
 
 @frozen
 class Shape(Value):
-    """A product of `m` rows, which lie so many bytes `apart` (0: unknown), `n` columns and `k` terms."""
+    """A product of `m` rows, which lie so many bytes `apart` (0: unknown), `n` columns and `k` terms.
+
+    Tiles of 1, 2, ... rows add these parts of the terms (`met`), all of them if none are given.
+    """
 
     m: int
     n: int
     k: int
     integer: bool = False
     apart: int = 0
+    met: tuple[float, ...] = ()
 
 
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
@@ -255,6 +259,8 @@ def _cycles(choice: tuple[float, int, int]) -> float:
 def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int]]:
     """All tiles: their estimated cycles, rows and registers of columns."""
     cpu, whole = machine(isa), 0 if shape.integer else _whole(isa)
+    if shape.m < MANY_ROWS:  # as in `_across`
+        shape = evolve(shape, met=())
     return [
         (-(-shape.m // mr) * _across(shape, isa, cpu, padded, mr, wide), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
@@ -270,7 +276,12 @@ def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: i
     # Of few rows the tile decides in which order sums are added: that is the same wherever rows lie.
     again = displaced_cycles(mr, steps, shape.apart, cpu) if shape.m >= MANY_ROWS else 0.0
     found = ((full, wide), (1, last))
-    return sum(count * (block_cycles(mr, v, steps, cpu, shape.integer) + again) for count, v in found if v)
+    cycles = sum(count * (block_cycles(mr, v, steps, cpu, shape.integer) + again) for count, v in found if v)
+    if not shape.met:
+        return cycles
+    weights = 4 * shape.k * shape.n  # which few rows would wait for
+    far = weights / (cpu.far_bytes * cpu.unfetched) if weights > cpu.second_cache else 0.0
+    return shape.met[mr - 1] * max(cycles, far)
 
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, reduce
 from math import inf, prod
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir.symbolic.trace import hint, is_symbolic, maximum, minimum, where_greater
 from onert.ir.value import Value
@@ -103,26 +103,28 @@ def chosen(
     out: tuple[int, int],
     paired: bool = False,
     dilation: tuple[int, int] = (1, 1),
+    met: tuple[float, ...] = (),
 ) -> Layer | None:
     """The layer by the form that is estimated to be the fastest; None if the windows term by term are.
 
-    The number of images and the size of the outputs may be symbolic.
+    The number of images and the size of the outputs may be symbolic. Windows term by term have the terms that are `met`
+    (`Shape.met`).
     """
     layers = tuple(Layer(form, channels, n, isa, paired) for form in possible(forms, channels, n, isa, paired))
     if not layers:
         return None
     counts = (*(tiles(layer.form, images, out, dilation)[0] for layer in layers), images * out[0] * out[1])
-    costs = _costs(layers, tuple(map(hint, counts)))
+    costs = _costs(layers, tuple(map(hint, counts)), met)
     number = costs.index(min(costs))
-    if any(map(is_symbolic, counts)) and not _is_sure(layers, number, counts):
-        costs = _costs(layers, counts)
+    if any(map(is_symbolic, counts)) and (met or not _is_sure(layers, number, counts)):
+        costs = _costs(layers, counts, met)
         first, later = costs[:number], costs[number + 1 :]
         if not all(costs[number] < other for other in first) or any(costs[number] > other for other in later):
             raise ValueError("a choice does not suit the shape that it was made for")
     return layers[number] if number < len(layers) else None
 
 
-def _costs(layers: Sequence[Layer], counts: Sequence[int]) -> list[float]:
+def _costs(layers: Sequence[Layer], counts: Sequence[int], met: tuple[float, ...]) -> list[float]:
     """The fewest cycles that each layer takes for so many tiles of outputs, and the windows term by term for so many
     outputs. Of symbolic counts they are symbolic, whichever tiles are the best for other lengths.
     """
@@ -132,7 +134,7 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int]) -> list[float]:
         costs.append(reduce(minimum, of_cuts, inf))
     one, outputs = layers[0], counts[-1]
     of_terms = inf
-    for each, mr, is_whole in packed_rows(one.product, one.isa):
+    for each, mr, is_whole in packed_rows(evolve(one.product, met=met), one.isa):
         cycles = where_greater(mr, outputs, inf, -(-outputs // mr) * each)
         of_terms = minimum(of_terms, cycles if is_whole else where_greater(MANY_ROWS, outputs, cycles, inf))
     return [*costs, _WORTH * of_terms]

@@ -6,7 +6,9 @@ A tap outside of the picture reads the task's `zero` row instead: one pixel that
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import reduce
+from operator import or_
 
 from attrs import frozen
 
@@ -77,20 +79,29 @@ def each_origin(k: Kernel, task: Task, first: Val, count: int) -> Iterator[tuple
 
 
 @contextmanager
-def each_tap(k: Kernel, task: Task, at: list[Origin], element: Type) -> Iterator[tuple[Val, list[View]]]:
-    """Loop over the taps: the tap's number, and where the channels of each window's pixel begin."""
+def each_tap(
+    k: Kernel, task: Task, at: list[Origin], element: Type, skips: bool = False
+) -> Iterator[tuple[Val, list[View]]]:
+    """Loop over the taps: the tap's number, and where the channels of each window's pixel begin.
+
+    One that `skips` leaves out taps that lie outside of the picture in all of these windows.
+    """
+
+    def where_any(seen: list[Val]) -> AbstractContextManager[None]:
+        return k.when(reduce(or_, seen)) if skips else nullcontext()
+
     taps_w = task.i64("kernel_w")
     source, zero = task.view("input", element, 1), task.view("zero", element, 1)
     with k.loop(task.i64("kernel_h"), nonempty=True) as ky:
         down = ky * task.i64("dilation_h")
         lines = [(o.y + down) * task.i64("row") + o.image for o in at]
         visible = [(o.y + down).ult(task.i64("in_h")) for o in at]
-        with k.loop(taps_w, nonempty=True) as kx:
-            right = kx * task.i64("dilation_w")
-            pixels = []
-            for o, line, seen in zip(at, lines, visible, strict=True):
-                x = o.x + right
-                there = seen & x.ult(task.i64("in_w"))
-                place = source[line + x * task.i64("pixel")]
-                pixels.append(k.view(there.select(place.address, zero.address), element, 1))
-            yield ky * taps_w + kx, pixels
+        with where_any(visible), k.loop(taps_w, nonempty=True) as kx:
+            across = [o.x + kx * task.i64("dilation_w") for o in at]
+            there = [seen & x.ult(task.i64("in_w")) for seen, x in zip(visible, across, strict=True)]
+            with where_any(there):
+                pixels = []
+                for line, x, inside in zip(lines, across, there, strict=True):
+                    place = source[line + x * task.i64("pixel")]
+                    pixels.append(k.view(inside.select(place.address, zero.address), element, 1))
+                yield ky * taps_w + kx, pixels

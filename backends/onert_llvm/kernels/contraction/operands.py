@@ -41,7 +41,13 @@ def straight(rows: list[View], depth: Val) -> Reading:
 
 @frozen
 class Windows(Value):
-    """The windows of the output's pixels, through all images, read tap by tap: `k` channels, or the pixel at `zero`."""
+    """The windows of the output's pixels, through all images, read tap by tap: `k` channels, or the pixel at `zero`.
+
+    With `skips`, taps are left out where all windows of a tile have them outside of the picture: for sums of floats
+    alone, because bytes there count as much as their zero point.
+    """
+
+    skips: bool = False
 
     name = "conv"
     slots = ("k", *WINDOW)
@@ -54,7 +60,7 @@ class Windows(Value):
 
         @contextmanager
         def each() -> Iterator[Run]:
-            with each_tap(k, task, windows, element) as (tap, pixels):
+            with each_tap(k, task, windows, element, self.skips) as (tap, pixels):
                 yield Run(pixels, depth, tap)
 
         def single(row: Val) -> Reading:

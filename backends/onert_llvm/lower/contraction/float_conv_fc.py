@@ -80,17 +80,18 @@ def product(
     tile: Tile | None = None,
     kind: Terms = Terms.FLOAT,
     apart: int = 0,
+    met: tuple[float, ...] = (),
 ) -> Product:
     """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given.
 
-    Rows of floats lie so many bytes `apart`, if that is known.
+    Rows of floats lie so many bytes `apart`, if that is known; `met` is as in `Shape`.
     """
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
     if kind is Terms.HALVES:
         tile, pack = run_tile(m, n, lowering.isa), pack_half
     apart = apart // 2 if kind.pairs else apart
-    tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth, apart=apart))
+    tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth, apart=apart, met=met))
     b, panel_bytes = (
         lowering.packed(weights, tile.columns, pack),
         panel_bytes_f32(taps, depth, tile.columns, lowering.isa),
@@ -164,7 +165,7 @@ def convolve_constant(
         filters = present(filters)
     code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue, holes or infinite)
     taps, apart = filters.transpose(1, 2, 3, 0).reshape(-1, c, n), geometry.stride[1] * geometry.channels * 4
-    found = product(lowering, geometry.rows, taps, code, kind=kind, apart=apart)
+    found = product(lowering, geometry.rows, taps, code, kind=kind, apart=apart, met=geometry.met)
     found = evolve(found, slots={**found.slots, "ldc": ldc})
     _convolve(lowering, windows, c, found, holes or infinite)
 
@@ -224,7 +225,8 @@ def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exac
         windows, made = rounded_windows(lowering, windows, c)
         touched, c = (made,), windows.geometry.channels
     padding = partial(lowering.constant, np.zeros(c, np.float32))
-    rows, own = windows_of(windows.geometry, c, windows.source, padding, pointwise=not exact)
+    skips = bool(windows.geometry.met)
+    rows, own = windows_of(windows.geometry, c, windows.source, padding, pointwise=not exact, skips=skips)
     slots, tiles = {**after.slots, **found.slots, **own, "c": after.place}, found.work.tiles
     algorithm = Contraction(found.tile, rows, FloatTerms(packed, exact, kind=found.terms), after.epilogue)
     reads = (*windows.reads, *after.reads)

@@ -43,7 +43,8 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     forms = _forms(lowering, geometry, paired)
     if not forms:
         return False
-    estimated = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out, paired, geometry.dilation)
+    sizes = (geometry.images, geometry.out)
+    estimated = chosen(forms, channels, n, lowering.isa, *sizes, paired, geometry.dilation, geometry.met)
     form = None if estimated is None else estimated.form
     others = possible(forms, channels, n, lowering.isa, paired)
     form = lowering.choose(("winograd", geometry, channels, n, kind), form, lambda: (None, *others))

@@ -1,0 +1,75 @@
+"""Elements of windows that lie outside of the picture in all outputs of a tile are skipped, and change no result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.ir import Array
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert_llvm.lower.contraction.conv_geometry import MOST_ROWS, Plane
+from onert_llvm.lower.contraction.winograd import layers
+from onert_llvm.schedule import winograd
+from onert_llvm.schedule.cost_model import Shape, packed_tile
+from onert_llvm.target.isa import Isa, runnable
+
+from .natively import by_meaning, natively, same, single
+from .picture import same as like_same
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+
+
+def geometry(size: int, rate: int, window: int = 3, stride: int = 1) -> Plane:
+    picture = like_same(1, (size, size), 32, (window, window), stride, rate)
+    return Plane(1, (size, size), 32, picture.out, picture.window, picture.stride, picture.dilation, picture.pads)
+
+
+def numbers(*shape: int) -> Array:
+    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("plane", "skipped"),
+    [
+        (geometry(14, 12), True),
+        (geometry(33, 24), True),
+        (geometry(56, 1), False),
+        (geometry(14, 2), False),
+        (geometry(14, 1, window=1), False),
+    ],
+)
+def test_taps_are_skipped_where_many_lie_outside(plane: Plane, skipped: bool) -> None:
+    assert bool(plane.met) is skipped
+    if skipped:
+        assert list(plane.met) == sorted(plane.met)  # more outputs together meet more
+        assert len(plane.met) == MOST_ROWS
+
+
+def test_single_outputs_meet_what_lies_inside() -> None:
+    plane = geometry(14, 12)
+    inside = sum(0 <= o + (t - 1) * 12 < 14 for o in range(14) for t in range(3))
+    assert plane.met[0] == pytest.approx((inside / (14 * 3)) ** 2)
+
+
+def test_the_cost_is_that_of_the_taps_that_are_left() -> None:
+    isa, met = runnable()[-1], geometry(14, 12).met
+    dense, sparse = (packed_tile(Shape(196, 256, 8640, met=parts), isa) for parts in ((), met))
+    assert sparse.mr < dense.mr
+    forms, around = layers.FORMS["exact"], (1, (33, 33), False, (12, 12))
+    assert winograd.chosen(forms, 256, 256, isa, *around) is not None
+    assert winograd.chosen(forms, 256, 256, isa, *around, (0.01,) * MOST_ROWS) is None
+
+
+@ISAS
+@pytest.mark.parametrize("size", [(9, 13), (2, 2), (5, 30)])
+@pytest.mark.parametrize("special", [None, np.inf, np.nan])
+def test_layers_with_skipped_taps_mean_the_same(isa: Isa, size: tuple[int, int], special: float | None) -> None:
+    x, weight, bias = numbers(2, *size, 17), numbers(20, 3, 3, 17), numbers(20)
+    if special is not None:
+        weight[3, 0, 0, 1] = weight[7, 1, 1, 5] = special
+        x[1, 0, 0, 2] = special
+    rate = max(1, min(size) - 1)
+    op = Conv2D(Padding.SAME, 1, 1, rate, rate)
+    subgraph, inputs = single(op, x, weight, bias, constant=(1, 2))
+    same(natively(subgraph, inputs, isa, threads=2), by_meaning(subgraph, inputs), 2e-6)
