@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pkgutil
 from importlib import import_module
 from typing import Any
@@ -140,8 +139,12 @@ def test_what_is_no_model_is_refused_with_the_place(source: str, says: str) -> N
 @given(st.integers(0, len(_GOOD) - 1), st.characters(max_codepoint=127))
 @settings(max_examples=300, deadline=None)
 def test_one_wrong_letter_gives_a_model_or_a_model_error(at: int, letter: str) -> None:
-    with contextlib.suppress(ModelError):
-        parse(_GOOD[:at] + letter + _GOOD[at + 1 :])
+    found: object
+    try:
+        found = parse(_GOOD[:at] + letter + _GOOD[at + 1 :])
+    except ModelError as error:
+        found = error
+    assert isinstance(found, Subgraphs | ModelError)
 
 
 def test_text_without_constants_says_how_large_they_are() -> None:

@@ -130,7 +130,7 @@ def _counted(d: Draft, op: Range, types: CallTypes, operands: Sequence[int]) -> 
 def _why_no_shape(op: BroadcastArgs, types: CallTypes) -> str | None:
     if types.output.dtype not in (DType.INT32, DType.INT64):
         return f"shapes of {types.output.dtype.text} are not checked natively"
-    return None if all(t.shape[0] for t in types.inputs if t is not None) else "a shape has no dimensions"
+    return None if all(any(t.shape) for t in types.inputs if t is not None) else "a shape has no dimensions"
 
 
 def _common_shape(d: Draft, op: BroadcastArgs, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

@@ -53,9 +53,12 @@ class Couple(Value):
                 products.set(products.get() + q.at(i, j) * found[j].load())
             lines[i].store(products.get())
             total.set(total.get() + found[i].load() * products.get())
+        errors = k.var(k.const(F64, 0))
         with k.loop(count) as i:
-            far.set(far.get().max((lines[i].load() - total.get()).call("fabs")))
-        going = far.get() >= equal * self.near
+            error = (lines[i].load() - total.get()).call("fabs")
+            far.set(far.get().max(error))
+            errors.set(errors.get() + error)
+        going = (far.get() >= equal * self.near) & (errors.get() >= 0.0)  # where one is no number nothing can be improved
         with k.when(going), k.loop(count) as i:
             line, own = lines[i].load(), q.diagonal[i].load()
             by = (total.get() - line) / own

@@ -41,7 +41,7 @@ class CoupledProbabilities(Op):
 
     def evaluate(self, x: Array) -> Array:
         rows, count = x.shape[:2]
-        other = x.astype(np.float64) * ~np.eye(count, dtype=np.bool_)
+        other = np.where(np.eye(count, dtype=np.bool_), 0.0, x.astype(np.float64))
         diagonal = (other**2).sum(1)
         matrix = -other.transpose(0, 2, 1) * other
         matrix += diagonal[:, :, None] * np.eye(count)
