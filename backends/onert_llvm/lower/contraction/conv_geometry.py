@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 
 import numpy as np
@@ -103,10 +103,7 @@ class Plane(Value):
         spaces = (self.size, self.out, self.window, self.stride, self.dilation, self.pads)
         if not self.padded or any(map(is_symbolic, chain(*spaces))):
             return ()
-        down, across = (_meeting(*along) for along in zip(*spaces, strict=True))
-        (lines,) = _parts(down, self.out[0], self.window[0], (1,))
-        tiles = _parts(across, self.out[1], self.window[1], range(1, MOST_ROWS + 1))
-        return tuple(lines * part for part in tiles) if lines * tiles[TYPICAL_ROWS - 1] <= SKIPPED else ()
+        return _met(*zip(*spaces, strict=True))
 
     @property
     def rows(self) -> int:
@@ -134,15 +131,21 @@ class Plane(Value):
         return both | {"pixel": c, "row": w * c, "image": h * w * c}
 
 
-def _meeting(size: int, out: int, window: int, stride: int, dilation: int, before: int) -> list[int]:
-    """For each element of a window along an axis how many outputs meet the picture by it, if any does."""
-    found = taps(Window(window, stride, dilation, Padding.VALID), size, out, before)
-    return [tap.target.stop - tap.target.start for tap in found]
+@lru_cache(256)
+def _met(down: tuple[int, ...], across: tuple[int, ...]) -> tuple[float, ...]:
+    """What `Plane.met` is, of sizes, outputs, windows, strides, dilations and margins before each of two axes."""
 
+    def meeting(size: int, out: int, window: int, stride: int, dilation: int, before: int) -> list[int]:
+        found = taps(Window(window, stride, dilation, Padding.VALID), size, out, before)
+        return [tap.target.stop - tap.target.start for tap in found]
 
-def _parts(meeting: Sequence[int], out: int, window: int, rows: Sequence[int]) -> list[float]:
-    """The part of a window's elements that tiles of so many rows meet, wherever these begin."""
-    return [sum(min(length + each - 1, out) for length in meeting) / (window * out) for each in rows]
+    lines, lengths = sum(meeting(*down)) / (down[1] * down[2]), meeting(*across)
+
+    def part(rows: int) -> float:
+        """Wherever tiles of so many rows begin."""
+        return lines * sum(min(length + rows - 1, across[1]) for length in lengths) / (across[1] * across[2])
+
+    return tuple(map(part, range(1, MOST_ROWS + 1))) if part(TYPICAL_ROWS) <= SKIPPED else ()
 
 
 def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Plane:

@@ -25,15 +25,29 @@ NAMES = ("depth", "height", "width")
 def trim_windows(subgraph: Subgraph) -> Subgraph:
     """Drop the outer elements of constant windows that lie in the margins wherever the window is.
 
-    They add nothing, whatever the type of elements. The margins that only they needed go with them.
+    They add nothing, whatever the type of elements. The margins that only they needed go with them. Only windows larger
+    than what they slide over are looked at: others lie inside of it somewhere, unless they go by long strides.
 
         y = Conv2D(x [1, 14, 14, 8], const [4, 3, 3, 8]) SAME, dilation 24   -->   y = Conv2D(x, const [4, 1, 1, 8])
     """
     edit = Edit(subgraph)
     for at, operation in enumerate(subgraph.operations):
-        if type(operation.op) in FIRST and subgraph.operands[operation.used[1]].data is not None:
+        if type(operation.op) in FIRST and _larger(subgraph, operation):
             _trim(edit, at, operation)
     return edit.done()
+
+
+def _larger(subgraph: Subgraph, operation: Operation) -> bool:
+    """Whether the window is constant and larger along some axis."""
+    op: Any = operation.op
+    source, weight = operation.used[:2]
+    if op.padding is Padding.VALID or subgraph.operands[weight].data is None:
+        return False
+    x, window = subgraph.type(source).shape, subgraph.type(weight).shape[FIRST[type(op)] :]
+    return any(
+        size is not None and inputs is not None and (size - 1) * getattr(op, f"dilation_{name}") >= inputs
+        for name, inputs, size in zip(NAMES[5 - len(x) :], x[1:-1], window, strict=False)
+    )
 
 
 def _trim(edit: Edit, at: int, operation: Operation) -> None:
