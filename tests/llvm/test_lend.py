@@ -147,6 +147,20 @@ class Commands:
             assert not meets or early == sorted(early, reverse=True)
 
 
+def test_a_pool_that_is_closed_again_stops_no_other(functions: Functions) -> None:
+    closed = Pool(functions, 3)
+    closed.close()
+    pool = Pool(functions, 3)
+    closed.close()
+    helped: list[None] = []
+    commands = Commands(functions, pool, lambda: helped.append(None), TWO)
+    stop = time.monotonic() + PATIENCE
+    while not helped and time.monotonic() < stop:
+        commands.run()
+    pool.close()
+    assert helped
+
+
 TWO = ((12, False), (12, True))
 PATTERNS = {
     "two": TWO,

@@ -32,13 +32,14 @@ class Pool:
         self._owner = -1
         size = ctypes.CFUNCTYPE(ctypes.c_int64)(functions["onert_pool_size"])()
         memory, workers = zeros(size, np.uint8), zeros(_LINE * max(threads, 1), np.int64)
+        self._memory = memory, workers  # so that no other pool has the address for as long as this one may be closed
         self._address = int(memory.ctypes.data)
         self.pointer = ctypes.c_void_p(self._address)
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         start = ctypes.CFUNCTYPE(integer, pointer, integer, integer, pointer)(functions["onert_pool_start"])
         self._stop = ctypes.CFUNCTYPE(None, pointer)(functions["onert_pool_stop"])
         self._owner = os.getpid()
-        _UNSTOPPED[self._address] = memory, workers
+        _UNSTOPPED[self._address] = self._memory
         self.threads = start(self.pointer, threads, _SPIN, workers.ctypes.data)
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ class Couple(Value):
             error = (lines[i].load() - total.get()).call("fabs")
             far.set(far.get().max(error))
             errors.set(errors.get() + error)
-        going = (far.get() >= equal * self.near) & (errors.get() >= 0.0)  # where one is no number nothing can be improved
+        going = (far.get() >= equal * self.near) & (errors.get() >= 0.0)  # not where an error is no number
         with k.when(going), k.loop(count) as i:
             line, own = lines[i].load(), q.diagonal[i].load()
             by = (total.get() - line) / own
