@@ -101,7 +101,7 @@ class Plane(Value):
         the others; none if it is not, or where only the run tells.
         """
         spaces = (self.size, self.out, self.window, self.stride, self.dilation, self.pads)
-        if not self.padded or any(map(is_symbolic, chain(*spaces))):
+        if any(map(is_symbolic, chain(*spaces))) or not self.padded:  # to ask for margins would settle a length
             return ()
         return _met(*zip(*spaces, strict=True))
 

@@ -13,6 +13,7 @@ from onert.ir.ops.arithmetic.window import Margins, Padding, Window
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.symbolic.trace import is_symbolic
 
 FIRST = {Conv2D: 1, DepthwiseConv2D: 1, Conv3D: 0}
 """The first axis of the filters along which the window lies."""
@@ -38,14 +39,17 @@ def trim_windows(subgraph: Subgraph) -> Subgraph:
 
 
 def _larger(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether the window is constant and larger along some axis."""
+    """Whether the window is constant and larger along some axis; a size for many lengths is not settled to find out."""
     op: Any = operation.op
     source, weight = operation.used[:2]
     if op.padding is Padding.VALID or subgraph.operands[weight].data is None:
         return False
     x, window = subgraph.type(source).shape, subgraph.type(weight).shape[FIRST[type(op)] :]
     return any(
-        size is not None and inputs is not None and (size - 1) * getattr(op, f"dilation_{name}") >= inputs
+        size is not None
+        and inputs is not None
+        and not is_symbolic(inputs)
+        and (size - 1) * getattr(op, f"dilation_{name}") >= inputs
         for name, inputs, size in zip(NAMES[5 - len(x) :], x[1:-1], window, strict=False)
     )
 
@@ -61,7 +65,7 @@ def _trim(edit: Edit, at: int, operation: Operation) -> None:
     same = op.padding is Padding.SAME
     for axis, name in enumerate(NAMES[5 - x.rank :]):
         inputs, size = x.shape[1 + axis], filters.shape[first + axis]
-        if inputs is None or size is None:
+        if inputs is None or size is None or is_symbolic(inputs):
             return  # explicit margins of this axis are not known, and may have to stand beside another's
         window = Window(size, getattr(op, f"stride_{name}"), getattr(op, f"dilation_{name}"), op.padding.along(axis))
         start, stop, left, margins = _trimmed(window, inputs)
