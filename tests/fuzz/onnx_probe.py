@@ -8,7 +8,6 @@ Prints a line for each seed as `probe` does.
 from __future__ import annotations
 
 import resource
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from time import process_time
 from fuzz.mutate_onnx import mutant
 from fuzz.probe import BYTES, SECONDS, attempt, run_as_package
 from onnx_cases import cases
-from patience import Late
+from patience import at_work
 
 KINDS = ("simple", "pytorch-operator", "pytorch-converted")
 NODES = (
@@ -34,10 +33,6 @@ EVERY = 15
 """Of the other node cases one in so many."""
 
 
-def _late(signum: int, frame: object) -> None:
-    raise Late(f"more than {SECONDS} seconds")
-
-
 def corpus() -> list[bytes]:
     """Small models of ONNX's suite: node cases with graphs or much else in them, and a sample of the others."""
     from onnx_cases import read
@@ -52,18 +47,15 @@ def main(arguments: Sequence[str]) -> None:
     first, count = int(arguments[0]), int(arguments[1])
     models = corpus()
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    signal.signal(signal.SIGALRM, _late)
     for seed in range(first, first + count):
         print(seed, end=" ", flush=True)
-        signal.alarm(SECONDS)
         start = process_time()
         try:
-            mutated = mutant(seed, models[seed % len(models)])
-            ended = attempt(run_as_package, mutated, ("reference",) if seed % 4 else ())
+            with at_work(SECONDS):
+                mutated = mutant(seed, models[seed % len(models)])
+                ended = attempt(run_as_package, mutated, ("reference",) if seed % 4 else ())
         except BaseException:  # whatever it is, it is the finding
             ended = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
-        finally:
-            signal.alarm(0)
         print(f"{process_time() - start:.2f}", ended)
 
 

@@ -55,8 +55,8 @@ QUICK = (
 ALL = [f"{name}_{size}" for name in CLASSES for size in SIZES]
 
 
-def _check(files: list[str], cache: Path) -> None:
-    """Each file ends in a result or one sentence, within the bounds."""
+def _answered(files: list[str], cache: Path) -> list[list[str]]:
+    """A line for each file: it ended in a result or one sentence, in bounded memory, before the probe ends it."""
     done = subprocess.run(
         [sys.executable, "-m", "hostile.probe", *files],
         cwd=Path(__file__).parent.parent,
@@ -70,26 +70,27 @@ def _check(files: list[str], cache: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     assert len(lines) == len(files)
     wrong = [line for line in lines if line[1] not in ("result", "refused")]
-    slow = [line for line in lines if float(line[3]) > SECONDS]
     large = [line for line in lines if int(line[4]) > MIB]
     assert not wrong
-    assert not slow
     assert not large
+    return lines
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_some_of_each_kind_are_answered(part: int, tmp_path: Path) -> None:
     assert set(QUICK) <= set(ALL)
-    _check(list(QUICK[part::4]), tmp_path)
+    _answered(list(QUICK[part::4]), tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_class_is_answered_at_every_size(name: str, tmp_path: Path) -> None:
-    _check([f"{name}_{size}" for size in SIZES], tmp_path)
+    """On a processor of its own: two that share a core, or a slow machine, take twice as long or more."""
+    lines = _answered([f"{name}_{size}" for size in SIZES], tmp_path)
+    assert not [line for line in lines if float(line[3]) > SECONDS]
 
 
 @needs_shared
 def test_the_shared_files_are_answered(tmp_path: Path) -> None:
     assert SHARED_FILES
-    _check(SHARED_FILES, tmp_path)
+    _answered(SHARED_FILES, tmp_path)
