@@ -10,8 +10,14 @@ from onert.compiler.settings.config_keys import EXECUTORS
 
 
 @needs_shared
-@pytest.mark.parametrize("backend", ["llvm", "reference"])
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    ("backend", "executor"),
+    [
+        *(("llvm", executor) for executor in EXECUTORS),
+        ("reference", EXECUTORS[0]),
+        *(pytest.param("reference", executor, marks=pytest.mark.long) for executor in EXECUTORS[1:]),
+    ],
+)
 def test_plans_equal_the_bound_and_are_never_worse_than_wic(executor: str, backend: str) -> None:
     found = {path: arena.measured(path, executor, backend, ("Best",)) for path in arena.models()}
     rows = {path: row for path, row in found.items() if row is not None}

@@ -121,9 +121,8 @@ def _litert(model: bytes, inputs: list[Array]) -> list[list[Array]]:
 
 
 @needs_shared
-@pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
 @pytest.mark.parametrize(("code", "kind"), [pytest.param(c, k, id=f"{c} {k}") for c, k in _probed()])
-def test_some_kernel_of_litert_agrees(code: str, kind: str, backends: tuple[str, ...]) -> None:
+def test_some_kernel_of_litert_agrees_with_both_backends(code: str, kind: str) -> None:
     if (code, kind) in KNOWN:
         pytest.skip(KNOWN[code, kind])
     for draw in range(DRAWS):
@@ -134,13 +133,15 @@ def test_some_kernel_of_litert_agrees(code: str, kind: str, backends: tuple[str,
             break
     else:
         pytest.fail(f"all elements of LiteRT's results are the same in each of {DRAWS} draws")
-    program = onert.compile(onert.load(model), backends=backends)
-    mine: list[Any] = list(onert.Execution(program).run(inputs).values())
-    slack, near = UNITS.get((code, kind), 0), ROUNDED.get((code, kind), NEAR.get(mine[0].dtype.name, 0.0))
-    assert any(all(_agree(a, b, slack, near) for a, b in zip(mine, found, strict=True)) for found in theirs), (
-        [a.tolist() for a in mine],
-        [[b.tolist() for b in found] for found in theirs],
-    )
+    for backends in ("reference",), ():
+        program = onert.compile(onert.load(model), backends=backends)
+        mine: list[Any] = list(onert.Execution(program).run(inputs).values())
+        slack, near = UNITS.get((code, kind), 0), ROUNDED.get((code, kind), NEAR.get(mine[0].dtype.name, 0.0))
+        assert any(all(_agree(a, b, slack, near) for a, b in zip(mine, found, strict=True)) for found in theirs), (
+            backends,
+            [a.tolist() for a in mine],
+            [[b.tolist() for b in found] for found in theirs],
+        )
 
 
 @needs_shared

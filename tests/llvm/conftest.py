@@ -1,4 +1,5 @@
-"""Large tables run on a target of each register width, those of one width in turn; the rest is in the long suite."""
+"""Large tables run on a target of each register width, those of one width in turn, and the largest on widths in turn
+too; the rest is in the long suite."""
 
 from __future__ import annotations
 
@@ -8,10 +9,12 @@ import pytest
 
 from onert_llvm.target.isa import Isa
 
-from .natively import alike
+from .natively import alike, in_turn
 
 LARGE = 12
-"""Rows from which each target has its turn often enough to be held to what the table claims."""
+"""Rows from which each target of a width has its turn often enough to be held to what the table claims."""
+LARGEST = 48
+"""Rows from which each width has."""
 FOLDER = Path(__file__).parent
 
 
@@ -26,7 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for table in tables.values():
         if len(table) >= LARGE:
             for position, row_items in enumerate(table.values()):
-                for same in alike(row_items, lambda item: item.callspec.params["isa"]):
-                    for at, item in enumerate(same):
-                        if at != position % len(same):
-                            item.add_marker(pytest.mark.long)
+                widths = alike(row_items, lambda item: item.callspec.params["isa"])
+                now = in_turn(position, widths) if len(table) >= LARGEST else [w[position % len(w)] for w in widths]
+                for item in row_items:
+                    if item not in now:
+                        item.add_marker(pytest.mark.long)

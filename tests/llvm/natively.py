@@ -42,9 +42,19 @@ def alike(found: Iterable[T], isa_of: Callable[[T], Isa]) -> list[list[T]]:
     return list(widths.values())
 
 
-def one_of_each_width(position: int) -> list[Isa]:
-    """A runnable target of each width of registers: of those that are alike each in its turn."""
-    return [isas[position % len(isas)] for isas in alike(runnable(), lambda isa: isa)]
+def in_turn(position: int, widths: Sequence[Sequence[T]]) -> list[T]:
+    """One of what is for targets of each width of registers: each width in its turn, and each of a width in its own.
+
+    The turns move on by one with each round, so that rows that repeat every few places meet all widths.
+    """
+    round_ = position // len(widths)
+    width = widths[(position + round_) % len(widths)]
+    return [width[round_ % len(width)]]
+
+
+def a_target(position: int) -> list[Isa]:
+    """A runnable target, in turn."""
+    return in_turn(position, alike(runnable(), lambda isa: isa))
 
 
 def subgraph_of(case: Case, constant: Sequence[int] | None = None) -> Subgraph:

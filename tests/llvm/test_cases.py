@@ -1,5 +1,5 @@
-"""Every case of every operation that has a native form gives natively what it must: by default on targets of each width
-of registers, in the long suite on every target."""
+"""Every case of every operation that has a native form gives natively what it must: by default on targets in
+turn, of each width of registers, in the long suite on every target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cases.case import Case
 from onert.ir import RuleError
 from onert_llvm.target.isa import runnable
 
-from .natively import by_meaning, legal, natively_as_it_is, one_of_each_width, same, subgraph_of, why_not
+from .natively import a_target, by_meaning, legal, natively_as_it_is, same, subgraph_of, why_not
 
 LISTED = (Path(__file__).parent / "native_forms.txt").read_text().splitlines()
 FAMILIES = [module.name for module in pkgutil.iter_modules(cases.__path__)]
@@ -74,7 +74,7 @@ def test_cases_run_natively(family: str, every: bool, subtests: pytest.Subtests)
             subgraph = subgraph_of(case, constant)
             inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
             expected, decomposed = by_meaning(subgraph, inputs), legal(subgraph)
-            for isa in runnable() if every else one_of_each_width(position):
+            for isa in runnable() if every else a_target(position):
                 same(natively_as_it_is(decomposed, inputs, isa), expected, where=isa.name)
 
 
