@@ -79,7 +79,7 @@ def test_a_new_element_type_is_multiplied_in_layers_and_convolutions(isa: Isa, o
     taps, rng = picture.window[0] * picture.window[1], np.random.default_rng(0)
     x = rng.integers(-(1 << 31), 1 << 31, picture.shape, np.int32)
     w = rng.integers(-(1 << 20), 1 << 20, (taps, 3, n), np.int32)
-    tile = evolve(product_tile(picture.rows, n, taps * 3, isa), ahead=0, stream=False)
+    tile = evolve(product_tile(picture.rows, n, taps * 3, isa), ahead=0, stream=0)
     across, c = panels(n, tile.columns, isa), guarded(np.zeros((picture.rows, n), np.int32))
     work = row_work(Shape(picture.rows, n, taps * 3), tile, across, taps * 12, isa)
     packed = guarded(pack_f32(w.view(np.float32), tile.columns, isa))

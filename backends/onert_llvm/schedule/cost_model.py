@@ -288,11 +288,13 @@ def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
     wide = cut.widest
     few = 1 if mr * wide >= _WHOLE or shape.integer else 2 if mr * wide >= 4 else 4
     blocks = -(-shape.m // mr)
-    stream = blocks == 1 and not shape.integer
+    once = blocks == 1 and not shape.integer
+    stream = machine(isa).stream if once else 0
     # A padded tile fetches in any case, so that short products share the code of long ones.
     small = 4 * shape.k * wide * isa.f32 < _LEAST_AHEAD and (wide == 1 or not cut.padded)
-    ahead = 0 if shape.integer or small else wide if stream else min(4, -(-wide // blocks))
-    return Tile(mr, cut, few, ahead * few, stream and ahead > 0)
+    none = shape.integer or small or (once and not stream)
+    ahead = 0 if none else wide if once else min(4, -(-wide // blocks))
+    return Tile(mr, cut, few, ahead * few, stream if ahead else 0)
 
 
 def run_tile(m: int, n: int, isa: Isa) -> Tile:

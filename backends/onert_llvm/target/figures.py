@@ -27,6 +27,7 @@ USUAL: Figures = {
     "float_step": (0.3, 0.03, 0.25),  # and of a step, of its rows and of its registers of columns
     "spread": 0.6,  # what a row of bytes takes at every step to be spread over the lanes, in products
     "unfetched": 0.5,  # part of the bytes a second for lines that are not fetched ahead
+    "stream": 4096,  # bytes ahead that lines are asked for where all are read once; 0: the processor is faster unasked
     "foreign": 2.0,  # times as long to read what another core has written than what lies in a core's own cache
     # Cycles to transform a register of channels of a tile: F(2x2, 3x3), F(4x4, 3x3), and F(2x2, 3x3) for a stride of 2;
     "forward": (26.0, 100.0, 65.0),
@@ -41,6 +42,7 @@ LISTED: Mapping[str, Figures] = {
     # Fourth generation of EPYC, the same: one product of whole registers a cycle, behind which the rest hides.
     "AuthenticAMD 25 17": {
         "clock": 3.7e9,
+        "stream": 0,
         "outer_bytes": 118e9,
         "products": 1.0,
         "dots": 1.0,

@@ -35,6 +35,7 @@ class Machine(Value):
     float_step: tuple[float, float, float]
     spread: float
     unfetched: float
+    stream: int
     foreign: float
     forward: tuple[float, ...]
     back: tuple[float, ...]
@@ -62,7 +63,7 @@ def of(processor: str) -> Machine:
         if f"{name} ".startswith(f"{beginning} "):
             found |= row
     found |= _pairs(sizes) | _pairs(measured)
-    for whole in ("first_cache", "second_cache"):
+    for whole in ("first_cache", "second_cache", "stream"):
         found[whole] = int(found[whole])
     return Machine(**found)
 

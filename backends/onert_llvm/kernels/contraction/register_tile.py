@@ -54,14 +54,14 @@ class Tile(Value):
 
     With few rows, `split` sums over k are kept apart to hide the latency of adding. `ahead` lines of the next panel are
     fetched into the cache at every step along k, so that all of it is there when it is needed; with `stream`, where a
-    panel is read but once, lines of the same panel some way on.
+    panel is read but once, lines of the same panel so many bytes on.
     """
 
     mr: int
     columns: Columns
     split: int = 1
     ahead: int = 0
-    stream: bool = False
+    stream: int = 0
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -78,9 +78,6 @@ def columns(n: int, widest: int, isa: Isa) -> Columns:
 
 LINE = 64
 """Bytes of a cache's line."""
-
-_STREAM = 4096
-"""How many bytes before they are needed lines are fetched where a panel is read once."""
 
 SLOTS = ("m", "n", "mc", "panels", "panel_bytes")
 """What the cut needs of a task:
@@ -302,7 +299,7 @@ def _row_blocks(
         m = group.min(last - tile.mr)
         ahead = None if following is None else _ahead(k, task, tile, group - first, following)
         if tile.stream:
-            ahead = k.view(k.view(panel.address, I8, 1)[_STREAM].address, I8, LINE * panel.vectors, LINE)
+            ahead = k.view(k.view(panel.address, I8, 1)[tile.stream].address, I8, LINE * panel.vectors, LINE)
         body(Block(k, m, tile.mr, panel, ahead, tile.ahead))
 
 

@@ -107,7 +107,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
     """
     own = operand(lowering, weight)
     n = own.view.shape[0]
-    tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
+    tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=0)
     (room,) = lowering.scratch((depth * n + lowering.isa.f32) * 4)
     move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
     panel_bytes = tile.columns.widest * lowering.isa.vector_bytes

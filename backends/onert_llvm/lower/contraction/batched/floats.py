@@ -77,7 +77,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         extra = (turned(lowering, at, ldb, lowering.scratch(room_of(lowering, at, ldb))[0]),)
         reads, b = [x], extra[0].pointer
     shape = Shape(sides.m, n, depth)
-    tile = evolve(product_tile(sides.m, n, depth, lowering.isa), ahead=0, stream=False)
+    tile = evolve(product_tile(sides.m, n, depth, lowering.isa), ahead=0, stream=0)
     work, slots = cut(lowering, shape, tile, depth * 4, b, 0, sides.count)
     after = tail(lowering, operations, Activation.NONE, None, n)
     slots |= {

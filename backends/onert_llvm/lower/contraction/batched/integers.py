@@ -54,7 +54,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     x, y = operation.used
     sides = sides_of(lowering, at)
     whole = types.output.dtype is DType.INT8
-    tile = evolve(product_tile(sides.m, sides.n, sides.k, lowering.isa, integer=True), ahead=0, stream=False)
+    tile = evolve(product_tile(sides.m, sides.n, sides.k, lowering.isa, integer=True), ahead=0, stream=0)
     left, right = _rooms(lowering, at, op, sides, whole)
     a = _left(lowering, at, op, x, left, whole)
     b = _right(lowering, at, sides, right)
