@@ -330,7 +330,6 @@ entry:
   br label %share
 share:
   %s = phi i64 [ %own, %entry ], [ %following, %empty_share ]
-  %made = phi i64 [ 0, %entry ], [ %making, %empty_share ]
   %s2 = add i64 %s, 1
   %from = call i64 @first(i64 %s, i64 %pieces, i64 %shares)
   %to = call i64 @first(i64 %s2, i64 %pieces, i64 %shares)
@@ -338,14 +337,14 @@ share:
   %takenp = getelementptr %Share, ptr %lines, i64 %s, i32 0
   br label %look
 look:
-  %making = phi i64 [ %made, %share ], [ %making, %try ], [ %more, %work ]
+  %making = phi i64 [ 0, %share ], [ %making, %try ], [ %more, %work ]
   %seen = load atomic i64, ptr %takenp monotonic, align 8
   %of = lshr i64 %seen, 16
   %this = icmp eq i64 %of, %run
   %low = and i64 %seen, 65535
   %taken = select i1 %this, i64 %low, i64 0
   %gone = icmp uge i64 %taken, %size
-  br i1 %gone, label %empty_share, label %try
+  br i1 %gone, label %empty, label %try
 try:
   %one = add i64 %taken, 1
   %new = or i64 %tag, %one
@@ -364,18 +363,30 @@ work:
   %more = add i64 %making, 1
   %lent = call i1 @is_lent(ptr %pool, i64 %me)
   br i1 %lent, label %write, label %look
+empty:
+  ; What a thread has done others may wait for: it says so before it looks at their shares.
+  %unsaid = icmp ne i64 %making, 0
+  br i1 %unsaid, label %say, label %empty_share
+say:
+  call void @report(ptr %pool, ptr %lines, i64 %me, i64 %making, i64 %run)
+  br label %empty_share
 empty_share:
   %last = icmp eq i64 %s2, %shares
   %following = select i1 %last, i64 0, i64 %s2
   %round = icmp eq i64 %following, %own
-  br i1 %round, label %tell, label %share
-tell:
-  %idle = icmp eq i64 %making, 0
-  br i1 %idle, label %leave, label %write
+  br i1 %round, label %leave, label %share
 write:
-  ; A thread that helps, or was away, may come to a command twice.
-  %did = phi i64 [ %making, %tell ], [ %more, %work ]
-  %over = phi i1 [ false, %tell ], [ true, %work ]
+  call void @report(ptr %pool, ptr %lines, i64 %me, i64 %more, i64 %run)
+  br label %leave
+leave:
+  %left = phi i1 [ false, %empty_share ], [ true, %write ]
+  ret i1 %left
+}
+
+; Say that the thread of a number has done so many pieces more of the command with these lines: one that found pieces of
+; others, helps, or was away has said so of some before.
+define internal void @report(ptr %pool, ptr %lines, i64 %me, i64 %did, i64 %run) alwaysinline {
+  %tag = shl i64 %run, 16
   %donep = getelementptr %Share, ptr %lines, i64 %me, i32 1
   %earlier = call i64 @counted(ptr %donep, i64 %run)
   %sum = add i64 %earlier, %did
@@ -383,10 +394,7 @@ write:
   store atomic i64 %told, ptr %donep seq_cst, align 8
   call void @stage(ptr %pool, i64 %me, i64 1)
   call void @tell(ptr %pool)
-  br label %leave
-leave:
-  %left = phi i1 [ false, %tell ], [ %over, %write ]
-  ret i1 %left
+  ret void
 }
 
 ; Walk the commands as the thread of a number.
@@ -649,12 +657,10 @@ entry:
   call void @wake(ptr %pool)
   call void @walk(ptr %pool, ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run)
   %lanes = call i1 @has_lanes(ptr %commands)
-  br i1 %lanes, label %settle, label %finish
+  ; The caller has come by all commands, so all pieces are taken, and who does one is inside of the gate until it is done.
+  br i1 %lanes, label %settle, label %shut
 settle:
   call void @settled(ptr %pool, ptr %commands, i64 %count, i64 %shares, i64 %run)
-  br label %shut
-finish:
-  call void @finished(ptr %pool, ptr %commands, i64 0, i64 %count, i64 0, i64 %shares, i64 %run)
   br label %shut
 shut:
   %closed = atomicrmw sub ptr %gate, i64 4294967296 acq_rel
