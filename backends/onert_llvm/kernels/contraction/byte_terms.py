@@ -23,7 +23,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import (
     with_zero_point,
 )
 
-from .contraction import Ending, Finished, Four, Reading, Sums, Terms
+from .contraction import Ending, Finished, Reading, Sums, Terms
 from .float_microkernel import Accumulators, accumulators
 from .int8_microkernel import add_group, dot, multiply_add_int8, narrow_shift, offset
 from .register_tile import Block, Row, Tile
@@ -142,22 +142,22 @@ class Bytes(Ending):
     def by_fours(self, k: Kernel) -> bool:
         return self.little and bytes_of_four.has(k)
 
-    def four(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Four]:
+    def wide(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
         how = self.requantize
 
-        def column(j: int) -> Four:
-            lanes, final = load_lanes(k, task, how, self._column(k, block, j)), table(k, task, how)
+        def column(j: int) -> Finished:
+            lanes = load_lanes(k, task, how, self._column(k, block, j))
 
-            def bytes_(rows: Sequence[Row], values: Sequence[Val]) -> Sequence[Val]:
-                totals = (
-                    [v - row.more[0] for v, row in zip(values, rows, strict=True)] if how.weight_zero_point else values
-                )
-                wide = [with_zero_point(task, how, total, lanes) for total in totals]
-                return bytes_of_four.split(final(bytes_of_four.joined(k, task, how, self.signed, wide)))
+            def value(row: Row, sums: Val) -> Val:
+                return with_zero_point(task, how, sums - row.more[0] if how.weight_zero_point else sums, lanes)
 
-            return bytes_
+            return value
 
         return column
+
+    def narrow(self, k: Kernel, task: Task) -> Callable[[Sequence[Val]], Val]:
+        how, final = self.requantize, table(k, task, self.requantize)
+        return lambda values: final(bytes_of_four.joined(k, task, how, self.signed, values))
 
 
 def add_row_sums(k: Kernel, sums: Sequence[Var], rows: Sequence[View], depth: Val, signed: bool) -> None:

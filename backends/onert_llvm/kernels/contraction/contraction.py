@@ -25,11 +25,7 @@ Sums = Sequence[Sequence[Val]]
 Finished = Callable[[Row, Val], Val]
 """The code for what is stored of a row's sums in one register of columns."""
 
-
-Four = Callable[[Sequence[Row], Sequence[Val]], Sequence[Val]]
-"""The same for four rows at once."""
-
-ROWS_TOGETHER = 4
+REGISTERS_TOGETHER = 4
 
 
 class Ending(Value):
@@ -72,11 +68,15 @@ class Ending(Value):
         raise NotImplementedError
 
     def by_fours(self, k: Kernel) -> bool:
-        """Whether what is stored is made of four rows at once."""
+        """Whether four registers of sums are stored as one of bytes: made `wide` first and then `narrow`."""
         return False
 
-    def four(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Four]:
-        """The same for four rows at once, where there is such code."""
+    def wide(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+        """For each of the tile's registers of columns, the 32-bit values that its sums become."""
+        raise NotImplementedError
+
+    def narrow(self, k: Kernel, task: Task) -> Callable[[Sequence[Val]], Val]:
+        """The bytes that are stored of four registers of such values, one after the other."""
         raise NotImplementedError
 
 
@@ -207,13 +207,24 @@ def store(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more:
 
 
 def _store_by_fours(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums) -> None:
-    """The same by four rows at once, of which the last is taken again where fewer are left."""
-    rows, four = block.results(more), ending.four(k, task, block)
+    """The same by four registers at once: of a row, or of as many rows as have so many together.
+
+    The last row is taken again where fewer are left, and the last register of three.
+    """
+    rows, wide, narrow = block.results(more), ending.wide(k, task, block), ending.narrow(k, task)
     c = task.view("c", ending.element, task.i64("ldc"), 1)
-    for j in range(block.vectors):
-        made = four(j)
-        for first in range(0, block.count, ROWS_TOGETHER):
-            numbers = [min(first + i, block.count - 1) for i in range(ROWS_TOGETHER)]
-            values = made([rows[i] for i in numbers], [sums[i][j] for i in numbers])
-            for row, value in zip(rows[first:], values, strict=False):
-                row.place(c, j).store(value, block.own(j))
+    for first in range(0, block.vectors, REGISTERS_TOGETHER):
+        columns = range(first, min(first + REGISTERS_TOGETHER, block.vectors))
+        found = []
+        for j in columns:
+            final = wide(j)
+            found.append([final(row, own[j]) for row, own in zip(rows, sums, strict=True)])
+        together = REGISTERS_TOGETHER // len(columns)
+        mask = block.among(first, len(columns), REGISTERS_TOGETHER // together)
+        for top in range(0, block.count, together):
+            values = [own[min(i, block.count - 1)] for i in range(top, top + together) for own in found]
+            whole = narrow([values[min(i, len(values) - 1)] for i in range(REGISTERS_TOGETHER)])
+            size = whole.lanes // together
+            for i, row in enumerate(rows[top : top + together]):
+                part = whole if together == 1 else whole.shuffle(range(i * size, (i + 1) * size))
+                row.place(c, first).store(part, mask)

@@ -160,6 +160,17 @@ class Block:
         """The mask of one of the tile's registers, None if all of its lanes are columns."""
         return self.masks[vector]
 
+    def among(self, first: int, count: int, room: int) -> Val | None:
+        """The mask of bytes in the room of so many registers, the first of which are `count` of the tile's from `first`
+        on; None if all are columns. Only for tiles of at most seven registers: lanes are counted in bytes.
+        """
+        lanes = self.k.isa.f32
+        if count == room and all(mask is None for mask in self.masks[first : first + count]):
+            return None
+        width = self.width if isinstance(self.width, Val) else self.k.index(self.width)
+        left = (width - first * lanes).cast(I8).splat(room * lanes)
+        return self.k.iota(I8, room * lanes) < left
+
     def at(self, vector: int) -> Val:
         """The first column of one of the tile's registers; of one that has none, that of the last that does."""
         column, last = self.column + vector * self.k.isa.f32, self.columns.last
