@@ -31,6 +31,8 @@ SHAPES = [
     ((1, 9, 11), 64, 16, Margins(((6, 5), (1, 7))), (6, 4)),
     ((1, 5, 21), 16, 16, Padding.SAME, (1, 12)),
 ]
+EVERY_ISA = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+EVERY_SHAPE = pytest.mark.parametrize(("size", "channels", "n", "padding", "rates"), SHAPES)
 
 
 @pytest.fixture
@@ -66,8 +68,8 @@ def _layer(
     return subgraph_of(Case("", op, (x, w, bias), quantization=scales, result_quantization=result), constant=(1, 2))
 
 
-@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
-@pytest.mark.parametrize(("size", "channels", "n", "padding", "rates"), SHAPES)
+@EVERY_ISA
+@EVERY_SHAPE
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 def test_any_size_is_exact(
     isa: Isa,
@@ -90,8 +92,8 @@ def test_any_size_is_exact(
     assert len(taken) == 3
 
 
-@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
-@pytest.mark.parametrize(("size", "channels", "n", "padding", "rates"), SHAPES)
+@EVERY_ISA
+@EVERY_SHAPE
 @pytest.mark.parametrize("each", [True, False], ids=["a scale each", "one scale"])
 @pytest.mark.parametrize("activation", [Activation.RELU, Activation.TANH])
 def test_floats_with_filters_of_bytes_are_exact(
@@ -118,7 +120,7 @@ def test_floats_with_filters_of_bytes_are_exact(
     assert len(taken) == 4
 
 
-@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+@EVERY_ISA
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("beyond", [0, 1])
 def test_the_largest_sums_are_exact_and_larger_ones_are_left_to_others(

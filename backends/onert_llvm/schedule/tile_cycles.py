@@ -16,13 +16,17 @@ _DISPLACED = 2.0
 _PERIOD = 4096
 """Bytes after which lines are in the same set of a first cache: it is looked up while a page's address is."""
 
-_MANY_SUMS = 16
-"""Sums of a tile beyond which it takes longer to begin and to end it."""
+_MANY_SUMS, MANY_PAIRED_SUMS = 16, 12
+"""Sums of a tile of floats beyond which it takes longer to begin and to end it, and of one of pairs, which are stored
+for a transform.
+"""
 
 _Steps = TypeVar("_Steps", float, Array)
 
 
-def block_cycles(mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False) -> _Steps:
+def block_cycles(
+    mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False, many: int = _MANY_SUMS
+) -> _Steps:
     """Cycles of one tile of `k` steps: the processor's products a cycle, but no faster than additions to an accumulator
     follow each other.
 
@@ -32,7 +36,7 @@ def block_cycles(mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool =
     products = max(mr * (vectors + more) / rate, (mr + vectors) / 2, cpu.latency / 2)
     begin, of_row, of_sum = (cpu.block, 0.0, 0.0) if integer else cpu.float_block
     step, row, column = (cpu.step, cpu.row, cpu.column) if integer else cpu.float_step
-    beside = begin + of_row * mr + of_sum * max(0, mr * vectors - _MANY_SUMS)
+    beside = begin + of_row * mr + of_sum * max(0, mr * vectors - many)
     return beside + k * (products + step + row * mr + column * vectors)
 
 

@@ -17,7 +17,7 @@ from onert_llvm.target.machines import machine
 
 from .cost_model import WORTH_NO_CODE, Shape, product_cycles
 from .float_packing import panels_f32
-from .tile_cycles import block_cycles, register_tiles
+from .tile_cycles import MANY_PAIRED_SUMS, block_cycles, register_tiles
 from .winograd import MOST_PIECES, Blocks
 
 _OF_CACHE, _OF_CACHE_FAR = 1 / 16, 3 / 4
@@ -148,7 +148,7 @@ def _cuts(layer: Layer, total: int) -> Iterator[_Cut]:
         width = wide * isa.f32
         panels, registers = -(-n // width), -(-n // isa.f32)
         back = mr * cpu.byte_back * registers / panels
-        panel = PLACES * block_cycles(mr, wide, channels / 2, cpu) + back
+        panel = PLACES * block_cycles(mr, wide, channels / 2, cpu, many=MANY_PAIRED_SUMS) + back
         forward = mr * cpu.byte_forward * -(-channels // (2 * isa.f32))
         most = max(1, int(part * cpu.second_cache) // (PLACES * (2 * channels + 4 * width)) // mr)
         yield _Cut(mr, Columns(wide, padded=True), panels, panel, forward, far, most)

@@ -48,6 +48,8 @@ LISTED: Mapping[str, Figures] = {
         "dots": 1.0,
         "float_block": (10.0, 1.0, 3.0),
         "float_step": (0.0, 0.02, 0.1),
+        "spread": 0.05,
+        "column": 0.0,
     },
     # Second generation of Xeon Scalable (Cascade Lake), a virtual machine of two cores.
     "GenuineIntel 6 85": {"first_cache": 32768, "second_cache": 1048576},

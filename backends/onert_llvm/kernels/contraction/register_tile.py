@@ -283,6 +283,23 @@ def _padded(k: Kernel, task: Task, vectors: int, number: Val, column: Val) -> Pa
     return Panel(number, vectors, column, address, width, masks, (n - 1) // lanes * lanes)
 
 
+def each_register(k: Kernel, columns: Columns, panel: Panel, body: Callable[[Val, Val | None], None]) -> None:
+    """Write `body` for the registers of a panel that have columns, in a loop: the number of one and its mask."""
+    lanes = k.isa.f32
+    if columns.padded:
+        assert isinstance(panel.width, Val)
+        with k.loop((panel.width + lanes - 1) // lanes, nonempty=True) as j:
+            some = (panel.width - j * lanes).cast(I32).splat(lanes)
+            body(j, k.iota(I32, lanes) < some)
+        return
+    full = panel.vectors if panel.masks[-1] is None else panel.vectors - 1
+    if full:
+        with k.loop(full) as j:
+            body(j, None)
+    if full < panel.vectors:
+        body(k.index(full), panel.masks[-1])
+
+
 def each_block(k: Kernel, task: Task, begin: Val, end: Val, tile: Tile, body: Callable[[Block], None]) -> None:
     """Write the loops around `body`: work tile t is the group of `mc` rows t // panels by the panel t % panels.
 

@@ -13,12 +13,12 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, Var, View
+from onert_llvm.irbuilder import F32, I8, I16, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.expression import is_little
 from onert_llvm.kernels.contraction.bfloat.terms import Terms, one_of, rounded
 from onert_llvm.kernels.contraction.epilogue import PLAIN, RESIDUAL, Epilogue, row_windows
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
-from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, parked
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
 
 from .form import Form, transform
 from .places import RATES, Place, each_place, rates
@@ -170,18 +170,7 @@ class WinogradF32(Value):
             start = self.epilogue.start(k, task, column, lanes, mask)
             self._store(k, task, at, column, mask, [value.get() + start for value in values])
 
-        if self.tile.columns.padded:
-            assert isinstance(panel.width, Val)
-            with k.loop((panel.width + lanes - 1) // lanes, nonempty=True) as j:
-                some = (panel.width - j * lanes).cast(I32).splat(lanes)
-                register(j, k.iota(I32, lanes) < some)
-            return
-        full = panel.vectors if panel.masks[-1] is None else panel.vectors - 1
-        if full:
-            with k.loop(full) as j:
-                register(j, None)
-        if full < panel.vectors:
-            register(k.index(full), panel.masks[-1])
+        each_register(k, self.tile.columns, panel, register)
 
     def _outputs(self, k: Kernel, sums: View) -> list[Var]:
         """The sums of a tile in one register of columns, transformed back."""

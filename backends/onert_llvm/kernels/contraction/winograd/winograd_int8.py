@@ -25,7 +25,7 @@ from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
-from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, parked
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
 
 from .places import RATES, Place, each_place, rates
 
@@ -182,18 +182,7 @@ class WinogradInt8(Value):
         def register(j: Val, mask: Val | None) -> None:
             write(panel.column + j * lanes, mask, self._outputs(k, k.view(sums[j * lanes].address, I32, 1)))
 
-        if self.tile.columns.padded:
-            assert isinstance(panel.width, Val)
-            with k.loop((panel.width + lanes - 1) // lanes, nonempty=True) as j:
-                some = (panel.width - j * lanes).cast(I32).splat(lanes)
-                register(j, k.iota(I32, lanes) < some)
-            return
-        full = panel.vectors if panel.masks[-1] is None else panel.vectors - 1
-        if full:
-            with k.loop(full) as j:
-                register(j, None)
-        if full < panel.vectors:
-            register(k.index(full), panel.masks[-1])
+        each_register(k, self.tile.columns, panel, register)
 
     def _bytes(self, k: Kernel, task: Task, at: Place, how: Requantize, aside: Val) -> _Write:
         """As bytes; those outside of the picture go `aside`."""
