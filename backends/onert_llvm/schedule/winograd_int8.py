@@ -20,9 +20,10 @@ from .float_packing import panels_f32
 from .tile_cycles import MANY_PAIRED_SUMS, block_cycles, register_tiles
 from .winograd import MOST_PIECES, Blocks
 
-_OF_CACHE, _OF_CACHE_FAR = 1 / 16, 3 / 4
-"""The part of the second-level cache for what is transformed for a block of tiles. Small blocks are as fast as large
-ones, and threads that take them from one another wait for less memory; but weights that are far are read for each.
+_OF_CACHE = (1 / 16, 3 / 4)
+"""The least and the most of the second-level cache for what is transformed for a block of tiles; between these as much
+as for the weights, which are read for each block. Small blocks are as fast as large ones where weights are in that
+cache, and threads that take them from one another wait for less memory.
 """
 
 _NEAR = 1 / 2
@@ -141,7 +142,9 @@ def _cuts(layer: Layer, total: int) -> Iterator[_Cut]:
     isa, channels, n = layer.isa, layer.channels, layer.n
     cpu, weights = machine(isa), 2 * PLACES * channels * n
     is_far = weights > _NEAR * cpu.second_cache
-    far, part = (weights / cpu.far_bytes, _OF_CACHE_FAR) if is_far else (0.0, _OF_CACHE)
+    far = weights / cpu.far_bytes if is_far else 0.0
+    least, most_of = (part * cpu.second_cache for part in _OF_CACHE)
+    space = min(max(weights, least), most_of)
     for mr, wide in register_tiles(isa, False, _WIDEST):
         if mr * wide < _LEAST_SUMS or mr > total or (is_far and mr < _LEAST_FAR):
             continue
@@ -150,7 +153,7 @@ def _cuts(layer: Layer, total: int) -> Iterator[_Cut]:
         back = mr * cpu.byte_back * registers / panels
         panel = PLACES * block_cycles(mr, wide, channels / 2, cpu, many=MANY_PAIRED_SUMS) + back
         forward = mr * cpu.byte_forward * -(-channels // (2 * isa.f32))
-        most = max(1, int(part * cpu.second_cache) // (PLACES * (2 * channels + 4 * width)) // mr)
+        most = max(1, int(space) // (PLACES * (2 * channels + 4 * width)) // mr)
         yield _Cut(mr, Columns(wide, padded=True), panels, panel, forward, far, most)
 
 
