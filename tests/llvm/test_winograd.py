@@ -227,9 +227,25 @@ def test_what_is_not_finite_stays_in_its_windows(isa: Isa, always: list[Winograd
         same(found, by_meaning(subgraph, [x]), TOLERANCES[always[0].form.outputs])
 
 
+@ISAS
+@pytest.mark.parametrize("scale", [1.0, 1e-38])
+def test_zeros_among_weights_meet_what_is_not_finite(
+    isa: Isa, wherever: list[WinogradF32], scale: float, subtests: pytest.Subtests
+) -> None:
+    x, weights = _numbers(1, 8, 7, 20), _numbers(32, 3, 3, 20, seed=1)
+    weights[_numbers(32, 3, 3, 20, seed=2) < 0] = 0
+    x[0, 2, 3], x[0, 7, 6, 0] = np.inf, -np.inf
+    for dilation in ((1, 1), (2, 3)):
+        subgraph = _layer(x, weights * np.float32(scale), Padding.SAME, dilation=dilation)
+        with subtests.test(dilation=dilation), np.errstate(all="ignore"):
+            same(natively(subgraph, [x], isa), by_meaning(subgraph, [x]), TOLERANCES[2])
+    assert len(wherever) == 2
+
+
 def test_weights_that_are_not_got_back_are_left_to_others(always: list[WinogradF32]) -> None:
     x, weights = _numbers(1, 8, 8, 20), _numbers(32, 3, 3, 20, seed=1)
-    for value in (0.0, np.inf, 1e30):
+    (form,) = layers.FORMS["exact"]
+    for value in (np.inf, 1e30) if form.keeps_zeros else (0.0, np.inf, 1e30):
         weights[5, 1, 1, 2] = value
         subgraph = _layer(x, weights, Padding.SAME)
         same(natively(subgraph, [x], runnable()[-1]), by_meaning(subgraph, [x]), 2e-6)

@@ -76,6 +76,8 @@ class PackWinograd(Value):
             self._along(window, rows)
         if form.axis != 0:
             self._along(rows.swapaxes(0, 1), out.swapaxes(0, 1))
+        if form.keeps_zeros:
+            _keep_middle_zeros(window[1, 1] == 0, rows, out)
 
     def _along(self, window: Array, out: Array) -> None:
         """The transform along the first axis. Points of both signs share what is even in them."""
@@ -95,6 +97,21 @@ class PackWinograd(Value):
                     total += np.multiply(part, np.float32(factor), out=more)
             np.subtract(out[i], odd, out=out[i + 1])
             out[i] += odd
+
+
+def _keep_middle_zeros(zero: Array, rows: Array, out: Array) -> None:
+    """Where the middle of a window is zero, let the transform `out` of its `rows` give exactly zero back.
+
+    What the four sums in the middle are made of is rounded to multiples of a number, by an ulp of the greatest at most,
+    so that neither these sums nor their differences are rounded.
+    """
+    if not zero.any():
+        return
+    outer, inner = (rows[1:3, 0][:, zero] + rows[1:3, 2][:, zero]) / 2, rows[1, 1][zero] / 2
+    _, exponent = np.frexp(np.maximum(np.abs(outer).max(0), np.abs(inner)))
+    unit = np.ldexp(np.float32(1), np.maximum(exponent - 23, -149))
+    outer, inner = np.rint(outer / unit) * unit, np.rint(inner / unit) * unit
+    out[1:3, 1][:, zero], out[1:3, 2][:, zero] = outer + inner, outer - inner
 
 
 def panel_bytes_f32(taps: int, depth: int, columns: Columns, isa: Isa) -> int:

@@ -164,6 +164,13 @@ class Form(Value):
         return self._along(tuple(found))
 
     @property
+    def keeps_zeros(self) -> bool:
+        """Whether `windows` gives zeros back: in F(2x2, 3x3) it adds numbers that cancel. In the middle of a window
+        packing takes care that they do.
+        """
+        return self.axis is None and self.outputs == 2 and self.stride == 1
+
+    @property
     def _matrices(self) -> tuple[Matrix, Matrix, Matrix]:
         return _BY_TWOS if self.axis is None and self.stride == 2 else _matrices(self.outputs, self.points)
 

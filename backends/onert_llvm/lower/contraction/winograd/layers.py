@@ -48,7 +48,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     form = None if estimated is None else estimated.form
     others = possible(forms, channels, n, lowering.isa, paired)
     form = lowering.choose(("winograd", geometry, channels, n, kind), form, lambda: (None, *others))
-    if form is None or not recoverable(filters, form):
+    if form is None or not recoverable(filters, form, paired):
         return False
     layer = Layer(form, channels, n, lowering.isa, paired)
     total, down, across = tiles(form, geometry.images, geometry.out, geometry.dilation)
@@ -113,8 +113,9 @@ def _forms(lowering: Lowering, geometry: Plane, paired: bool) -> Sequence[Form]:
     return (form,) if saves and not paired else ()
 
 
-def recoverable(filters: Array, form: Form) -> bool:
-    """Whether the transform of filters `[n, *window, channels]` is finite and gives their zeros back.
+def recoverable(filters: Array, form: Form, rounded: bool) -> bool:
+    """Whether the transform of filters `[n, *window, channels]`, which may be rounded, is finite and gives their zeros
+    back.
 
     Where an input is not finite, the kernel takes the filters from their transform. A zero among other weights would be
     a small number then, whose product with an infinity is not NaN.
@@ -123,7 +124,7 @@ def recoverable(filters: Array, form: Form) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         if not math.isfinite(np.dot(flat, flat)):
             return False
-    if form == BY_TWOS or np.count_nonzero(flat) == flat.size:
+    if form == BY_TWOS or (form.keeps_zeros and not rounded) or np.count_nonzero(flat) == flat.size:
         return True
     zeros = filters.reshape(len(filters), math.prod(form.window), -1) == 0
     return bool(np.array_equal(zeros.any(1), zeros.all(1)))
