@@ -69,3 +69,56 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     ("", "ScaledTanh", (floats(2, 3),), {"alpha": 2.0, "beta": 0.5}, 1),
     ("", "DynamicSlice", (floats(4, 5), np.int64([1]), np.int64([-1]), np.int64([1])), {}, 1),
 ]
+
+_NBITS = (MICROSOFT, "MatMulNBits")
+_X = floats(2, 40)
+
+
+def _bnb4(packed: Any, **attributes: int) -> tuple[Any, ...]:
+    return (MICROSOFT, "MatMulBnb4", (floats(3, 24), Constant(packed), _MAGNITUDES), {**_CODES, **attributes})
+
+
+MISFITS: dict[str, tuple[Any, ...]] = {
+    "weights that are floats": (
+        *_NBITS,
+        (_X, Constant(floats(3, 3, 8)), _SCALES),
+        _OF_FOUR_BITS,
+        "the weights (input 1) is f32[3, 3, 8], expected bytes",
+    ),
+    "too few weights": (*_NBITS, (_X, Constant(octets(3, 2, 8)), _SCALES), _OF_FOUR_BITS, "expected 72 elements"),
+    "too few scales": (*_NBITS, (_X, _PACKED, Constant(np.float32(1))), _OF_FOUR_BITS, "expected 9 elements"),
+    "no zero points": (*_NBITS, (_X, _PACKED, _SCALES, Constant(octets(0))), _OF_FOUR_BITS, "expected 6 elements"),
+    "zero points that are words": (
+        *_NBITS,
+        (_X, _PACKED, _SCALES, Constant(np.array(["a"] * 6, object))),
+        _OF_FOUR_BITS,
+        "expected bytes",
+    ),
+    "no blocks of rows": (
+        *_NBITS,
+        (_X, _PACKED, _SCALES, None, Constant(np.int32([]))),
+        _OF_FOUR_BITS,
+        "names the blocks of 0 rows, expected 40 or 48",
+    ),
+    "blocks of rows that are floats": (
+        *_NBITS,
+        (_X, _PACKED, _SCALES, None, Constant(floats(48))),
+        _OF_FOUR_BITS,
+        "the blocks of rows (input 4) is f32[48], expected integers",
+    ),
+    "blocks of rows that are truths": (
+        *_NBITS,
+        (_X, _PACKED, _SCALES, None, Constant(np.ones(48, np.bool_))),
+        _OF_FOUR_BITS,
+        "expected integers",
+    ),
+    "a block that is not there": (
+        *_NBITS,
+        (_X, _PACKED, _SCALES, None, Constant(np.full(48, 3, np.int32))),
+        _OF_FOUR_BITS,
+        "rows are said to lie in blocks 3 to 3 of 3",
+    ),
+    "half a byte": (*_NBITS, (_X, _PACKED, _SCALES), {**_OF_FOUR_BITS, "block_size": 1}, "4 bits in blocks of 1"),
+    "codes that are words": (*_bnb4(octets(60).astype(np.int32)), "the weights (input 1) is i32[60], expected bytes"),
+    "a block beyond all memory": (*_bnb4(octets(60), block_size=1 << 40), "expected 1 elements"),
+}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frontend.onnx_domain_cases import CASES, LEARNING, MICROSOFT, MORE, REFUSED, Constant, floats, octets
-from frontend.onnx_selection_cases import SELECTED
+from frontend.onnx_selection_cases import MISFITS, SELECTED
 
 import onert
 from onert.runtime.session import Backend
@@ -112,9 +112,9 @@ def test_a_linear_model_knows_the_features_that_its_input_leaves_open(
         np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", [*REFUSED, *MISFITS])
 def test_what_does_not_fit_is_one_sentence(case: str) -> None:
-    domain, name, inputs, attributes, sentence = REFUSED[case]
+    domain, name, inputs, attributes, sentence = {**REFUSED, **MISFITS}[case]
     model, _ = _model(domain, name, inputs, attributes, 1)
     with pytest.raises(onert.ModelError, match=re.escape(sentence)):
         onert.load(model)

@@ -1,13 +1,15 @@
-"""Regular expressions of models are matched in time that grows with the string, whatever the pattern."""
+"""Strings of models are matched and parted in time and memory that grow with them, whatever the pattern."""
 
 from __future__ import annotations
+
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from onert.ir import CallTypes, DType, TensorType, evaluate
+from onert.ir import CallTypes, Constant, DType, TensorType, evaluate, infer
 from onert.ir.errors import RuleError
-from onert.ir.ops.lookup.strings import RegexFullMatch
+from onert.ir.ops.lookup.strings import RegexFullMatch, StringSplit, Tokenize
 
 
 def _matches(pattern: str, *words: bytes) -> list[bool]:
@@ -37,3 +39,17 @@ def test_what_re2_does_not_match_is_refused_in_one_sentence(pattern: str) -> Non
 def test_a_long_pattern_is_refused_before_the_run() -> None:
     with pytest.raises(RuleError, match="the pattern has 5000 letters, expected at most 4096"):
         RegexFullMatch("a" * 5000).infer(TensorType(DType.STRING, (1,)))
+
+
+@pytest.mark.parametrize("op", [Tokenize((" ",)), StringSplit(" ")])
+def test_rows_that_the_longest_makes_too_long_are_refused_before_they_are_filled_up(op: Tokenize | StringSplit) -> None:
+    words = np.full(1 << 15, b"a", object)
+    words[7] = b"a " * (1 << 15)
+    tracemalloc.start()
+    try:
+        results = infer(op, (TensorType(DType.STRING, words.shape, data=Constant(words)),))
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+    assert results is not None
+    assert (results[0].shape[1] or 0) >= 1 << 15

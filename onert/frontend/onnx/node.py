@@ -86,6 +86,13 @@ class Surroundings(Protocol):
     def dense(self, tensor: SparseTensor) -> tuple[Array, DType]: ...
 
 
+_KINDS: Mapping[str, Callable[[DType], bool]] = {
+    "numbers": lambda dtype: dtype.is_integer or dtype.is_float,
+    "integers": lambda dtype: dtype.is_integer,
+    "bytes": lambda dtype: dtype is DType.UINT8,
+}
+
+
 @frozen(eq=False)
 class Node:
     """One node; accessors raise ModelError with the attribute's or input's name, the caller adds the place."""
@@ -137,11 +144,15 @@ class Node:
         """The elements of an input that is a constant; None where it is absent or not known."""
         return self.draft.value(self.input(index)) if self.has(index) else None
 
-    def constant(self, index: int, name: str) -> Array:
-        """The elements of an input that must be known."""
+    def constant(self, index: int, name: str, kind: str = "numbers", count: int | None = None) -> Array:
+        """The elements of an input that must be known: of a kind of `_KINDS`, and so many where `count` is given."""
         found = self.value(index)
         if found is None:
             raise ModelError(f"{name} (input {index}) is not known before the run, which is not supported")
+        if not _KINDS[kind](self.type(index).dtype):
+            raise ModelError(f"{name} (input {index}) is {self.type(index)}, expected {kind}")
+        if count not in (None, found.size):
+            raise ModelError(f"{name} (input {index}) is {self.type(index)}, expected {count} elements")
         return found
 
     def wants(self, index: int) -> bool:

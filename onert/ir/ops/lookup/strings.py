@@ -36,6 +36,18 @@ def elements(found: list[str] | list[bytes], shape: tuple[int, ...]) -> Array:
     return out.reshape(shape)
 
 
+def _longest(rows: list[list[str]]) -> int:
+    return max(map(len, rows), default=0)
+
+
+def _filled(rows: list[list[str]], shape: tuple[int, ...], padding: str = "") -> Array:
+    """Rows of texts as string elements `[*shape, longest]`, filled up with one that they share."""
+    out = np.full((len(rows), _longest(rows)), padding.encode(), object)
+    for place, row in zip(out, rows, strict=True):
+        place[: len(row)] = [each.encode() for each in row]
+    return out.reshape(*shape, out.shape[1])
+
+
 def _require_strings(x: TensorType) -> None:
     require(x.dtype is DType.STRING, f"an operand is {x}, expected strings")
 
@@ -80,18 +92,19 @@ class StringSplit(Op):
 
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
         _require_strings(x)
-        longest = None if x.value is None else self.evaluate(x.value)[0].shape[-1]
+        longest = None if x.value is None else _longest(self._parts(x.value))
         return x.result((*x.shape, longest)), TensorType(DType.INT64, x.shape)
 
     def rounds(self, types: CallTypes) -> int:
         return _rounds(types)
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
+        parts = self._parts(x)
+        return _filled(parts, x.shape), np.array([len(p) for p in parts], np.int64).reshape(x.shape)
+
+    def _parts(self, x: Array) -> list[list[str]]:
         most = -1 if self.most is None else self.most
-        parts = [text(s).split(self.delimiter or None, most) if text(s) else [] for s in x.flat]
-        longest = max((len(p) for p in parts), default=0)
-        flat = [each for p in parts for each in (*p, *[""] * (longest - len(p)))]
-        return elements(flat, (*x.shape, longest)), np.array([len(p) for p in parts], np.int64).reshape(x.shape)
+        return [text(s).split(self.delimiter or None, most) if text(s) else [] for s in x.flat]
 
 
 class Letters(Enum):
@@ -209,19 +222,19 @@ class Tokenize(Op):
         require(self.least > 0, f"tokens have at least {self.least} characters, expected a positive number")
         long = max(map(len, (self.expression, *self.separators)))
         require(long <= _MOST_LETTERS, f"a pattern has {long} letters, expected at most {_MOST_LETTERS}")
-        return x.result((*x.shape, None if x.value is None else self.evaluate(x.value).shape[-1]))
+        return x.result((*x.shape, None if x.value is None else _longest(self._rows(x.value))))
 
     def rounds(self, types: CallTypes) -> int:
         return _rounds(types)
 
     def evaluate(self, x: Array) -> Array:
+        return _filled(self._rows(x), x.shape, self.padding)
+
+    def _rows(self, x: Array) -> list[list[str]]:
         patterns = [_compiled(p, longest=True) for p in self.separators or (self.expression,)]
         rows = [self._tokens(text(s), patterns) for s in x.flat]
-        if self.mark and any(rows):
-            rows = [[_STARTS, *row, _ENDS] for row in rows]
-        longest = max(map(len, rows), default=0)
-        flat = [each for row in rows for each in (*row, *[self.padding] * (longest - len(row)))]
-        return elements(flat, (*x.shape, longest))
+        marked = self.mark and any(rows)
+        return [[_STARTS, *row, _ENDS] for row in rows] if marked else rows
 
     def _tokens(self, whole: str, patterns: list[Any]) -> list[str]:
         found = [whole]

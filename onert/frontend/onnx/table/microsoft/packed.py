@@ -29,32 +29,35 @@ def _product(node: Node) -> int:
     """
     d = node.draft
     k, n, bits, block = node.integer("K"), node.integer("N"), node.integer("bits", 4), node.integer("block_size", 32)
-    if bits not in (2, 4, 8) or block < 1 or n < 1 or k < 1:
+    if bits not in (2, 4, 8) or block < 1 or block * bits % 8 or n < 1 or k < 1:
         raise ModelError(f"has {bits} bits in blocks of {block} for {k} x {n}, which is not supported")
     blocks = -(-k // block)
-    packed = node.constant(1, "the weights").reshape(-1)
-    if packed.size * 8 != n * blocks * block * bits:
-        raise ModelError(f"the weights have {packed.size} bytes, expected {n * blocks * block * bits // 8}")
+    packed = node.constant(1, "the weights", "bytes", n * blocks * block * bits // 8).reshape(-1)
+    scales = node.constant(2, "the scales", count=n * blocks).reshape(n, blocks).astype(np.float32)
     d.memory.spend(n * blocks * block * 4, "unpacking weights")
     values = codes(packed, bits).reshape(n, blocks, block).astype(np.float32)
-    scales = node.constant(2, "the scales").reshape(n, blocks, 1).astype(np.float32)
-    if node.has(3):
-        given = node.constant(3, "the zero points")
-        rows = given if given.dtype.kind == "f" else codes(given.reshape(n, -1), bits)
-        zeros = rows.reshape(n, -1)[:, :blocks].astype(np.float32)[..., None]
+    floats = node.has(3) and node.type(3).dtype.is_float
+    if floats:
+        zeros = node.constant(3, "the zero points", count=n * blocks).reshape(n, blocks).astype(np.float32)
+    elif node.has(3):
+        given = node.constant(3, "the zero points", "bytes", n * -(-blocks * bits // 8))
+        zeros = codes(given.reshape(n, -1), bits)[:, :blocks].astype(np.float32)
     else:
-        zeros = np.full((n, blocks, 1), 1 << (bits - 1), np.float32)
+        zeros = np.full((n, blocks), 1 << (bits - 1), np.float32)
     if node.has(4):
-        if bits != 4 or (node.has(3) and node.type(3).dtype.is_integer):
+        if bits != 4 or (node.has(3) and not floats):
             raise ModelError(
                 "names the blocks of rows, which is supported for 4 bits whose zero points are floats or absent"
             )
-        places = node.constant(4, "the blocks of rows").reshape(-1)[:k]
-        if len(places) != k or not ((places >= 0) & (places < blocks)).all():
+        places = node.constant(4, "the blocks of rows", "integers").reshape(-1)
+        if places.size not in (k, blocks * block):
+            raise ModelError(f"names the blocks of {places.size} rows, expected {k} or {blocks * block}")
+        places = places[:k]
+        if not ((places >= 0) & (places < blocks)).all():
             raise ModelError(f"rows are said to lie in blocks {places.min()} to {places.max()} of {blocks}")
-        weights = (values.reshape(n, -1)[:, :k] - zeros[:, places, 0]) * scales[:, places, 0]
+        weights = (values.reshape(n, -1)[:, :k] - zeros[:, places]) * scales[:, places]
     else:
-        weights = ((values - zeros) * scales).reshape(n, -1)[:, :k]
+        weights = ((values - zeros[..., None]) * scales[..., None]).reshape(n, -1)[:, :k]
     x = operand(node, 0)
     matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
     y = x.of(multiplied(d, x.operand, matrix))
@@ -89,6 +92,7 @@ def _rows(node: Node) -> int:
     width, blocks = values.known(values.rank - 1, "the table"), scale.known(scale.rank - 1, "the scales")
     if blocks != -(-width // block):
         raise ModelError(f"there are {blocks} scales for rows of {width} in blocks of {block}")
+    node.draft.memory.spend(8 * width, "the places of scales")
     places = [at // block for at in range(width)]
     if isinstance(zero, Expression):
         zero = zero.take(places, zero.rank - 1)
@@ -120,15 +124,15 @@ def _by_table(node: Node) -> int:
     """x times a matrix whose elements are codes of 4 bits in numbers of a table, the first in the higher bits, with
     the largest magnitude of each block: x, codes of the matrix transposed, magnitudes."""
     d, k, n, block = node.draft, node.integer("K"), node.integer("N"), node.integer("block_size")
-    packed = node.constant(1, "the weights").reshape(-1)
-    largest = node.constant(2, "the magnitudes").reshape(-1).astype(np.float32)
-    if min(k, n, block) < 1 or len(packed) != -(-k * n // 2) or len(largest) != -(-k * n // block):
-        raise ModelError(f"has {len(packed)} bytes and {len(largest)} magnitudes for {k} x {n} in blocks of {block}")
+    if min(k, n, block) < 1:
+        raise ModelError(f"has {k} x {n} weights in blocks of {block}, expected positive numbers")
+    packed = node.constant(1, "the weights", "bytes", -(-k * n // 2)).reshape(-1)
+    largest = node.constant(2, "the magnitudes", count=-(-k * n // block)).reshape(-1).astype(np.float32)
     d.memory.spend(k * n * 4, "unpacking weights")
     numbers = _NORMAL if node.integer("quant_type", 1) else (*_FLOATS, *(-each for each in _FLOATS))
     table = np.array(numbers, np.float32)
     pairs = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[: k * n]
-    flat: Array = table[pairs] * np.repeat(largest, block)[: k * n]
+    flat: Array = table[pairs] * np.repeat(largest, min(block, k * n))[: k * n]
     weights = flat.reshape(n, k).T if node.flag("transB", default=True) else flat.reshape(k, n)
     x = operand(node, 0)
     matrix = d.constant(np.ascontiguousarray(weights).astype(x.dtype.numpy), x.dtype)
