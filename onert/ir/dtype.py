@@ -9,6 +9,7 @@ import numpy as np
 
 from onert.ir.process.cached import cached
 
+from .errors import RuleError
 from .process import imports
 
 Array = np.ndarray[Any, Any]
@@ -119,9 +120,9 @@ class DType(Enum):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The smallest and largest value of an integer type (of the logical type when packed)."""
+        """The smallest and largest value of an integer type (the logical one when packed); RuleError for another."""
         if not self.is_integer:
-            raise ValueError(f"{self.text} is not an integer type")
+            raise RuleError(f"elements are {self.text}, expected integers")
         if self.numpy.kind == "u":
             return 0, (1 << self.bits) - 1
         return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1

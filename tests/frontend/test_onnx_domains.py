@@ -112,6 +112,18 @@ def test_a_linear_model_knows_the_features_that_its_input_leaves_open(
         np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_heads_lie_apart_where_batch_and_length_are_open() -> None:
+    arrays = (floats(2, 3, 8), floats(8, 24), floats(24))
+    content, feed = _model(MICROSOFT, "Attention", (arrays[0], *map(Constant, arrays[1:])), {"num_heads": 2}, 1)
+    model = onnx.load_from_string(content)
+    for name, dim in zip("bs", model.graph.input[0].type.tensor_type.shape.dim, strict=False):
+        dim.dim_param = name
+    content = model.SerializeToString()
+    (theirs,) = onnxruntime.InferenceSession(content).run(None, feed)
+    (mine,) = Backend.run_model(content, feed, backends=("reference",))
+    np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("case", [*REFUSED, *MISFITS])
 def test_what_does_not_fit_is_one_sentence(case: str) -> None:
     domain, name, inputs, attributes, sentence = {**REFUSED, **MISFITS}[case]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import DType, ModelError, Shape
+from onert.ir import DType, ModelError, Shape, TensorType
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
@@ -110,7 +110,8 @@ def shape_of(d: Draft, x: int) -> int:
 
 
 def dimension(d: Draft, x: int, axis: int) -> int:
-    """One dimension as int64 of rank 1."""
+    """One dimension as int64 of rank 1; ModelError where it is not there."""
+    require_rank(d, x, axis + 1)
     size = d.type(x).shape[axis]
     return ints(d, [size]) if size is not None else d.add(Gather(0), shape_of(d, x), ints(d, [axis]))
 
@@ -135,7 +136,11 @@ def reshape_by(d: Draft, x: int, shape: int) -> int:
             return d.add(Reshape(tuple(v for v in entries if v is not None)), x)
         if entries.count(None) == 1 and all(v is None or v > 0 for v in entries):
             return d.add(Reshape(tuple(-1 if v is None else v for v in entries)), x)
-    return d.add(Reshape(), x, shape)
+    found = d.add(Reshape(), x, shape)
+    if known is not None:  # the sizes that are known are so although others are not
+        sizes = tuple(int(v) if v is not None and v > 0 else None for v in known.reshape(-1))
+        d.declare(found, TensorType(d.type(found).dtype, sizes))
+    return found
 
 
 def joined(d: Draft, parts: Sequence[int]) -> int:

@@ -173,7 +173,9 @@ class Expression:
         return self.of(building.dimension(self.draft, self.operand, axis))
 
     def known(self, axis: int, what: str) -> int:
-        """A dimension that must be known; ModelError with `what` it is."""
+        """A dimension that must be there and known; ModelError with `what` it is."""
+        if axis >= self.rank:
+            raise ModelError(f"{what} is {self.type}, expected at least {axis + 1} dimensions")
         size = self.shape[axis]
         if size is None:
             raise ModelError(f"{what} is {self.type}, expected a known dimension {axis}")

@@ -233,11 +233,16 @@ class Scope:
 
 
 def _imported(node: Node) -> Results:
-    """What the table makes of a node; ModelError for whatever goes wrong with what the file says."""
+    """What the table makes of a node; ModelError for whatever goes wrong with what the file says.
+
+    Importers check what they read. What none of them thought of is said with all inputs.
+    """
     try:
         return TABLE[node.domain, node.op_type](node)
     except (ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError) as error:
-        raise ModelError(f"{type(error).__name__}: {error}") from error
+        given = [str(node.type(at)) if isinstance(each, int) else "none" for at, each in enumerate(node.inputs)]
+        inputs = ", ".join(given) or "no inputs"
+        raise ModelError(f"is not defined for {inputs} ({type(error).__name__}: {error})") from error
 
 
 def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = (), *, passes: bool = False) -> list[int]:

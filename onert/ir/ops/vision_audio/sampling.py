@@ -264,6 +264,7 @@ class RoiAlign(Op):
 
     def infer(self, x: TensorType, regions: TensorType, batches: TensorType) -> TensorType:
         require(x.dtype.is_float and x.rank == 4, f"x is {x}, expected floats of 4 dimensions")
+        require(0 not in x.shape[2:], f"x is {x}, expected pictures with pixels")
         require(regions.dtype is x.dtype and regions.rank == 2, f"the regions are {regions}, expected [count, 4]")
         require(regions.shape[1] in (4, None), f"the regions are {regions}, expected [count, 4]")
         require(batches.dtype in (DType.INT32, DType.INT64), f"the batches are {batches}, expected integers")

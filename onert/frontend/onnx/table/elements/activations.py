@@ -163,7 +163,7 @@ def _dropout(node: Node) -> tuple[int, ...]:
     """Nothing, but in training, which only input 2 may ask for."""
     d, x = node.draft, node.input(0)
     training = node.value(2)
-    if node.has(2) and (training is None or bool(training.reshape(-1)[0])):
+    if node.has(2) and (training is None or training.any()):
         ratio = operand(node, 1) if node.has(1) else Expression(d, d.constant(0.5, DType.FLOAT32))
         used, kept = dropped(node, Expression(d, x), ratio, operand(node, 2))
         return used.operand, kept.operand

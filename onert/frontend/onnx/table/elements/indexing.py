@@ -132,15 +132,17 @@ def _compress(node: Node) -> int:
 def _triangle(node: Node) -> int:
     """What lies above (or below) the k-th diagonal stays."""
     d, x = node.draft, node.input(0)
+    require_rank(d, x, 2)
     upper = node.flag("upper", default=True)
     if node.has(1) and node.value(1) is None:
         return _triangle_at(d, x, node.input(1), upper=upper)
-    k = int(node.constant(1, "k").reshape(-1)[0]) if node.has(1) else 0
+    k = int(node.constant(1, "k", "integers", 1).reshape(())) if node.has(1) else 0
     if (upper and k <= 0) or (not upper and k >= 0):
         low, high = (-k, -1) if upper else (-1, k)
         return d.add(MatrixBandPart(), x, d.constant(low, DType.INT64), d.constant(high, DType.INT64))
     # the diagonal itself goes: what is kept is x less the other triangle
     rows, columns = known_shape(d, x, "the matrices' shape")[-2:]
+    k = min(max(k, -rows), columns)
     d.memory.spend(rows * columns, "a mask of a triangle")
     mask = np.triu(np.ones((rows, columns), np.bool_), k) if upper else np.tril(np.ones((rows, columns), np.bool_), k)
     return d.add(Select(), d.constant(mask, DType.BOOL), x, like(d, x, 0))

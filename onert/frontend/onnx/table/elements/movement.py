@@ -78,6 +78,7 @@ def _evenly(d: Draft, x: int, axis: int, count: int) -> tuple[int, ...]:
 
 def split(d: Draft, x: int, sizes: Sequence[int], axis: int) -> tuple[int, ...]:
     """Parts of given sizes along an axis, which add up to it."""
+    require_rank(d, x, axis + 1)
     total = d.type(x).shape[axis]
     if total is not None and sum(sizes) != total:
         raise ModelError(f"sizes {list(sizes)} do not add up to dimension {axis} of {d.type(x)}")
@@ -147,6 +148,9 @@ def _spread(d: Draft, values: int, place: dict[int, int], count: int, fill: int)
 
 def padded(d: Draft, x: int, margins: Sequence[tuple[int, int]], value: int | None = None) -> int:
     """The operand with margins of a value; a negative margin cuts off."""
+    largest = max((abs(m) for pair in margins for m in pair), default=0)
+    if largest > _INT32:
+        raise ModelError(f"a margin is {largest} wide, expected at most {_INT32}")
     cut = [(max(-a, 0), max(-b, 0)) for a, b in margins]
     if any(map(any, cut)):
         rank = len(margins)

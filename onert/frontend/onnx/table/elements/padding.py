@@ -89,6 +89,7 @@ def _cropped(node: Node) -> int:
     What is odd is cut off behind, and filled up behind.
     """
     d, x, wanted = node.draft, operand(node, 0), operand(node, 1)
+    require_rank(d, x.operand, 1)
     given = node.integers("axes")
     axes = axes_of(given, x.rank) if given is not None else tuple(range(x.rank))
     zero = x.of(ints(d, [0]))

@@ -263,6 +263,8 @@ def _range(node: Node) -> int:
     """No elements where the step leads away from the limit."""
     d = node.draft
     start, limit, step = (reshape(d, i, ()) for i in node.operands())
+    if not all(d.type(i).dtype.is_integer or d.type(i).dtype.is_float for i in (start, limit, step)):
+        raise ModelError(f"is given {d.type(start)}, {d.type(limit)} and {d.type(step)}, expected numbers")
     values = [d.value(i) for i in (start, limit, step)]
     if all(v is not None for v in values):
         a, b, s = (v.item() for v in values if v is not None)

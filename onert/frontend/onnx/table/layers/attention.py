@@ -54,6 +54,14 @@ def scores(q: Expression, k: Expression, scale: float) -> Expression:
     return found if scale >= 0 else found * scale
 
 
+def usual_scale(q: Expression) -> float:
+    """What scores are multiplied by where nothing else is said, by the features of a query [.., .., .., n]."""
+    width = q.known(3, "the query")
+    if not width:
+        raise ModelError(f"the query is {q.type}, expected features")
+    return 1 / math.sqrt(width)
+
+
 def softmax(x: Expression) -> Expression:
     return x.of(x.draft.add(Softmax(), x.operand))
 
@@ -71,8 +79,7 @@ def _attention(node: Node) -> tuple[int | None, ...]:
     past = optional(node, 4), optional(node, 5)
     if past[0] is not None and past[1] is not None:
         k, v = past[0].joined([k], 2), past[1].joined([v], 2)
-    scale = node.number("scale", 1 / math.sqrt(q.known(3, "the query"))) if node.given("scale") else None
-    scale = 1 / math.sqrt(q.known(3, "the query")) if scale is None else scale
+    scale = node.number("scale") if node.given("scale") else usual_scale(q)
     heads = q.known(1, "the query")
     raw = scores(q, repeated_heads(k, heads), scale)
     cap = node.number("softcap")
@@ -126,6 +133,8 @@ def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> 
 
 def _filled(mask: Expression, k: Expression) -> Expression:
     """A mask that has fewer columns than there are keys, those that are missing hidden."""
+    if mask.rank < 2:
+        raise ModelError(f"the mask is {mask.type}, expected at least 2 dimensions")
     have, wanted = mask.shape[-1], k.shape[2]
     if have is None or wanted is None or have in (wanted, 1):
         return mask
@@ -146,7 +155,7 @@ def _flexible(node: Node) -> int:
     if q.rank != 4 or k.rank != 4 or v.rank != 4:
         raise ModelError(f"is given {q.type}, {k.type} and {v.type}, expected 4 dimensions of each")
     heads = q.known(1, "the query")
-    scale = node.number("scale", 1 / math.sqrt(q.known(3, "the query")))
+    scale = node.number("scale") if node.given("scale") else usual_scale(q)
     wide = DType.FLOAT64 if q.dtype is DType.FLOAT64 else DType.FLOAT32
     precise = node.element_type("softmax_precision", wide)
     found = scores(q, repeated_heads(k, heads), scale).cast(precise)

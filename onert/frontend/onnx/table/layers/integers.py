@@ -45,7 +45,7 @@ def _filters(node: Node) -> Array | None:
     """The filters less their zero points as int32; None where they are not known."""
     weight = node.value(1)
     zero = node.value(3) if node.has(3) else np.zeros((), np.int8)
-    if weight is None or zero is None or not weight.size or zero.size not in (1, len(weight)):
+    if weight is None or zero is None or not weight.size or weight.ndim < 3 or zero.size not in (1, len(weight)):
         return None
     if weight.dtype not in (np.int8, np.uint8):
         return None

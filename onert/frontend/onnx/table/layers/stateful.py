@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from onert.frontend.onnx.building import joined as joined_vectors
@@ -19,7 +17,7 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.shape import normalize_axis
 
-from .attention import heads_apart, heads_together, repeated_heads
+from .attention import heads_apart, heads_together, repeated_heads, usual_scale
 
 _RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
 
@@ -40,7 +38,7 @@ def _linear_attention(node: Node) -> tuple[int, int]:
         for x, count, name in zip(given, (heads, own, own), ("the query", "the key", "the value"), strict=True)
     )
     n, width = k.known(3, "the key"), v.known(3, "the value")
-    scale = node.number("scale") or 1 / math.sqrt(n)
+    scale = node.number("scale") or usual_scale(q)
     scanned = [q * scale, k, v]
     if gated:
         decay = operand(node, 4).cast(DType.FLOAT32)
@@ -84,6 +82,8 @@ def _causal_convolution(node: Node) -> tuple[int, int]:
     if x.rank != 3 or weight.rank != 3:
         raise ModelError(f"is given {x.type} and {weight.type}, expected 3 dimensions of each")
     channels, k = weight.known(0, "the weight"), weight.known(2, "the weight")
+    if not channels or not k:
+        raise ModelError(f"the weight is {weight.type}, expected elements")
     if node.has(3):
         past = operand(node, 3)
     else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from attrs import evolve, frozen
 
 from onert.frontend.onnx.expression import Expression, operand, optional
@@ -15,6 +13,7 @@ from onert.frontend.onnx.table.layers.attention import (
     repeated_heads,
     scores,
     softmax,
+    usual_scale,
 )
 from onert.frontend.onnx.table.layers.normalization import mean_of
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
@@ -49,8 +48,7 @@ def _refuse(node: Node, inputs: tuple[int, ...], flags: tuple[str, ...] = ()) ->
 
 
 def _scale(node: Node, q: Expression) -> float:
-    found = node.number("scale")
-    return found if found else 1 / math.sqrt(q.known(3, "the query"))
+    return node.number("scale") or usual_scale(q)
 
 
 def _sum(parts: list[Expression | None]) -> Expression | None:

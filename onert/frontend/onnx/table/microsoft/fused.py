@@ -127,10 +127,13 @@ def _rotary(node: Node) -> int:
     flat = x.rank == 3
     if flat:
         features = x.known(2, "the input")
-        heads = node.integer("num_heads") or features // (width or 2 * cos.known(1, "a table"))
+        each = width or 2 * cos.known(1, "a table")
+        heads = node.integer("num_heads") or features // max(each, 1)
         if heads < 1 or features % heads:
             raise ModelError(f"{heads} heads do not fit {x.type}")
         x = x.reshaped(x.size(0), x.size(1), heads, features // heads).transpose(0, 2, 1, 3)
+    if places.rank not in (1, 2):
+        raise ModelError(f"positions are {places.type}, expected 1 or 2 dimensions")
     if places.rank == 1:
         places = places.reshape(1, 1) + x.size(2).count().reshape(1, None)
     tables = [table.take(places, 0) for table in (cos, sin)]

@@ -58,6 +58,8 @@ def _unrepeated(node: Node) -> int:
     words, scores = (operand(node, at) for at in range(2))
     if count < 1:
         raise ModelError(f"ngram_size is {count}, expected at least 1")
+    if not scores.dtype.is_float:
+        raise ModelError(f"scores are {scores.type}, expected floats")
     length = words.known(1, "the words")
     starts = length - count + 1
     if starts < 1:

@@ -32,6 +32,9 @@ class Layer:
         x = node.input(0)
         if require_rank(d, x) != 3:
             raise ModelError(f"is given {d.type(x)}, expected 3 dimensions")
+        for at in (1, 2):
+            if require_rank(d, node.input(at)) != 3:
+                raise ModelError(f"the weights (input {at}) are {node.type(at)}, expected 3 dimensions")
         self.x = transpose(d, x, (1, 0, 2)) if self.batch_first else x
         self.dtype = d.type(x).dtype
         units = d.type(node.input(2)).shape[-1]
