@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import onert
-from onert.ir import DType, Package, TensorType
+from onert.ir import DType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.einsum import Einsum
@@ -22,7 +20,7 @@ from onert.ir.ops.data_movement.fill import Fill, FirstEntries, Range, TopK, Whe
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, OneHot, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
-from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
@@ -39,17 +37,7 @@ from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
 
-Array = np.ndarray[Any, Any]
-Write = Callable[[Builder, int, int, int], list[int]]
-"""Writes what is under test: given `x` f32[6, 4], how many of its rows begin with more than 0, and these rows."""
-
-
-def _row(b: Builder, *values: int) -> int:
-    return b.constant(np.int32(values))
-
-
-def _one(b: Builder, value: int) -> int:
-    return b.constant(np.int32(value))
+from .counted_rows import Write, column_of, evaluated, number, package_of, row_of, rows_given
 
 
 def _floats(b: Builder, *shape: int) -> int:
@@ -62,25 +50,23 @@ def _vector(b: Builder, *numbers: int) -> int:
 
 
 def _less(b: Builder, most: int, n: int) -> int:
-    return b.add(Binary(BinaryKind.SUB), _one(b, most), n)
+    return b.add(Binary(BinaryKind.SUB), number(b, most), n)
 
 
 def _flat(b: Builder, rows: int) -> int:
-    return b.add(Reshape(), rows, _row(b, -1))
-
-
-def _column(b: Builder, rows: int, at: int = 0) -> int:
-    return b.add(Gather(1), rows, _one(b, at))
+    return b.add(Reshape(), rows, row_of(b, -1))
 
 
 def _padded(b: Builder, x: int, n: int, rows: int) -> list[int]:
     """To six rows in any case, as detectors give them; and by as many as there are."""
     full = b.add(
-        Pad(), rows, b.add(Reshape(), _vector(b, _one(b, 0), _less(b, 6, n), _one(b, 0), _one(b, 0)), _row(b, 2, 2))
+        Pad(),
+        rows,
+        b.add(Reshape(), _vector(b, number(b, 0), _less(b, 6, n), number(b, 0), number(b, 0)), row_of(b, 2, 2)),
     )
-    more = b.add(Reshape(), _vector(b, _one(b, 1), n, _one(b, 0), _one(b, 2)), _row(b, 2, 2))
+    more = b.add(Reshape(), _vector(b, number(b, 1), n, number(b, 0), number(b, 2)), row_of(b, 2, 2))
     return [
-        b.add(Reshape(), full, _row(b, 3, 8)),
+        b.add(Reshape(), full, row_of(b, 3, 8)),
         b.add(Pad(), rows, more, b.constant(np.float32(7))),
         b.add(Pad(), x, more),
     ]
@@ -89,85 +75,87 @@ def _padded(b: Builder, x: int, n: int, rows: int) -> list[int]:
 def _sliced(b: Builder, x: int, n: int, rows: int) -> list[int]:
     """Of rows and columns; from behind; the last one (there is one for `n` above 0)."""
     cut = StridedSlice(begin_mask=1)
-    ends = _vector(b, _less(b, 5, n), _one(b, 3))
+    ends = _vector(b, _less(b, 5, n), number(b, 3))
     last = StridedSlice(shrink_axis_mask=1, begin_mask=2, end_mask=2)
     return [
-        b.add(cut, x, _row(b, 0, 1), ends, _row(b, 1, 1)),
-        b.add(StridedSlice(end_mask=1), rows, _row(b, -2, 1), _row(b, 0, 3), _row(b, 1, 2)),
-        b.add(Slice(), x, _row(b, 1, 1), _vector(b, b.add(Binary(BinaryKind.MINIMUM), n, _one(b, 5)), _one(b, 2))),
-        b.add(last, b.add(Concat(0), x, rows), _row(b, -1, 0), _row(b, 0, 0), _row(b, 1, 1)),
+        b.add(cut, x, row_of(b, 0, 1), ends, row_of(b, 1, 1)),
+        b.add(StridedSlice(end_mask=1), rows, row_of(b, -2, 1), row_of(b, 0, 3), row_of(b, 1, 2)),
+        b.add(
+            Slice(), x, row_of(b, 1, 1), _vector(b, b.add(Binary(BinaryKind.MINIMUM), n, number(b, 5)), number(b, 2))
+        ),
+        b.add(last, b.add(Concat(0), x, rows), row_of(b, -1, 0), row_of(b, 0, 0), row_of(b, 1, 1)),
     ]
 
 
 def _taken(b: Builder, x: int, n: int, rows: int) -> list[int]:
     """The two largest of each column and the best, of the rows and one that is there in any case."""
     columns = b.add(
-        Transpose(), b.add(Concat(0), rows, b.add(Slice(), x, _row(b, 0, 0), _row(b, 2, -1))), _row(b, 1, 0)
+        Transpose(), b.add(Concat(0), rows, b.add(Slice(), x, row_of(b, 0, 0), row_of(b, 2, -1))), row_of(b, 1, 0)
     )
-    best = [b.add(ArgReduce(kind), columns, _row(b, 1)) for kind in Extreme]
-    return [*b.add_many(TopK(), columns, _one(b, 2)), *best]
+    best = [b.add(ArgReduce(kind), columns, row_of(b, 1)) for kind in Extreme]
+    return [*b.add_many(TopK(), columns, number(b, 2)), *best]
 
 
 def _shapes(b: Builder, x: int, n: int, rows: int) -> list[int]:
     flat = _flat(b, rows)
-    again = b.add(Reshape(), flat, _row(b, -1, 2))
-    twice = b.add(Binary(BinaryKind.MUL), n, _one(b, 2))
+    again = b.add(Reshape(), flat, row_of(b, -1, 2))
+    twice = b.add(Binary(BinaryKind.MUL), n, number(b, 2))
     return [
         flat,
         again,
-        b.add(Reshape(), rows, _vector(b, twice, _one(b, 2))),
-        b.add(Reshape(), again, _row(b, 1, -1, 4)),
+        b.add(Reshape(), rows, _vector(b, twice, number(b, 2))),
+        b.add(Reshape(), again, row_of(b, 1, -1, 4)),
     ]
 
 
 def _filled(b: Builder, x: int, n: int, rows: int) -> list[int]:
     two = b.constant(np.float32(2))
-    begin = b.add(Range(), n, _one(b, 9), _one(b, 1))
+    begin = b.add(Range(), n, number(b, 9), number(b, 1))
     return [
-        b.add(Fill(), _vector(b, _one(b, 3), n), two),
-        b.add(Unary(UnaryKind.EXP), b.add(BroadcastTo(), two, _vector(b, n, _one(b, 2)))),
-        b.add(Range(), _one(b, 0), n, _one(b, 1)),
+        b.add(Fill(), _vector(b, number(b, 3), n), two),
+        b.add(Unary(UnaryKind.EXP), b.add(BroadcastTo(), two, _vector(b, n, number(b, 2)))),
+        b.add(Range(), number(b, 0), n, number(b, 1)),
         begin,
-        b.add(BroadcastTo(), b.add(ExpandDims(), rows, _one(b, 1)), _vector(b, n, _one(b, 3), _one(b, 4))),
-        b.add(OneHot(), _row(b, 0, 3, -1, 7), n, two, b.constant(np.float32(0))),
+        b.add(BroadcastTo(), b.add(ExpandDims(), rows, number(b, 1)), _vector(b, n, number(b, 3), number(b, 4))),
+        b.add(OneHot(), row_of(b, 0, 3, -1, 7), n, two, b.constant(np.float32(0))),
     ]
 
 
 def _tiled(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    return [b.add(Tile(), x, _vector(b, n, _one(b, 1))), b.add(Tile(), rows, _row(b, 1, 2))]
+    return [b.add(Tile(), x, _vector(b, n, number(b, 1))), b.add(Tile(), rows, row_of(b, 1, 2))]
 
 
 def _split(b: Builder, x: int, n: int, rows: int) -> list[int]:
     sizes = _vector(b, n, _less(b, 6, n))
-    left = _vector(b, n, _one(b, -1))
+    left = _vector(b, n, number(b, -1))
     return [
-        *b.add_many(SplitV(2), x, sizes, _one(b, 0)),
-        *b.add_many(SplitV(2), x, left, _one(b, 0)),
-        *b.add_many(Split(2), _one(b, 1), rows),
+        *b.add_many(SplitV(2), x, sizes, number(b, 0)),
+        *b.add_many(SplitV(2), x, left, number(b, 0)),
+        *b.add_many(Split(2), number(b, 1), rows),
         *b.add_many(Unpack(4, 1), rows),
         b.add(Pack(1), rows, rows),
     ]
 
 
 def _ordered(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    axes = _row(b, 0)
+    axes = row_of(b, 0)
     return [
         b.add(Reverse(), rows, axes),
-        b.add(Reverse(), rows, _row(b, 1, 0)),
-        b.add(Reverse(), rows, _row(b, 1)),
+        b.add(Reverse(), rows, row_of(b, 1, 0)),
+        b.add(Reverse(), rows, row_of(b, 1)),
         b.add(CumSum(), rows, axes),
         b.add(CumSum(exclusive=True, reverse=True), rows, axes),
-        b.add(Softmax(), b.add(Transpose(), rows, _row(b, 1, 0))),
+        b.add(Softmax(), b.add(Transpose(), rows, row_of(b, 1, 0))),
         b.add(Softmax(), rows),
     ]
 
 
 def _layers(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    columns = b.add(Transpose(), rows, _row(b, 1, 0))
+    columns = b.add(Transpose(), rows, row_of(b, 1, 0))
     return [
         b.add(FullyConnected(), rows, _floats(b, 3, 4), _floats(b, 3)),
         b.add(BatchMatMul(), _floats(b, 2, 4), columns),
-        b.add(BatchMatMul(), b.add(ExpandDims(), rows, _one(b, 1)), _floats(b, 4, 5)),
+        b.add(BatchMatMul(), b.add(ExpandDims(), rows, number(b, 1)), _floats(b, 4, 5)),
         b.add(RmsNorm(), rows, _floats(b, 4)),
         b.add(Einsum("ni,io->on"), rows, _floats(b, 4, 3)),
     ]
@@ -182,8 +170,8 @@ def _attended(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 def _recurrent(b: Builder, x: int, n: int, rows: int) -> list[int]:
     """Each row is a sequence of two steps."""
-    steps = b.add(Transpose(), b.add(Reshape(), rows, _row(b, -1, 2, 2)), _row(b, 1, 0, 2))
-    h = b.add(Fill(), _vector(b, n, _one(b, 3)), b.constant(np.float32(0)))
+    steps = b.add(Transpose(), b.add(Reshape(), rows, row_of(b, -1, 2, 2)), row_of(b, 1, 0, 2))
+    h = b.add(Fill(), _vector(b, n, number(b, 3)), b.constant(np.float32(0)))
     gates = [_floats(b, 3, 2) for _ in range(4)] + [_floats(b, 3, 3) for _ in range(4)]
     lstm = (*gates, None, None, None, *(_floats(b, 3) for _ in range(4)), None, None)
     gru = (_floats(b, 9, 2), _floats(b, 9), _floats(b, 9, 3), None)
@@ -197,32 +185,32 @@ def _recurrent(b: Builder, x: int, n: int, rows: int) -> list[int]:
 def _put(b: Builder, x: int, n: int, rows: int) -> list[int]:
     places = b.add(
         Cast(DType.INT32),
-        b.add(Unary(UnaryKind.FLOOR), b.add(Binary(BinaryKind.MUL), _column(b, rows), b.constant(np.float32(2.9)))),
+        b.add(Unary(UnaryKind.FLOOR), b.add(Binary(BinaryKind.MUL), column_of(b, rows), b.constant(np.float32(2.9)))),
     )
-    rows_of = b.add(ExpandDims(), places, _one(b, 1))
+    rows_of = b.add(ExpandDims(), places, number(b, 1))
     return [
-        b.add(UnsortedSegment(SegmentReduction.SUM), rows, places, _one(b, 3)),
-        b.add(ScatterNd(), rows_of, rows, _row(b, 5, 4)),
+        b.add(UnsortedSegment(SegmentReduction.SUM), rows, places, number(b, 3)),
+        b.add(ScatterNd(), rows_of, rows, row_of(b, 5, 4)),
         b.add(ScatterSlices(), _floats(b, 6, 4), rows_of, rows),
-        b.add(GatherElements(), x, b.add(BroadcastTo(), rows_of, _vector(b, n, _one(b, 2)))),
+        b.add(GatherElements(), x, b.add(BroadcastTo(), rows_of, _vector(b, n, number(b, 2)))),
         b.add(EmbeddingLookup(), places, x),
-        b.add(OneHot(), places, _one(b, 3), b.constant(np.float32(2)), b.constant(np.float32(0))),
+        b.add(OneHot(), places, number(b, 3), b.constant(np.float32(2)), b.constant(np.float32(0))),
     ]
 
 
 def _found_again(b: Builder, x: int, n: int, rows: int) -> list[int]:
     """Those of the rows whose second element is above 0, and boxes of them."""
-    places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), _column(b, rows, 1), b.constant(np.float32(0))))
+    places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), column_of(b, rows, 1), b.constant(np.float32(0))))
     again = b.add(Gather(0), rows, b.add(Squeeze((1,)), places))
     ends = b.add(Binary(BinaryKind.ADD), b.add(Unary(UnaryKind.ABS), rows), b.constant(np.float32([0, 0, 1, 1])))
-    scores = b.add(Unary(UnaryKind.ABS), _column(b, rows, 1))
+    scores = b.add(Unary(UnaryKind.ABS), column_of(b, rows, 1))
     limits = b.constant(np.float32(0.5)), b.constant(np.float32(0.2))
-    kept = b.add_many(NonMaxSuppression(), ends, scores, _one(b, 3), *limits)
-    classes = b.add(ExpandDims(), b.add(ExpandDims(), scores, _one(b, 0)), _one(b, 0))
+    kept = b.add_many(NonMaxSuppression(), ends, scores, number(b, 3), *limits)
+    classes = b.add(ExpandDims(), b.add(ExpandDims(), scores, number(b, 0)), number(b, 0))
     of_classes = b.add(
-        BoxesPerClass(), b.add(ExpandDims(), ends, _one(b, 0)), classes, b.constant(np.int64(2)), *limits
+        BoxesPerClass(), b.add(ExpandDims(), ends, number(b, 0)), classes, b.constant(np.int64(2)), *limits
     )
-    return [again, b.add(Reduce(Reduction.SUM), again, _row(b, 0)), *kept, of_classes]
+    return [again, b.add(Reduce(Reduction.SUM), again, row_of(b, 0)), *kept, of_classes]
 
 
 MODELS: dict[str, Write] = {
@@ -242,37 +230,16 @@ MODELS: dict[str, Write] = {
 }
 
 
-def _package(write: Write) -> Package:
-    b = Builder()
-    x = b.input(TensorType(DType.FLOAT32, (6, 4)), "x")
-    places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), _column(b, x), b.constant(np.float32(0))))
-    rows = b.add(Gather(0), x, b.add(Reshape(), places, _row(b, -1)))
-    n = b.add(Gather(0), b.add(ShapeOf(), rows), _one(b, 0))
-    return Package((b.model(write(b, x, n, rows)),), "sized")
-
-
-def _given(count: int) -> Array:
-    x = np.random.default_rng(11).uniform(-1, 1, (6, 4)).astype(np.float32)
-    x[0, 1] = 0.5  # which would be found behind the rows that count
-    x[:, 0] = np.linspace(0.2, 0.9, 6) * np.where(np.arange(6) * 5 % 6 < count, 1, -1)
-    return x
-
-
-def _evaluated(program: onert.Program) -> set[type]:
-    steps = [step for step in program.main.steps if step.backend != "llvm"]
-    return {type(program.main.subgraph.operations[at].op) for step in steps for at in step.sequence.operations}
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_what_a_count_sizes_is_native(name: str, tmp_path: Path) -> None:
-    package = _package(MODELS[name])
+    package = package_of(MODELS[name])
     program = onert.compile(package, num_threads=1)
-    assert _evaluated(program) <= {FirstEntries, Copy}
+    assert evaluated(program) <= {FirstEntries, Copy}
     execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
     onert.bundle(package, tmp_path, cpu="native")
     loaded = onert.load_bundle(tmp_path)
     for count in (3, 0, 6, 1, 5):
-        given = _given(count)
+        given = rows_given(count)
         try:
             theirs = list(expected.run([given]).values())
         except onert.ExecutionError:
@@ -289,40 +256,40 @@ def test_what_a_count_sizes_is_native(name: str, tmp_path: Path) -> None:
 
 
 def _parts_that_may_not_add_up(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    return [*b.add_many(SplitV(2), x, _vector(b, _one(b, 3), n), _one(b, 0))]
+    return [*b.add_many(SplitV(2), x, _vector(b, number(b, 3), n), number(b, 0))]
 
 
 def _margin_below_0(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    margins = b.add(Reshape(), _vector(b, _one(b, 0), _less(b, 3, n), _one(b, 0), _one(b, 0)), _row(b, 2, 2))
+    margins = b.add(Reshape(), _vector(b, number(b, 0), _less(b, 3, n), number(b, 0), number(b, 0)), row_of(b, 2, 2))
     return [b.add(Pad(), x, margins)]
 
 
 REFUSED: dict[str, tuple[Write, tuple[int, ...]]] = {
-    "the best of none": (lambda b, x, n, rows: [b.add(ArgReduce(Extreme.MIN), rows, _row(b, 0))], (0,)),
+    "the best of none": (lambda b, x, n, rows: [b.add(ArgReduce(Extreme.MIN), rows, row_of(b, 0))], (0,)),
     "more of the largest than there are": (
-        lambda b, x, n, rows: [b.add_many(TopK(), _column(b, rows), _one(b, 3))[0]],
+        lambda b, x, n, rows: [b.add_many(TopK(), column_of(b, rows), number(b, 3))[0]],
         (0, 1, 2),
     ),
     "a margin below 0": (_margin_below_0, (4, 5, 6)),
     "fours as threes": (
-        lambda b, x, n, rows: [b.add(Reshape(), _flat(b, rows), _row(b, -1, 3))],
+        lambda b, x, n, rows: [b.add(Reshape(), _flat(b, rows), row_of(b, -1, 3))],
         (1, 2, 4, 5),
     ),
     "three rows in a known shape": (
         lambda b, x, n, rows: [
             b.add(Reshape((2, 6)), rows),
-            b.add(Reshape(), b.add(Transpose(), rows, _row(b, 1, 0)), _row(b, 2, 2, 3)),
+            b.add(Reshape(), b.add(Transpose(), rows, row_of(b, 1, 0)), row_of(b, 2, 2, 3)),
         ],
         (0, 1, 2, 4, 5, 6),
     ),
     "the fifth row": (
         lambda b, x, n, rows: [
-            b.add(StridedSlice(shrink_axis_mask=1), rows, _row(b, 4), _row(b, 5), _row(b, 1)),
+            b.add(StridedSlice(shrink_axis_mask=1), rows, row_of(b, 4), row_of(b, 5), row_of(b, 1)),
         ],
         (0, 1, 2, 3, 4),
     ),
     "three rows from the second": (
-        lambda b, x, n, rows: [b.add(Slice(), rows, _row(b, 1, 0), _row(b, 3, 4))],
+        lambda b, x, n, rows: [b.add(Slice(), rows, row_of(b, 1, 0), row_of(b, 3, 4))],
         (0, 1, 2, 3),
     ),
     "parts that do not add up": (_parts_that_may_not_add_up, (0, 1, 2, 4, 5, 6)),
@@ -333,16 +300,16 @@ REFUSED: dict[str, tuple[Write, tuple[int, ...]]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_is_refused_natively(name: str) -> None:
     write, refused = REFUSED[name]
-    package = _package(write)
+    package = package_of(write)
     program = onert.compile(package, num_threads=1)
-    assert _evaluated(program) <= {FirstEntries, Copy}
+    assert evaluated(program) <= {FirstEntries, Copy}
     execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
     for count in range(7):
         if count in refused:
             for each in (execution, expected):
                 with pytest.raises(onert.ExecutionError):
-                    each.run([_given(count)])
+                    each.run([rows_given(count)])
         else:
-            found, theirs = (list(each.run([_given(count)]).values()) for each in (execution, expected))
+            found, theirs = (list(each.run([rows_given(count)]).values()) for each in (execution, expected))
             for one, other in zip(found, theirs, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-5, strict=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,27 +25,17 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.softmax import Softmax
 
-Array = np.ndarray[Any, Any]
-Write = Callable[[Builder, int, int, int], list[int]]
-"""Writes what is under test: given `x` f32[6, 4], how many of its rows begin with more than 0, and these rows."""
-
-
-def _row(b: Builder, *values: int) -> int:
-    return b.constant(np.int32(values))
-
-
-def _one(b: Builder, value: int) -> int:
-    return b.constant(np.int32(value))
+from .counted_rows import Write, evaluated, number, package_of, row_of, rows_given
 
 
 def _least(b: Builder, n: int, most: int) -> int:
-    return b.add(Binary(BinaryKind.MINIMUM), n, _one(b, most))
+    return b.add(Binary(BinaryKind.MINIMUM), n, number(b, most))
 
 
 def _pairs(b: Builder, rows: int) -> int:
     """The differences of all first elements, f32[n, n]."""
-    column = b.add(Gather(1), rows, _one(b, 0))
-    sides = (b.add(ExpandDims(), column, _one(b, axis)) for axis in (0, 1))
+    column = b.add(Gather(1), rows, number(b, 0))
+    sides = (b.add(ExpandDims(), column, number(b, axis)) for axis in (0, 1))
     return b.add(Binary(BinaryKind.SUB), *sides)
 
 
@@ -59,53 +47,55 @@ def _attention(b: Builder, x: int, n: int, rows: int) -> list[int]:
 def _compared(b: Builder, x: int, n: int, rows: int) -> list[int]:
     pairs = _pairs(b, rows)
     above = b.add(Comparison(ComparisonKind.GREATER), pairs, b.constant(np.float32(0.1)))
-    places = b.add(Range(), _one(b, 0), n, _one(b, 1))
+    places = b.add(Range(), number(b, 0), n, number(b, 1))
     return [above, b.add(Where(), above), b.add(ShapeOf(), pairs), b.add(Gather(0), pairs, places)]
 
 
 def _reduced(b: Builder, x: int, n: int, rows: int) -> list[int]:
     pairs = _pairs(b, rows)
     shifted = b.add(Binary(BinaryKind.ADD), pairs, b.constant(np.float32(3)))
-    twice = b.add(Concat(0), pairs, b.add(Transpose(), pairs, _row(b, 1, 0)))
+    twice = b.add(Concat(0), pairs, b.add(Transpose(), pairs, row_of(b, 1, 0)))
     return [
-        b.add(Reduce(Reduction.SUM), shifted, _row(b, 0, 1)),
-        b.add(Reduce(Reduction.MEAN), shifted, _row(b, 0, 1)),
-        b.add(Reduce(Reduction.SUM, keep_dims=True), shifted, _row(b, 1)),
-        b.add(Reduce(Reduction.MEAN), shifted, _row(b, 0)),
-        b.add(Reduce(Reduction.SUM), twice, _row(b, 0)),
-        b.add(Reduce(Reduction.MAX), b.add(Concat(1), shifted, b.add(Gather(1), rows, _row(b, 1))), _row(b, 1)),
+        b.add(Reduce(Reduction.SUM), shifted, row_of(b, 0, 1)),
+        b.add(Reduce(Reduction.MEAN), shifted, row_of(b, 0, 1)),
+        b.add(Reduce(Reduction.SUM, keep_dims=True), shifted, row_of(b, 1)),
+        b.add(Reduce(Reduction.MEAN), shifted, row_of(b, 0)),
+        b.add(Reduce(Reduction.SUM), twice, row_of(b, 0)),
+        b.add(Reduce(Reduction.MAX), b.add(Concat(1), shifted, b.add(Gather(1), rows, row_of(b, 1))), row_of(b, 1)),
     ]
 
 
 def _sliced(b: Builder, x: int, n: int, rows: int) -> list[int]:
     m = _least(b, n, 3)
-    steps = _row(b, 1, 1)
-    column = b.add(Pack(0), _one(b, 0), m)
+    steps = row_of(b, 1, 1)
+    column = b.add(Pack(0), number(b, 0), m)
     return [
-        b.add(StridedSlice(), x, b.add(Pack(0), _one(b, 1), m), b.add(Pack(0), n, _one(b, 4)), steps),
-        b.add(Slice(), x, b.add(Pack(0), m, _one(b, 0)), b.add(Pack(0), _one(b, 2), m)),
-        b.add(Slice(), x, b.add(Pack(0), m, m), _row(b, -1, -1)),
-        b.add(StridedSlice(), rows, _row(b, 0, 1), b.add(Pack(0), _one(b, 9), n), steps),
-        b.add(StridedSlice(shrink_axis_mask=3), x, b.add(Pack(0), _least(b, n, 5), m), _row(b, 0, 0), steps),
+        b.add(StridedSlice(), x, b.add(Pack(0), number(b, 1), m), b.add(Pack(0), n, number(b, 4)), steps),
+        b.add(Slice(), x, b.add(Pack(0), m, number(b, 0)), b.add(Pack(0), number(b, 2), m)),
+        b.add(Slice(), x, b.add(Pack(0), m, m), row_of(b, -1, -1)),
+        b.add(StridedSlice(), rows, row_of(b, 0, 1), b.add(Pack(0), number(b, 9), n), steps),
+        b.add(StridedSlice(shrink_axis_mask=3), x, b.add(Pack(0), _least(b, n, 5), m), row_of(b, 0, 0), steps),
         b.add(StridedSlice(shrink_axis_mask=2, begin_mask=1), x, column, b.add(Pack(0), n, m), steps),
     ]
 
 
 def _made(b: Builder, x: int, n: int, rows: int) -> list[int]:
-    m, none = _least(b, n, 3), _one(b, 0)
+    m, none = _least(b, n, 3), number(b, 0)
     filled = b.add(Fill(), b.add(Pack(0), n, m), b.constant(np.float32(2)))
-    wide = b.add(Reshape(), b.add(Pack(0), none, n, none, m), _row(b, 2, 2))
+    wide = b.add(Reshape(), b.add(Pack(0), none, n, none, m), row_of(b, 2, 2))
     over = b.add(
-        Reshape(), b.add(Pack(0), none, n, _one(b, 1), b.add(Binary(BinaryKind.SUB), _one(b, 3), m)), _row(b, 2, 2)
+        Reshape(),
+        b.add(Pack(0), none, n, number(b, 1), b.add(Binary(BinaryKind.SUB), number(b, 3), m)),
+        row_of(b, 2, 2),
     )
     grid = [
-        b.add(ExpandDims(), b.add(Cast(DType.FLOAT32), b.add(Range(), none, end, _one(b, 1))), _one(b, axis))
+        b.add(ExpandDims(), b.add(Cast(DType.FLOAT32), b.add(Range(), none, end, number(b, 1))), number(b, axis))
         for axis, end in ((1, n), (0, m))
     ]
     return [
         filled,
         b.add(Tile(), x, b.add(Pack(0), n, m)),
-        b.add(Tile(), rows, b.add(Pack(0), _one(b, 1), m)),
+        b.add(Tile(), rows, b.add(Pack(0), number(b, 1), m)),
         b.add(BroadcastTo(), b.add(Gather(1), rows, none), b.add(Pack(0), m, n)),
         b.add(Pad(), x, wide),
         b.add(Pad(), filled, over, b.constant(np.float32(5))),
@@ -115,14 +105,14 @@ def _made(b: Builder, x: int, n: int, rows: int) -> list[int]:
 
 def _shaped(b: Builder, x: int, n: int, rows: int) -> list[int]:
     """As PyTorch expands: -1 stands for a dimension as it is."""
-    asked = b.add(Pack(0), _one(b, -1), n, _one(b, 4))
-    kept = b.add(Comparison(ComparisonKind.EQUAL), asked, _one(b, -1))
-    wanted = b.add(Select(), kept, _one(b, 1), asked)
-    column = b.add(ExpandDims(), b.add(Gather(1), rows, _one(b, 0)), _one(b, 1))
-    both = b.add(BroadcastArgs(), b.add(ShapeOf(), column), b.add(Pack(0), _one(b, 3), _one(b, 1), n))
+    asked = b.add(Pack(0), number(b, -1), n, number(b, 4))
+    kept = b.add(Comparison(ComparisonKind.EQUAL), asked, number(b, -1))
+    wanted = b.add(Select(), kept, number(b, 1), asked)
+    column = b.add(ExpandDims(), b.add(Gather(1), rows, number(b, 0)), number(b, 1))
+    both = b.add(BroadcastArgs(), b.add(ShapeOf(), column), b.add(Pack(0), number(b, 3), number(b, 1), n))
     return [
-        b.add(Reshape(), _pairs(b, rows), _row(b, -1)),
-        b.add(Reshape(), b.add(Transpose(), rows, _row(b, 1, 0)), _row(b, -1, 2)),
+        b.add(Reshape(), _pairs(b, rows), row_of(b, -1)),
+        b.add(Reshape(), b.add(Transpose(), rows, row_of(b, 1, 0)), row_of(b, -1, 2)),
         b.add(BroadcastTo(), rows, b.add(BroadcastArgs(), b.add(ShapeOf(), rows), wanted)),
         b.add(BroadcastTo(), column, both),
     ]
@@ -138,46 +128,26 @@ WRITTEN: dict[str, Write] = {
 }
 
 
-def _package(write: Write) -> Package:
-    b = Builder()
-    x = b.input(TensorType(DType.FLOAT32, (6, 4)), "x")
-    above = b.add(Comparison(ComparisonKind.GREATER), b.add(Gather(1), x, _one(b, 0)), b.constant(np.float32(0)))
-    places = b.add(Reshape(), b.add(Where(), above), _row(b, -1))
-    n = b.add(Gather(0), b.add(ShapeOf(), places), _one(b, 0))
-    return Package((b.model(write(b, x, n, b.add(Gather(0), x, places))),), "several axes")
-
-
-def _given(count: int) -> Array:
-    x = np.random.default_rng(count).uniform(0.1, 1, (6, 4)).astype(np.float32)
-    x[np.random.default_rng(count + 9).permutation(6)[count:], 0] *= -1
-    return x
-
-
-def _evaluated(program: onert.Program) -> set[type]:
-    steps = [step for step in program.main.steps if step.backend != "llvm"]
-    return {type(step.sequence.subgraph.operations[at].op) for step in steps for at in step.sequence.operations}
-
-
 @pytest.mark.parametrize("name", WRITTEN)
 def test_several_axes_of_which_only_a_run_knows_the_lengths_run_natively(name: str) -> None:
-    package = _package(WRITTEN[name])
+    package = package_of(WRITTEN[name])
     program = onert.compile(package, num_threads=1)
-    assert _evaluated(program) <= {FirstEntries, Copy}
+    assert evaluated(program) <= {FirstEntries, Copy}
     execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
     for count in range(0 if name != "slices" else 2, 5 if name == "slices" else 7):
-        found, theirs = (list(each.run([_given(count)]).values()) for each in (execution, expected))
+        found, theirs = (list(each.run([rows_given(count)]).values()) for each in (execution, expected))
         for one, other in zip(found, theirs, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)
 
 
 @pytest.mark.parametrize("name", ["pairs", "what is made"])
 def test_bundles_say_how_many_entries_count_along_each_axis(name: str, tmp_path: Path) -> None:
-    package = _package(WRITTEN[name])
+    package = package_of(WRITTEN[name])
     onert.bundle(package, tmp_path, cpu="native")
     bundle, expected = onert.load_bundle(tmp_path), onert.Execution(onert.compile(package, backends=("reference",)))
     for count in (0, 3, 6):
-        found = bundle.run([_given(count)])
-        theirs = expected.run([_given(count)])
+        found = bundle.run([rows_given(count)])
+        theirs = expected.run([rows_given(count)])
         for output, other in theirs.items():
             lengths = [found.get(f"{output}_length{axis}", found.get(f"{output}_length")) for axis in range(other.ndim)]
             assert all(n is None or n in other.shape for n in lengths)
@@ -190,13 +160,13 @@ def test_margins_along_several_axes_are_not_negative() -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (6, 4)), "x")
     margins = b.input(TensorType(DType.INT32, (2,)), "margins")
-    few = b.add(Binary(BinaryKind.MINIMUM), margins, _row(b, 3, 3))
-    parts = (b.add(Gather(0), few, _one(b, at)) for at in (0, 1))
+    few = b.add(Binary(BinaryKind.MINIMUM), margins, row_of(b, 3, 3))
+    parts = (b.add(Gather(0), few, number(b, at)) for at in (0, 1))
     first, second = parts
-    wide = b.add(Reshape(), b.add(Pack(0), _one(b, 0), first, _one(b, 0), second), _row(b, 2, 2))
+    wide = b.add(Reshape(), b.add(Pack(0), number(b, 0), first, number(b, 0), second), row_of(b, 2, 2))
     program = onert.compile(Package((b.model([b.add(Pad(), x, wide)]),), "margins"))
-    assert _evaluated(program) <= {FirstEntries, Copy}
-    execution, given = onert.Execution(program), _given(3)
+    assert evaluated(program) <= {FirstEntries, Copy}
+    execution, given = onert.Execution(program), rows_given(3)
     for sizes in ((0, 3), (2, 1), (9, 0)):
         expected = np.pad(given, [(0, min(size, 3)) for size in sizes])
         np.testing.assert_array_equal(*execution.run([given, np.int32(sizes)]).values(), expected, strict=True)
@@ -209,7 +179,7 @@ def test_shapes_that_do_not_broadcast_are_refused_natively() -> None:
     b = Builder()
     shapes = [b.input(TensorType(DType.INT64, (size,)), f"shape{size}") for size in (3, 2)]
     program = onert.compile(Package((b.model([b.add(BroadcastArgs(), *shapes)]),), "shapes"))
-    assert not _evaluated(program)
+    assert not evaluated(program)
     execution = onert.Execution(program)
     for one, other, expected in (
         ((2, 1, 4), (3, 1), (2, 3, 4)),
@@ -227,14 +197,14 @@ def test_what_may_be_equal_is_told_from_what_is() -> None:
     """A shape that is asked for where a number of entries is 3."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (6, 4)), "x")
-    above = b.add(Comparison(ComparisonKind.GREATER), b.add(Gather(1), x, _one(b, 0)), b.constant(np.float32(0)))
-    n = b.add(Reduce(Reduction.SUM), b.add(Cast(DType.INT32), above), _row(b, 0))
-    three = b.add(Comparison(ComparisonKind.EQUAL), n, _one(b, 3))
-    size = b.add(Select(), three, _one(b, 2), _one(b, 5))
+    above = b.add(Comparison(ComparisonKind.GREATER), b.add(Gather(1), x, number(b, 0)), b.constant(np.float32(0)))
+    n = b.add(Reduce(Reduction.SUM), b.add(Cast(DType.INT32), above), row_of(b, 0))
+    three = b.add(Comparison(ComparisonKind.EQUAL), n, number(b, 3))
+    size = b.add(Select(), three, number(b, 2), number(b, 5))
     filled = b.add(Fill(), b.add(Pack(0), size, n), b.constant(np.float32(1)))
     package = Package((b.model([filled]),), "equal")
     program = onert.compile(package)
-    assert _evaluated(program) <= {FirstEntries, Copy}
+    assert evaluated(program) <= {FirstEntries, Copy}
     for count in (0, 3, 6):
-        (found,) = onert.Execution(program).run([_given(count)]).values()
+        (found,) = onert.Execution(program).run([rows_given(count)]).values()
         assert found.shape == (2 if count == 3 else 5, count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -20,41 +21,36 @@ from .natively import check, subgraph_of
 pytestmark = pytest.mark.skipif(not runs(runnable()[-1]), reason="no target with tables in registers runs here")
 
 
-@pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
-@pytest.mark.parametrize(("scale", "tables"), [(0.001, 4), (0.03, 4), (0.06, 2), (0.3, 1), (2.0, 1)])
-def test_rows_of_any_width_are_exact(signed: bool, scale: float, tables: int) -> None:
+Table = TabledSoftmax | NarrowSoftmax
+
+
+def _taken(kind: type[Table], signed: bool, scale: float, widths: Sequence[int]) -> list[Table]:
+    """The kernels taken for rows of several widths, after their results were checked."""
     rng, (low, dtype) = np.random.default_rng(0), (-128, np.int8) if signed else (0, np.uint8)
     quantization, result = (Quantization((scale,), (low + 100,)),), (Quantization((1 / 256,), (low,)),)
-    taken = []
+    taken: list[Table] = []
 
-    def kernel(*args: Any) -> TabledSoftmax:
-        taken.append(TabledSoftmax(*args))
+    def kernel(*args: Any) -> Table:
+        taken.append(kind(*args))
         return taken[-1]
 
-    for width in (16, 64, 65, 130, 1000):
+    for width in widths:
         peaks = np.where(rng.random((3, width)) < 0.1, low + 255, low)
         for x in (rng.integers(low, low + 256, (5, width)), peaks, np.full((2, width), low + 9)):
             case = Case("", Softmax(), (x.astype(dtype),), quantization=quantization, result_quantization=result)
-            with patch.object(integer_softmax, "TabledSoftmax", kernel):
+            with patch.object(integer_softmax, kind.__name__, kernel):
                 check(subgraph_of(case), [x.astype(dtype)], runnable()[-1])
+    return taken
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
+@pytest.mark.parametrize(("scale", "tables"), [(0.001, 4), (0.03, 4), (0.06, 2), (0.3, 1), (2.0, 1)])
+def test_rows_of_any_width_are_exact(signed: bool, scale: float, tables: int) -> None:
+    taken = _taken(TabledSoftmax, signed, scale, (16, 64, 65, 130, 1000))
     assert {each.tables for each in taken} == {tables}
 
 
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 @pytest.mark.parametrize("scale", [0.001, 0.03, 0.1, 2.0])
 def test_rows_of_one_register_are_exact(signed: bool, scale: float) -> None:
-    rng, (low, dtype) = np.random.default_rng(0), (-128, np.int8) if signed else (0, np.uint8)
-    quantization, result = (Quantization((scale,), (low + 100,)),), (Quantization((1 / 256,), (low,)),)
-    taken = []
-
-    def kernel(*args: Any) -> NarrowSoftmax:
-        taken.append(NarrowSoftmax(*args))
-        return taken[-1]
-
-    for width in (16, 21, 63, 64):
-        peaks = np.where(rng.random((3, width)) < 0.1, low + 255, low)
-        for x in (rng.integers(low, low + 256, (5, width)), peaks, np.full((2, width), low + 9)):
-            case = Case("", Softmax(), (x.astype(dtype),), quantization=quantization, result_quantization=result)
-            with patch.object(integer_softmax, "NarrowSoftmax", kernel):
-                check(subgraph_of(case), [x.astype(dtype)], runnable()[-1])
-    assert len(taken) == 12
+    assert len(_taken(NarrowSoftmax, signed, scale, (16, 21, 63, 64))) == 12

@@ -31,7 +31,7 @@ from onert.ir.ops.reduction.segment import UnsortedSegment
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
 from onert.ir.shape import normalize_axes, normalize_axis
 
-from .counting import Counted, Given, Rule, Writer, Written, first_of
+from .counting import Counted, Given, Rule, Writer, Written, first_of, known_as
 from .extents import added, sure
 from .first_entries import counted_label
 from .sized import SIZED
@@ -78,7 +78,7 @@ def _concat(w: Writer, operation: Operation, given: Given) -> Written | None:
         assert size is not None  # a number that counts has a bound
         count, total = w.sum(count, own), added(total, size, 1)
         moved = moved or counted is not None
-    return (Counted(whole, w.length(total, lambda: count), along, False),)
+    return (Counted(whole, w.length(total, known_as(count)), along, False),)
 
 
 def _neutral(kind: Reduction, type_: TensorType) -> float | None:

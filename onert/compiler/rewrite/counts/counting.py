@@ -73,6 +73,11 @@ class Counted(Value):
         return {self.axis: self.count, **dict(self.more)}
 
 
+def known_as(number: int) -> Callable[[], int]:
+    """A number of entries that is written already, for `Writer.length`."""
+    return lambda: number
+
+
 def first_of(operand: int, axes: Mapping[int, int], *, zeros: bool = False) -> Counted | int:
     """A tensor of which first entries count along some axes; itself where all do."""
     if not axes:

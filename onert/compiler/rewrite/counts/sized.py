@@ -20,7 +20,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.shape import normalize_axis
 from onert.ir.symbolic.trace import hint
 
-from .counting import MOST_SIZED, Counted, Given, Rule, Writer, Written, first_of
+from .counting import MOST_SIZED, Counted, Given, Rule, Writer, Written, first_of, known_as
 from .extents import Cells, Extent, added, sure
 from .reshaped import reshaped
 
@@ -153,7 +153,7 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
             continue
         if w.extents.bounded(cells[axis][1]).low < 0:  # whoever knows the sum does not know this
             total = evolve(total, terms=None)
-        counts[axis] = w.length(total, lambda number=number: number)  # type: ignore[misc]
+        counts[axis] = w.length(total, known_as(number))
     return (first_of(whole, counts),)
 
 
