@@ -63,6 +63,8 @@ NATIVE = {
         ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"),
         "float32; float32 with weights of bytes",
     ),
+    **dict.fromkeys(("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL"), "float32, of a known shape"),
+    "STABLEHLO_RNG_BIT_GENERATOR": "all its integers",
     "SVDF": "float32; float32 with weights of bytes; int8q",
     "GRU": "float32",
     **dict.fromkeys(
@@ -127,9 +129,6 @@ STAYS: dict[str, tuple[str, ...]] = {
     ),
     "a sum over as many rows as the data says": ("CountGroups", "EmbeddingLookupSparse"),
     "arithmetic on shapes, which is folded where these are known": ("BroadcastGradientArgs",),
-    "random numbers, bit for bit those of TensorFlow's generators": (
-        *("Random", "StatelessUniform", "Multinomial", "HloRngBitGenerator"),
-    ),
     "a matrix that nearly every model has as a constant": ("MelWeights",),
     "as many boxes, or elements of a box, as the data says": ("DetectionOutput", "MaxRoiPool"),
     "no model is known in which it takes time": (
@@ -164,6 +163,9 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     ),
     "written in native operations for the elements of one row, with the number of different ones; slices of several "
     "elements stay on the reference backend": ("Unique", "UniqueSlices"),
+    "become functions of a variable of the entry, native but where only a run knows how many numbers are drawn, inside "
+    "of subgraphs, and where one generator serves several operations; without a seed they are in no bundle, for C has "
+    "nothing to draw one from": ("Random", "Multinomial"),
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
     "belong to the compiler": ("Permute", "Refuse"),
 }

@@ -38,9 +38,11 @@ def require_begun(graphs: Mapping[str, Subgraph]) -> None:
             held = operand.resource
             if held is None or held.initial is not None or held.key in others or index not in graph.uses:
                 continue
-            raise CompileError(
-                f"{symbol} cannot be bundled: variable {held.name!r} is read before anything was assigned to it"
-            )
+            if held.drawn:
+                reason = f"random numbers {held.name!r} have no seed, and C has nothing to draw one from"
+            else:
+                reason = f"variable {held.name!r} is read before anything was assigned to it"
+            raise CompileError(f"{symbol} cannot be bundled: {reason}")
 
 
 def _assigned(graph: Subgraph) -> Iterator[tuple[str, str, str]]:

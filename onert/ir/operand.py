@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
+import numpy as np
 from attrs import frozen
 
-from .shape import Shape
+from .dtype import Array
+from .shape import Shape, static
 from .types import Constant, TensorType
 from .value import Value
 
@@ -13,17 +17,25 @@ from .value import Value
 class Resource(Value):
     """A resource variable: its name in the state of executions, and what it begins with.
 
-    It has no elements before something is assigned to it if `initial` is None.
+    It has no elements before something is assigned to it if `initial` is None, unless they are `drawn`: bits that
+    nobody knows beforehand, others in every state.
     """
 
     container: str
     name: str
     initial: Constant | None = None
+    drawn: bool = False
 
     @property
     def key(self) -> tuple[str, str, str]:
         """Its place in the state of executions."""
         return ("variable", self.container, self.name)
+
+    def beginning(self, type_: TensorType) -> Array | None:
+        """What it begins with, of a static type; None for nothing."""
+        if self.drawn:
+            return np.frombuffer(os.urandom(type_.nbytes), type_.dtype.numpy).reshape(static(type_.shape))
+        return None if self.initial is None else self.initial.array
 
 
 @frozen

@@ -87,7 +87,7 @@ class _Legalizing:
                 continue
             found = self.plainest(operation, types, depth)
             if found is not None:
-                _inline(edit, at, found)
+                edit.inline(at, found, operation.used, operation.outputs)
         return edit.done()
 
     def inside(self, op: Loop | Branch, depth: int) -> Loop | Branch:
@@ -140,28 +140,3 @@ def _cost(graph: Subgraph) -> int:
     """Arithmetic and bytes of a graph's operations."""
     costs = (cost(operation.op, graph.types(operation)) for operation in graph.operations)
     return sum(each.flops + each.nbytes for each in costs)
-
-
-def _inline(edit: Edit, at: int, graph: Subgraph) -> None:
-    """Put a graph's operations in the place of operation `at`, with its place in the model and its results."""
-    operation = edit.subgraph.operations[at]
-    number = dict(zip(graph.inputs, operation.used, strict=True))
-    passed_on: list[tuple[int, int]] = []
-    for mine, theirs in zip(operation.outputs, graph.outputs, strict=True):
-        if theirs in graph.definitions and theirs not in number:
-            number[theirs] = mine
-        else:
-            passed_on.append((mine, theirs))
-    number |= {i: edit.operand(operand) for i, operand in enumerate(graph.operands) if i not in number}
-    for mine, theirs in passed_on:
-        edit.redirect(mine, number[theirs])
-    operations = (
-        evolve(
-            each,
-            inputs=tuple(None if i is None else number[i] for i in each.inputs),
-            outputs=tuple(number[i] for i in each.outputs),
-            location=operation.location,
-        )
-        for each in graph.operations
-    )
-    edit.replace(at, *operations)

@@ -57,6 +57,31 @@ class Edit:
         """An operation before operation `at`; behind the last one where `at` is their number."""
         self._inserted.setdefault(at, []).append(operation)
 
+    def inline(self, at: int, graph: Subgraph, given: Sequence[int], results: Sequence[int]) -> None:
+        """A graph's operations in the place of operation `at`, whose place in the model they take, on these operands
+        and for these results."""
+        operation = self.subgraph.operations[at]
+        number = dict(zip(graph.inputs, given, strict=True))
+        passed_on: list[tuple[int, int]] = []
+        for mine, theirs in zip(results, graph.outputs, strict=True):
+            if theirs in graph.definitions and theirs not in number:
+                number[theirs] = mine
+            else:
+                passed_on.append((mine, theirs))
+        number |= {i: self.operand(operand) for i, operand in enumerate(graph.operands) if i not in number}
+        for mine, theirs in passed_on:
+            self.redirect(mine, number[theirs])
+        made = (
+            evolve(
+                each,
+                inputs=tuple(None if i is None else number[i] for i in each.inputs),
+                outputs=tuple(number[i] for i in each.outputs),
+                location=operation.location,
+            )
+            for each in graph.operations
+        )
+        self.replace(at, *made)
+
     def redirect(self, operand: int, to: int) -> None:
         """Whoever reads `operand` reads `to` instead: operations, outputs and state updates alike."""
         self._redirected[operand] = to

@@ -77,8 +77,9 @@ class Variables:
                 f"variable {name!r} has {found.dtype}{list(found.shape)}, expected "
                 f"{held.type.dtype.numpy}{shapes.text(held.type.shape)}"
             )
-        if held.resource.initial is not None:
-            array[...] = held.resource.initial.array
+        beginning = held.resource.beginning(held.type)
+        if beginning is not None:
+            array[...] = beginning
             self._state[held.resource.key] = array
         elif held.is_read:
             raise ExecutionError(f"variable {name!r} is read before anything was assigned to it")

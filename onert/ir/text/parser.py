@@ -281,7 +281,8 @@ class _Parser:
 
     def resource(self, type_: TensorType) -> Resource:
         container, name = self.string(), self.string()
-        return Resource(container, name, self.elements(type_) if self.accept("begins") else None)
+        initial = self.elements(type_) if self.accept("begins") else None
+        return Resource(container, name, initial, self.accept("drawn"))
 
     def elements(self, type_: TensorType) -> Constant:
         at = self.here.at

@@ -94,7 +94,9 @@ def _operand(index: int, operand: Operand, constants: bool) -> str:
         parts.append("variable")
     if operand.resource is not None:
         held = operand.resource
-        begins = "" if held.initial is None else " begins " + _elements(held.initial, operand.type, constants)
+        begins = " drawn" if held.drawn else ""
+        if held.initial is not None:
+            begins = " begins " + _elements(held.initial, operand.type, constants)
         parts.append(f"resource {json.dumps(held.container)} {json.dumps(held.name)}{begins}")
     if operand.data is not None:
         parts.append("= " + _elements(operand.data, operand.type, constants))

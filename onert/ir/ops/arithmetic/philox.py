@@ -12,11 +12,11 @@ from onert.ir.dtype import Array
 from onert.ir.value import Value
 
 _MASK32, _MASK64 = (1 << 32) - 1, (1 << 64) - 1
-_ROUNDS = 10
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-_WEYL = (0x9E3779B9, 0xBB67AE85)
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
+ROUNDS = 10
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+WEYL = (0x9E3779B9, 0xBB67AE85)
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA
 
 
 @frozen
@@ -26,31 +26,24 @@ class Philox(Value):
     key: int
     counter: int
 
-    def skip(self, blocks: int) -> Philox:
-        """The stream further on."""
-        return Philox(self.key, (self.counter + blocks) % (1 << 128))
-
-    def blocks(self, count: int, *, carry: bool = True) -> Array:
-        """The next blocks, `[count, 4]` of uint32; the stream itself stays where it is.
-
-        Without `carry` the counter's lower half wraps by itself.
-        """
+    def blocks(self, count: int) -> Array:
+        """The next blocks, `[count, 4]` of uint32; the counter's lower half wraps by itself."""
         low, high = self.counter & _MASK64, self.counter >> 64
         lows = np.uint64(low) + np.arange(count, dtype=np.uint64)
-        highs = np.full(count, high, np.uint64) + (carry & (lows < np.uint64(low)))
+        highs = np.full(count, high, np.uint64)
         mask, half = np.uint64(_MASK32), np.uint64(32)
         c = [lows & mask, lows >> half, highs & mask, highs >> half]
         keys = [self.key & _MASK32, self.key >> 32]
-        for _ in range(_ROUNDS):
-            first = c[0] * np.uint64(_MULTIPLIERS[0])
-            second = c[2] * np.uint64(_MULTIPLIERS[1])
+        for _ in range(ROUNDS):
+            first = c[0] * np.uint64(MULTIPLIERS[0])
+            second = c[2] * np.uint64(MULTIPLIERS[1])
             c = [
                 (second >> half) ^ c[1] ^ np.uint64(keys[0]),
                 second & mask,
                 (first >> half) ^ c[3] ^ np.uint64(keys[1]),
                 first & mask,
             ]
-            keys = [(k + w) & _MASK32 for k, w in zip(keys, _WEYL, strict=True)]
+            keys = [(k + w) & _MASK32 for k, w in zip(keys, WEYL, strict=True)]
         return np.stack(c, axis=-1).astype(np.uint32)
 
 
@@ -59,10 +52,10 @@ def threefry(key: int, counter: int, count: int) -> Array:
     counters = np.uint64(counter & _MASK64) + np.arange(count, dtype=np.uint64)
     x = [(counters & np.uint64(_MASK32)).astype(np.uint32), (counters >> np.uint64(32)).astype(np.uint32)]
     words = [key & _MASK32, key >> 32]
-    words.append(words[0] ^ words[1] ^ _PARITY)
+    words.append(words[0] ^ words[1] ^ PARITY)
     x = [x[0] + np.uint32(words[0]), x[1] + np.uint32(words[1])]
     for injection in range(5):
-        for rotation in _ROTATIONS[injection % 2]:
+        for rotation in ROTATIONS[injection % 2]:
             total = x[0] + x[1]
             turned = (x[1] << np.uint32(rotation)) | (x[1] >> np.uint32(32 - rotation))
             x = [total, turned ^ total]

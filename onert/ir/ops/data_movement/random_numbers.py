@@ -6,7 +6,6 @@ LiteRT's kernel random_ops.cc, so that equal seeds give equal numbers.
 
 from __future__ import annotations
 
-import secrets
 from enum import Enum
 from typing import ClassVar
 
@@ -15,9 +14,10 @@ from attrs import frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Context, Effect, OnStored, Op, require
+from onert.ir.operand import Resource
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.philox import Philox
-from onert.ir.types import CallTypes, TensorType
+from onert.ir.types import CallTypes, Constant, TensorType
 
 from .reshape import require_one
 
@@ -48,20 +48,28 @@ def normal(bits: Array) -> Array:
     return out
 
 
-def _stream(context: Context, key: tuple[int, int, int], blocks: int) -> Philox:
-    """The generator of an operation as it stands, moved on by so many blocks for the next run.
+STATE = TensorType(DType.UINT64, (3,))
+"""What a generator is kept as from run to run: the key, and both halves of the counter of its next block."""
+
+
+def _generator(seed: int, seed2: int, stream: int) -> Resource:
+    """The variable that keeps the generator of an operation.
 
     Seeds of 0 and 0 stand for seeds that nobody knows beforehand.
     """
-    seed, seed2, _ = key
-    place = ("random", *key)
-    found = context.state.get(place)
-    if found is None:
-        if seed == 0 and seed2 == 0:
-            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
-        found = Philox(seed & _MASK64, (seed2 & _MASK64) << 64)
-    context.state[place] = found.skip(blocks)
-    return Philox(found.key, found.counter)
+    name = f"{seed} {seed2} {stream}"
+    if seed == 0 and seed2 == 0:
+        return Resource("random", name, drawn=True)
+    return Resource("random", name, Constant(np.array([seed & _MASK64, 0, seed2 & _MASK64], np.uint64)))
+
+
+def _stream(context: Context, held: Resource, blocks: int) -> Philox:
+    """A generator as it stands, moved on by so many blocks for the next run."""
+    found = context.state.get(held.key, held.beginning(STATE))
+    assert found is not None  # a generator begins with a seed, or is drawn
+    key, low, high = (int(each) for each in found)
+    context.state[held.key] = np.array([key, (low + blocks) & _MASK64, high], np.uint64)
+    return Philox(key, low | high << 64)
 
 
 class Distribution(Enum):
@@ -88,6 +96,11 @@ class Random(Op):
 
     effect: ClassVar[Effect] = Effect.WRITE
 
+    @property
+    def resource(self) -> Resource:
+        """The variable that keeps the generator."""
+        return _generator(self.seed, self.seed2, self.stream)
+
     def infer(self, shape: TensorType) -> TensorType:
         return sv.of_shape(DType.FLOAT32, shape, "shape")
 
@@ -95,7 +108,7 @@ class Random(Op):
         wanted = sv.checked_shape(sv.values(shape), "shape")
         count = int(np.prod(wanted, dtype=np.int64))
         blocks = -(-count // 4)
-        bits = _stream(context, (self.seed, self.seed2, self.stream), blocks).blocks(blocks).reshape(-1)
+        bits = _stream(context, self.resource, blocks).blocks(blocks).reshape(-1)
         numbers = uniform(bits) if self.distribution is Distribution.UNIFORM else normal(bits)
         return numbers[:count].reshape(wanted)
 
@@ -130,14 +143,23 @@ class Multinomial(Op):
         sv.checked_shape((count, *(() if logits.shape[0] is None else (logits.shape[0],))), "the samples' shape")
         return TensorType(self.to, (logits.shape[0], count))
 
+    @property
+    def resource(self) -> Resource:
+        """The variable that keeps the generator."""
+        return _generator(self.seed, self.seed2, self.stream)
+
+    @staticmethod
+    def reserved(batch: int, count: int) -> int:
+        """The blocks by which a run moves the generator on: TensorFlow leaves room for kernels that draw an unknown
+        number of times."""
+        return batch * (-(-count // 4) * 4) * 2 * 256
+
     def rounds(self, types: CallTypes) -> int:
         return types.input(0).shape[0] or 0
 
     def evaluate_in(self, context: Context, types: CallTypes, logits: Array, num_samples: Array) -> Array:
         count, batch = sv.values(num_samples)[0], len(logits)
-        # TensorFlow leaves room for kernels that draw an unknown number of times.
-        reserved = batch * (-(-count // 4) * 4) * 2 * 256
-        stream = _stream(context, (self.seed, self.seed2, self.stream), reserved)
+        stream = _stream(context, self.resource, self.reserved(batch, count))
         pairs = stream.blocks(-(-batch * count // 2)).reshape(-1, 2)[: batch * count]
         chances = uniform_double(pairs[:, 0], pairs[:, 1]).reshape(batch, count)
         out = np.empty((batch, count), self.to.numpy)
@@ -152,7 +174,7 @@ class Multinomial(Op):
         return out
 
 
-_SCRAMBLE = 0x02461E29_3EC8F720
+SCRAMBLE = 0x02461E29_3EC8F720
 """The key with which TensorFlow makes a key and a counter of the seeds of a stateless operation."""
 
 
@@ -175,6 +197,6 @@ class StatelessUniform(OnStored):
         wanted = sv.checked_shape(sv.values(shape), "shape")
         count = int(np.prod(wanted, dtype=np.int64))
         low, high = (value & _MASK64 for value in sv.values(seed))
-        words = [int(w) for w in Philox(_SCRAMBLE, low | high << 64).blocks(1)[0]]
+        words = [int(w) for w in Philox(SCRAMBLE, low | high << 64).blocks(1)[0]]
         stream = Philox(words[0] | words[1] << 32, words[2] << 64 | words[3] << 96)
         return uniform(stream.blocks(-(-count // 4)).reshape(-1))[:count].reshape(wanted)

@@ -104,6 +104,16 @@ class HloRngBitGenerator(OnStored):
     to: DType
     shape: tuple[int, ...]
 
+    @property
+    def words(self) -> int:
+        """The words of 32 bits that the result takes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * (self.to.itemsize // 4)
+
+    @property
+    def blocks(self) -> int:
+        """The blocks of which these are the first words."""
+        return -(-self.words // (2 if self.algorithm is BitGenerator.THREEFRY else 4))
+
     def infer(self, state: TensorType) -> tuple[TensorType, TensorType]:
         require(state.dtype is DType.UINT64, f"the state holds {state.dtype.text}, expected u64")
         require(state.rank == 1, f"the state has rank {state.rank}, expected 1")
@@ -115,12 +125,10 @@ class HloRngBitGenerator(OnStored):
 
     def evaluate(self, state: Array) -> tuple[Array, Array]:
         key, low, *high = (int(word) for word in state)
-        words = int(np.prod(self.shape, dtype=np.int64)) * (self.to.itemsize // 4)
-        blocks = -(-words // (2 if self.algorithm is BitGenerator.THREEFRY else 4))
         following = state.copy()
-        following[1] = (low + blocks) % (1 << 64)
+        following[1] = (low + self.blocks) % (1 << 64)
         if self.algorithm is BitGenerator.THREEFRY:
-            bits = threefry(key, low, blocks)
+            bits = threefry(key, low, self.blocks)
         else:
-            bits = Philox(key, low | (high[0] if high else key) << 64).blocks(blocks, carry=False)
-        return following, bits.reshape(-1)[:words].view(self.to.numpy).reshape(self.shape)
+            bits = Philox(key, low | (high[0] if high else key) << 64).blocks(self.blocks)
+        return following, bits.reshape(-1)[: self.words].view(self.to.numpy).reshape(self.shape)
