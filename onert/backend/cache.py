@@ -29,7 +29,7 @@ from attrs import frozen
 
 from onert.ir.content import read_into, room
 from onert.ir.process import imports
-from onert.ir.process.digests import SIZE, digest
+from onert.ir.process.digests import digest
 from onert.ir.value import Value
 
 MAGIC = b"onert cache 4\n\0\0"
@@ -55,26 +55,13 @@ def default_directory(environment: Mapping[str, str]) -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "onert"
 
 
-def sources(package: Path, memo: Cache | None = None) -> str:
+def sources(package: Path) -> str:
     """A digest of the names and contents of all files below a folder but Python's own caches.
 
-    To read them all takes ten milliseconds, so the digest is stored in `memo` (the user's cache where it is None) under
-    what the system says of each file: inode, size, and the times of the last change of content and of state. The
-    latter nobody can set. Where a file was changed so recently that another change could bear the same time, nothing is
-    stored. OSError if the folder cannot be read.
+    OSError if the folder cannot be read.
     """
-    memo = Cache(default_directory(os.environ)) if memo is None else memo
-    folder = str(package)
-    paths, states = found = _files(folder)
-    key = Cache.key("sources 4", os.fsencode(package), os.fsencode("\0".join(paths)), repr(states))
-    stored = memo.load(key)
-    if stored is not None and len(stored) == SIZE:
-        return bytes(stored).hex()
-    contents = _digest_of({path[len(folder) + 1 :].replace(os.sep, "/"): _row(_content(path)) for path in paths})
-    newest = max(states[_STATE - 1 :: _STATE], default=0)
-    if is_settled(newest) and _files(folder) == found:
-        memo.store(key, bytes.fromhex(contents), label=f"digest\t{folder}")
-    return contents
+    paths, _ = _files(str(package))
+    return _digest_of({os.path.relpath(path, package).replace(os.sep, "/"): _row(_content(path)) for path in paths})
 
 
 def recorded(package: Path, distribution: str) -> str:
@@ -157,7 +144,20 @@ def installed(package: Path, distribution: str) -> str:
     files themselves are looked at.
     """
     found = (f"{r.parent.name} {digest(r.read_bytes()).hexdigest()}" for r in _records(package, distribution))
-    return " ".join(sorted(found)) or sources(package)
+    return " ".join(sorted(found)) or worked_on(package)
+
+
+def worked_on(package: Path) -> str:
+    """Another text after every change of a file below a folder.
+
+    To read all files takes ten milliseconds, so it is what the system says of each: inode, size, and the times of the
+    last change of content and of state. The latter nobody can set. Where a file was changed so recently that another
+    change could bear the same time, it is their content. OSError if the folder cannot be read.
+    """
+    paths, states = _files(str(package))
+    if not is_settled(max(states[_STATE - 1 :: _STATE], default=0)):
+        return sources(package)
+    return Cache.key("states", os.fsencode("\0".join(paths)), repr(states))
 
 
 def _records(package: Path, distribution: str) -> list[Path]:

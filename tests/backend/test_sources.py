@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from onert.backend import cache
-from onert.backend.cache import _SETTLED, Cache, _row, installed, recorded, sources
+from onert.backend.cache import _SETTLED, _row, installed, recorded, sources, worked_on
 
 CONTENT = "x = 1\n"
 
@@ -23,11 +23,6 @@ def package(tmp_path: Path) -> Path:
     (package / "__init__.py").write_text("")
     (package / "inner" / "module.py").write_text(CONTENT)
     return package
-
-
-@pytest.fixture
-def memo(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
 
 
 @pytest.fixture
@@ -80,71 +75,45 @@ CHANGES = [in_place, replaced, longer, moved, added, removed, divided]
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.usefixtures("later")
-def test_every_change_gives_another_digest(change: Callable[[Path], None], package: Path, memo: Cache) -> None:
-    before = sources(package, memo)
-    assert sources(package, memo) == before
-    assert len(memo.entries()) == 1
+def test_every_change_gives_another_name(change: Callable[[Path], None], package: Path) -> None:
+    before = worked_on(package), sources(package)
+    assert (worked_on(package), sources(package)) == before
     change(package)
-    assert sources(package, memo) != before
+    assert worked_on(package) != before[0]
+    assert sources(package) != before[1]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_a_change_right_after_the_last_one_is_noticed(
-    change: Callable[[Path], None], package: Path, memo: Cache
-) -> None:
-    before = sources(package, memo)
-    assert not memo.entries()  # the change to come could bear the same time
+def test_a_change_right_after_the_last_one_is_noticed(change: Callable[[Path], None], package: Path) -> None:
+    before = worked_on(package)  # the change to come could bear the same time
     change(package)
-    assert sources(package, memo) != before
+    assert worked_on(package) != before
 
 
-@pytest.mark.usefixtures("later")
-def test_only_content_counts(package: Path, memo: Cache, tmp_path: Path) -> None:
-    before = sources(package, memo)
+def test_only_content_counts_in_a_digest(package: Path, tmp_path: Path) -> None:
+    before = sources(package)
     os.utime(package / "inner" / "module.py", ns=(0, 0))
-    assert sources(package, memo) == before
+    assert sources(package) == before
     (package / "__pycache__").mkdir()
     (package / "__pycache__" / "module.pyc").write_bytes(b"x")
-    assert sources(package, memo) == before
+    assert sources(package) == before
     package.rename(tmp_path / "elsewhere")
-    assert sources(tmp_path / "elsewhere", memo) == before
+    assert sources(tmp_path / "elsewhere") == before
 
 
 @pytest.mark.usefixtures("later")
-def test_files_that_did_not_change_are_not_read_again(
-    package: Path, memo: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-    whole = cache._content
+def test_files_that_were_not_changed_lately_are_not_read(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(path: str) -> bytes:
+        raise AssertionError(path)
 
-    def counted(path: str) -> bytes:
-        read.append(os.path.basename(path))
-        return whole(path)
-
-    monkeypatch.setattr(cache, "_content", counted)
-    found = {sources(package, memo) for _ in range(3)}
-    assert len(found) == 1
-    assert sorted(read) == ["__init__.py", "module.py"]
+    monkeypatch.setattr(cache, "_content", never)
+    before = worked_on(package)
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "module.pyc").write_bytes(b"x")
+    assert worked_on(package) == before
 
 
-@pytest.mark.usefixtures("later")
-def test_files_that_change_while_they_are_read_are_not_remembered(
-    package: Path, memo: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = cache._content
-
-    def changing(path: str) -> bytes:
-        found = whole(path)
-        if os.path.basename(path) == "module.py":
-            in_place(package)
-        return found
-
-    monkeypatch.setattr(cache, "_content", changing)
-    sources(package, memo)
-    assert not memo.entries()
-
-
-def test_an_installed_package_is_named_by_its_installers_record(package: Path, memo: Cache) -> None:
+def test_an_installed_package_is_named_by_its_installers_record(package: Path) -> None:
     without = installed(package, "the_package")
     found = [without]
     for version, record in (("1.0", "a"), ("1.0", "b"), ("1.1", "b")):
@@ -153,12 +122,12 @@ def test_an_installed_package_is_named_by_its_installers_record(package: Path, m
         (folder / "RECORD").write_text(record)
         found.append(installed(package, "the_package"))
     assert len(set(found)) == 4
-    assert without == sources(package, memo)
+    assert without == sources(package)
 
 
-def test_a_record_names_the_content_that_files_have(package: Path, memo: Cache) -> None:
+def test_a_record_names_the_content_that_files_have(package: Path) -> None:
     """As wheels say it: a library of kernels is made where sources are worked on, and used where they are installed."""
-    whole = sources(package, memo)
+    whole = sources(package)
     assert recorded(package, "the_package") == whole  # there is no record
     rows = [f"package/{name},{_row((package / name).read_bytes())}" for name in ("inner/module.py", "__init__.py")]
     others = ["package/__pycache__/__init__.cpython-311.pyc,,", "another/module.py,sha256=x,1", "record,,"]

@@ -72,7 +72,8 @@ def key(*parts: bytes | str) -> str:
 @cache
 def library(target: str) -> Library | None:
     """That of a target; None where there is none that can be used."""
-    return opened(FOLDER / f"{target}.kernels", own_sources())
+    path = FOLDER / f"{target}.kernels"
+    return opened(path, own_sources()) if path.exists() else None  # to digest all sources takes ten milliseconds
 
 
 def opened(path: Path, sources: str) -> Library | None:
