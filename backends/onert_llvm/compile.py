@@ -37,10 +37,20 @@ if TYPE_CHECKING:
 
 def rule(op: Op, types: CallTypes) -> Rule:
     """The rule for an operation: the first that applies, else the first of its kind, which says why it does not."""
+    return _chosen(op, types)[0]
+
+
+def _chosen(op: Op, types: CallTypes) -> tuple[Rule, str | None]:
+    """The rule for an operation, and why it does not apply; None if it does."""
     if _gives_nothing(op, types):
-        return _NOTHING
-    possible = list(_rules(op, types))
-    return next((r for r in possible if r.why_not(op, types) is None), possible[0])
+        return _NOTHING, None
+    refused = []
+    for each in _rules(op, types):
+        reason = each.why_not(op, types)
+        if reason is None:
+            return each, None
+        refused.append((each, reason))
+    return refused[0]
 
 
 def _gives_nothing(op: Op, types: CallTypes) -> bool:
@@ -71,7 +81,7 @@ def why_not(operation: Operation, types: CallTypes) -> str | None:
         return "it has no results"
     if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
         return "a shape is not known before the run"
-    return rule(operation.op, types).why_not(operation.op, types)
+    return _chosen(operation.op, types)[1]
 
 
 def most_threads(operation: Operation, types: CallTypes) -> int | None:

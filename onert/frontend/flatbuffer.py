@@ -17,6 +17,8 @@ from onert.ir.process.budget import Budget
 
 _I32, _U16, _U32 = struct.Struct("<i"), struct.Struct("<H"), struct.Struct("<I")
 _SCALARS = {code: struct.Struct("<" + code) for code in "?bBhHiIqQfd"}
+_OTHER_NAMES = {"?": "u1", "b": "i1", "B": "u1", "h": "i2", "H": "u2"}
+_DTYPES = {code: np.dtype("<" + _OTHER_NAMES.get(code, code)) for code in _SCALARS}
 
 Data = memoryview
 
@@ -122,7 +124,7 @@ class Table:
 
     def array(self, slot: int, code: str) -> Array:
         """A vector of numbers, as a read-only view of the data; empty where it is missing."""
-        dtype = np.dtype("<" + {"?": "u1", "b": "i1", "B": "u1", "h": "i2", "H": "u2"}.get(code, code))
+        dtype = _DTYPES[code]
         found = self._vector(slot, dtype.itemsize)
         if found is None:
             return np.zeros(0, dtype)

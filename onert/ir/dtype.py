@@ -65,6 +65,8 @@ class DType(Enum):
         )
         return found
 
+    __hash__ = object.__hash__  # members are themselves alone, and Enum's own hash is Python code
+
     def __repr__(self) -> str:
         return self.text
 

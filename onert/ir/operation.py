@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from attrs import frozen
 
 from .op import Op
@@ -24,6 +26,8 @@ class Operation(Value):
     @property
     def used(self) -> tuple[int, ...]:
         """The inputs that are present."""
+        if None not in self.inputs:
+            return cast(tuple[int, ...], self.inputs)
         return tuple(i for i in self.inputs if i is not None)
 
     def __str__(self) -> str:

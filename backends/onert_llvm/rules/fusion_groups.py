@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from attrs import define, field
 
@@ -30,7 +30,8 @@ which sums of one tensor many times have more than tensors: the tree of a kernel
 
 @define
 class _Open:
-    """A group that may still grow: its operations, the operand it ends in, the tensors it reads beside the chain.
+    """A group that may still grow: its operations, the operand it ends in, the tensors it reads beside the chain, and
+    how many operands its operations have together.
 
     One that begins with an anchor stays in float32, and reads tensors in ways that epilogues have.
     """
@@ -38,8 +39,17 @@ class _Open:
     operations: list[int]
     result: int
     anchored: bool
+    terms: int
     others: set[int] = field(factory=set)
     closed: bool = False
+
+    def join(self, subgraph: Subgraph, operations: Iterable[int], result: int, others: set[int]) -> None:
+        """Grow by operations that end in `result` and read `others` beside the chain."""
+        for at in operations:
+            self.operations.append(at)
+            self.terms += len(subgraph.operations[at].used)
+        self.result = result
+        self.others |= others
 
 
 def groups(
@@ -61,7 +71,7 @@ def groups(
     reduced = {at for own in rows for at in own}
     rest = [at for at in operations if at not in reduced]
     chains = (*rows, *_byte_chains(subgraph, rest, tabled), *_attentions(subgraph, rest))
-    found = [_Open(list(own), -1, anchored=False, closed=True) for own in chains]
+    found = [_Open(list(own), -1, anchored=False, terms=0, closed=True) for own in chains]
     taken = {at for group in found for at in group.operations}
     making: dict[int, _Open] = {}
     position = {at: i for i, at in enumerate(operations)}
@@ -71,10 +81,10 @@ def groups(
         operation = subgraph.operations[at]
         group = _joined(subgraph, at, operation, making) if at in chained else None
         if group is None:
-            group = _Open([at], operation.outputs[0] if operation.outputs else -1, at in anchors)
+            used = operation.used
+            group = _Open([at], operation.outputs[0] if operation.outputs else -1, at in anchors, len(used), set(used))
             found.append(group)
             group.closed = len(operation.outputs) != 1 or not (group.anchored or at in chained)
-            group.others = set(operation.used)
         if not operation.outputs:
             continue
         if not group.closed and len(subgraph.uses.get(group.result, ())) > 1:
@@ -130,9 +140,7 @@ def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int,
         if others is None:
             continue
         group.closed = group.anchored and types.output.dtype in BYTES
-        group.operations.append(at)
-        group.result = operation.outputs[0]
-        group.others |= others
+        group.join(subgraph, (at,), operation.outputs[0], others)
         return group
     return None
 
@@ -156,9 +164,7 @@ def _absorbed(subgraph: Subgraph, group: _Open, position: Mapping[int, int], cha
         others |= beside
         result = operation.outputs[0]
         if not waiting:
-            group.operations += members
-            group.result = result
-            group.others |= others
+            group.join(subgraph, members, result, others)
             return members
         inside.add(result)
         waiting |= set(subgraph.uses.get(result, ()))
@@ -178,9 +184,10 @@ def _beside(
 
     `members` are about to join before it, and read `more`.
     """
-    terms = sum(len(subgraph.operations[at].used) for at in (*group.operations, *members)) + len(operation.used)
-    own = [i for i in operation.used if i in inside]
-    others = {i for i in operation.used if i not in inside}
+    used = operation.used
+    terms = group.terms + sum(len(subgraph.operations[at].used) for at in members) + len(used)
+    own = [i for i in used if i in inside]
+    others = {i for i in used if i not in inside}
     read = {i for i in others if not _is_number(subgraph, i)}
     if (
         any(subgraph.type(i).shape != types.output.shape for i in own)

@@ -23,6 +23,9 @@ from onert_llvm.lower.rule import Rule, rule
 _STORED = frozenset((DType.INT8, DType.UINT8, DType.INT4, DType.INT2))
 """Integers of 8 bits or less, a byte each in memory."""
 
+_FLOATS = frozenset((DType.FLOAT32,))
+"""Of these alone there is nothing here."""
+
 _SCALED = rule("elementwise.conversions", "lower_scaled", "why_not_scaled")
 _QUANTIZED: dict[type[Op], Rule] = {
     Binary: rule("elementwise.integer_binary"),
@@ -109,11 +112,14 @@ _COMPLEX = rule("elementwise.conversions", "lower_complex", "why_not_complex")
 
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation on other elements than float32, the best first."""
+    dtypes = {t.dtype for t in (*types.inputs, *types.outputs) if t is not None}
+    if dtypes == _FLOATS:
+        return
     if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.INT8, DType.INT16):
         yield _MATRICES
     if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.FLOAT64, DType.INT32, DType.INT64):
         yield _WIDE_MATRICES
-    if any(t is not None and t.dtype is DType.INT16 for t in (*types.inputs, *types.outputs)) and type(op) in SHORTS:
+    if DType.INT16 in dtypes and type(op) in SHORTS:
         yield from SHORTS[type(op)]
     if isinstance(op, Unary) and types.input(0).dtype is DType.COMPLEX64:
         yield _PART
@@ -124,26 +130,26 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
         yield _HALVES
     if isinstance(op, Dequantize) and _by_channel(types):
         yield _CHANNELS
-    yield from _byte_rules(op, types)
+    if not dtypes.isdisjoint(_STORED):
+        yield from _byte_rules(op, types)
 
 
 def _byte_rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation that reads or makes bytes, the best first."""
-    if any(t is not None and t.dtype in _STORED for t in (*types.inputs, *types.outputs)):
-        table = BYTES
-        if type(op) in _REAL and types.output.dtype is DType.FLOAT32 and types.input(0).dtype is not DType.FLOAT32:
-            table = _REAL
-        elif type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32:
-            several = type(op) in _IMAGES and types.input(0).shape[0] != 1
-            table = _IMAGES if several else _DYNAMIC
-            if isinstance(op, FullyConnected):
-                yield _BLOCKS
-        elif isinstance(op, BatchMatMul) and types.output.dtype is DType.INT32:
-            yield _SUMS
-        if type(op) in table:
-            yield table[type(op)]
-        if type(op) in _ELEMENTWISE:
-            yield from _TABLES
+    table = BYTES
+    if type(op) in _REAL and types.output.dtype is DType.FLOAT32 and types.input(0).dtype is not DType.FLOAT32:
+        table = _REAL
+    elif type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32:
+        several = type(op) in _IMAGES and types.input(0).shape[0] != 1
+        table = _IMAGES if several else _DYNAMIC
+        if isinstance(op, FullyConnected):
+            yield _BLOCKS
+    elif isinstance(op, BatchMatMul) and types.output.dtype is DType.INT32:
+        yield _SUMS
+    if type(op) in table:
+        yield table[type(op)]
+    if type(op) in _ELEMENTWISE:
+        yield from _TABLES
 
 
 def _by_channel(types: CallTypes) -> bool:

@@ -39,7 +39,7 @@ class Choices(Value):
         """The strongest choice that concerns an operation: by place, then by kind, then for all."""
         if operation.location in self.by_location:
             return Choice(self.by_location[operation.location], "OP_BACKEND_MAP")
-        for name in kinds(operation):
+        for name in kinds(operation) if self.by_kind else ():
             if name in self.by_kind:
                 return Choice(self.by_kind[name], f"OP_BACKEND_{name}")
         if self.all_operations is not None:

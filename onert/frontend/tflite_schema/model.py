@@ -162,7 +162,7 @@ class _Reader:
             raise ModelError(f"{place}: {error}") from error
 
     def _ends(self, table: Table, side: str, lowest: int) -> tuple[int, ...]:
-        found = tuple(int(i) for i in table.array(slot("Operator", side), "i"))
+        found: tuple[int, ...] = tuple(table.array(slot("Operator", side), "i").tolist())
         for i in found:
             if not lowest <= i < len(self.file_operands):
                 raise ModelError(f"{side} name tensor {i}, expected {lowest} to {len(self.file_operands) - 1}")

@@ -22,8 +22,9 @@ class Cost(Value):
 
 def cost(op: Op, types: CallTypes) -> Cost:
     """The cost of one run. Results with unknown dimensions count nothing; movement does no arithmetic."""
-    known = [t for t in (*types.inputs, *types.outputs) if t is not None and t.is_static]
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    known = [t for t in present if t.is_static]
     nbytes = sum(t.nbytes for t in known)
-    if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)) or not types.outputs:
+    if len(known) < len(present) or not types.outputs:
         return Cost(0, nbytes)
     return Cost(0 if op.stored else op.flops(types), nbytes, op.rounds(types))

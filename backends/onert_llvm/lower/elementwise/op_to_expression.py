@@ -199,16 +199,14 @@ def real(op: Op, types: CallTypes) -> bool:
 
 def supported(op: Op, types: CallTypes) -> bool:
     """Whether an operation is element-wise and has an expression for its element types."""
-    if not types.outputs or types.output.dtype not in KINDS:
-        return False
     present = [t for t in (*types.inputs, *types.outputs) if t is not None]
-    if any(t.dtype not in KINDS for t in present):
+    if not types.outputs or not KINDS.keys() >= {t.dtype for t in present}:
         return False
     if isinstance(op, Cast | Select):
         return True
     if isinstance(op, Comparison):
         return op.kind in _RELATIONS and types.input(0).quantization == types.input(1).quantization
-    if any(t.dtype.is_integer and t.quantization is not None for t in present) and not _by_what_is_stored(op, types):
+    if any(t.quantization is not None and t.dtype.is_integer for t in present) and not _by_what_is_stored(op, types):
         return False
     kind = KINDS[present[0].dtype]
     if isinstance(op, Unary):
