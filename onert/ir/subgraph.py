@@ -91,9 +91,10 @@ class Subgraph(Value):
 
     def types(self, operation: Operation) -> CallTypes:
         """The types of an operation's operands and results, constants' elements known."""
+        operands = self.operands
         return CallTypes(
-            tuple(None if i is None else self.operands[i].known for i in operation.inputs),
-            tuple(self.operands[o].type for o in operation.outputs),
+            tuple([None if i is None else operands[i].known for i in operation.inputs]),
+            tuple([operands[o].type for o in operation.outputs]),
         )
 
     def type(self, operand: int) -> TensorType:

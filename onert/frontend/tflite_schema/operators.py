@@ -90,7 +90,7 @@ def _declared(operand: Operand) -> TensorType:
 
 def _intermediates(table: Table, operands: Sequence[Operand]) -> tuple[TensorType, ...]:
     """The types of the tensors that the operator names beside its ends; ModelError for one that is not there."""
-    found = tuple(int(i) for i in table.array(slot("Operator", "intermediates"), "i"))
+    found: list[int] = table.array(slot("Operator", "intermediates"), "i").tolist()
     for i in found:
         if not 0 <= i < len(operands):
             raise ModelError(f"intermediates name tensor {i}, expected 0 to {len(operands) - 1}")

@@ -37,6 +37,7 @@ def _field(at: int, word: str) -> tuple[str, Field]:
     return name, Field(at, code, float(default or 0) if code in ("f", "d") else int(default or 0))
 
 
+@functools.cache
 def slot(table: str, name: str) -> int:
     """The slot of one field."""
     return layout(table)[name].slot

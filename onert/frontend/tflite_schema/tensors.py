@@ -88,7 +88,7 @@ def _operand(table: Table, name: str, tables: Sequence[Table], buffers: Buffers,
     if block is None and number not in DTYPES:
         raise ModelError(f"element type is {number}, which no type has")
     dtype = DType.FLOAT32 if block is not None else DTYPES[number]
-    shape = tuple(int(d) for d in table.array(slot("Tensor", "shape"), "i"))
+    shape: tuple[int, ...] = tuple(table.array(slot("Tensor", "shape"), "i").tolist())
     if any(d < 0 for d in shape):
         raise ModelError(f"shape {shapes.text(shape)} has a negative dimension")
     buffer = int(table.scalar(slot("Tensor", "buffer"), "I", 0))
@@ -119,7 +119,7 @@ def _with_rows(shape: tuple[int, ...], dtype: DType, size: int) -> tuple[int, ..
 
 def _signature(table: Table, shape: tuple[int, ...]) -> Shape | None:
     """The shape in which the file leaves dimensions open, where it does."""
-    signature = tuple(None if d < 0 else int(d) for d in table.array(slot("Tensor", "shape_signature"), "i"))
+    signature = tuple(None if d < 0 else d for d in table.array(slot("Tensor", "shape_signature"), "i").tolist())
     if None not in signature:
         return None
     if not shapes.compatible(signature, shape):

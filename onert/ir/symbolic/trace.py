@@ -327,9 +327,9 @@ def where_greater_of(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
 def where_greater(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
     """`then` where a is greater than b, else `otherwise`, which of the two is no condition."""
     given = (a, b, then, otherwise)
-    trace = next((x.trace for x in given if isinstance(x, Symbolic)), None)
-    if trace is None:
+    if Symbolic not in map(type, given):
         return where_greater_of(*given)
+    trace = next(x.trace for x in given if isinstance(x, Symbolic))
     indices = [x.index if isinstance(x, Symbolic) else trace.constant(x) for x in given]
     first, second = map(trace.polynomial, indices[:2])
     greater = None if first is None or second is None else BY_RULE[operator.gt](trace, first, second)
