@@ -18,7 +18,7 @@ from patience import PATIENCE
 import onert
 from onert.ir import Array, Package
 from onert_llvm.codegen.kernel_compiler import _emitted
-from onert_llvm.codegen.native import pool_text
+from onert_llvm.codegen.native import pool_texts
 from onert_llvm.runtime import native_kernel
 from onert_llvm.runtime.loaded_code import _externals
 from onert_llvm.runtime.object_loader import Image, load
@@ -40,12 +40,9 @@ IMAGES: list[Image] = []
 
 @pytest.fixture(scope="module")
 def functions() -> Functions:
-    """The addresses of what `pool.ll` and `adapt.ll` define, what is internal among it."""
-    names = ("timed", "held_up", "calm", "onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
-    text = pool_text(ISA)
-    for name in names:
-        text = text.replace(f"define internal void @{name}(", f"define void @{name}(")
-    image = load([_emitted(text, ISA)], _externals())
+    """The addresses of what `pool.ll` and `adapt.ll` define."""
+    names = [f"onert_pool_{name}" for name in ("timed", "held_up", "calm", "run", "start", "stop", "size")]
+    image = load([_emitted(text, ISA) for text in pool_texts(ISA)], _externals())
     IMAGES.append(image)
     return {name: image[name] for name in names}
 
@@ -59,9 +56,9 @@ class Program:
 
     def __init__(self, functions: Functions, threads: int, takes: Callable[[int, int], tuple[int, int]]) -> None:
         shape = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-        self.held_up_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(functions["held_up"])
-        self.timed_call = shape(functions["timed"])
-        self.calm_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(functions["calm"])
+        self.held_up_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(functions["onert_pool_held_up"])
+        self.timed_call = shape(functions["onert_pool_timed"])
+        self.calm_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(functions["onert_pool_calm"])
         self.words, self.threads, self.takes = np.zeros(16, np.int64), threads, takes
         self.now, self.place = 0, self.words.ctypes.data
 

@@ -21,7 +21,7 @@ from patience import PATIENCE
 import onert
 from onert.ir import Array, Package
 from onert_llvm.codegen.kernel_compiler import _emitted
-from onert_llvm.codegen.native import pool_text
+from onert_llvm.codegen.native import pool_texts
 from onert_llvm.runtime import thread_pool
 from onert_llvm.runtime.loaded_code import _externals
 from onert_llvm.runtime.object_loader import Image, load
@@ -44,12 +44,12 @@ IMAGES: list[Image] = []
 @pytest.fixture(scope="module")
 def functions() -> Functions:
     """The addresses of what `pool.ll` and `lend.ll` define, what is internal among it."""
-    text = pool_text(ISA)
+    walking, text = pool_texts(ISA)
     internal = ("i64 @awaited", "void @judge", "i1 @move")
     for name in internal:
         assert f"define internal {name}(" in text
         text = text.replace(f"define internal {name}(", f"define {name}(")
-    image = load([_emitted(text, ISA)], _externals())
+    image = load([_emitted(walking, ISA), _emitted(text, ISA)], _externals())
     IMAGES.append(image)
     names = [name.partition("@")[2] for name in internal]
     return {name: image[name] for name in (*names, *(f"onert_pool_{n}" for n in ("run", "start", "stop", "size")))}

@@ -14,7 +14,7 @@ from onert_llvm.codegen.footprint import loaded_bytes, stack_bytes
 from onert_llvm.codegen.kernel_abi import build
 from onert_llvm.codegen.llvm_codegen import link
 from onert_llvm.codegen.masked_calls import as_calls
-from onert_llvm.codegen.native import cpuid_text, jump_text, pool_text, run_text, support_texts, together_text
+from onert_llvm.codegen.native import cpuid_text, jump_text, pool_texts, run_text, support_texts, together_text
 from onert_llvm.command.command import JUMP, REPORT_BYTES, Area, Command, Lowered, Pointer, all_steps
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers
@@ -72,7 +72,7 @@ def emit(blueprint: Blueprint, versions: Versions, threads: int = 1) -> ObjectCo
     texts = [*_kernels(parts, several=len(isas) > 1), *support_texts(isa)]
     jumps = any(step.symbol == JUMP.symbol for body in bodies for step in steps((*body.commands, *body.undo)))
     if threads > 1:
-        texts += [run_text(), pool_text(isa), together_text(blueprint.name, threads)]
+        texts += [run_text(), *pool_texts(isa), together_text(blueprint.name, threads)]
     elif jumps:
         texts.append(jump_text())
     if isa.architecture == "wasm32":

@@ -17,7 +17,7 @@ from onert.backend.cache import Cache
 from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
 from onert.ir.process.forks import Section
-from onert.ir.value import Told
+from onert.ir.value import Told, Value
 from onert_llvm.runtime.loaded_code import addresses as linked_addresses
 from onert_llvm.runtime.loaded_code import are_walkers_loaded, is_loaded
 from onert_llvm.runtime.loaded_code import number_functions as linked_number_functions
@@ -30,7 +30,7 @@ from .kernel_abi import KernelSpec, build
 from .library import key as shipped_key
 from .library import library
 from .loading import llvm_codegen
-from .native import numbers_text, pool_text, run_text
+from .native import numbers_text, pool_texts, run_text
 
 _T = TypeVar("_T")
 
@@ -159,11 +159,11 @@ def _said(spec: KernelSpec) -> tuple[str, str]:
     return spec.symbol, repr(spec)
 
 
-def _emitted(text: str, isa: Isa) -> bytes:
+def _emitted(text: str, isa: Isa, quick: bool = True) -> bytes:
     """The object of a module; no process is forked meanwhile, for LLVM has locks of its own."""
     with Section():
         llvm = llvm_codegen()
-        found: bytes = llvm.emitted(llvm.prepared(text, isa))
+        found: bytes = llvm.emitted(llvm.prepared(text, isa) if quick else llvm.prepared(text, isa, 0))
         return found
 
 
@@ -208,37 +208,50 @@ def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
 
 def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
     """The functions that run commands in so many threads, by name."""
-    texts = _texts(isa, threads)
-    return linked_walkers(isa.triple, len(texts), lambda at: _support(texts[at], isa, store))
+    modules = _modules(isa, threads)
+    return linked_walkers(isa.triple, len(modules), lambda at: _support(modules[at], isa, store))
 
 
 def number_functions(isa: Isa, store: Cache | None) -> Mapping[str, int]:
     """The functions that compute the numbers of a program for other lengths, by name."""
 
     def made() -> bytes:
-        return submit(partial(_support, numbers_text(), isa, store)).result()
+        return submit(partial(_support, _Module(numbers_text()), isa, store)).result()
 
     return linked_number_functions(isa.triple, made)
 
 
 def walker_objects(isa: Isa, threads: int, store: Cache | None) -> tuple[bytes, ...]:
-    """The object files of `codegen/native/run.ll`, and of `codegen/native/pool.ll` for several threads."""
-    return tuple(_support(text, isa, store) for text in _texts(isa, threads))
+    """The object files of `codegen/native/run.ll`, and of `pool.ll` and `workers.ll` beside it for several threads."""
+    return tuple(_support(module, isa, store) for module in _modules(isa, threads))
 
 
-def _texts(isa: Isa, threads: int) -> tuple[str, ...]:
-    return (run_text(), pool_text(isa)) if threads > 1 else (run_text(),)
+@frozen
+class _Module(Value):
+    """A module that is there as text, and whether its code is to be quick or to be there soon."""
+
+    text: str
+    quick: bool = True
 
 
-def _support(text: str, isa: Isa, store: Cache | None) -> bytes:
+def _modules(isa: Isa, threads: int) -> tuple[_Module, ...]:
+    """What runs commands: for one thread, and for several."""
+    alone = _Module(run_text())
+    if threads == 1:
+        return (alone,)
+    walking, around = pool_texts(isa)
+    return alone, _Module(walking), _Module(around, quick=False)
+
+
+def _support(module: _Module, isa: Isa, store: Cache | None) -> bytes:
     """The object file of a module that is there as text."""
-    said = text, isa.triple
-    return _found(said, isa, store) or _stored(said, _emitted(text, isa), store)
+    said = module.text, isa.triple
+    return _found(said, isa, store) or _stored(said, _emitted(module.text, isa, module.quick), store)
 
 
 def library_objects(specs: Sequence[KernelSpec], isa: Isa) -> Mapping[str, bytes]:
     """What a library holds of one target: these kernels, what runs them and what computes numbers, newly generated."""
-    texts = {(text, isa.triple): text for text in (*_texts(isa, 2), numbers_text())}
-    texts |= {_said(spec): str(build(spec)) for spec in specs}
-    begun = {shipped_key(*said): submit(partial(_emitted, text, isa)) for said, text in texts.items()}
+    modules = {(module.text, isa.triple): module for module in (*_modules(isa, 2), _Module(numbers_text()))}
+    modules |= {_said(spec): _Module(str(build(spec))) for spec in specs}
+    begun = {shipped_key(*said): submit(partial(_emitted, m.text, isa, m.quick)) for said, m in modules.items()}
     return {name: task.result() for name, task in begun.items()}

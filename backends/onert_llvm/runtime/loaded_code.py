@@ -54,11 +54,13 @@ def are_walkers_loaded(triple: str, pool: bool) -> bool:
 
 
 def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
-    """The functions of `run.ll`, and of `pool.ll` where `count` is 2; `made` gives their object files."""
+    """The functions of `run.ll`, and of `pool.ll` with `workers.ll` if `count` is 3; `made` gives them."""
     found = {}
-    for at, names in enumerate((_ALONE, _POOL)[:count]):
+    for names, objects in ((_ALONE, range(1)), (_POOL, range(1, count))):
+        if not objects:
+            break
         symbol = f"{names[0]} {triple}"
-        image = _loaded.get(symbol) or _loaded.setdefault(symbol, load([made(at)], _externals()))
+        image = _loaded.get(symbol) or _loaded.setdefault(symbol, load([made(at) for at in objects], _externals()))
         found.update({name: image[name] for name in names})
     return found
 

@@ -31,15 +31,17 @@ def numbers_text() -> str:
     return _text("numbers.ll")
 
 
-def pool_text(isa: Isa) -> str:
-    """The text of the threads for a target, `pool.ll` with what belongs to it.
+def pool_texts(isa: Isa) -> tuple[str, str]:
+    """The texts of the threads for a target, which call one another: `pool.ll`, which walks commands, and what runs
+    seldom or while nothing else is to be done, `workers.ll` with `lend.ll` and `adapt.ll`.
 
     Raises BackendError for a target whose words its structures do not fit.
     """
     if isa.architecture not in _PAUSE or "linux" not in isa.triple:
         raise BackendError(f"threads are for Linux on {', '.join(_PAUSE)}, expected 1 thread for {isa.triple}")
     call, declaration = _PAUSE[isa.architecture]
-    return _text("pool.ll").replace("@PAUSE@", call) + _text("lend.ll") + _text("adapt.ll") + declaration + "\n"
+    types, workers = _text("pool_types.ll"), _text("workers.ll").replace("@PAUSE@", call)
+    return types + _text("pool.ll"), f"{types}{workers}{_text('lend.ll')}{_text('adapt.ll')}{declaration}\n"
 
 
 def together_text(name: str, threads: int) -> str:

@@ -1,4 +1,4 @@
-; How many of a pool's threads take part in a run; joined to `pool.ll`.
+; How many of a pool's threads take part in a run; joined to `workers.ll`.
 ;
 ; Where other programs use the processors, a thread may lose its own in the middle of a piece, for some milliseconds, and
 ; all others wait for it. How much that costs depends on how long runs are and on how the system gives turns. So when a
@@ -19,142 +19,27 @@
 ; before. Phases: 0 nothing is timed, 1 one way is kept, 2 the other is tried.
 %State = type [16 x i64]
 
-; Run the commands on the calling thread alone.
-define internal void @alone(ptr %commands, i64 %count) {
-entry:
-  br label %command
-command:
-  %i = phi i64 [ 0, %entry ], [ %next, %command ]
-  %c = getelementptr %Command, ptr %commands, i64 %i
-  %fn = load ptr, ptr %c, align 8
-  %taskp = getelementptr %Command, ptr %c, i32 0, i32 1
-  %task = load ptr, ptr %taskp, align 8
-  %tilesp = getelementptr %Command, ptr %c, i32 0, i32 2
-  %tiles = load i64, ptr %tilesp, align 8
-  call void %fn(ptr %task, i64 0, i64 %tiles)
-  %next = add i64 %i, 1
-  %end = icmp eq i64 %next, %count
-  br i1 %end, label %done, label %command
-done:
-  ret void
-}
-
-define internal i64 @word(ptr %state, i64 %number) alwaysinline {
-  %place = getelementptr i64, ptr %state, i64 %number
-  %value = load i64, ptr %place, align 8
-  ret i64 %value
-}
-
-define internal void @set(ptr %state, i64 %number, i64 %value) alwaysinline {
-  %place = getelementptr i64, ptr %state, i64 %number
-  store i64 %value, ptr %place, align 8
-  ret void
-}
-
 define internal void @increase(ptr %state, i64 %number, i64 %by) alwaysinline {
-  %value = call i64 @word(ptr %state, i64 %number)
+  %value = call i64 @onert_pool_word(ptr %state, i64 %number)
   %sum = add i64 %value, %by
-  call void @set(ptr %state, i64 %number, i64 %sum)
-  ret void
-}
-
-; So many threads by a power of two fewer, at least 1.
-define internal i64 @fewer(i64 %threads, i64 %level) alwaysinline {
-  %some = lshr i64 %threads, %level
-  %none = icmp eq i64 %some, 0
-  %least = select i1 %none, i64 1, i64 %some
-  ret i64 %least
-}
-
-; A run from Python, where each argument takes time: the commands, how many there are, and the state.
-define void @onert_pool_call(ptr %pool, ptr %call) {
-  %commands = load ptr, ptr %call, align 8
-  %countp = getelementptr i64, ptr %call, i64 1
-  %count = load i64, ptr %countp, align 8
-  %statep = getelementptr i64, ptr %call, i64 2
-  %state = load ptr, ptr %statep, align 8
-  call void @onert_pool_run(ptr %pool, ptr %commands, i64 %count, ptr %state)
-  ret void
-}
-
-; Run the commands on the calling thread and the pool's workers, or some of them. One caller at a time. `state` is zeroed
-; at first and belongs to the program; null is for runs that all threads share, whatever comes.
-define void @onert_pool_run(ptr %pool, ptr %commands, i64 %count, ptr %state) {
-entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %done, label %begin
-begin:
-  %sleptp = getelementptr %Pool, ptr %pool, i32 0, i32 15
-  %before = load i64, ptr %sleptp, align 8
-  %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
-  %threads = load i64, ptr %threadsp, align 8
-  %stateless = icmp eq ptr %state, null
-  br i1 %stateless, label %whatever, label %look
-whatever:
-  call void @share(ptr %pool, ptr %commands, i64 %count, i64 %threads)
-  ret void
-look:
-  %phase = call i64 @word(ptr %state, i64 0)
-  %calm = icmp eq i64 %phase, 0
-  br i1 %calm, label %all, label %timed
-all:
-  call void @share(ptr %pool, ptr %commands, i64 %count, i64 %threads)
-  %after = load i64, ptr %sleptp, align 8
-  %slept = sub i64 %after, %before
-  %held = icmp ne i64 %slept, 0
-  br i1 %held, label %note, label %unheld
-unheld:
-  %before_runs = call i64 @word(ptr %state, i64 13)
-  %runs = add i64 %before_runs, 1
-  call void @set(ptr %state, i64 13, i64 %runs)
-  %low = and i64 %runs, 63
-  %some_runs = icmp eq i64 %low, 0
-  br i1 %some_runs, label %calm_for_long, label %done
-calm_for_long:
-  call void @calm(ptr %state)
-  ret void
-note:
-  call void @held_up(ptr %state, i64 %slept)
-  ret void
-timed:
-  %trying = icmp eq i64 %phase, 2
-  %which = select i1 %trying, i64 2, i64 1
-  %level = call i64 @word(ptr %state, i64 %which)
-  %some = call i64 @fewer(i64 %threads, i64 %level)
-  %single = icmp eq i64 %some, 1
-  %start = call i64 @now()
-  br i1 %single, label %one, label %several
-one:
-  call void @alone(ptr %commands, i64 %count)
-  br label %count_it
-several:
-  call void @share(ptr %pool, ptr %commands, i64 %count, i64 %some)
-  br label %count_it
-count_it:
-  %stop = call i64 @now()
-  %time = sub i64 %stop, %start
-  %after2 = load i64, ptr %sleptp, align 8
-  %slept2 = sub i64 %after2, %before
-  call void @timed(ptr %state, i64 %threads, i64 %time, i64 %slept2)
-  br label %done
-done:
+  call void @onert_pool_set(ptr %state, i64 %number, i64 %sum)
   ret void
 }
 
 ; A caller was held up for so long while nothing is timed. Where that came to 6 milliseconds, without a break of 100, runs
 ; are timed from now on: for 16 milliseconds with all threads, which is long against the turns in which Linux gives
 ; processors away.
-define internal void @held_up(ptr %state, i64 %slept) noinline {
+define void @onert_pool_held_up(ptr %state, i64 %slept) noinline {
 entry:
-  %now = call i64 @now()
-  %last = call i64 @word(ptr %state, i64 11)
-  call void @set(ptr %state, i64 11, i64 %now)
+  %now = call i64 @onert_pool_now()
+  %last = call i64 @onert_pool_word(ptr %state, i64 11)
+  call void @onert_pool_set(ptr %state, i64 11, i64 %now)
   %since = sub i64 %now, %last
   %long = icmp sgt i64 %since, 100000000
-  %earlier = call i64 @word(ptr %state, i64 10)
+  %earlier = call i64 @onert_pool_word(ptr %state, i64 10)
   %kept = select i1 %long, i64 0, i64 %earlier
   %sum = add i64 %kept, %slept
-  call void @set(ptr %state, i64 10, i64 %sum)
+  call void @onert_pool_set(ptr %state, i64 10, i64 %sum)
   %enough = icmp sgt i64 %sum, 6000000
   br i1 %enough, label %time, label %done
 time:
@@ -165,11 +50,11 @@ done:
 }
 
 ; A program was calm for some runs: is it time to look at it?
-define internal void @calm(ptr %state) noinline {
+define void @onert_pool_calm(ptr %state) noinline {
 entry:
-  %now = call i64 @now()
-  %due = call i64 @word(ptr %state, i64 14)
-  %pause = call i64 @word(ptr %state, i64 15)
+  %now = call i64 @onert_pool_now()
+  %due = call i64 @onert_pool_word(ptr %state, i64 14)
+  %pause = call i64 @onert_pool_word(ptr %state, i64 15)
   %first = icmp eq i64 %pause, 0
   %late = icmp sge i64 %now, %due
   %look = or i1 %first, %late
@@ -180,8 +65,8 @@ again:
   %much = icmp ugt i64 %least, 12800000000
   %most = select i1 %much, i64 12800000000, i64 %least
   %following = add i64 %now, %most
-  call void @set(ptr %state, i64 14, i64 %following)
-  call void @set(ptr %state, i64 15, i64 %most)
+  call void @onert_pool_set(ptr %state, i64 14, i64 %following)
+  call void @onert_pool_set(ptr %state, i64 15, i64 %most)
   br i1 %first, label %done, label %time
 time:
   call void @begin(ptr %state)
@@ -192,31 +77,31 @@ done:
 
 ; Time runs from now on, of which nothing is known.
 define internal void @begin(ptr %state) {
-  call void @set(ptr %state, i64 5, i64 0)
-  call void @set(ptr %state, i64 6, i64 0)
-  call void @set(ptr %state, i64 12, i64 0)
+  call void @onert_pool_set(ptr %state, i64 5, i64 0)
+  call void @onert_pool_set(ptr %state, i64 6, i64 0)
+  call void @onert_pool_set(ptr %state, i64 12, i64 0)
   call void @keep(ptr %state, i64 16000000)
   ret void
 }
 
 ; Keep the way of the moment until the next try, so many nanoseconds of runs from now.
 define internal void @keep(ptr %state, i64 %pause) {
-  call void @set(ptr %state, i64 0, i64 1)
-  call void @set(ptr %state, i64 3, i64 %pause)
-  call void @set(ptr %state, i64 4, i64 %pause)
-  call void @set(ptr %state, i64 9, i64 0)
-  call void @set(ptr %state, i64 10, i64 0)
+  call void @onert_pool_set(ptr %state, i64 0, i64 1)
+  call void @onert_pool_set(ptr %state, i64 3, i64 %pause)
+  call void @onert_pool_set(ptr %state, i64 4, i64 %pause)
+  call void @onert_pool_set(ptr %state, i64 9, i64 0)
+  call void @onert_pool_set(ptr %state, i64 10, i64 0)
   ret void
 }
 
 ; Begin to try half the threads or twice as many: where both are possible in turn, or, if `again`, those tried last.
 define internal void @try(ptr %state, i64 %threads, i1 %again) {
 entry:
-  %level = call i64 @word(ptr %state, i64 1)
-  %now = call i64 @fewer(i64 %threads, i64 %level)
+  %level = call i64 @onert_pool_word(ptr %state, i64 1)
+  %now = call i64 @onert_pool_fewer(i64 %threads, i64 %level)
   %least = icmp eq i64 %now, 1
   %most = icmp eq i64 %level, 0
-  %before = call i64 @word(ptr %state, i64 2)
+  %before = call i64 @onert_pool_word(ptr %state, i64 2)
   %were_fewer = icmp ugt i64 %before, %level
   %turned = xor i1 %were_fewer, %again
   %up = or i1 %least, %turned
@@ -224,10 +109,10 @@ entry:
   %more = and i1 %up, %not_most
   %by = select i1 %more, i64 -1, i64 1
   %other = add i64 %level, %by
-  call void @set(ptr %state, i64 2, i64 %other)
-  call void @set(ptr %state, i64 0, i64 2)
-  call void @set(ptr %state, i64 7, i64 0)
-  call void @set(ptr %state, i64 8, i64 0)
+  call void @onert_pool_set(ptr %state, i64 2, i64 %other)
+  call void @onert_pool_set(ptr %state, i64 0, i64 2)
+  call void @onert_pool_set(ptr %state, i64 7, i64 0)
+  call void @onert_pool_set(ptr %state, i64 8, i64 0)
   ret void
 }
 
@@ -249,9 +134,9 @@ define internal i64 @bound(i64 %mean, i64 %least) alwaysinline {
 }
 
 ; A run took so long, of which its caller was held up for so long.
-define internal void @timed(ptr %state, i64 %threads, i64 %time, i64 %slept) noinline {
+define void @onert_pool_timed(ptr %state, i64 %threads, i64 %time, i64 %slept) noinline {
 entry:
-  %phase = call i64 @word(ptr %state, i64 0)
+  %phase = call i64 @onert_pool_word(ptr %state, i64 0)
   %trying = icmp eq i64 %phase, 2
   br i1 %trying, label %try, label %kept
 kept:
@@ -270,29 +155,29 @@ entry:
   call void @increase(ptr %state, i64 5, i64 %time)
   call void @increase(ptr %state, i64 6, i64 64)
   call void @increase(ptr %state, i64 10, i64 %slept)
-  %sum = call i64 @word(ptr %state, i64 5)
+  %sum = call i64 @onert_pool_word(ptr %state, i64 5)
   %much = icmp sgt i64 %sum, 64000000
   br i1 %much, label %halve, label %compare
 halve:
-  %runs = call i64 @word(ptr %state, i64 6)
+  %runs = call i64 @onert_pool_word(ptr %state, i64 6)
   %half = lshr i64 %sum, 1
   %half_runs = lshr i64 %runs, 1
-  call void @set(ptr %state, i64 5, i64 %half)
-  call void @set(ptr %state, i64 6, i64 %half_runs)
+  call void @onert_pool_set(ptr %state, i64 5, i64 %half)
+  call void @onert_pool_set(ptr %state, i64 6, i64 %half_runs)
   br label %compare
 compare:
   ; What was gained on the other way counts up to 8 milliseconds, so that what is lost afterwards is soon seen.
-  %other = call i64 @word(ptr %state, i64 12)
+  %other = call i64 @onert_pool_word(ptr %state, i64 12)
   %known = icmp ne i64 %other, 0
   br i1 %known, label %weigh, label %look
 weigh:
   %one = lshr i64 %other, 6
   %gained = sub i64 %one, %time
-  %before = call i64 @word(ptr %state, i64 9)
+  %before = call i64 @onert_pool_word(ptr %state, i64 9)
   %credit = add i64 %before, %gained
   %more = icmp sgt i64 %credit, 8000000
   %most = select i1 %more, i64 8000000, i64 %credit
-  call void @set(ptr %state, i64 9, i64 %most)
+  call void @onert_pool_set(ptr %state, i64 9, i64 %most)
   %bound = call i64 @bound(i64 %other, i64 4000000)
   %least = sub i64 0, %bound
   %worse = icmp slt i64 %most, %least
@@ -301,23 +186,23 @@ again:
   call void @try(ptr %state, i64 %threads, i1 true)
   br label %done
 look:
-  %left = call i64 @word(ptr %state, i64 3)
+  %left = call i64 @onert_pool_word(ptr %state, i64 3)
   %over = icmp sle i64 %left, 0
   br i1 %over, label %ask, label %done
 ask:
   ; Held up for less than a 64th of the time with all threads at work: the others are gone.
-  %level = call i64 @word(ptr %state, i64 1)
+  %level = call i64 @onert_pool_word(ptr %state, i64 1)
   %all = icmp eq i64 %level, 0
-  %held = call i64 @word(ptr %state, i64 10)
-  %pause = call i64 @word(ptr %state, i64 4)
+  %held = call i64 @onert_pool_word(ptr %state, i64 10)
+  %pause = call i64 @onert_pool_word(ptr %state, i64 4)
   %part = lshr i64 %pause, 6
   %rarely = icmp slt i64 %held, %part
   %quiet = and i1 %all, %rarely
   %calm = and i1 %quiet, %known
   br i1 %calm, label %end, label %begin
 end:
-  call void @set(ptr %state, i64 0, i64 0)
-  call void @set(ptr %state, i64 10, i64 0)
+  call void @onert_pool_set(ptr %state, i64 0, i64 0)
+  call void @onert_pool_set(ptr %state, i64 10, i64 0)
   br label %done
 begin:
   call void @try(ptr %state, i64 %threads, i1 false)
@@ -334,16 +219,16 @@ define internal void @tried(ptr %state, i64 %time) alwaysinline {
 entry:
   call void @increase(ptr %state, i64 7, i64 %time)
   call void @increase(ptr %state, i64 8, i64 64)
-  %kept_time = call i64 @word(ptr %state, i64 5)
-  %kept_runs = call i64 @word(ptr %state, i64 6)
+  %kept_time = call i64 @onert_pool_word(ptr %state, i64 5)
+  %kept_runs = call i64 @onert_pool_word(ptr %state, i64 6)
   %kept = call i64 @mean(i64 %kept_time, i64 %kept_runs)
-  %tried = call i64 @word(ptr %state, i64 7)
-  %runs = call i64 @word(ptr %state, i64 8)
+  %tried = call i64 @onert_pool_word(ptr %state, i64 7)
+  %runs = call i64 @onert_pool_word(ptr %state, i64 8)
   %product = mul i64 %kept, %runs
   %usual = lshr i64 %product, 12
   %lost = sub i64 %tried, %usual
-  %level = call i64 @word(ptr %state, i64 1)
-  %tried_level = call i64 @word(ptr %state, i64 2)
+  %level = call i64 @onert_pool_word(ptr %state, i64 1)
+  %tried_level = call i64 @onert_pool_word(ptr %state, i64 2)
   %is_more = icmp ult i64 %tried_level, %level
   %much_less = select i1 %is_more, i64 4000000, i64 1000000
   %bound = call i64 @bound(i64 %kept, i64 %much_less)
@@ -361,24 +246,24 @@ decide:
   %faster = icmp slt i64 %little_more, %kept
   br i1 %faster, label %change, label %stay
 change:
-  %mine = call i64 @word(ptr %state, i64 1)
-  %other = call i64 @word(ptr %state, i64 2)
-  call void @set(ptr %state, i64 1, i64 %other)
-  call void @set(ptr %state, i64 2, i64 %mine)
-  call void @set(ptr %state, i64 5, i64 %tried)
-  call void @set(ptr %state, i64 6, i64 %runs)
-  call void @set(ptr %state, i64 12, i64 %kept)
+  %mine = call i64 @onert_pool_word(ptr %state, i64 1)
+  %other = call i64 @onert_pool_word(ptr %state, i64 2)
+  call void @onert_pool_set(ptr %state, i64 1, i64 %other)
+  call void @onert_pool_set(ptr %state, i64 2, i64 %mine)
+  call void @onert_pool_set(ptr %state, i64 5, i64 %tried)
+  call void @onert_pool_set(ptr %state, i64 6, i64 %runs)
+  call void @onert_pool_set(ptr %state, i64 12, i64 %kept)
   call void @keep(ptr %state, i64 32000000)
   br label %done
 stay:
-  %earlier = call i64 @word(ptr %state, i64 12)
+  %earlier = call i64 @onert_pool_word(ptr %state, i64 12)
   %first = icmp eq i64 %earlier, 0
   %telling = or i1 %long, %first
   %found = select i1 %telling, i64 %mean, i64 %earlier
-  call void @set(ptr %state, i64 12, i64 %found)
+  call void @onert_pool_set(ptr %state, i64 12, i64 %found)
   ; The next try comes after 24 times what this one lost, or 48 times where the one before lost, too, within 32 and 512
   ; milliseconds.
-  %pause_before = call i64 @word(ptr %state, i64 4)
+  %pause_before = call i64 @onert_pool_word(ptr %state, i64 4)
   %in_a_row = icmp ugt i64 %pause_before, 32000000
   %times = select i1 %in_a_row, i64 48, i64 24
   %long_after = mul i64 %lost, %times

@@ -1,4 +1,4 @@
-; A caller that waits lends its processor to the worker it waits for; joined to `pool.ll`.
+; A caller that waits lends its processor to the worker it waits for; joined to `workers.ll`.
 ;
 ; Where another program computes on a worker's processor, the system takes the worker off it in the middle of a piece, for
 ; a whole turn of the other: some milliseconds, in which the caller could only wait. So a caller that has waited for some
@@ -193,29 +193,4 @@ bind:
   ret i1 %done
 no:
   ret i1 false
-}
-
-; Whether a thread was lent a processor, and has to leave the run.
-define internal i1 @is_lent(ptr %pool, i64 %me) alwaysinline {
-  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  %workers = load ptr, ptr %workersp, align 8
-  %lentp = getelementptr %Worker, ptr %workers, i64 %me, i32 3
-  %lent = load atomic i64, ptr %lentp monotonic, align 8
-  %is = icmp ne i64 %lent, 0
-  ret i1 %is
-}
-
-; What a worker is doing: 0 nothing in a run, or asleep there, 1 walking through one, 2 a piece. Nobody asks for the caller's.
-define internal void @stage(ptr %pool, i64 %me, i64 %stage) alwaysinline {
-entry:
-  %calls = icmp eq i64 %me, 0
-  br i1 %calls, label %done, label %write
-write:
-  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  %workers = load ptr, ptr %workersp, align 8
-  %stagep = getelementptr %Worker, ptr %workers, i64 %me, i32 2
-  store atomic i64 %stage, ptr %stagep monotonic, align 8
-  br label %done
-done:
-  ret void
 }

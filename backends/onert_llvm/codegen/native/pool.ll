@@ -25,61 +25,61 @@
 ; A system may wake a worker on the caller's processor, and leave it there for several inferences. So one that sleeps is
 ; barred from it until it has woken.
 ;
-; `@PAUSE@` is replaced by the target's spin hint.
+; `pool_types.ll` stands before this, and `workers.ll` has what is done once or while nothing else is to be done.
 
-;                fn   task tiles pieces sync shares runs threads
-%Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
+; What `workers.ll`, `adapt.ll` and `lend.ll` define.
+declare i64 @onert_pool_now()
+declare void @onert_pool_rouse(ptr)
+declare void @onert_pool_pass(ptr, ptr, i64)
+declare void @onert_pool_wake(ptr)
+declare void @onert_pool_held_up(ptr, i64)
+declare void @onert_pool_calm(ptr)
+declare void @onert_pool_timed(ptr, i64, i64, i64)
 
-; The pieces taken of a share, by whomever, and those that its thread has done, of any share: 16 bits below the number of
-; the run. Each share has a line.
-%Share = type { i64, i64, [6 x i64] }
+; Word `number` of what is known of a program's runs (`adapt.ll`).
+define i64 @onert_pool_word(ptr %state, i64 %number) alwaysinline {
+  %place = getelementptr i64, ptr %state, i64 %number
+  %value = load i64, ptr %place, align 8
+  ret i64 %value
+}
 
-; One line, which the caller writes and workers read when a run begins: 0 commands, 1 count, 2 number of the run, 3 shares
-; of a command, 4 generation, 5 the gate, 6 stop, 7 threads of this run. Then 8 sleepers, 9 threads, 10 threads that have a
-; number, 11 workers, 12 threads that wait for others within a run, 13 how often these were roused, 14 nanoseconds that such
-; a thread spins, 15 nanoseconds that the caller has slept within runs; 16 the most nanoseconds that a
-; worker without a run spins, and half of what one spins within; 17 when the caller may lend its processor again; 19 mutex,
-; 20 condition of workers without a run, 21 of who waits within one. The gate counts the workers inside, plus 2**32 while it is
-; open.
-%Pool = type { ptr, i64, i64, i64, i64, i64, i64, i64,
-               i64, i64, i64, ptr, i64, i64, i64, i64,
-               i64, i64, [6 x i64],
-               [16 x i64], [16 x i64], [16 x i64] }
+define void @onert_pool_set(ptr %state, i64 %number, i64 %value) alwaysinline {
+  %place = getelementptr i64, ptr %state, i64 %number
+  store i64 %value, ptr %place, align 8
+  ret void
+}
 
-; How a thread waits for others: 0 tries, 1 when it stops to spin (0: not known yet), 2 whether it has said that it is about
-; to sleep, 3 how often waiting threads were roused before that; of a caller, 4 when it last looked at a worker (0: not
-; yet, -1: it lent its processor), 5 how long that one had computed by then, 6 its number.
-%Wait = type { i64, i64, i64, i64, i64, i64, i64 }
+; So many threads by a power of two fewer, at least 1.
+define i64 @onert_pool_fewer(i64 %threads, i64 %level) alwaysinline {
+  %some = lshr i64 %threads, %level
+  %none = icmp eq i64 %some, 0
+  %least = select i1 %none, i64 1, i64 %some
+  ret i64 %least
+}
 
-%Time = type { i64, i64 }
+; Whether a thread was lent a processor, and has to leave the run.
+define internal i1 @is_lent(ptr %pool, i64 %me) alwaysinline {
+  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
+  %workers = load ptr, ptr %workersp, align 8
+  %lentp = getelementptr %Worker, ptr %workers, i64 %me, i32 3
+  %lent = load atomic i64, ptr %lentp monotonic, align 8
+  %is = icmp ne i64 %lent, 0
+  ret i1 %is
+}
 
-; A thread's line, the caller's first. 0 handle; 1 a worker's state, which the mutex guards: 0 while it is awake, -1 while it
-; sleeps, 1 and more where it is barred from the processor of that number less 1; 2 what it is doing (see `lend.ll`), 3 the
-; number of the processor that it was lent plus 1, or 0.
-%Worker = type { i64, i64, i64, i64, [4 x i64] }
-
-; A set of processors, as the C library has it.
-%Set = type [16 x i64]
-
-declare i32 @pthread_mutex_lock(ptr)
-declare i32 @pthread_mutex_unlock(ptr)
-declare i32 @pthread_mutex_init(ptr, ptr)
-declare i32 @pthread_cond_init(ptr, ptr)
-declare i32 @pthread_cond_wait(ptr, ptr)
-declare i32 @pthread_cond_broadcast(ptr)
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_join(i64, ptr)
-declare i32 @clock_gettime(i32, ptr)
-declare i32 @sched_getcpu()
-declare i32 @pthread_getaffinity_np(i64, i64, ptr)
-declare i32 @pthread_setaffinity_np(i64, i64, ptr)
-declare i64 @pthread_self()
-
-; Bytes of a pool; the caller allocates it, zeroed and aligned to 64.
-define i64 @onert_pool_size() {
-  %end = getelementptr %Pool, ptr null, i64 1
-  %size = ptrtoint ptr %end to i64
-  ret i64 %size
+; What a worker is doing: 0 nothing in a run, or asleep there, 1 walking through one, 2 a piece. Nobody asks for the caller's.
+define void @onert_pool_stage(ptr %pool, i64 %me, i64 %stage) alwaysinline {
+entry:
+  %calls = icmp eq i64 %me, 0
+  br i1 %calls, label %done, label %write
+write:
+  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
+  %workers = load ptr, ptr %workersp, align 8
+  %stagep = getelementptr %Worker, ptr %workers, i64 %me, i32 2
+  store atomic i64 %stage, ptr %stagep monotonic, align 8
+  br label %done
+done:
+  ret void
 }
 
 ; A count of a share in this run.
@@ -123,143 +123,23 @@ look:
   ret i1 %all
 }
 
-; Nanoseconds of a clock that only goes forward.
-define internal i64 @now() {
-  %time = alloca %Time, align 8
-  %ignored = call i32 @clock_gettime(i32 1, ptr %time)
-  %seconds = load i64, ptr %time, align 8
-  %restp = getelementptr %Time, ptr %time, i32 0, i32 1
-  %rest = load i64, ptr %restp, align 8
-  %whole = mul i64 %seconds, 1000000000
-  %sum = add i64 %whole, %rest
-  ret i64 %sum
-}
-
 ; Rouse threads that wait, after something was done for which they may. They say that they wait before they look for the
 ; last time, and this looks whether somebody waits after it was done: so one of the two is seen.
-define internal void @tell(ptr %pool) alwaysinline {
+define void @onert_pool_tell(ptr %pool) alwaysinline {
 entry:
   %waitingp = getelementptr %Pool, ptr %pool, i32 0, i32 12
   %waiting = load atomic i64, ptr %waitingp seq_cst, align 8
   %some = icmp ne i64 %waiting, 0
   br i1 %some, label %rouse, label %done
 rouse:
-  call void @rouse(ptr %pool)
+  call void @onert_pool_rouse(ptr %pool)
   br label %done
 done:
   ret void
 }
 
-define internal void @rouse(ptr %pool) noinline {
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 21
-  %rousedp = getelementptr %Pool, ptr %pool, i32 0, i32 13
-  %a = call i32 @pthread_mutex_lock(ptr %mutex)
-  %roused = load atomic i64, ptr %rousedp monotonic, align 8
-  %more = add i64 %roused, 1
-  store atomic i64 %more, ptr %rousedp release, align 8
-  %b = call i32 @pthread_cond_broadcast(ptr %condition)
-  %c = call i32 @pthread_mutex_unlock(ptr %mutex)
-  ret void
-}
-
-; Pass the time of one try. A thread that is awaited may have no processor, because others use it: so who has spun for long
-; enough says that he waits, looks once more, and sleeps until something is done. A thread that sleeps gets a processor soon
-; when it is roused; one that yields it, or spins for as long as it is let, would have to wait for a turn of the others.
-define internal void @pass(ptr %pool, ptr %wait, i64 %me) {
-entry:
-  %saidp = getelementptr %Wait, ptr %wait, i32 0, i32 2
-  %said = load i64, ptr %saidp, align 8
-  %ready = icmp ne i64 %said, 0
-  br i1 %ready, label %sleep, label %count
-count:
-  %tries = load i64, ptr %wait, align 8
-  %tried = add i64 %tries, 1
-  store i64 %tried, ptr %wait, align 8
-  %low = and i64 %tried, 63
-  %due = icmp eq i64 %low, 0
-  br i1 %due, label %clock, label %spin
-spin:
-  @PAUSE@
-  ret void
-clock:
-  %now = call i64 @now()
-  %untilp = getelementptr %Wait, ptr %wait, i32 0, i32 1
-  %until = load i64, ptr %untilp, align 8
-  %known = icmp ne i64 %until, 0
-  br i1 %known, label %compare, label %set
-set:
-  %spinp = getelementptr %Pool, ptr %pool, i32 0, i32 14
-  %spin_for = load atomic i64, ptr %spinp monotonic, align 8
-  %end = add i64 %now, %spin_for
-  store i64 %end, ptr %untilp, align 8
-  ret void
-compare:
-  %over = icmp sgt i64 %now, %until
-  br i1 %over, label %say, label %ask
-ask:
-  %calls = icmp eq i64 %me, 0
-  br i1 %calls, label %look, label %on
-look:
-  %lent = call i1 @lend(ptr %pool, ptr %wait, i64 %now)
-  br i1 %lent, label %say, label %on
-on:
-  ret void
-say:
-  %waitingp = getelementptr %Pool, ptr %pool, i32 0, i32 12
-  %a = atomicrmw add ptr %waitingp, i64 1 seq_cst
-  %rousedp = getelementptr %Pool, ptr %pool, i32 0, i32 13
-  %roused = load atomic i64, ptr %rousedp seq_cst, align 8
-  %seenp = getelementptr %Wait, ptr %wait, i32 0, i32 3
-  store i64 %roused, ptr %seenp, align 8
-  store i64 1, ptr %saidp, align 8
-  ret void
-sleep:
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 21
-  %seenp2 = getelementptr %Wait, ptr %wait, i32 0, i32 3
-  %seen = load i64, ptr %seenp2, align 8
-  %rousedp2 = getelementptr %Pool, ptr %pool, i32 0, i32 13
-  %start = call i64 @now()
-  call void @stage(ptr %pool, i64 %me, i64 0)
-  %b = call i32 @pthread_mutex_lock(ptr %mutex)
-  br label %asleep
-asleep:
-  %roused2 = load atomic i64, ptr %rousedp2 monotonic, align 8
-  %new = icmp ne i64 %roused2, %seen
-  br i1 %new, label %awake, label %doze
-doze:
-  %c = call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
-  br label %asleep
-awake:
-  %d = call i32 @pthread_mutex_unlock(ptr %mutex)
-  call void @stage(ptr %pool, i64 %me, i64 1)
-  %sincep = getelementptr %Wait, ptr %wait, i32 0, i32 4
-  %since = load i64, ptr %sincep, align 8
-  call void @forget(ptr %pool, ptr %wait)
-  ; Where one had to sleep, others soon have to: they spin for less until runs pass without.
-  %shortp = getelementptr %Pool, ptr %pool, i32 0, i32 14
-  store atomic i64 50000, ptr %shortp monotonic, align 8
-  %caller = icmp eq i64 %me, 0
-  br i1 %caller, label %add, label %leave
-add:
-  %stop = call i64 @now()
-  %time = sub i64 %stop, %start
-  %sleptp = getelementptr %Pool, ptr %pool, i32 0, i32 15
-  %slept = load i64, ptr %sleptp, align 8
-  %sum = add i64 %slept, %time
-  store i64 %sum, ptr %sleptp, align 8
-  %lending = icmp eq i64 %since, -1
-  br i1 %lending, label %judge, label %leave
-judge:
-  call void @judge(ptr %pool, i64 %time, i64 %stop)
-  br label %leave
-leave:
-  ret void
-}
-
 ; The wait is over, or begins anew.
-define internal void @forget(ptr %pool, ptr %wait) {
+define void @onert_pool_forget(ptr %pool, ptr %wait) {
 entry:
   %saidp = getelementptr %Wait, ptr %wait, i32 0, i32 2
   %said = load i64, ptr %saidp, align 8
@@ -293,7 +173,7 @@ look:
   %is = call i1 @done(ptr %c, i64 %shares, i64 %run)
   br i1 %is, label %advance, label %again
 again:
-  call void @pass(ptr %pool, ptr %wait, i64 %me)
+  call void @onert_pool_pass(ptr %pool, ptr %wait, i64 %me)
   %tries = load i64, ptr %wait, align 8
   %low = and i64 %tries, 63
   %due = icmp eq i64 %low, 63
@@ -307,7 +187,7 @@ advance:
   %end = icmp eq i64 %next, %last
   br i1 %end, label %leave, label %command
 leave:
-  call void @forget(ptr %pool, ptr %wait)
+  call void @onert_pool_forget(ptr %pool, ptr %wait)
   br label %over
 over:
   ret void
@@ -358,7 +238,7 @@ work:
   %before2 = mul i64 %after, %tiles
   %tile = udiv i64 %before1, %pieces
   %stop = udiv i64 %before2, %pieces
-  call void @stage(ptr %pool, i64 %me, i64 2)
+  call void @onert_pool_stage(ptr %pool, i64 %me, i64 2)
   call void %fn(ptr %task, i64 %tile, i64 %stop)
   %more = add i64 %making, 1
   %lent = call i1 @is_lent(ptr %pool, i64 %me)
@@ -392,8 +272,8 @@ define internal void @report(ptr %pool, ptr %lines, i64 %me, i64 %did, i64 %run)
   %sum = add i64 %earlier, %did
   %told = or i64 %tag, %sum
   store atomic i64 %told, ptr %donep seq_cst, align 8
-  call void @stage(ptr %pool, i64 %me, i64 1)
-  call void @tell(ptr %pool)
+  call void @onert_pool_stage(ptr %pool, i64 %me, i64 1)
+  call void @onert_pool_tell(ptr %pool)
   ret void
 }
 
@@ -401,7 +281,7 @@ define internal void @report(ptr %pool, ptr %lines, i64 %me, i64 %did, i64 %run)
 ;
 ; A single piece between two meetings is the caller's: a worker neither looks whether it is there still, nor waits for it
 ; before it comes to a command with more.
-define internal void @walk(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
+define void @onert_pool_walk(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
 entry:
   %empty = icmp eq i64 %count, 0
   br i1 %empty, label %done, label %look
@@ -488,10 +368,10 @@ wait:
   %lent = call i1 @is_lent(ptr %pool, i64 %me)
   br i1 %lent, label %leave, label %look
 leave:
-  call void @forget(ptr %pool, ptr %waited)
+  call void @onert_pool_forget(ptr %pool, ptr %waited)
   ret void
 begin:
-  call void @forget(ptr %pool, ptr %waited)
+  call void @onert_pool_forget(ptr %pool, ptr %waited)
   %lent2 = call i1 @take(ptr %pool, ptr %c, i64 %me, i64 %own, i64 %threads, i64 %run)
   br i1 %lent2, label %leave, label %advance
 advance:
@@ -553,10 +433,10 @@ help:
   %helped = call i1 @help(ptr %pool, ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run)
   br i1 %helped, label %yes, label %spin
 yes:
-  call void @forget(ptr %pool, ptr %wait)
+  call void @onert_pool_forget(ptr %pool, ptr %wait)
   ret i1 true
 spin:
-  call void @pass(ptr %pool, ptr %wait, i64 %me)
+  call void @onert_pool_pass(ptr %pool, ptr %wait, i64 %me)
   ret i1 false
 }
 
@@ -628,7 +508,7 @@ advance:
   %end = icmp eq i64 %next, %count
   br i1 %end, label %over, label %command
 over:
-  call void @forget(ptr %pool, ptr %wait)
+  call void @onert_pool_forget(ptr %pool, ptr %wait)
   ret void
 }
 
@@ -654,8 +534,8 @@ entry:
   %shares = load i64, ptr %sharesp, align 8
   %gate = getelementptr %Pool, ptr %pool, i32 0, i32 5
   store atomic i64 4294967296, ptr %gate release, align 8
-  call void @wake(ptr %pool)
-  call void @walk(ptr %pool, ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run)
+  call void @onert_pool_wake(ptr %pool)
+  call void @onert_pool_walk(ptr %pool, ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run)
   %lanes = call i1 @has_lanes(ptr %commands)
   ; The caller has come by all commands, so all pieces are taken, and who does one is inside of the gate until it is done.
   br i1 %lanes, label %settle, label %shut
@@ -671,10 +551,10 @@ join:
   %all = icmp eq i64 %left, 0
   br i1 %all, label %joined, label %again
 again:
-  call void @pass(ptr %pool, ptr %wait, i64 0)
+  call void @onert_pool_pass(ptr %pool, ptr %wait, i64 0)
   br label %join
 joined:
-  call void @forget(ptr %pool, ptr %wait)
+  call void @onert_pool_forget(ptr %pool, ptr %wait)
   %spinp = getelementptr %Pool, ptr %pool, i32 0, i32 14
   %spin = load atomic i64, ptr %spinp monotonic, align 8
   %mostp = getelementptr %Pool, ptr %pool, i32 0, i32 16
@@ -695,258 +575,97 @@ done:
   ret void
 }
 
-; A new generation: spinning workers see it, sleeping ones are woken.
-define internal void @wake(ptr %pool) {
+; Run the commands on the calling thread alone.
+define internal void @alone(ptr %commands, i64 %count) {
 entry:
-  %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
-  %ignored = atomicrmw add ptr %generation, i64 1 seq_cst
-  %sleepersp = getelementptr %Pool, ptr %pool, i32 0, i32 8
-  %sleepers = load atomic i64, ptr %sleepersp seq_cst, align 8
-  %asleep = icmp ne i64 %sleepers, 0
-  br i1 %asleep, label %broadcast, label %done
-broadcast:
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
-  %a = call i32 @pthread_mutex_lock(ptr %mutex)
-  %here = call i32 @sched_getcpu()
-  %known = icmp ult i32 %here, 1024
-  br i1 %known, label %look, label %call
-look:
-  %cpu = zext i32 %here to i64
-  %barred = add i64 %cpu, 1
-  %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
-  %threads = load i64, ptr %threadsp, align 8
-  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  %workers = load ptr, ptr %workersp, align 8
-  br label %each
-each:
-  %w = phi i64 [ 1, %look ], [ %w2, %following ]
-  %all = icmp sge i64 %w, %threads
-  br i1 %all, label %call, label %one
-one:
-  %statep = getelementptr %Worker, ptr %workers, i64 %w, i32 1
-  %state = load i64, ptr %statep, align 8
-  %sleeps = icmp eq i64 %state, -1
-  br i1 %sleeps, label %bar, label %following
-bar:
-  %handlep = getelementptr %Worker, ptr %workers, i64 %w, i32 0
-  %handle = load i64, ptr %handlep, align 8
-  %taken = call i1 @allow(i64 %handle, i64 %cpu, i1 false)
-  br i1 %taken, label %note, label %following
-note:
-  store i64 %barred, ptr %statep, align 8
-  br label %following
-following:
-  %w2 = add i64 %w, 1
-  br label %each
-call:
-  %b = call i32 @pthread_cond_broadcast(ptr %condition)
-  %c = call i32 @pthread_mutex_unlock(ptr %mutex)
-  br label %done
+  br label %command
+command:
+  %i = phi i64 [ 0, %entry ], [ %next, %command ]
+  %c = getelementptr %Command, ptr %commands, i64 %i
+  %fn = load ptr, ptr %c, align 8
+  %taskp = getelementptr %Command, ptr %c, i32 0, i32 1
+  %task = load ptr, ptr %taskp, align 8
+  %tilesp = getelementptr %Command, ptr %c, i32 0, i32 2
+  %tiles = load i64, ptr %tilesp, align 8
+  call void %fn(ptr %task, i64 0, i64 %tiles)
+  %next = add i64 %i, 1
+  %end = icmp eq i64 %next, %count
+  br i1 %end, label %done, label %command
 done:
   ret void
 }
 
-; Allow a thread a processor beside those it has, or take it from these where others are left; whether that was done.
-define internal i1 @allow(i64 %handle, i64 %cpu, i1 %allowed) {
-entry:
-  %set = alloca %Set, align 8
-  %found = call i32 @pthread_getaffinity_np(i64 %handle, i64 128, ptr %set)
-  %known = icmp eq i32 %found, 0
-  br i1 %known, label %change, label %no
-change:
-  %number = lshr i64 %cpu, 6
-  %at = and i64 %cpu, 63
-  %bit = shl i64 1, %at
-  %wordp = getelementptr %Set, ptr %set, i32 0, i64 %number
-  %word = load i64, ptr %wordp, align 8
-  %with = or i64 %word, %bit
-  %others = xor i64 %bit, -1
-  %without = and i64 %word, %others
-  %changed = select i1 %allowed, i64 %with, i64 %without
-  store i64 %changed, ptr %wordp, align 8
-  %failed = call i32 @pthread_setaffinity_np(i64 %handle, i64 128, ptr %set)
-  %done = icmp eq i32 %failed, 0
-  ret i1 %done
-no:
-  ret i1 false
-}
-
-; A worker's life: wait for a generation it has not seen, go in while the gate is open, walk, leave.
-define internal ptr @worker(ptr %pool) {
-entry:
-  %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
-  %gate = getelementptr %Pool, ptr %pool, i32 0, i32 5
-  %sleepers = getelementptr %Pool, ptr %pool, i32 0, i32 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
-  %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 6
-  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 16
-  %spins = load i64, ptr %spinsp, align 8
-  %limitp = getelementptr %Pool, ptr %pool, i32 0, i32 7
-  %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
-  %shares = load i64, ptr %sharesp, align 8
-  %numbered = getelementptr %Pool, ptr %pool, i32 0, i32 10
-  %before = atomicrmw add ptr %numbered, i64 1 monotonic
-  %me = add i64 %before, 1
-  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  %workers = load ptr, ptr %workersp, align 8
-  %statep = getelementptr %Worker, ptr %workers, i64 %me, i32 1
-  %lentp = getelementptr %Worker, ptr %workers, i64 %me, i32 3
-  br label %idle
-idle:
-  %seen = phi i64 [ 0, %entry ], [ %current, %enter ], [ %current, %join ]
-  %start = call i64 @now()
-  %until = add i64 %start, %spins
-  br label %spin
-spin:
-  %tries = phi i64 [ 0, %idle ], [ %tried, %again ], [ %tried, %clock ]
-  %g = load atomic i64, ptr %generation acquire, align 8
-  %new = icmp ne i64 %g, %seen
-  br i1 %new, label %work, label %wait
-wait:
-  %tried = add i64 %tries, 1
-  %low = and i64 %tried, 63
-  %look = icmp eq i64 %low, 0
-  br i1 %look, label %clock, label %again
-clock:
-  %now = call i64 @now()
-  %tired = icmp sgt i64 %now, %until
-  br i1 %tired, label %sleep, label %spin
-again:
-  @PAUSE@
-  br label %spin
-sleep:
-  %a = call i32 @pthread_mutex_lock(ptr %mutex)
-  %b = atomicrmw add ptr %sleepers, i64 1 seq_cst
-  store i64 -1, ptr %statep, align 8
-  br label %asleep
-asleep:
-  %g2 = load atomic i64, ptr %generation seq_cst, align 8
-  %new2 = icmp ne i64 %g2, %seen
-  br i1 %new2, label %awake, label %doze
-doze:
-  %c = call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
-  br label %asleep
-awake:
-  %d = atomicrmw sub ptr %sleepers, i64 1 seq_cst
-  %state = load i64, ptr %statep, align 8
-  store i64 0, ptr %statep, align 8
-  %e = call i32 @pthread_mutex_unlock(ptr %mutex)
-  %barred = icmp sgt i64 %state, 0
-  br i1 %barred, label %free, label %work
-free:
-  %self = call i64 @pthread_self()
-  %taken = sub i64 %state, 1
-  %freed = call i1 @allow(i64 %self, i64 %taken, i1 true)
-  br label %work
-work:
-  %current = phi i64 [ %g, %spin ], [ %g2, %awake ], [ %g2, %free ], [ %current, %away ]
-  %stop = load atomic i64, ptr %stopp acquire, align 8
-  %stopping = icmp ne i64 %stop, 0
-  br i1 %stopping, label %leave, label %run
-run:
-  %waiting = load atomic i64, ptr %gate acquire, align 8
-  br label %enter
-enter:
-  %inside = phi i64 [ %waiting, %run ], [ %found, %try ]
-  %shut = icmp slt i64 %inside, 4294967296
-  %limit = load atomic i64, ptr %limitp monotonic, align 8
-  %more_than = icmp sge i64 %me, %limit
-  %out = or i1 %shut, %more_than
-  br i1 %out, label %idle, label %try
-try:
-  %more = add i64 %inside, 1
-  %swap = cmpxchg ptr %gate, i64 %inside, i64 %more acq_rel acquire
-  %found = extractvalue { i64, i1 } %swap, 0
-  %entered = extractvalue { i64, i1 } %swap, 1
-  br i1 %entered, label %join, label %enter
-join:
-  %commands = load ptr, ptr %pool, align 8
-  %countp = getelementptr %Pool, ptr %pool, i32 0, i32 1
+; A run from Python, where each argument takes time: the commands, how many there are, and the state.
+define void @onert_pool_call(ptr %pool, ptr %call) {
+  %commands = load ptr, ptr %call, align 8
+  %countp = getelementptr i64, ptr %call, i64 1
   %count = load i64, ptr %countp, align 8
-  %runp = getelementptr %Pool, ptr %pool, i32 0, i32 2
-  %number = load i64, ptr %runp, align 8
-  call void @stage(ptr %pool, i64 %me, i64 1)
-  call void @walk(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %number)
-  %lent = load atomic i64, ptr %lentp monotonic, align 8
-  call void @stage(ptr %pool, i64 %me, i64 0)
-  %f = atomicrmw sub ptr %gate, i64 1 seq_cst
-  call void @tell(ptr %pool)
-  %is_lent = icmp ne i64 %lent, 0
-  br i1 %is_lent, label %away, label %idle
-away:
-  ; The caller may be in the same run still, or in a later one.
-  %me_self = call i64 @pthread_self()
-  %callers = sub i64 %lent, 1
-  %moved = call i1 @move(i64 %me_self, i64 %callers, i1 false)
-  store atomic i64 0, ptr %lentp monotonic, align 8
-  br label %work
-leave:
-  ret ptr null
+  %statep = getelementptr i64, ptr %call, i64 2
+  %state = load ptr, ptr %statep, align 8
+  call void @onert_pool_run(ptr %pool, ptr %commands, i64 %count, ptr %state)
+  ret void
 }
 
-; Start `threads - 1` workers, told in `workers`, which stays theirs and has a line for each thread; gives how many there are threads in all then (fewer
-; than asked when the system refuses more).
-define i64 @onert_pool_start(ptr %pool, i64 %threads, i64 %spins, ptr %workers) {
+; Run the commands on the calling thread and the pool's workers, or some of them. One caller at a time. `state` is zeroed
+; at first and belongs to the program; null is for runs that all threads share, whatever comes.
+define void @onert_pool_run(ptr %pool, ptr %commands, i64 %count, ptr %state) {
 entry:
-  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  store ptr %workers, ptr %workersp, align 8
-  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 16
-  store i64 %spins, ptr %spinsp, align 8
-  %spinp = getelementptr %Pool, ptr %pool, i32 0, i32 14
-  %within_for = shl i64 %spins, 1
-  store i64 %within_for, ptr %spinp, align 8
-  %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
-  store i64 %threads, ptr %sharesp, align 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 19
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
-  %a = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
-  %b = call i32 @pthread_cond_init(ptr %condition, ptr null)
-  %within = getelementptr %Pool, ptr %pool, i32 0, i32 21
-  %c = call i32 @pthread_cond_init(ptr %within, ptr null)
-  br label %more
-more:
-  %n = phi i64 [ 1, %entry ], [ %n2, %started ]
-  %enough = icmp sge i64 %n, %threads
-  br i1 %enough, label %done, label %start
-start:
-  %line = getelementptr %Worker, ptr %workers, i64 %n
-  store %Worker zeroinitializer, ptr %line, align 8
-  %handle = getelementptr %Worker, ptr %line, i32 0, i32 0
-  %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %pool)
-  %ok = icmp eq i32 %failed, 0
-  br i1 %ok, label %started, label %done
-started:
-  %n2 = add i64 %n, 1
-  br label %more
-done:
-  %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
-  store i64 %n, ptr %threadsp, align 8
-  ret i64 %n
-}
-
-; Stop the workers and wait until they have left.
-define void @onert_pool_stop(ptr %pool) {
-entry:
-  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  %workers = load ptr, ptr %workersp, align 8
-  %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 6
-  store atomic i64 1, ptr %stopp release, align 8
-  call void @wake(ptr %pool)
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %begin
+begin:
+  %sleptp = getelementptr %Pool, ptr %pool, i32 0, i32 15
+  %before = load i64, ptr %sleptp, align 8
   %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
   %threads = load i64, ptr %threadsp, align 8
-  br label %more
-more:
-  %n = phi i64 [ 1, %entry ], [ %n2, %join ]
-  %all = icmp sge i64 %n, %threads
-  br i1 %all, label %done, label %join
-join:
-  %handlep = getelementptr %Worker, ptr %workers, i64 %n, i32 0
-  %handle = load i64, ptr %handlep, align 8
-  %ignored = call i32 @pthread_join(i64 %handle, ptr null)
-  %n2 = add i64 %n, 1
-  br label %more
+  %stateless = icmp eq ptr %state, null
+  br i1 %stateless, label %whatever, label %look
+whatever:
+  call void @share(ptr %pool, ptr %commands, i64 %count, i64 %threads)
+  ret void
+look:
+  %phase = call i64 @onert_pool_word(ptr %state, i64 0)
+  %calm = icmp eq i64 %phase, 0
+  br i1 %calm, label %all, label %timed
+all:
+  call void @share(ptr %pool, ptr %commands, i64 %count, i64 %threads)
+  %after = load i64, ptr %sleptp, align 8
+  %slept = sub i64 %after, %before
+  %held = icmp ne i64 %slept, 0
+  br i1 %held, label %note, label %unheld
+unheld:
+  %before_runs = call i64 @onert_pool_word(ptr %state, i64 13)
+  %runs = add i64 %before_runs, 1
+  call void @onert_pool_set(ptr %state, i64 13, i64 %runs)
+  %low = and i64 %runs, 63
+  %some_runs = icmp eq i64 %low, 0
+  br i1 %some_runs, label %calm_for_long, label %done
+calm_for_long:
+  call void @onert_pool_calm(ptr %state)
+  ret void
+note:
+  call void @onert_pool_held_up(ptr %state, i64 %slept)
+  ret void
+timed:
+  %trying = icmp eq i64 %phase, 2
+  %which = select i1 %trying, i64 2, i64 1
+  %level = call i64 @onert_pool_word(ptr %state, i64 %which)
+  %some = call i64 @onert_pool_fewer(i64 %threads, i64 %level)
+  %single = icmp eq i64 %some, 1
+  %start = call i64 @onert_pool_now()
+  br i1 %single, label %one, label %several
+one:
+  call void @alone(ptr %commands, i64 %count)
+  br label %count_it
+several:
+  call void @share(ptr %pool, ptr %commands, i64 %count, i64 %some)
+  br label %count_it
+count_it:
+  %stop = call i64 @onert_pool_now()
+  %time = sub i64 %stop, %start
+  %after2 = load i64, ptr %sleptp, align 8
+  %slept2 = sub i64 %after2, %before
+  call void @onert_pool_timed(ptr %state, i64 %threads, i64 %time, i64 %slept2)
+  br label %done
 done:
   ret void
 }
