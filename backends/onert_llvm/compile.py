@@ -186,6 +186,7 @@ def lowered(
     lowering = Lowering(sequence.subgraph, isa, settings, choices, compact)
 
     def lower(group: Group) -> None:
+        lowering.begin(group.operations[0])
         rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)
         begin(lowering.news())
 

@@ -51,11 +51,12 @@ def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
 
 @frozen(eq=False)
 class _Left:
-    """What an operation has left in scratch memory for others: where it ends, if these have theirs behind it, and the
+    """What an operation has left in scratch memory for others: where it lies, if these have theirs behind it, and the
     last of them.
     """
 
     found: Any
+    begin: int
     end: int
     until: int
 
@@ -91,6 +92,12 @@ class Lowering:
         self._home = threads
         self.threads = self._all_threads if threads is None else threads[1]
         self._lanes.setdefault(threads, len(self._lanes))
+
+    def begin(self, operation: int) -> None:
+        """Forget what was left in scratch memory for operations before this one, which comes next."""
+        for what, left in list(self._in_scratch.items()):
+            if 0 <= left.until < operation and not self.compact:
+                del self._in_scratch[what]
 
     def again(self) -> None:
         """Lower the same operations once more, for all threads: what came so far is for some of them side by side."""
@@ -206,13 +213,28 @@ class Lowering:
 
         Each comes as the access of a command that writes it.
         """
+        return self._scratch_from(reduce(maximum, (left.end for left in self._in_scratch.values()), 0), sizes)
+
+    def _scratch_from(self, offset: int, sizes: Sequence[int]) -> tuple[Access, ...]:
         found: list[Access] = []
-        offset = reduce(maximum, (left.end for left in self._in_scratch.values()), 0)
         for nbytes in sizes:
             found.append(Access(Pointer(Area.SCRATCH, self.lane, offset), nbytes, True))
             offset += -(-nbytes // 64) * 64
         self._scratch = maximum(self._scratch, offset)
         return tuple(found)
+
+    def spare(self, nbytes: int) -> Access:
+        """So much memory beside what was left for others, to be left itself before any other scratch memory is asked
+        for.
+        """
+        offset, lefts = 0, list(self._in_scratch.values())
+        if any(is_symbolic(left.end) for left in lefts):
+            return self.scratch(nbytes)[0]
+        for left in sorted(lefts, key=lambda left: left.begin):
+            if offset + nbytes <= left.begin:
+                break
+            offset = max(offset, left.end)
+        return self._scratch_from(offset, (nbytes,))[0]
 
     def leave(self, what: Hashable, found: _Found, accesses: Sequence[Access] = (), until: int = -1) -> _Found:
         """Remember what the operation has made in scratch memory, which nothing else of it writes from here on.
@@ -220,9 +242,10 @@ class Lowering:
         The operations up to `until` have theirs behind these `accesses`, unless memory is what counts. Otherwise it is
         there until anything is written.
         """
-        ends = [a.pointer.offset + a.nbytes for a in accesses if until >= 0 and not self.compact]
-        end = -(-reduce(maximum, ends, 0) // 64) * 64
-        self._in_scratch[self._home, what] = _Left(found, end, until)
+        kept = accesses if until >= 0 and not self.compact else ()
+        begin = min((a.pointer.offset for a in kept), default=0)
+        end = -(-reduce(maximum, (a.pointer.offset + a.nbytes for a in kept), 0) // 64) * 64
+        self._in_scratch[self._home, what] = _Left(found, begin, end, until)
         return found
 
     def left(self, what: Hashable) -> Any:
@@ -308,7 +331,7 @@ class Lowering:
         if command.program or command.spec == JUMP:
             self._in_scratch.clear()
         for what, left in list(self._in_scratch.items()):
-            if left.until < command.operation if left.until >= 0 and not self.compact else scratch:
+            if scratch and (left.until < 0 or self.compact):
                 del self._in_scratch[what]
         self._commands.append(command if self._home is None else evolve(command, threads=self._home))
 

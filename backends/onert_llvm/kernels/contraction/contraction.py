@@ -17,6 +17,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, Kernel, Type, Val, View
 
+from .extremes import Extremes
 from .register_tile import SLOTS, Block, Row, Tile, each_block
 
 Sums = Sequence[Sequence[Val]]
@@ -54,6 +55,10 @@ class Ending(Value):
     def slots(self) -> tuple[str, ...]:
         """The slots it adds to a task."""
         return ()
+
+    def watched(self, k: Kernel) -> Extremes | None:
+        """What sees all that is stored, where something wants to know its range."""
+        return None
 
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
         """What the sums of one of the tile's registers of columns begin with."""
@@ -176,21 +181,36 @@ class Contraction(Value):
         return ("b", "c", *SLOTS, "ldc", *(slot for part in parts for slot in part.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        seen = self.ending.watched(k)
+
         def body(block: Block) -> None:
             reading = self.operand.read(k, task, block, self.terms)
-            multiply(k, task, self.tile, block, self.terms, self.ending, reading)
+            multiply(k, task, self.tile, block, self.terms, self.ending, reading, seen)
 
         each_block(k, task, begin, end, self.tile, body)
+        if seen is not None:
+            seen.write(k, task, begin, end)
 
 
-def multiply(k: Kernel, task: Task, tile: Tile, block: Block, terms: Terms, ending: Ending, reading: Reading) -> None:
-    """One tile from its first term to memory."""
+def multiply(
+    k: Kernel,
+    task: Task,
+    tile: Tile,
+    block: Block,
+    terms: Terms,
+    ending: Ending,
+    reading: Reading,
+    seen: Extremes | None = None,
+) -> None:
+    """One tile from its first term to memory; what is stored may be `seen`."""
     more = terms.corrections(k, task, block, reading) if ending.corrected else ()
     sums = terms.sums(k, task, tile, block, lambda j: ending.begin(k, task, block, j), reading)
-    store(k, task, block, ending, sums, more)
+    store(k, task, block, ending, sums, more, seen)
 
 
-def store(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums = ()) -> None:
+def store(
+    k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums = (), seen: Extremes | None = None
+) -> None:
     """The sums of a tile on their way to memory; `more` are further values of each row."""
     sums = ending.joined(k, task, block, sums)
     if block.count > 1 and ending.by_fours(k):
@@ -200,8 +220,15 @@ def store(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more:
     c = task.view("c", ending.element, task.i64("ldc"), 1)
 
     def column(j: int) -> Callable[[Row, Val], None]:
-        final = finished(j)
-        return lambda row, value: row.place(c, j).store(final(row, value), block.own(j))
+        final, mask = finished(j), block.own(j)
+
+        def write(row: Row, sums: Val) -> None:
+            value = final(row, sums)
+            row.place(c, j).store(value, mask)
+            if seen is not None:
+                seen.see(value, mask)
+
+        return write
 
     block.finish(sums, column, ending.little, more)
 

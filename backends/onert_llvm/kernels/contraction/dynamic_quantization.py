@@ -18,6 +18,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import BELOW_HALF, nearest
 from onert_llvm.target.isa import Isa
 
 from .epilogue import PLAIN, Epilogue
+from .extremes import SLOTS, Extremes, extremes, least_and_greatest
 from .int8_microkernel import offset
 from .scaled_results import Real
 
@@ -39,7 +40,7 @@ def _piece(task: Task, tile: Val) -> tuple[Val, Val, Val]:
 class Extent(Value):
     """The least and the greatest element of each piece, and 0: `out[item, piece] = (low, high)`. Tiles are pieces.
 
-    Where an element is NaN, `high` is.
+    They are stored as bits, as `Extremes` are.
     """
 
     slots = (*_CHUNKED, "out")
@@ -48,40 +49,36 @@ class Extent(Value):
         with k.loop(end, begin) as tile:
             item, first, last = _piece(task, tile)
             found = extent(k, task.view("x", F32, task.i64("size"), 1)[item], first, last)
-            out = task.view("out", F32, 2, 1)[tile]
-            for i, value in enumerate(found):
+            out = task.view("out", I32, 2, 1)[tile]
+            for i, value in enumerate(found.over_lanes()):
                 out[i].store(value)
 
 
-def extent(k: Kernel, row: View, first: Val, last: Val) -> tuple[Val, Val]:
-    """The least and the greatest of some elements of a row, and 0; the latter is NaN where an element is."""
+def extent(k: Kernel, row: View, first: Val, last: Val) -> Extremes:
+    """The extremes of some elements of a row."""
     lanes = k.isa.f32
-    lows, highs = ([k.var(k.zeros(F32, lanes)) for _ in range(_CHAINS)] for _ in range(2))
-
-    def look(x: Val, chain: int) -> None:
-        lows[chain].set(x.min(lows[chain].get()))
-        highs[chain].set(highs[chain].get().maximum(x))
-
+    found, *others = (extremes(k, lanes) for _ in range(_CHAINS))
+    chains = (found, *others)
     whole = last - (last - first) % lanes
     several = last - (last - first) % (lanes * _CHAINS)
     with k.loop(several, first, step=lanes * _CHAINS) as at:
         for chain in range(_CHAINS):
-            look(row[at + chain * lanes].load(lanes), chain)
+            chains[chain].see(row[at + chain * lanes].load(lanes))
     with k.loop(whole, several, step=lanes) as at:
-        look(row[at].load(lanes), 0)
+        found.see(row[at].load(lanes))
     with k.when(whole < last):
-        look(row[whole].load(lanes, k.mask(lanes, last - whole)), 0)
-    low = reduce(Val.min, (x.get() for x in lows))
-    high = reduce(Val.maximum, (x.get() for x in highs))
-    return low.over_lanes(Val.min), high.over_lanes(Val.maximum)
+        found.see(row[whole].load(lanes, k.mask(lanes, last - whole)))
+    for other in others:
+        found.join(other.below.get(), other.above.get())
+    return found
 
 
 @frozen
 class QuantizeDynamic(Value):
     """Items as bytes: `out`, and for each its float32 in `scales` and its 32-bit zero point in `offsets`.
 
-    They are signed, or have `moved_by` added to them. `extents` is what `Extent` gives for the same pieces, unless
-    these are `whole` items, whose range is found here; `padding` points to `channels` bytes for each item, which become
+    They are signed, or have `moved_by` added to them. `extents` are the extremes of each item's `parts`, unless pieces
+    are `whole` items, whose range is found here; `padding` points to `channels` bytes for each item, which become
     its zero point. Tiles are pieces.
     """
 
@@ -91,7 +88,7 @@ class QuantizeDynamic(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        extents = () if self.whole else ("extents",)
+        extents = () if self.whole else ("extents", "parts")
         return (*_CHUNKED, *extents, "out", "scales", "offsets", "padding", "channels")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
@@ -99,7 +96,8 @@ class QuantizeDynamic(Value):
         with k.loop(end, begin) as tile:
             item, first, last = _piece(task, tile)
             row = task.view("x", F32, task.i64("size"), 1)[item]
-            low, high = extent(k, row, first, last) if self.whole else self._range(k, task, item)
+            seen = extent(k, row, first, last).over_lanes() if self.whole else self._seen(k, task, item)
+            low, high = least_and_greatest(k, *seen)
             scale, inverse, zero = parameters(k, low, high, self.asymmetric)
             with k.when(first.eq(0)):
                 self._parameters(k, task, item, scale, zero)
@@ -118,13 +116,12 @@ class QuantizeDynamic(Value):
                 with otherwise:
                     write(clamped=True)
 
-    def _range(self, k: Kernel, task: Task, item: Val) -> tuple[Val, Val]:
-        extents = task.view("extents", F32, task.i64("chunks") * 2, 2, 1)[item]
-        low, high = k.var(k.f32(0.0)), k.var(k.f32(0.0))
-        with k.loop(task.i64("chunks"), nonempty=True) as i:
-            low.set(low.get().min(extents[i, 0].load()))
-            high.set(high.get().maximum(extents[i, 1].load()))
-        return low.get(), high.get()
+    def _seen(self, k: Kernel, task: Task, item: Val) -> tuple[Val, Val]:
+        parts = task.view("extents", I32, task.i64("parts") * 2, 2, 1)[item]
+        found = extremes(k, 1)
+        with k.loop(task.i64("parts"), nonempty=True) as i:
+            found.join(*(parts[i, j].load() for j in range(2)))
+        return found.below.get(), found.above.get()
 
     def _parameters(self, k: Kernel, task: Task, item: Val, scale: Val, zero: Val) -> None:
         task.view("scales", F32, 1)[item].store(scale)
@@ -197,18 +194,23 @@ class Dynamic(Real):
 
     `filter_first` says in which order the scales are multiplied. Slots `row_scales` and `row_offsets` have an element
     a row, or one for all rows that are `alike`; `sums` (32 bits) and `filter_scales` have one for each column, whole
-    registers of them.
+    registers of them. What is stored may be `ranged`: its extremes are put down.
     """
 
     epilogue: Epilogue = PLAIN
     asymmetric: bool = False
     filter_first: bool = False
     alike: bool = False
+    ranged: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
         moved = ("row_offsets",) if self.asymmetric else ()
-        return ("sums", "filter_scales", "row_scales", *moved, *self.epilogue.slots)
+        ranges = SLOTS if self.ranged else ()
+        return ("sums", "filter_scales", "row_scales", *moved, *ranges, *self.epilogue.slots)
+
+    def watched(self, k: Kernel) -> Extremes | None:
+        return extremes(k, k.isa.f32) if self.ranged else None
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
         """Where accumulators begin, so that they are the sums of the bytes as stored, less the zero point if all rows

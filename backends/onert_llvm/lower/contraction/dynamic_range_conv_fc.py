@@ -15,11 +15,12 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
-from onert_llvm.command.command import Slot
+from onert_llvm.command.command import Slot, most_pieces
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic, moved_by
 from onert_llvm.kernels.contraction.epilogue import ACC
+from onert_llvm.kernels.contraction.extremes import TILES
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.data_movement.row_copy import RepeatBytes
@@ -27,13 +28,14 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
+from onert_llvm.schedule.winograd import MOST_PIECES
 
 from .conv_geometry import MOST_PATCH_BYTES, Plane, plane, rows_of, windows_of
 from .depthwise import sliding
 from .epilogue import Tail, tail
 from .int8_gemm import byte_contraction, byte_product
 from .quantized_layer import MOST_GROUPS
-from .quantized_rows import Quantized, by_groups, later, quantized, shared
+from .quantized_rows import Quantized, Ranged, by_groups, later, quantized, ranged, shared
 from .winograd import byte_layers
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
@@ -98,7 +100,7 @@ def multiply(
     pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(lowering.isa, bits)
     tile = lowering.tile((ByteTerms, pointwise, rest, how, bits), Shape(m, n, taps * depth, integer=True))
     product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits)
-    common: dict[str, Slot] = {**product.slots, **after.slots}
+    common: dict[str, Slot] = {**product.slots, **after.slots, **({TILES: product.tiles} if how.ranged else {})}
     width = common["ldc"]
     assert isinstance(width, int)
     for i in range(images):
@@ -133,12 +135,14 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
     groups, size = geometry.channels // c, math.prod(geometry.size) * geometry.channels
     asymmetric = groups > 1 or bool((scales != scales[0]).any())
-    how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric, alike=True)
     seen = evolve(geometry, channels=c)
     apart = groups > 1 and seen.patched(c, MOST_PATCH_BYTES)
     seen = seen if apart else geometry
     filters = np.split(w.transpose(1, 2, 3, 0), groups, axis=3)
     suits = all(byte_layers.suits(lowering, seen, each) for each in filters)
+    parts = most_pieces(lowering.threads, *((MOST_PIECES,) if suits else ()))
+    extremes, after = _ranged(lowering, at, after, parts, groups)
+    how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric, alike=True, ranged=extremes is not None)
     plans = [byte_layers.planned(lowering, seen, each, how, not moved_by(lowering.isa)) for each in filters if suits]
     more = (*([images * size] if apart else ()), *(plan.room for plan in plans[:1]))
     source, step = shared(lowering, at, x, images, geometry.channels, asymmetric, *more), c
@@ -151,11 +155,21 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
         factors = scales[first : first + n // groups] if scales.size > 1 else scales
         own = after.from_column(first)
         own = evolve(own, slots=own.slots | columns(lowering, ordered, factors) | {"ldc": n})
+        if extremes is not None:
+            own = evolve(own, slots=own.slots | extremes.slots(group))
         bytes_ = source.from_byte(group * step)
         if plans:
             _filter(lowering, at, plans[group], bytes_, own, images, geometry.rows * n)
         else:
             multiply(lowering, at, bytes_, ordered, own, how, rows, seen, images)
+
+
+def _ranged(lowering: Lowering, at: int, after: Tail, parts: int, commands: int = 1) -> tuple[Ranged | None, Tail]:
+    """As `ranged`, and what follows the sums with that."""
+    found = ranged(lowering, at, after.result, parts, commands)
+    if found is None:
+        return None, after
+    return found, evolve(after, slots=after.slots | found.slots(), accesses=(*after.accesses, found.access))
 
 
 def _filter(
@@ -166,7 +180,7 @@ def _filter(
     for i in range(images):
         own = source.from_item(i)
         slots = {**after.slots, **own.slots, "input": own.values, "zero": own.padding()}
-        slots["c"] = later(after.place, 4 * i * size)
+        slots |= {"c": later(after.place, 4 * i * size), TILES: plan.work}
         plan.emit(lowering, at, slots, after.reads, after.writes, rooms, (*source.accesses, *after.accesses))
 
 
@@ -193,7 +207,9 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     _, kh, kw, n = w.shape
     images, *_, c = lowering.shape(x)
     seen = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
-    how, taps = Dynamic(after.epilogue, asymmetric=True, alike=True), w.reshape(kh * kw, 1, n)
+    extremes, after = _ranged(lowering, at, after, most_pieces(lowering.threads))
+    how = Dynamic(after.epilogue, asymmetric=True, alike=True, ranged=extremes is not None)
+    taps = w.reshape(kh * kw, 1, n)
     after = evolve(after, slots=after.slots | columns(lowering, taps, scales))
     if c == 1:
         source = quantized(lowering, at, x, images, c, asymmetric=True)
@@ -213,6 +229,8 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     algorithm = DepthwiseIntegers(path, 0, source.signed, how)
     tiles, flops = geometry.out[0], 2 * geometry.rows * kh * kw * n
+    if how.ranged:
+        slots[TILES] = tiles
     touched = (*source.accesses, *after.accesses)
     for i in range(images):
         own = source.from_item(i)

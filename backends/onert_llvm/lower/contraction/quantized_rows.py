@@ -6,14 +6,21 @@ import math
 
 from attrs import evolve, frozen
 
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.dynamic_quantization import Extent, QuantizeDynamic, moved_by
+from onert_llvm.kernels.contraction.extremes import PAIRS, PARTS
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 
 _PIECE = 1 << 14
 """Elements that are quantised as one piece."""
+
+_PAIR = 8
+"""Bytes of a pair of extremes."""
 
 
 @frozen(eq=False)
@@ -82,6 +89,48 @@ def shared(lowering: Lowering, at: int, x: int, items: int, channels: int, asymm
     return lowering.leave(what, made, made.accesses, max(others)) if others else made
 
 
+@frozen(eq=False)
+class Ranged:
+    """The extremes of a tensor, which alike commands that make it put down in so many `parts` each."""
+
+    access: Access
+    parts: int
+
+    @property
+    def count(self) -> int:
+        """Of all commands."""
+        return self.access.nbytes // _PAIR
+
+    def slots(self, number: int = 0) -> dict[str, Slot]:
+        """Where a command puts down its own; `TILES` are added to that."""
+        return {PAIRS: later(self.access.pointer, number * self.parts * _PAIR), PARTS: self.parts}
+
+
+def ranged(lowering: Lowering, at: int, result: int, parts: int, commands: int = 1) -> Ranged | None:
+    """Memory for the extremes of a picture that so many alike commands are about to make, if it is quantised later.
+
+    Each is cut into so many `parts`, or has fewer work tiles. To be asked for before other scratch memory.
+    """
+    uses = lowering.subgraph.uses.get(result, ())
+    readers = [i for i in uses if i > at and _quantises(lowering, i, result)]
+    if not readers or lowering.compact:
+        return None
+    access = lowering.spare(commands * parts * _PAIR)
+    return lowering.leave((Ranged, result), Ranged(access, parts), (access,), max(readers))
+
+
+def _quantises(lowering: Lowering, at: int, x: int) -> bool:
+    """Whether an operation quantises a single picture as a whole."""
+    operation = lowering.operation(at)
+    if not isinstance(operation.op, Conv2D | DepthwiseConv2D | TransposeConv2D):
+        return False
+    weights, images = operation.inputs[1], lowering.shape(x)[0]
+    assert weights is not None
+    own = 2 if isinstance(operation.op, TransposeConv2D) else 0
+    single = not is_symbolic(images) and images == 1
+    return single and operation.inputs[own] == x and not lowering.type(weights).dtype.is_float
+
+
 def quantized(
     lowering: Lowering,
     at: int,
@@ -115,10 +164,13 @@ def quantized(
     pieces: dict[str, Slot] = {"x": source, "size": size, "chunk": min(size, _PIECE), "chunks": chunks}
     own = dict(zip(("out", "scales", "offsets", "padding"), (m.pointer for m in made), strict=True))
     slots: dict[str, Slot] = {**pieces, **own, "channels": channels}
-    whole = not is_symbolic(size) and chunks == 1
+    known: Ranged | None = lowering.left((Ranged, x)) if items == 1 else None
+    whole = not is_symbolic(size) and chunks == 1 and known is None
     if not whole:
-        lowering.emit(at, Extent(), pieces | {"out": extents.pointer}, tiles, reads, (), total, (extents, *read))
-        read, slots["extents"] = (*read, evolve(extents, write=False)), extents.pointer
+        if known is None:
+            lowering.emit(at, Extent(), pieces | {"out": extents.pointer}, tiles, reads, (), total, (extents, *read))
+        seen, parts = (extents, chunks) if known is None else (known.access, known.count)
+        read, slots = (*read, evolve(seen, write=False)), slots | {"extents": seen.pointer, "parts": parts}
     lowering.emit(at, QuantizeDynamic(asymmetric, signed, whole), slots, tiles, reads, (), 4 * total, (*made, *read))
     beside = lowering.scratch(*sizes, *more)[len(sizes) :]
     return Quantized(asymmetric, signed, size, channels, tuple(evolve(m, write=False) for m in made), beside)

@@ -199,6 +199,7 @@ class Held:
         settings = evolve(self.lowering.settings, num_threads=self.lowering.threads)
         inner = Lowering(graph, self.lowering.isa, settings, compact=self.lowering.compact)
         for group in groups:
+            inner.begin(group.operations[0])
             self.enclosed.rule(graph, group.operations).lower(inner, group.operations)
         return inner.done()
 

@@ -27,6 +27,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import (
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
+from onert_llvm.kernels.contraction.extremes import Extremes
 from onert_llvm.kernels.contraction.int8_microkernel import dot, dot_pairs, offset
 from onert_llvm.target.isa import Isa
 
@@ -59,8 +60,9 @@ class DepthwiseIntegers(Value):
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = self.requantize
         one: Body
+        seen = how.watched(k) if isinstance(how, Dynamic) else None
         if isinstance(how, Dynamic):
-            one = partial(self._floats, k, task, how)
+            one = partial(self._floats, k, task, how, seen)
         elif isinstance(how, ShortScaling):
             one = partial(self._shorts, k, task, how)
         else:
@@ -69,6 +71,8 @@ class DepthwiseIntegers(Value):
         if self.wide and isinstance(how, Requantize):
             bodies.insert(0, (self.wide, partial(self._wide, k, task, how)))
         each_slide(k, task, begin, end, self.slide, self.element, bodies)
+        if seen is not None:
+            seen.write(k, task, begin, end)
 
     def _in_pairs(self, isa: Isa) -> bool:
         """Whether words are two numbers of 16 bits."""
@@ -92,7 +96,9 @@ class DepthwiseIntegers(Value):
 
         return self._sums(k, task, at, mask, bias(k, task, how, at), how.weight_zero_point, finish)
 
-    def _floats(self, k: Kernel, task: Task, how: Dynamic, at: Val, c: Val, mask: Val | None) -> Sums:
+    def _floats(
+        self, k: Kernel, task: Task, how: Dynamic, seen: Extremes | None, at: Val, c: Val, mask: Val | None
+    ) -> Sums:
         """One register of channels, its sums as floats."""
 
         def finish() -> Finish:
@@ -101,7 +107,10 @@ class DepthwiseIntegers(Value):
 
             def store(totals: Sequence[Val], out: Val) -> None:
                 rows = {n: v[out, c] for n, v in others.items()}
-                target[out, c].store(how.epilogue.apply(k, task, real(totals[0], out), c, rows, mask), mask)
+                value = how.epilogue.apply(k, task, real(totals[0], out), c, rows, mask)
+                target[out, c].store(value, mask)
+                if seen is not None:
+                    seen.see(value, mask)
 
             return store
 

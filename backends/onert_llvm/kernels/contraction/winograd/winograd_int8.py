@@ -23,6 +23,7 @@ from onert_llvm.kernels.arithmetic import bytes_of_four
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, bias, load_lanes, table, with_zero_point
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
+from onert_llvm.kernels.contraction.extremes import Extremes
 from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
@@ -86,7 +87,7 @@ class WinogradInt8(Value):
         width, block = self.tile.columns.widest * k.isa.f32, task.i64("block")
         terms = k.view(own, I16, task.i64("k") * PLACES + LINE // 2, 1)
         sums = k.view(terms[block].address, I32, width * PLACES + LINE // 4, 1)
-        aside = sums[block].address
+        aside, seen = sums[block].address, self.how.watched(k) if isinstance(self.how, Dynamic) else None
         with k.loop(end, begin) as t:
             rest, group = task.i64("total"), t % task.i64("groups") * task.i64("group")
             first = (t // task.i64("groups") * block).min(rest - self.tile.mr)
@@ -98,9 +99,11 @@ class WinogradInt8(Value):
                 def columns(panel: Panel) -> None:
                     self._products(k, task, panel, count, terms, sums)
                     with self._each(k, task, first, count) as at:
-                        self._results(k, task, panel, at, sums[at.number], aside)
+                        self._results(k, task, panel, at, sums[at.number], aside, seen)
 
                 each_panel(k, task, self.tile, number, columns)
+        if seen is not None:
+            seen.write(k, task, begin, end)
 
     def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> AbstractContextManager[Place]:
         """Loop over the tiles of a block."""
@@ -174,10 +177,15 @@ class WinogradInt8(Value):
                     for j, value in enumerate(values):
                         to[j * lanes].store(value.get())
 
-    def _results(self, k: Kernel, task: Task, panel: Panel, at: Place, sums: View, aside: Val) -> None:
+    def _results(
+        self, k: Kernel, task: Task, panel: Panel, at: Place, sums: View, aside: Val, seen: Extremes | None
+    ) -> None:
         """The outputs of a tile in the columns of a panel."""
         lanes, how = k.isa.f32, self.how
-        write = self._floats(k, task, at, how) if isinstance(how, Dynamic) else self._bytes(k, task, at, how, aside)
+        if isinstance(how, Dynamic):
+            write = self._floats(k, task, at, how, seen)
+        else:
+            write = self._bytes(k, task, at, how, aside)
 
         def register(j: Val, mask: Val | None) -> None:
             write(panel.column + j * lanes, mask, self._outputs(k, k.view(sums[j * lanes].address, I32, 1)))
@@ -209,7 +217,7 @@ class WinogradInt8(Value):
 
         return write
 
-    def _floats(self, k: Kernel, task: Task, at: Place, how: Dynamic) -> _Write:
+    def _floats(self, k: Kernel, task: Task, at: Place, how: Dynamic, seen: Extremes | None) -> _Write:
         """As floats; those outside of the picture are left out."""
         epilogue, c = how.epilogue, task.view("c", F32, task.i64("ldc"), 1)
         given, matrices = epilogue.given(task, k.isa.f32), row_windows(k, task, epilogue.matrices)
@@ -225,7 +233,10 @@ class WinogradInt8(Value):
                     pixel = (at.image * task.i64("out_h") + y) * task.i64("out_w") + x
                     others = {n: k.view(m[pixel, column].address, F32) for n, m in matrices.items()}
                     total = real(value + start, pixel)
-                    c[pixel, column].store(epilogue.apply(k, task, total, column, others, mask, given), mask)
+                    result = epilogue.apply(k, task, total, column, others, mask, given)
+                    c[pixel, column].store(result, mask)
+                    if seen is not None:
+                        seen.see(result, mask)
 
             if epilogue.little:
                 for number, value in enumerate(values):

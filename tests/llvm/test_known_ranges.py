@@ -1,0 +1,133 @@
+"""Layers tell others that quantise what they store its range; all results stay those of the operations' meaning."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from onert.backend import Sequence, Settings
+from onert.ir import DType, Quantization, Subgraph, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert_llvm.compile import lowered
+from onert_llvm.target.isa import Isa, runnable
+
+from .natively import BACKEND, by_meaning, natively, same
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+HEIGHT, WIDTH, CHANNELS = 20, 21, 48
+"""More elements than are quantised as one piece."""
+
+
+class Layers(Builder):
+    """Convolutions of floats with filters of bytes, whose biases begin with numbers of one's choice."""
+
+    def picture(self, images: int = 1) -> int:
+        return self.input(TensorType(DType.FLOAT32, (images, HEIGHT, WIDTH, CHANNELS)))
+
+    def layer(self, x: int, n: int, window: int = 1, groups: int = 1, first: float = 0.0, each: bool = True) -> int:
+        rng, inner = np.random.default_rng(n + window), (self.type(x).shape[3] or 0) // groups
+        w = self._filter(rng.integers(-127, 128, (n, window, window, inner)), 0, each)
+        return self.add(Conv2D(Padding.SAME), x, w, self._bias(n, first))
+
+    def depthwise(self, x: int, stride: int = 1, first: float = 0.0) -> int:
+        n = self.type(x).shape[3] or 0
+        w = self._filter(np.random.default_rng(n).integers(-127, 128, (1, 3, 3, n)), 3, True)
+        op = DepthwiseConv2D(Padding.SAME, stride, stride, activation=Activation.RELU)
+        return self.add(op, x, w, self._bias(n, first))
+
+    def _filter(self, w: np.ndarray, axis: int, each: bool) -> int:
+        count = w.shape[axis] if each else 1
+        scales = tuple(float(np.float32(0.001 * (1 + i % 7))) for i in range(count))
+        how = Quantization(scales, (0,) * count, axis) if each else Quantization(scales, (0,))
+        return self.constant(w.astype(np.int8), quantization=how)
+
+    def _bias(self, n: int, first: float) -> int:
+        bias = np.linspace(-1, 1, n).astype(np.float32)
+        bias[0] = first
+        return self.constant(bias)
+
+
+def kernels(graph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]:
+    sequence = Sequence(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
+    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, Settings()))
+    return Counter(command.spec.name for command in lowered(sequence, isa, Settings(), compact=compact).commands)
+
+
+def agrees(graph: Subgraph, isa: Isa, images: int = 1) -> None:
+    given = np.random.default_rng(0).standard_normal((images, HEIGHT, WIDTH, CHANNELS)).astype(np.float32)
+    expected = by_meaning(graph, [given])
+    for threads in (1, 3):
+        same(natively(graph, [given], isa, threads), expected, tolerance=0.0)
+
+
+@ISAS
+@pytest.mark.parametrize("first", [0.0, -0.0, -900.0, np.inf, -np.inf, np.nan, -np.nan])
+@pytest.mark.parametrize("each", [True, False])
+def test_the_range_of_what_a_layer_stores_is_found_as_it_stores_it(isa: Isa, first: float, each: bool) -> None:
+    b = Layers()
+    x = b.layer(b.picture(), 50, first=first, each=each)
+    graph = b.subgraph([b.layer(b.layer(x, 48, 3, each=each), 5, each=each)])
+    assert kernels(graph, isa)["extent"] == 1  # that of the input
+    assert kernels(graph, isa, compact=True)["extent"] == 3
+    with np.errstate(invalid="ignore", over="ignore"):
+        agrees(graph, isa)
+
+
+@ISAS
+@pytest.mark.parametrize("first", [0.0, np.inf, np.nan])
+def test_layers_of_all_kinds_and_in_groups_find_ranges(isa: Isa, first: float) -> None:
+    b = Layers()
+    x = b.depthwise(b.layer(b.picture(), 64, 3, first=first), first=first)
+    x = b.depthwise(b.layer(b.layer(x, 64, 3, groups=4), 40, 3, groups=2, first=first), stride=2)
+    graph = b.subgraph([b.layer(x, 7)])
+    assert kernels(graph, isa)["extent"] == 1
+    with np.errstate(invalid="ignore", over="ignore"):
+        agrees(graph, isa)
+
+
+@ISAS
+def test_ranges_are_known_to_all_layers_with_others_in_between(isa: Isa) -> None:
+    b = Layers()
+    x = b.layer(b.picture(), 48)
+    y = b.layer(x, 64, 3)
+    z = b.layer(b.layer(x, 44, 3), 40)
+    graph = b.subgraph([b.depthwise(x), b.layer(y, 8), b.layer(z, 9, 3), b.depthwise(y)])
+    assert kernels(graph, isa)["extent"] == 1
+    agrees(graph, isa)
+
+
+@ISAS
+@pytest.mark.parametrize("moved", [-1e6, 1e6])
+def test_lanes_that_are_no_columns_are_in_no_range(isa: Isa, moved: float) -> None:
+    b = Layers()
+    x = b.add(Binary(BinaryKind.SUB), b.layer(b.picture(), 50, each=False), b.constant(np.float32(moved)))
+    x = b.add(Binary(BinaryKind.ADD), x, b.constant(np.full(50, moved, np.float32)))
+    graph = b.subgraph([b.layer(x, 5, each=False)])
+    assert kernels(graph, isa)["extent"] == 1
+    agrees(graph, isa)
+
+
+@ISAS
+def test_each_of_several_pictures_has_a_range_of_its_own(isa: Isa) -> None:
+    b = Layers()
+    graph = b.subgraph([b.layer(b.layer(b.picture(2), 48), 5)])
+    assert kernels(graph, isa)["extent"] == 2
+    agrees(graph, isa, 2)
+
+
+@ISAS
+def test_rooms_lie_beside_what_is_quantised_once_others_are_done_with_theirs(isa: Isa) -> None:
+    """What was left for two layers is needed no more while the third is lowered, whose memory begins behind it."""
+    b = Layers()
+    x = b.picture()
+    y = b.layer(x, 64)
+    graph = b.subgraph([b.layer(x, 5), b.layer(y, 64, 3)])
+    agrees(graph, isa)
