@@ -15,6 +15,7 @@ from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.symbolic.trace import Trace
 
 from .test_movement_passes import numbers, ops, same
 from .toy import Draft
@@ -34,6 +35,19 @@ def sliding(op: Any, size: tuple[int | None, ...], kernel: tuple[int, ...]) -> S
 
 def margins(*sides: tuple[int, int]) -> Margins:
     return Margins(sides)
+
+
+@pytest.mark.parametrize(
+    "op", [Conv2D(SAME, 1, 1, 2, 2), DepthwiseConv2D(margins((9, 9), (1, 1)), 2, 1, 9, 1), Conv2D(SAME, 1, 1, 1, 24)]
+)
+def test_a_size_for_many_lengths_is_settled_by_no_window(op: Any) -> None:
+    trace = Trace([6], [24])
+    (length,) = trace.lengths
+    for size in ((length, 14), (14, length), (length, length)):
+        graph = sliding(op, size, (3, 3))
+        before = dict(trace.conditions)
+        assert trim_windows(graph) is graph
+        assert trace.conditions == before
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,18 @@ from attrs import evolve
 
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
 from onert_llvm.schedule.cost_model import (
-    MANY_ROWS,
     Shape,
-    _many_columns,
-    _Split,
+    _SplitAlong,
     _tile,
-    _whole,
+    near_tiles,
     packed_tile,
     product_tile,
     row_work,
 )
 from onert_llvm.schedule.float_packing import panels
+from onert_llvm.schedule.tile_cycles import SPLITS
 from onert_llvm.schedule.weight_packing import sum_bounds
+from onert_llvm.target.figures import LISTED
 from onert_llvm.target.isa import Isa, runnable
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
@@ -37,17 +37,34 @@ def test_a_tile_fits_the_registers_and_the_rows(isa: Isa, shape: Shape) -> None:
     for tile in (packed_tile(shape, isa), product_tile(shape.m, shape.n, shape.k, isa, shape.integer)):
         wide = tile.columns.widest
         # Accumulators, a row of columns, a value of each row; of integers what spreads a row over the lanes as well.
-        assert tile.mr * wide + wide + (3 if shape.integer else 2) <= isa.registers
+        assert tile.mr * wide * tile.split + wide + (3 if shape.integer else 2) <= isa.registers
         assert tile.mr <= shape.m
 
 
 @ISAS
+@pytest.mark.parametrize("columns", [1, 8, 16, 17, 40, 130, 1000])
+def test_products_add_in_the_same_order_on_every_processor(isa: Isa, columns: int) -> None:
+    for k in (3, 64, 258, 1152):
+        for m in (*range(1, 18), 21, 33, 49, 196):
+            shape, cpus = Shape(m, columns, k), [evolve(isa, processor=f"{name} : ") for name in ("", *LISTED)]
+            for tiles in (
+                [product_tile(m, columns, k, cpu) for cpu in cpus],
+                [tile for cpu in cpus for tile in (packed_tile(shape, cpu), *near_tiles(shape, cpu, 5))],
+            ):
+                splits = {tile.split for tile in tiles}
+                assert len(splits) == 1
+                assert m < 16 or splits == {1}
+
+
+@ISAS
 @pytest.mark.parametrize("padded", [False, True], ids=["exact", "padded"])
-def test_products_of_many_rows_and_columns_add_each_sum_in_one_accumulator(isa: Isa, padded: bool) -> None:
-    least, split = _many_columns(isa, padded), _Split(isa, padded)
-    shapes = product((0, 1, 7, 500), (0, 1, 17, 1000), (1, 3, 64, 2000))
-    counts = {split(MANY_ROWS + m, least + n, k) for m, n, k in shapes}
-    assert counts == {1} or _whole(isa) < 8
+@pytest.mark.parametrize("sizes", [(None, 40, 64), (3, None, 64), (9, 40, None), (16, 40, None), (None, None, None)])
+def test_the_order_of_sums_of_many_lengths_is_that_of_each(
+    isa: Isa, padded: bool, sizes: tuple[int | None, int | None, int | None]
+) -> None:
+    along = _SplitAlong(*sizes, isa, padded)
+    for count in (5, 300):
+        assert along.results(count).tolist()[1:] == [along(length) for length in range(1, count)]
 
 
 @ISAS
@@ -87,11 +104,10 @@ def test_no_tile_is_taken_that_adds_in_another_order(isa: Isa) -> None:
     for shape in (Shape(m, n, k) for m, n, k in product((1, 2, 4), (16, 64, 130), (3, 10))):
         best = packed_tile(shape, isa)
         cuts = [Columns(wide, padded=True) if isa.free_masks else columns(shape.n, wide, isa) for wide in (1, 2, 3, 4)]
-        for mr, cut in product((1, 2, 4), cuts):
-            other = _tile(shape, isa, min(mr, shape.m), cut)
-            if other.split != best.split:
+        for mr, cut, split in product((1, 2, 4), cuts, SPLITS):
+            if split != best.split:
                 others += 1
-                assert packed_tile(shape, isa, [other]) == best
+                assert packed_tile(shape, isa, [_tile(shape, isa, min(mr, shape.m), cut, split)]) == best
     assert others > 5
 
 

@@ -8,6 +8,7 @@ import pytest
 from onert.ir import Array
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.symbolic.trace import Trace
 from onert_llvm.lower.contraction.conv_geometry import MOST_ROWS, Plane
 from onert_llvm.lower.contraction.winograd import layers
 from onert_llvm.schedule import winograd
@@ -44,6 +45,15 @@ def test_taps_are_skipped_where_many_lie_outside(plane: Plane, skipped: bool) ->
     if skipped:
         assert list(plane.met) == sorted(plane.met)  # more outputs together meet more
         assert len(plane.met) == MOST_ROWS
+
+
+def test_a_size_for_many_lengths_is_settled_by_no_margin() -> None:
+    trace = Trace([6], [24])
+    (length,) = trace.lengths
+    half = (length - 1) // 2 + 1
+    for size, out in (((length, 9), (half, 4)), ((9, length), (4, half)), ((length, length), (half, half))):
+        assert Plane(1, size, 32, out, (3, 3), (2, 2), (1, 1), (0, 0)).met == ()
+    assert not trace.conditions
 
 
 def test_single_outputs_meet_what_lies_inside() -> None:

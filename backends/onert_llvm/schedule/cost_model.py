@@ -5,8 +5,10 @@ which tile and work split a shape gets on a target. Pure functions of both, noth
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import cache
+from collections.abc import Collection, Iterator
+from itertools import islice, product
+from math import inf
+from operator import itemgetter
 
 import numpy as np
 from attrs import evolve, frozen
@@ -17,9 +19,9 @@ from onert.ir.value import Value
 from onert_llvm.kernels.contraction.float_microkernel import MOST_UNROLLED
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
 from onert_llvm.target.isa import Isa
-from onert_llvm.target.machines import Machine, machine
+from onert_llvm.target.machines import Machine, machine, of
 
-from .tile_cycles import block_cycles, displaced_cycles, register_tiles
+from .tile_cycles import SPLITS, block_cycles, displaced_cycles, fits, register_tiles
 
 _MOST_IN_LINE = 8
 """Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
@@ -42,10 +44,20 @@ _LEAST_AHEAD = 8192
 MANY_REGISTERS = 32
 """So many registers, and a processor has room for four rows by three registers of columns twice."""
 
-_WHOLE, MANY_ROWS = 8, 16
-"""Accumulators of a tile at least that adds each sum in one, so that additions do not wait for one another; and rows of
-a product from which on no other tile is taken, so that its results are the same for all numbers of rows. Where there
-are fewer registers, only the tile with the most accumulators is taken.
+_MANY_ROWS = 16
+"""Rows of a product from which on each sum is added in one accumulator, whatever else its shape is."""
+
+_ANY = of("")
+"""The processor that says in how many accumulators a product of fewer rows adds each sum. This decides bits, so it is
+the same on every processor.
+"""
+
+_WORTH_SAME_ORDER = 1.02
+"""How many times longer a product of few rows may take so that it adds in the same order as others."""
+
+_WIDE, _NARROW = (0, 1, 2), (1, 0, 2)
+"""Which of the `SPLITS` are tried one after the other: most numbers of rows add each sum in one accumulator, but in two
+where there is one register of columns.
 """
 
 _OF_SECOND_CACHE = 4
@@ -84,47 +96,30 @@ class Shape(Value):
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
     """The tile for a product of `m` rows, `n` columns and `k` terms: the fewest estimated cycles."""
     shape = _as_of(Shape(m, n, k, integer), isa, False)
-    _, mr, wide = min(_choices(shape, isa, False), key=_cycles)
-    return _fitting(_tile(shape, isa, mr, columns(n, wide, isa)), m)
+    return _fitting(next(_tiles(shape, isa, False)), m)
 
 
 def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     """The tile for a product whose right side is packed.
 
     One that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most. It
-    adds in the order that the best one would: results do not depend on what else there is.
+    adds in the same order: results do not depend on what else there is.
     """
     padded = isa.free_masks
     rows, shape = shape.m, _as_of(shape, isa, padded)
-    choices = sorted(_choices(shape, isa, padded), key=_cycles)
     part = _WORTH_NO_INTEGER_CODE if shape.integer else WORTH_NO_CODE
-    most = choices[0][0] + max(choices[0][0] * part, _LITTLE_TIME)
-    near = (
-        _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(shape.n, wide, isa))
-        for cycles, mr, wide in choices
-        if cycles <= most
-    )
-    best = next(near)
-    alike = (tile for tile in near if tile in known and tile.split == best.split)
-    return _fitting(best if best in known else next(alike, best), rows)
+    best, *others = _tiles(shape, isa, padded, part)
+    return _fitting(best if best in known else next((tile for tile in others if tile in known), best), rows)
 
 
 def product_cycles(shape: Shape, isa: Isa) -> float:
-    """The estimated cycles of a product whose right side is packed, with the best tile."""
-    return min(map(_cycles, _choices(shape, isa, isa.free_masks)))
+    """The estimated cycles of a product of integers whose right side is packed, with the best tile."""
+    return min(_estimated(shape, isa, isa.free_masks, machine(isa), 1))[0]
 
 
 def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
-    """So many tiles at most for a product whose right side is packed, by estimated cycles.
-
-    They add each sum in as many accumulators as the best one, so that results have the same bits.
-    """
-    choices = sorted(_choices(shape, isa, isa.free_masks), key=_cycles)
-    tiles = [
-        _tile(shape, isa, mr, Columns(wide, padded=True) if isa.free_masks else columns(shape.n, wide, isa))
-        for _, mr, wide in choices
-    ]
-    return [tile for tile in tiles if tile.split == tiles[0].split][:most]
+    """So many tiles at most for a product whose right side is packed, by estimated cycles; results keep their bits."""
+    return list(islice(_tiles(shape, isa, isa.free_masks), most))
 
 
 def recut(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
@@ -144,19 +139,12 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
     for are those whose best tiles add in the same order, because results do not depend on what ran before.
     """
     found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k), apart=hint(shape.apart))
-    if shape.integer:
-        return found  # whose sums are the same in any order
-    if found.n is not shape.n or found.k is not shape.k:
-        if found.m >= MANY_ROWS and found.n >= (many := _many_columns(isa, padded)) and _whole(isa) == _WHOLE:
-            require(shape.m >= MANY_ROWS)  # so that all tiles that suit add each sum in one accumulator
-            require(shape.n >= many)
-        else:
-            _decide(shape, isa, padded)
-    elif found.m is not shape.m:
-        if found.m < MANY_ROWS:
-            _decide(shape, isa, padded)
-        else:
-            require(shape.m >= MANY_ROWS)
+    if shape.integer or not any(map(is_symbolic, (shape.m, shape.n, shape.k))):
+        return found  # sums of integers are the same in any order
+    if found.m >= _MANY_ROWS:
+        require(shape.m >= _MANY_ROWS)
+    else:
+        _decide(shape, isa, padded)
     return found
 
 
@@ -179,15 +167,18 @@ def require(holds: bool) -> None:
 
 @frozen
 class _Split(Value):
-    """In how many accumulators the best tile for so many rows, columns and terms of floats adds each sum."""
+    """In how many accumulators a product of so many rows, columns and terms of floats adds each sum."""
 
     isa: Isa
     padded: bool
 
     def __call__(self, m: int, n: int, k: int) -> int:
-        shape = Shape(m, n, k)
-        _, mr, wide = min(_choices(shape, self.isa, self.padded), key=_cycles)
-        return _tile(shape, self.isa, mr, columns(n, wide, self.isa)).split
+        if m >= _MANY_ROWS:
+            return 1
+        shape, isa, padded = Shape(m, n, k), self.isa, self.padded
+        found = [min(_estimated(shape, isa, padded, _ANY, split))[0] for split in SPLITS]
+        most = min(found) * _WORTH_SAME_ORDER
+        return next(SPLITS[at] for at in (_NARROW if n <= isa.f32 else _WIDE) if found[at] <= most)
 
 
 @frozen
@@ -205,78 +196,67 @@ class _SplitAlong(Value):
         return _Split(self.isa, self.padded)(m, n, k)
 
     def results(self, count: int) -> Array:
-        """The results for each number below `count`, of all tiles at once; 0 for no rows."""
-        isa, cpu, lengths = self.isa, machine(self.isa), np.arange(count)
-        m, n, k = (lengths if d is None else np.full(count, d) for d in (self.m, self.n, self.k))
-        least, found = np.full(count, np.inf), np.zeros(count, np.int64)
-        for mr, wide in register_tiles(isa, False, _WIDEST_PADDED if self.padded else 4):
+        """The results for each number below `count`, of all tiles at once."""
+        isa, lengths = self.isa, np.arange(min(count, _MANY_ROWS) if self.m is None else count)
+        m, n, k = (lengths if d is None else np.full(len(lengths), d) for d in (self.m, self.n, self.k))
+        found = np.full((len(SPLITS), len(lengths)), inf)
+        for (at, split), (mr, wide) in product(
+            enumerate(SPLITS), register_tiles(isa, False, _WIDEST_PADDED if self.padded else 4)
+        ):
+            if not fits(mr, wide, split, isa):
+                continue
             full, rest = np.divmod(n, wide * isa.f32)
             last = np.where(rest == 0, 0, wide if self.padded else -(-rest // isa.f32))
-            across = full * block_cycles(mr, wide, k, cpu)
+            across = full * block_cycles(mr, wide, k, _ANY, split=split)
             for vectors in range(1, wide + 1):
-                across = across + np.where(last == vectors, block_cycles(mr, vectors, k, cpu), 0.0)
-            suits = (mr <= m) & ((mr * wide >= _whole(isa)) | (m < MANY_ROWS))
-            cycles = np.where(suits, -(-m // mr) * across, np.inf)
-            accumulators = mr * np.where(full > 0, wide, -(-rest // isa.f32))
-            found = np.where(
-                cycles < least, np.where(accumulators >= _WHOLE, 1, np.where(accumulators >= 4, 2, 4)), found
-            )
-            least = np.minimum(cycles, least)
-        return found
+                across = across + np.where(last == vectors, block_cycles(mr, vectors, k, _ANY, split=split), 0.0)
+            found[at] = np.minimum(found[at], np.where(mr <= m, -(-m // mr) * across, inf))
+        alike = found <= found.min(0) * _WORTH_SAME_ORDER
+        narrow, wide = (np.take(np.take(SPLITS, order), np.argmax(alike[list(order)], 0)) for order in (_NARROW, _WIDE))
+        splits = np.where(m >= _MANY_ROWS, 1, np.where(n <= isa.f32, narrow, wide))
+        return np.concatenate((splits, np.ones(count - len(splits), np.int64)))
 
 
-def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int, bool], ...]:
-    """Of a product of floats whose right side is packed, for each tile: the estimated cycles of a row of tiles, how
-    many rows it has, and whether it adds every sum in one accumulator.
+def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int], ...]:
+    """Of a product of floats whose right side is packed, for each tile: the estimated cycles of a row of tiles, and how
+    many rows it has.
     """
-    cpu, tiles = machine(isa), register_tiles(isa, False, _WIDEST_PADDED if isa.free_masks else 4)
+    cpu, padded = machine(isa), isa.free_masks
     return tuple(
-        (_across(shape, isa, cpu, isa.free_masks, mr, wide), mr, mr * wide >= _whole(isa)) for mr, wide in tiles
+        (min(_across(shape, isa, cpu, padded, mr, wide, split) for split in SPLITS if fits(mr, wide, split, isa)), mr)
+        for mr, wide in register_tiles(isa, False, _WIDEST_PADDED if padded else 4)
     )
 
 
-@cache
-def _whole(isa: Isa) -> int:
-    """Accumulators at least of a tile of floats for many rows."""
-    return min(_WHOLE, max(mr * wide for mr, wide in register_tiles(isa, False)))
+def _tiles(shape: Shape, isa: Isa, padded: bool, part: float = inf) -> Iterator[Tile]:
+    """The tiles that suit, by estimated cycles, of which they take so much more at most than the first one."""
+    split = 1 if shape.integer else _Split(isa, padded)(shape.m, shape.n, shape.k)
+    choices = sorted(_estimated(shape, isa, padded, machine(isa), split), key=itemgetter(0))
+    least = choices[0][0]
+    for cycles, mr, wide in choices:
+        if cycles <= least + max(least * part, _LITTLE_TIME):
+            yield _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(shape.n, wide, isa), split)
 
 
-@cache
-def _many_columns(isa: Isa, padded: bool) -> int:
-    """So many columns fill a panel of any tile of floats."""
-    return max(wide for _, wide in register_tiles(isa, False, _WIDEST_PADDED if padded else 4)) * isa.f32
-
-
-def _suits(mr: int, is_whole: bool, rows: int) -> bool:
-    """Whether a tile of so many rows is one for products of floats of so many, which may be symbolic."""
-    return mr <= rows and (is_whole or rows < MANY_ROWS)
-
-
-def _cycles(choice: tuple[float, int, int]) -> float:
-    return choice[0]
-
-
-def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int]]:
-    """All tiles: their estimated cycles, rows and registers of columns."""
-    cpu, whole = machine(isa), 0 if shape.integer else _whole(isa)
-    if shape.m < MANY_ROWS:  # as in `_across`
+def _estimated(shape: Shape, isa: Isa, padded: bool, cpu: Machine, split: int) -> list[tuple[float, int, int]]:
+    """All tiles that add each sum in so many accumulators: estimated cycles, rows and registers of columns."""
+    if shape.m < _MANY_ROWS:  # as in `_across`
         shape = evolve(shape, met=())
     return [
-        (-(-shape.m // mr) * _across(shape, isa, cpu, padded, mr, wide), mr, wide)
+        (-(-shape.m // mr) * _across(shape, isa, cpu, padded, mr, wide, split), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
-        if _suits(mr, mr * wide >= whole, shape.m)
+        if mr <= shape.m and fits(mr, wide, split, isa)
     ]
 
 
-def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: int) -> float:
+def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: int, split: int) -> float:
     """The estimated cycles of a row of tiles over all columns."""
     full, rest = divmod(shape.n, wide * isa.f32)
     steps = shape.k / isa.group if shape.integer else shape.k
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)
-    # Of few rows the tile decides in which order sums are added: that is the same wherever rows lie.
-    again = displaced_cycles(mr, steps, shape.apart, cpu) if shape.m >= MANY_ROWS else 0.0
+    again = displaced_cycles(mr, steps, shape.apart, cpu) if shape.m >= _MANY_ROWS else 0.0
     found = ((full, wide), (1, last))
-    cycles = sum(count * (block_cycles(mr, v, steps, cpu, shape.integer) + again) for count, v in found if v)
+    cycles = sum(count * (block_cycles(mr, v, steps, cpu, shape.integer, split) + again) for count, v in found if v)
     if not shape.met:
         return cycles
     weights = 4 * shape.k * shape.n  # which few rows would wait for
@@ -284,9 +264,8 @@ def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: i
     return shape.met[mr - 1] * max(cycles, far)
 
 
-def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
+def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns, split: int) -> Tile:
     wide = cut.widest
-    few = 1 if mr * wide >= _WHOLE or shape.integer else 2 if mr * wide >= 4 else 4
     blocks = -(-shape.m // mr)
     once = blocks == 1 and not shape.integer
     stream = machine(isa).stream if once else 0
@@ -294,7 +273,7 @@ def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
     small = 4 * shape.k * wide * isa.f32 < _LEAST_AHEAD and (wide == 1 or not cut.padded)
     none = shape.integer or small or (once and not stream)
     ahead = 0 if none else wide if once else min(4, -(-wide // blocks))
-    return Tile(mr, cut, few, ahead * few, stream if ahead else 0)
+    return Tile(mr, cut, split, ahead * split, stream if ahead else 0)
 
 
 def run_tile(m: int, n: int, isa: Isa) -> Tile:

@@ -21,19 +21,23 @@ _MANY_SUMS, MANY_PAIRED_SUMS = 16, 12
 for a transform.
 """
 
+SPLITS = (1, 2, 4)
+"""In how many accumulators a tile of floats may add each sum, so that additions do not wait for one another."""
+
 _Steps = TypeVar("_Steps", float, Array)
 
 
 def block_cycles(
-    mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False, many: int = _MANY_SUMS
+    mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False, split: int = 1, many: int = _MANY_SUMS
 ) -> _Steps:
-    """Cycles of one tile of `k` steps: the processor's products a cycle, but no faster than additions to an accumulator
-    follow each other.
+    """Cycles of one tile of `k` steps: the processor's products a cycle, but no faster than panels are read and than
+    additions to an accumulator follow each other; each sum of floats has `split` of these.
 
     What a tile and a step take beside was fitted to measurements. Rows of bytes are spread first.
     """
     rate, more = (cpu.dots, cpu.spread) if integer else (cpu.products, 0.0)
-    products = max(mr * (vectors + more) / rate, (mr + vectors) / 2, cpu.latency / 2)
+    least = cpu.latency / 2 if integer else max(cpu.latency / split, cpu.float_panel * vectors)
+    products = max(mr * (vectors + more) / rate, (mr + vectors) / 2, least)
     begin, of_row, of_sum = (cpu.block, 0.0, 0.0) if integer else cpu.float_block
     step, row, column = (cpu.step, cpu.row, cpu.column) if integer else cpu.float_step
     beside = begin + of_row * mr + of_sum * max(0, mr * vectors - many)
@@ -64,3 +68,8 @@ def register_tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int,
         for mr in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
         if mr * wide + wide + spare <= isa.registers
     )
+
+
+def fits(mr: int, wide: int, split: int, isa: Isa) -> bool:
+    """Whether a tile of floats fits the registers with so many accumulators for each sum; any does with one."""
+    return split == 1 or mr * wide * split + wide + 2 <= isa.registers

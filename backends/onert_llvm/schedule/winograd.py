@@ -15,7 +15,7 @@ from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import Machine, machine
 
-from .cost_model import MANY_ROWS, WORTH_NO_CODE, Shape, packed_rows
+from .cost_model import WORTH_NO_CODE, Shape, packed_rows
 from .tile_cycles import block_cycles, register_tiles
 
 _OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
@@ -134,9 +134,8 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int], met: tuple[float, ...
         costs.append(reduce(minimum, of_cuts, inf))
     one, outputs = layers[0], counts[-1]
     of_terms = inf
-    for each, mr, is_whole in packed_rows(evolve(one.product, met=met), one.isa):
-        cycles = where_greater(mr, outputs, inf, -(-outputs // mr) * each)
-        of_terms = minimum(of_terms, cycles if is_whole else where_greater(MANY_ROWS, outputs, cycles, inf))
+    for each, mr in packed_rows(evolve(one.product, met=met), one.isa):
+        of_terms = minimum(of_terms, where_greater(mr, outputs, inf, -(-outputs // mr) * each))
     return [*costs, _WORTH * of_terms]
 
 
@@ -197,8 +196,8 @@ def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
 def _bounds_of_terms(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
     """The same of the sums of all terms, for each output."""
     rows = packed_rows(layer.product, layer.isa)
-    least = min(_WORTH * each / mr for each, mr, _ in rows)
-    bounds = (_Bound(_WORTH * each * (mr - 1) / mr, _WORTH * each / mr, mr) for each, mr, is_whole in rows if is_whole)
+    least = min(_WORTH * each / mr for each, mr in rows)
+    bounds = (_Bound(_WORTH * each * (mr - 1) / mr, _WORTH * each / mr, mr) for each, mr in rows)
     return least, tuple(bounds)
 
 

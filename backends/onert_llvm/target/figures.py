@@ -25,6 +25,7 @@ USUAL: Figures = {
     "column": 0.25,  # and each register of columns, in reading a panel again for each block
     "float_block": (12.0, 0.0, 0.0),  # of floats: a tile, each row, and each sum beyond sixteen
     "float_step": (0.3, 0.03, 0.25),  # and of a step, of its rows and of its registers of columns
+    "float_panel": 0.5,  # cycles at least to read one of the latter
     "spread": 0.6,  # what a row of bytes takes at every step to be spread over the lanes, in products
     "unfetched": 0.5,  # part of the bytes a second for lines that are not fetched ahead
     "stream": 4096,  # bytes ahead that lines are asked for where all are read once; 0: the processor is faster unasked
@@ -48,6 +49,7 @@ LISTED: Mapping[str, Figures] = {
         "dots": 1.0,
         "float_block": (10.0, 1.0, 3.0),
         "float_step": (0.0, 0.02, 0.1),
+        "float_panel": 2.2,
         "spread": 0.05,
         "column": 0.0,
     },

@@ -33,6 +33,7 @@ class Machine(Value):
     column: float
     float_block: tuple[float, float, float]
     float_step: tuple[float, float, float]
+    float_panel: float
     spread: float
     unfetched: float
     stream: int
