@@ -85,7 +85,7 @@ class Lowering:
         self._checks: list[Check] = []
         self._all_threads = settings.num_threads
         self._tiles: dict[Hashable, list[Tile]] = {}
-        self._specs: dict[Algorithm, KernelSpec] = {}
+        self._specs: dict[tuple[Algorithm, Isa], KernelSpec] = {}
 
     def settle(self, threads: tuple[int, int] | None) -> None:
         """Let what follows be done by some of the threads, the first and how many, with scratch memory of their own."""
@@ -280,16 +280,18 @@ class Lowering:
         flops: int = 0,
         accesses: Sequence[Access] = (),
         parts: int | None = None,
+        isa: Isa | None = None,
     ) -> None:
         """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does.
 
-        It is cut into so many `parts` for threads, if that is given.
+        It is cut into so many `parts` for threads, and its kernel is for `isa`, where these are given.
         """
         if tiles <= 0:
             return
-        spec = self._specs.get(algorithm)
+        target = isa or self.isa
+        spec = self._specs.get((algorithm, target))
         if spec is None:
-            spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
+            spec = self._specs[algorithm, target] = KernelSpec(algorithm, target)
         cut, touched = parts or minimum(tiles, most_pieces(self.threads)), (*self._whole(reads, writes), *accesses)
         self.add(Command(spec, slots, tiles, cut, touched, operation, flops))
 
@@ -303,11 +305,12 @@ class Lowering:
         slots: Mapping[str, Slot] | None = None,
         flops: int = 0,
         accesses: Sequence[Access] = (),
+        isa: Isa | None = None,
     ) -> None:
         """A command that reads and writes operands, by the slots that point to them; `slots` are its others."""
         ends = {name: self.operand(i) for name, i in (*reads.items(), *writes.items())}
         found = {**ends, **(slots or {})}
-        self.emit(operation, algorithm, found, tiles, (*reads.values(),), (*writes.values(),), flops, accesses)
+        self.emit(operation, algorithm, found, tiles, (*reads.values(),), (*writes.values(),), flops, accesses, isa=isa)
 
     def program(
         self, operation: int, steps: Sequence[Command], reads: Sequence[int], writes: Sequence[int], room: Access

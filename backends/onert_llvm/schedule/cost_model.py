@@ -18,7 +18,7 @@ from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.kernels.contraction.float_microkernel import MOST_UNROLLED
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
-from onert_llvm.target.isa import Isa
+from onert_llvm.target.isa import Isa, narrowed
 from onert_llvm.target.machines import Machine, machine, of
 
 from .tile_cycles import SPLITS, block_cycles, displaced_cycles, fits, register_tiles
@@ -62,6 +62,9 @@ where there is one register of columns.
 
 _OF_SECOND_CACHE = 4
 """By what the second cache is divided for the bytes of the left operand that a work tile goes over again and again."""
+
+_MUCH_FASTER = 0.9
+"""What part of the time products of half registers may take: they have code of their own."""
 
 _AGAIN = 0.25
 """What reading a panel again takes for each work tile, in row blocks."""
@@ -113,8 +116,18 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
 
 
 def product_cycles(shape: Shape, isa: Isa) -> float:
-    """The estimated cycles of a product of integers whose right side is packed, with the best tile."""
+    """The estimated cycles of a product whose right side is packed, each sum in one accumulator, with the best tile."""
     return min(_estimated(shape, isa, isa.free_masks, machine(isa), 1))[0]
+
+
+def lanes_for(shape: Shape, isa: Isa) -> Isa:
+    """The target, or its half registers where a product of many rows with packed weights is faster by far with these: a
+    processor may multiply twice as many of them in a cycle, and fewer of their columns are none of the product's.
+    """
+    found, narrow = evolve(shape, m=hint(shape.m)), narrowed(isa)
+    if not isa.rounds or machine(isa).halves == 1 or is_symbolic(shape.n) or found.m < _MANY_ROWS:
+        return isa
+    return narrow if product_cycles(found, narrow) < _MUCH_FASTER * product_cycles(found, isa) else isa
 
 
 def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:

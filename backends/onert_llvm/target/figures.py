@@ -17,6 +17,7 @@ USUAL: Figures = {
     "clock": 4.0e9,  # cycles a second
     "outer_bytes": 128e9,  # bytes a second that are copied within the cache around them
     "products": 2.0,  # multiplications with additions of registers a cycle: of floats,
+    "halves": 1.0,  # times as many of floats in registers of half the width
     "dots": 2.0,  # and of bytes
     "latency": 4.0,  # cycles from one addition to an accumulator to the next
     "block": 12.0,  # cycles to begin and end a tile of bytes, beside its inner loop
@@ -40,12 +41,14 @@ USUAL: Figures = {
 LISTED: Mapping[str, Figures] = {
     # Fifth generation of EPYC, a virtual machine of two cores.
     "AuthenticAMD 26": {"first_cache": 49152, "second_cache": 1048576, "clock": 4.06e9, "outer_bytes": 122e9},
-    # Fourth generation of EPYC, the same: one product of whole registers a cycle, behind which the rest hides.
+    # Fourth generation of EPYC, the same: one product of whole registers a cycle, or two of half ones, behind which the
+    # rest hides.
     "AuthenticAMD 25 17": {
         "clock": 3.7e9,
         "stream": 0,
         "outer_bytes": 118e9,
         "products": 1.0,
+        "halves": 2.0,
         "dots": 1.0,
         "float_block": (10.0, 1.0, 3.0),
         "float_step": (0.0, 0.02, 0.1),

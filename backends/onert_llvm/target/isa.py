@@ -90,7 +90,8 @@ class Isa(Value):
     what need not be kept for all steps at once is not, `products` how such processors multiply bytes, `lookup` what
     tables of bytes are read by, `bfloat` whether one instruction adds products of pairs of bfloat16 to
     a float32, `half` whether one multiplies and adds as many numbers of 16 bits as a register holds, `processor` the
-    machine that code is made for, where it is this one (`processor.py`).
+    machine that code is made for, where it is this one (`processor.py`), `narrow` whether registers are halves of those
+    that there are.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Isa(Value):
     bfloat: bool = False
     half: bool = False
     processor: str = ""
+    narrow: bool = False
 
     def __hash__(self) -> int:
         return hash((self.name, self.processor))  # of a key that is looked up for every tile; the rest is compared
@@ -252,6 +254,12 @@ def target(name: str, precision: str = "exact") -> Isa:
 def _native(precision: str, processor: str) -> Isa:
     """One object: it is part of many keys, and looked up fastest where it is the very same."""
     return evolve(runnable(precision)[-1], processor=processor)
+
+
+@cache
+def narrowed(isa: Isa) -> Isa:
+    """A target of AVX-512 with half of each register: there are as many of these, with masks."""
+    return evolve(isa, vector_bytes=isa.vector_bytes // 2, narrow=True)
 
 
 def runnable(precision: str = "exact") -> tuple[Isa, ...]:

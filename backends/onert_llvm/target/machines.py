@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from attrs import fields, frozen
+from attrs import evolve, fields, frozen
 
 from onert.ir.value import Value
 
@@ -25,6 +25,7 @@ class Machine(Value):
     clock: float
     outer_bytes: float
     products: float
+    halves: float
     dots: float
     latency: float
     block: float
@@ -52,7 +53,8 @@ class Machine(Value):
 @cache
 def machine(isa: Isa) -> Machine:
     """The processor that code of an instruction set is made for: this machine's where the set is "native"."""
-    return of(isa.processor)
+    found = of(isa.processor)
+    return evolve(found, products=found.products * found.halves) if isa.narrow else found
 
 
 def of(processor: str) -> Machine:

@@ -7,16 +7,24 @@ from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.schedule.cost_model import Shape, Work
 from onert_llvm.schedule.float_packing import panels
+from onert_llvm.target.isa import Isa
 
 
 def cut(
-    lowering: Lowering, shape: Shape, tile: Tile, row_bytes: int, b: Slot, panel_bytes: int, batches: int = 1
+    lowering: Lowering,
+    shape: Shape,
+    tile: Tile,
+    row_bytes: int,
+    b: Slot,
+    panel_bytes: int,
+    batches: int = 1,
+    isa: Isa | None = None,
 ) -> tuple[Work, dict[str, Slot]]:
     """The work tiles of a product whose rows read `row_bytes` each, with the matrix at `b`; its results are dense.
 
-    Of several `batches`, each has such a product.
+    Of several `batches`, each has such a product. The tile is for `isa` where that is given.
     """
-    across = panels(shape.n, tile.columns, lowering.isa)
+    across = panels(shape.n, tile.columns, isa or lowering.isa)
     work = lowering.cut(shape, tile, across, row_bytes, batches)
     sizes = {"m": shape.m, "n": shape.n, "mc": work.mc, "panels": across, "panel_bytes": panel_bytes, "ldc": shape.n}
     return work, {"b": b, **sizes}

@@ -24,8 +24,9 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.bfloat_packing import pack_bfloat, pack_half
-from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile, run_tile
+from onert_llvm.schedule.cost_model import Shape, Work, lanes_for, line_tile, product_tile, run_tile
 from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
+from onert_llvm.target.isa import Isa
 
 from . import planes
 from .bfloat.layers import rounded_rows, rounded_windows, shared_rows, terms
@@ -58,7 +59,7 @@ def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
 
 @frozen
 class Product(Value):
-    """How a product of `m` rows and `n` columns over `k` terms is cut, and its slots.
+    """How a product of `m` rows and `n` columns over `k` terms is cut for a target, and its slots.
 
     Where `accesses` has the scratch memory that the weights are in, they are not packed.
     """
@@ -68,6 +69,7 @@ class Product(Value):
     m: int
     n: int
     slots: dict[str, Slot]
+    isa: Isa
     accesses: tuple[Access, ...] = ()
     terms: Terms = Terms.FLOAT
 
@@ -91,13 +93,12 @@ def product(
     if kind is Terms.HALVES:
         tile, pack = run_tile(m, n, lowering.isa), pack_half
     apart = apart // 2 if kind.pairs else apart
-    tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth, apart=apart, met=met))
-    b, panel_bytes = (
-        lowering.packed(weights, tile.columns, pack),
-        panel_bytes_f32(taps, depth, tile.columns, lowering.isa),
-    )
-    work, slots = cut(lowering, Shape(m, n, taps * depth), tile, taps * depth * 4, b, panel_bytes)
-    return Product(tile, work, m, n, slots, terms=kind)
+    shape = Shape(m, n, taps * depth, apart=apart, met=met)
+    isa = lanes_for(shape, lowering.isa) if kind is Terms.FLOAT and tile is None else lowering.isa
+    tile = tile or lowering.tile((FloatTerms, code, kind, isa.f32), shape, isa)
+    b, panel_bytes = lowering.packed(weights, tile.columns, pack, isa), panel_bytes_f32(taps, depth, tile.columns, isa)
+    work, slots = cut(lowering, Shape(m, n, taps * depth), tile, taps * depth * 4, b, panel_bytes, isa=isa)
+    return Product(tile, work, m, n, slots, isa, terms=kind)
 
 
 def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) -> Product:
@@ -112,7 +113,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
     move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
     panel_bytes = tile.columns.widest * lowering.isa.vector_bytes
     work, slots = cut(lowering, Shape(m, n, depth), tile, depth * 4, room.pointer, panel_bytes)
-    return Product(tile, work, m, n, slots, (evolve(room, write=False),))
+    return Product(tile, work, m, n, slots, lowering.isa, (evolve(room, write=False),))
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -229,8 +230,8 @@ def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exac
     rows, own = windows_of(windows.geometry, c, windows.source, padding, pointwise=not exact, skips=skips)
     slots, tiles = {**after.slots, **found.slots, **own, "c": after.place}, found.work.tiles
     algorithm = Contraction(found.tile, rows, FloatTerms(packed, exact, kind=found.terms), after.epilogue)
-    reads = (*windows.reads, *after.reads)
-    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, (*touched, *after.accesses))
+    reads, touched = (*windows.reads, *after.reads), (*touched, *after.accesses)
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched, isa=found.isa)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -259,4 +260,4 @@ def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, af
     rows, slots = rows_of(source, depth)
     slots |= {**found.slots, **after.slots, "c": after.place}
     algorithm = Contraction(found.tile, rows, FloatTerms(not found.accesses, kind=found.terms), after.epilogue)
-    lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, accesses=touched)
+    lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, touched, isa=found.isa)

@@ -77,7 +77,7 @@ def rows_times(
     if bias is not None:
         slots["bias"] = lowering.constant(bias)
     algorithm = Contraction(found.tile, rows, FloatTerms(kind=found.terms), Epilogue(bias=bias is not None))
-    lowering.emit(at, algorithm, slots, found.work.tiles, reads, (), flops, touched)
+    lowering.emit(at, algorithm, slots, found.work.tiles, reads, (), flops, touched, isa=found.isa)
 
 
 def why_no_layer(types: CallTypes, states: Sequence[int]) -> str | None:

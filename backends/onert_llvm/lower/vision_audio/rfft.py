@@ -78,7 +78,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         found = product(lowering, count, _matrix((rows, columns), width, depth)[None])
         own, slots = rows_of(lowering.operand(source), depth, step)
         algorithm, flops = Contraction(found.tile, own, FloatTerms(), PLAIN), 2 * count * depth * found.n
-        lowering.run(at, algorithm, found.work.tiles, {"a": source}, {"c": target}, slots | found.slots, flops)
+        slots |= found.slots
+        lowering.run(at, algorithm, found.work.tiles, {"a": source}, {"c": target}, slots, flops, isa=found.isa)
         return
     slots = {"step": height * width, "factors": lowering.constant(table(columns, lowering.isa.f32))}
     if width < columns:
