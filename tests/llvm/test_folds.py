@@ -79,6 +79,18 @@ ROWS: list[Op] = [Softmax(), Softmax(0.3), LogSoftmax(), L2Normalization(), RmsN
 
 @ISAS
 @pytest.mark.parametrize("kind", list(Extreme), ids=lambda k: k.name)
+def test_places_in_rows_of_bytes_are_those_of_the_first(isa: Isa, kind: Extreme) -> None:
+    rng = np.random.default_rng(0)
+    for width, dtype in product((1, 2, 16, 21, 64, 255, 256, 300), (np.int8, np.uint8)):
+        info = np.iinfo(dtype)
+        x = rng.choice(np.array([info.min, info.min + 1, 0, info.max], dtype), (9, width))
+        x[0], x[1], x[2], x[2, -1] = info.min, info.max, 1, info.max
+        wide = DType.INT64 if width % 2 else DType.INT32
+        check(*single(ArgReduce(kind, wide), x, np.array(-1, np.int32), constant=(1,)), isa, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize("kind", list(Extreme), ids=lambda k: k.name)
 def test_places_in_rows_with_infinities_and_what_is_no_number(isa: Isa, kind: Extreme) -> None:
     rng = np.random.default_rng(1)
     for width in (2, 21, 50):

@@ -19,6 +19,9 @@ from . import broadcast_rows
 LIFT: Mapping[Kind, int] = {Kind.I8: 20, Kind.U8: 20, Kind.I16: 15}
 """Bits by which TFLite's addition (kernels/add.cc) lifts its operands before it scales them."""
 
+LIFT_SQUARED: Mapping[Kind, int] = {Kind.I8: 7, Kind.U8: 7, Kind.I16: 0}
+"""The same of a difference that is squared."""
+
 SINGLE = (False, False)
 OPERANDS = ("x", "y")
 
@@ -65,10 +68,14 @@ class Form(Enum):
         total = x + y if self is Form.SUM else x - y
         return total * total if self is Form.SQUARED_DIFFERENCE else total
 
+    def lift(self, kind: Kind) -> int:
+        """By how many bits operands are lifted."""
+        return (LIFT_SQUARED if self is Form.SQUARED_DIFFERENCE else LIFT)[kind]
+
 
 @frozen
 class FixedSum(Function):
-    """`x + y`, `x - y` or `(x - y)²` in fixed point, the operands lifted before they are scaled, but not for a square.
+    """`x + y`, `x - y` or `(x - y)²` in fixed point, the operands lifted before they are scaled.
 
     `columns`, `x_columns` and `y_columns` point to one register each of a multiplier; `sides` says of which scaling
     those of the operands are, None if it is 1/2.
@@ -90,7 +97,7 @@ class FixedSum(Function):
 
     def _lifted(self, k: Kernel, task: Task, kind: Kind, name: str, how: Scaling | None) -> Callable[[Val], Val]:
         """An operand less its zero point, on the common scale; the product with 1/2 is exact where it was lifted."""
-        left = 0 if self.form is Form.SQUARED_DIFFERENCE else LIFT[kind]
+        left = self.form.lift(kind)
         if how is None:
             return lambda x: _centred(task, kind, name, x) << (left - 1)
         lanes = load_lanes(k, task, Requantize(how), k.index(0), f"{name}_columns")

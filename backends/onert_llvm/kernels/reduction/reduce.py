@@ -146,6 +146,42 @@ class ArgColumns(Value):
 
 
 @frozen
+class ArgNarrow(Value):
+    """What `ArgRows` finds in rows of bytes (`is_narrow`).
+
+    A byte and its place are one number of 32 bits, of which the greatest is that of the first of the best.
+    """
+
+    greatest: bool
+    kind: Kind
+    wide: bool
+
+    slots = ("in", "width", "out")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width, result = k.isa.f32, task.i64("width"), I64 if self.wide else I32
+        order = _MOST_PLACES - 1 - k.iota(I32, lanes)
+        worst = k.const(vec(I32, lanes), -(1 << 31))
+        with k.loop(end, begin) as row:
+            source, best = task.view("in", self.kind.memory, width, 1)[row], k.var(worst)
+            for at, mask in k.registers(width):
+                value = _comparable(source[at].load(lanes, mask), self.kind)
+                value = ((value if self.greatest else -value) << _PLACE_BITS) + (order - at.cast(I32).splat(lanes))
+                best.set(best.get().max(value if mask is None else mask.select(value, worst)))
+            place = _MOST_PLACES - 1 - (best.get().over_lanes(Val.max) & (_MOST_PLACES - 1))
+            task.view("out", result, 1)[row].store(place.cast(result))
+
+
+_PLACE_BITS = 8
+_MOST_PLACES = 1 << _PLACE_BITS
+
+
+def is_narrow(kind: Kind, width: int) -> bool:
+    """Whether elements are bytes, and so few in a row that to end it takes longer than to go through it."""
+    return kind in (Kind.I8, Kind.U8) and width < _MOST_PLACES
+
+
+@frozen
 class ArgRows(Value):
     """`out[row]` = the place of the greatest (least) of in[row, :width], the first of equals; work tiles are rows.
 

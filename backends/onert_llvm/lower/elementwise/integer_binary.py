@@ -14,7 +14,6 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
 from onert_llvm.kernels.elementwise.pairwise import (
-    LIFT,
     OPERANDS,
     Affine,
     FixedProduct,
@@ -48,7 +47,7 @@ def why_not(op: Binary, types: CallTypes) -> str | None:
     present = (types.input(0), types.input(1), types.output)
     dtype = types.output.dtype
     short = dtype is DType.INT16
-    if op.kind not in (*_SUMS, BinaryKind.MUL) and not (short and op.kind in _FORMS):
+    if op.kind not in (*_FORMS, BinaryKind.MUL):
         return "it has no native integer form"
     if dtype not in QUANTIZED or any(t.dtype is not dtype for t in present):
         return "only operands of 8 or of 16 bits are native"
@@ -59,7 +58,16 @@ def why_not(op: Binary, types: CallTypes) -> str | None:
     shifts = _shifts(op, types)
     if shifts is not None and not all(-_MOST_LEFT <= by <= _MOST_RIGHT for by in shifts):
         return "its scales are too far apart to be shifted"
+    if op.kind is BinaryKind.SQUARED_DIFFERENCE and not short and _square(types)[0] >= 1:
+        return "its squares grow, which may take more than 32 bits"
     return why_no_grid(types)
+
+
+def _square(types: CallTypes) -> tuple[float, float]:
+    """What the square of a difference is multiplied by, and the scale that TFLite brings both sides to."""
+    x, y, out = types.input(0), types.input(1), types.output
+    twice, left = 2.0 * max(x.scale, y.scale), Form.SQUARED_DIFFERENCE.lift(KINDS[out.dtype])
+    return twice * twice / ((1 << 2 * left) * out.scale), twice
 
 
 def _shifts(op: Binary, types: CallTypes) -> tuple[int, int] | None:
@@ -105,20 +113,24 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _sum(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function, dict[str, Slot]]:
-    """A sum or a difference: in floats where these are exact, by shifts where the scales allow, else in fixed point."""
+    """A sum or a difference: in floats where these are exact, by shifts where the scales allow, else in fixed point, as
+    the square of a difference always is.
+    """
     x, y, out = types.input(0), types.input(1), types.output
     shifts, slots, form = _shifts(op, types), dict[str, Slot](), _FORMS[op.kind]
     if shifts is not None:
         for name, by in zip(OPERANDS, shifts, strict=True):
             slots |= {f"{name}_right": max(by, 0), f"{name}_left": max(-by, 0)}
         return ShiftedSum(form), slots
-    factors = None if out.dtype is DType.INT16 else affine_factors(op, types, lowering.isa)
+    affine = op.kind in _SUMS and out.dtype is not DType.INT16
+    factors = affine_factors(op, types, lowering.isa) if affine else None
     if factors is not None:
         return Affine(), dict(zip(Affine.slots, factors, strict=True))
-    twice = 2.0 * max(x.scale, y.scale)
-    squared = form is Form.SQUARED_DIFFERENCE
-    real = twice * twice / out.scale if squared else twice / ((1 << LIFT[KINDS[out.dtype]]) * out.scale)
-    bound = 1 << 29  # both sides of bytes are at most 2**28 after TFLite has halved the larger scale
+    squared, left = form is Form.SQUARED_DIFFERENCE, form.lift(KINDS[out.dtype])
+    real, twice = _square(types)
+    if not squared:
+        real = twice / ((1 << left) * out.scale)
+    bound = 1 << 30 if squared else 1 << 29  # both sides of bytes are at most 2**28 after TFLite has halved their scale
     if out.dtype is DType.INT16:
         bound = (1 << 30) + (1 << 17)
     how, slots["columns"] = register(lowering, real, bound, out.zero_point)
@@ -126,7 +138,7 @@ def _sum(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function, di
     for name, side in zip(OPERANDS, (x, y), strict=True):
         most = 1 << (30 if out.dtype is DType.INT16 else 28)
         scale, slots[f"{name}_columns"] = register(lowering, side.scale / twice, most, 0)
-        sides.append(None if side.scale * 2.0 == twice and not squared else scale)
+        sides.append(None if side.scale * 2.0 == twice and left else scale)
     return FixedSum(how, (sides[0], sides[1]), form), slots
 
 

@@ -20,7 +20,7 @@ from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.reduction import softmax_norm
 from onert_llvm.kernels.reduction.elements import Plain
 from onert_llvm.kernels.reduction.fold import Fold
-from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgRows
+from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgNarrow, ArgRows, is_narrow
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
@@ -138,7 +138,9 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     what = op.kind is Extreme.MAX, _stored(lowering.type(source).dtype), op.output is DType.INT64
     flops = before * after * shape[axis]
     if not is_symbolic(after) and after == 1:
-        lowering.run(at, ArgRows(*what), before, {"in": source}, {"out": result}, {"width": shape[axis]}, flops)
+        narrow = not is_symbolic(shape[axis]) and is_narrow(what[1], shape[axis])
+        algorithm = (ArgNarrow if narrow else ArgRows)(*what)
+        lowering.run(at, algorithm, before, {"in": source}, {"out": result}, {"width": shape[axis]}, flops)
         return
     chunks = -(-after // lowering.isa.f32)
     slots = {"rows": shape[axis], "width": after, "chunks": chunks}
