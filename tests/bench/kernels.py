@@ -35,10 +35,11 @@ from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import dot
 from onert_llvm.runtime.object_loader import load
 from onert_llvm.schedule.cost_model import Shape as ProductShape
-from onert_llvm.schedule.cost_model import fetching, line_tile, product_tile, row_work
+from onert_llvm.schedule.cost_model import fetching, product_tile, row_work
 from onert_llvm.schedule.depthwise import MOST_ACROSS, registers_together, strip
 from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule.float_scaling import Sums, fitted
+from onert_llvm.schedule.line_tiles import line_tile
 from onert_llvm.schedule.weight_packing import (
     channel_order,
     pack_columns,
@@ -181,9 +182,11 @@ class Runner:
         self.rng = np.random.default_rng(0)
         self.kept: list[Any] = []
 
-    def bind(self, algorithm: Algorithm, tiles: int, slots: dict[str, Any]) -> Callable[[], None]:
-        spec = KernelSpec(algorithm, self.isa)
-        image = load([compile_text(str(build(spec)), self.isa)])
+    def bind(
+        self, algorithm: Algorithm, tiles: int, slots: dict[str, Any], isa: Isa | None = None
+    ) -> Callable[[], None]:
+        spec = KernelSpec(algorithm, isa or self.isa)
+        image = load([compile_text(str(build(spec)), spec.isa)])
         values = {n: v.ctypes.data if isinstance(v, np.ndarray) else v for n, v in slots.items()}
         task = spec.layout.fill(**{n: values[n] for n in spec.layout.names})
         entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(image[spec.symbol])
@@ -228,13 +231,14 @@ class Runner:
 
     def _lines(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
         depth, k = shape.window**2 * shape.channels, shape.channels
-        tile = line_tile((shape.window,) * 2, shape.stride, k, shape.out[1], shape.outputs, self.isa, True).tile
-        b = pack_f32(self.numbers(depth, shape.outputs), tile.columns, self.isa)
-        step = panel_bytes_f32(1, depth, tile.columns, self.isa)
-        count = panels(shape.outputs, tile.columns, self.isa)
+        chosen = line_tile((shape.window,) * 2, shape.stride, k, shape.out[1], shape.outputs, self.isa, True)
+        tile, isa = chosen.tile, chosen.isa
+        b = pack_f32(self.numbers(depth, shape.outputs), tile.columns, isa)
+        step = panel_bytes_f32(1, depth, tile.columns, isa)
+        count = panels(shape.outputs, tile.columns, isa)
         slots |= {"b": _aligned(b), "panel_bytes": step, "panels": count}
         algorithm = LineConvF32(tile, Lines(shape.window, shape.window * k, shape.stride * k))
-        return self.bind(algorithm, shape.out[0] * count, slots)
+        return self.bind(algorithm, shape.out[0] * count, slots, isa)
 
     def _depthwise(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
         c, w = shape.channels, shape.window

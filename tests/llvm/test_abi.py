@@ -36,8 +36,9 @@ from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgNarrow, ArgRows, 
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize, Softmax
 from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear
 from onert_llvm.runtime.elf import parse
-from onert_llvm.schedule.cost_model import Shape, line_tile, product_tile, row_work
+from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
 from onert_llvm.schedule.depthwise import registers_together, strip
+from onert_llvm.schedule.line_tiles import line_tile
 from onert_llvm.target.isa import ISAS, Isa, target
 
 from .contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_conv_int8

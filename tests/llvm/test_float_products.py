@@ -14,9 +14,10 @@ from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Line
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
 from onert_llvm.kernels.contraction.register_tile import Tile, columns
-from onert_llvm.schedule.cost_model import Shape, line_tile, product_tile, row_work
+from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
 from onert_llvm.schedule.depthwise import MOST_ACROSS, strip
 from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
+from onert_llvm.schedule.line_tiles import line_tile
 from onert_llvm.target.isa import Isa, runnable
 
 from .contractions import conv_f32, gemm_f32

@@ -54,6 +54,7 @@ def _layers() -> dict[str, Subgraph]:
         ("the last in part", _dense, (200, 120, 36)),
         ("several panels", _dense, (61, 18, 120)),
         ("windows", _windows, (9, 24, 40)),
+        ("along lines", _windows, (21, 3, 24)),
         ("windows of infinite weights", _windows, (11, 17, 20, True)),
     ):
         b = Builder()
@@ -81,5 +82,5 @@ def test_they_are_taken_where_they_are_worth_their_code() -> None:
         for n, worth in ((8, True), (24, True), (40, True), (32, False), (120, False)):
             shape = Shape(784, n, 96)
             assert lanes_for(shape, isa) == isa
-            assert lanes_for(shape, twice).narrow == (worth and isa.rounds)
+            assert lanes_for(shape, twice).narrow == (worth and isa.rounds and not isa.bfloat)
             assert lanes_for(evolve(shape, m=MANY_ROWS - 1), twice) == twice

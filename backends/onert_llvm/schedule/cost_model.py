@@ -16,18 +16,11 @@ from attrs import evolve, frozen
 from onert.ir import Array
 from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
 from onert.ir.value import Value
-from onert_llvm.kernels.contraction.float_microkernel import MOST_UNROLLED
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
-from onert_llvm.target.isa import Isa, narrowed
+from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import Machine, machine, of
 
-from .tile_cycles import SPLITS, block_cycles, displaced_cycles, fits, register_tiles
-
-_MOST_IN_LINE = 8
-"""Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
-
-_FINDING = 30.0
-"""Cycles to find where a tile along a row of outputs has its windows."""
+from .tile_cycles import SPLITS, block_cycles, displaced_cycles, fits, lanes_to_choose, register_tiles, worth_code
 
 WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
 """By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
@@ -62,9 +55,6 @@ where there is one register of columns.
 
 _OF_SECOND_CACHE = 4
 """By what the second cache is divided for the bytes of the left operand that a work tile goes over again and again."""
-
-_MUCH_FASTER = 0.9
-"""What part of the time products of half registers may take: they have code of their own."""
 
 _AGAIN = 0.25
 """What reading a panel again takes for each work tile, in row blocks."""
@@ -121,13 +111,11 @@ def product_cycles(shape: Shape, isa: Isa) -> float:
 
 
 def lanes_for(shape: Shape, isa: Isa) -> Isa:
-    """The target, or its half registers where a product of many rows with packed weights is faster by far with these: a
-    processor may multiply twice as many of them in a cycle, and fewer of their columns are none of the product's.
-    """
-    found, narrow = evolve(shape, m=hint(shape.m)), narrowed(isa)
-    if not isa.rounds or machine(isa).halves == 1 or is_symbolic(shape.n) or found.m < _MANY_ROWS:
+    """The target, or its half registers where a product of many rows with packed weights is much faster with these."""
+    found = evolve(shape, m=hint(shape.m))
+    if is_symbolic(shape.n) or found.m < _MANY_ROWS:
         return isa
-    return narrow if product_cycles(found, narrow) < _MUCH_FASTER * product_cycles(found, isa) else isa
+    return min(lanes_to_choose(isa), key=lambda each: worth_code(each, product_cycles(found, each)))
 
 
 def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
@@ -301,48 +289,6 @@ def run_tile(m: int, n: int, isa: Isa) -> Tile:
     if several:
         return Tile(rows, columns(n, 3 if large else 2, isa))
     return Tile(1, columns(n, 4 if large else 3, isa))
-
-
-@frozen
-class LineTile(Value):
-    """A tile for a convolution along a row of outputs, `together` of which are one row of the product."""
-
-    tile: Tile
-    together: int = 1
-
-
-def line_tile(
-    window: tuple[int, int], stride: int, channels: int, out_w: int, n: int, isa: Isa, alone: bool = False
-) -> LineTile:
-    """The tile for a convolution of so many `channels` whose tiles are neighbours in a row of `out_w` outputs.
-
-    `alone`: each output is a row of the product.
-    """
-
-    across, cpu = hint(out_w), machine(isa)
-
-    def cycles(candidate: tuple[int, int, int]) -> float:
-        mr, wide, together = candidate
-        width = n * together
-        cut = columns(width, wide, isa)
-        segment = (window[1] + (together - 1) * stride) * channels
-        k = window[0] * segment
-        full = width // (wide * isa.f32) if cut.vectors else 0
-        blocks = -(-across // (mr * together))
-        return blocks * sum(
-            count * (_FINDING + block_cycles(mr, v, k, cpu)) for count, v in ((full, cut.vectors), (1, cut.tail)) if v
-        )
-
-    most = 1 if alone else max(1, isa.f32 // n)
-    together = range(1, most + 1)
-    short = window[1] * channels <= MOST_UNROLLED
-    room = _MOST_IN_LINE if short else across
-    candidates = [
-        (mr, v, t) for mr, v in register_tiles(isa, False) for t in together if mr * t <= across and mr <= room
-    ]
-    mr, wide, chosen = min(candidates, key=cycles)
-    require(mr * chosen <= out_w)
-    return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
 
 
 def fetching(tile: Tile, isa: Isa) -> Tile:

@@ -7,8 +7,8 @@ from functools import cache
 from typing import TypeVar
 
 from onert.ir import Array
-from onert_llvm.target.isa import Isa
-from onert_llvm.target.machines import Machine
+from onert_llvm.target.isa import Isa, narrowed
+from onert_llvm.target.machines import Machine, machine
 
 _DISPLACED = 2.0
 """Cycles of a step for each row of a tile that the first cache does not hold beside the others."""
@@ -23,6 +23,9 @@ for a transform.
 
 SPLITS = (1, 2, 4)
 """In how many accumulators a tile of floats may add each sum, so that additions do not wait for one another."""
+
+_MUCH_FASTER = 0.9
+"""What part of the time products of half registers may take: they have code of their own."""
 
 _Steps = TypeVar("_Steps", float, Array)
 
@@ -73,3 +76,16 @@ def register_tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int,
 def fits(mr: int, wide: int, split: int, isa: Isa) -> bool:
     """Whether a tile of floats fits the registers with so many accumulators for each sum; any does with one."""
     return split == 1 or mr * wide * split + wide + 2 <= isa.registers
+
+
+def lanes_to_choose(isa: Isa) -> tuple[Isa, ...]:
+    """A target, and its half registers where the processor multiplies more of them in a cycle: fewer of their columns
+    are none of a product's. Products of pairs are for whole registers alone.
+    """
+    whole = not isa.rounds or isa.bfloat or machine(isa).halves == 1
+    return (isa,) if whole else (isa, narrowed(isa))
+
+
+def worth_code(isa: Isa, cycles: float) -> float:
+    """The cycles, more if they are of half registers: these are taken where they are faster by far."""
+    return cycles / _MUCH_FASTER if isa.narrow else cycles

@@ -24,8 +24,9 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.bfloat_packing import pack_bfloat, pack_half
-from onert_llvm.schedule.cost_model import Shape, Work, lanes_for, line_tile, product_tile, run_tile
+from onert_llvm.schedule.cost_model import Shape, Work, lanes_for, product_tile, run_tile
 from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
+from onert_llvm.schedule.line_tiles import LineTile, line_tile
 from onert_llvm.target.isa import Isa
 
 from . import planes
@@ -79,23 +80,28 @@ def product(
     m: int,
     weights: Array,
     code: Hashable = None,
-    tile: Tile | None = None,
+    line: LineTile | None = None,
     kind: Terms = Terms.FLOAT,
     apart: int = 0,
     met: tuple[float, ...] = (),
 ) -> Product:
-    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given.
+    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if no `line` of
+    outputs has one.
 
     Rows of floats lie so many bytes `apart`, if that is known; `met` is as in `Shape`.
     """
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
-    if kind is Terms.HALVES:
-        tile, pack = run_tile(m, n, lowering.isa), pack_half
     apart = apart // 2 if kind.pairs else apart
     shape = Shape(m, n, taps * depth, apart=apart, met=met)
-    isa = lanes_for(shape, lowering.isa) if kind is Terms.FLOAT and tile is None else lowering.isa
-    tile = tile or lowering.tile((FloatTerms, code, kind, isa.f32), shape, isa)
+    isa = lowering.isa
+    if kind is Terms.HALVES:
+        tile, pack = run_tile(m, n, isa), pack_half
+    elif line is not None:
+        tile, isa = line.tile, line.isa
+    else:
+        isa = lanes_for(shape, isa) if kind is Terms.FLOAT else isa
+        tile = lowering.tile((FloatTerms, code, kind, isa.f32), shape, isa)
     b, panel_bytes = lowering.packed(weights, tile.columns, pack, isa), panel_bytes_f32(taps, depth, tile.columns, isa)
     work, slots = cut(lowering, Shape(m, n, taps * depth), tile, taps * depth * 4, b, panel_bytes, isa=isa)
     return Product(tile, work, m, n, slots, isa, terms=kind)
@@ -202,7 +208,7 @@ def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int,
     kind = Terms.FLOAT if holes or together > 1 else terms(lowering, geometry.rows, width * c, filters, False)
     kind = Terms.FLOAT if kind is Terms.HALVES else kind
     rows = wide.reshape(kh if kind is Terms.PAIRED else 1, -1, together * n)
-    found = product(lowering, geometry.rows, rows, tile=tile, kind=kind)
+    found = product(lowering, geometry.rows, rows, line=chosen, kind=kind)
     after, source, reads, touched = after.repeated(lowering, together), windows.source, windows.reads, after.accesses
     if kind is Terms.PAIRED:
         elements = geometry.images * geometry.size[0] * geometry.size[1] * c
@@ -212,10 +218,10 @@ def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int,
     slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
     slots |= {"input": source, "zero": 0}
     algorithm = LineConvF32(tile, lines, after.epilogue, holes or together > 1, kind)
-    tiles = geometry.images * geometry.out[0] * panels(found.n, tile.columns, lowering.isa)
+    tiles = geometry.images * geometry.out[0] * panels(found.n, tile.columns, found.isa)
     flops = 2 * geometry.rows * geometry.taps * c * n
     reads = (*reads, *after.reads)
-    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched, isa=found.isa)
 
 
 def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exact: bool) -> None:
