@@ -14,6 +14,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert_llvm.lower.command_builder import KernelSpec
@@ -37,6 +38,13 @@ def _dense(b: Builder, m: int, depth: int, n: int) -> int:
     return b.add(Unary(UnaryKind.TANH), made)
 
 
+def _batches(b: Builder, m: int, depth: int, n: int, turned: bool = False) -> int:
+    x, y = (
+        b.input(TensorType(DType.FLOAT32, (3, *size))) for size in ((m, depth), (n, depth) if turned else (depth, n))
+    )
+    return b.add(BatchMatMul(adjoint_y=turned), x, y)
+
+
 def _windows(b: Builder, size: int, depth: int, n: int, infinite: bool = False) -> int:
     x = b.input(TensorType(DType.FLOAT32, (1, size, size, depth)))
     beside = b.input(TensorType(DType.FLOAT32, (1, -(-size // 2), -(-size // 2), n)))
@@ -53,6 +61,8 @@ def _layers() -> dict[str, Subgraph]:
         ("one and a half", _dense, (16, 40, 24)),
         ("the last in part", _dense, (200, 120, 36)),
         ("several panels", _dense, (61, 18, 120)),
+        ("two computed matrices", _batches, (29, 33, 20)),
+        ("two of which one is turned", _batches, (40, 24, 21, True)),
         ("windows", _windows, (9, 24, 40)),
         ("along lines", _windows, (21, 3, 24)),
         ("windows of infinite weights", _windows, (11, 17, 20, True)),

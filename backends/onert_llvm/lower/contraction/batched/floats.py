@@ -21,7 +21,7 @@ from onert_llvm.lower.contraction.bfloat.layers import terms
 from onert_llvm.lower.contraction.cut import cut
 from onert_llvm.lower.contraction.epilogue import tail
 from onert_llvm.lower.contraction.float_conv_fc import multiply, product
-from onert_llvm.schedule.cost_model import Shape, product_tile
+from onert_llvm.schedule.cost_model import Shape, lanes_for, product_tile
 
 from .sides import room_of, sides_of, turned
 
@@ -65,20 +65,21 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     at, sides = operations[0], sides_of(lowering, operations[0])
     if not op.adjoint_x and math.prod(sides.own[1]) == 1:
         sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows meet one matrix
-    lanes, depth, n = lowering.isa.f32, sides.k, sides.n
+    depth, n = sides.k, sides.n
+    isa = lanes_for(Shape(sides.m, n, depth), lowering.isa)
     kind, reads, extra = Terms.FLOAT, [x, y], tuple[Access, ...]()
     source, b, ldb = lowering.operand(x), lowering.operand(y), n
     if worth_pairs(lowering, op, sides.m, depth, n):
         made = paired(lowering, at, op, x, y)
         kind, reads, extra, depth = Terms.PAIRED, [], (made.left, made.right), depth // 2
         source, b, ldb = made.left.pointer, made.right.pointer, made.ldb
-    elif op.adjoint_y or not (lowering.isa.masks or n % lanes == 0):  # else a row's last register is not read in part
-        ldb = -(-n // lanes) * lanes
+    elif op.adjoint_y or not (isa.masks or n % isa.f32 == 0):  # else a row's last register is not read in part
+        ldb = -(-n // isa.f32) * isa.f32
         extra = (turned(lowering, at, ldb, lowering.scratch(room_of(lowering, at, ldb))[0]),)
         reads, b = [x], extra[0].pointer
     shape = Shape(sides.m, n, depth)
-    tile = evolve(product_tile(sides.m, n, depth, lowering.isa), ahead=0, stream=0)
-    work, slots = cut(lowering, shape, tile, depth * 4, b, 0, sides.count)
+    tile = evolve(product_tile(sides.m, n, depth, isa), ahead=0, stream=0)
+    work, slots = cut(lowering, shape, tile, depth * 4, b, 0, sides.count, isa)
     after = tail(lowering, operations, Activation.NONE, None, n)
     slots |= {
         **after.slots,
@@ -93,4 +94,4 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     }
     algorithm = BatchedContraction(tile, FloatTerms(masked=not extra, kind=kind), after.epilogue, strided=op.adjoint_x)
     read = (*reads, *after.reads)
-    lowering.emit(at, algorithm, slots, sides.count * work.tiles, read, after.writes, sides.flops, extra)
+    lowering.emit(at, algorithm, slots, sides.count * work.tiles, read, after.writes, sides.flops, extra, isa=isa)
