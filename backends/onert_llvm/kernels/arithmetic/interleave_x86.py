@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I8, I16, Kernel, Type, Val, intrinsic, vec
+from onert_llvm.irbuilder import I8, I16, I32, Kernel, Type, Val, intrinsic, vec
 from onert_llvm.irbuilder.types import size
 from onert_llvm.target.isa import Isa
 
@@ -51,6 +51,15 @@ def packed(k: Kernel, task: Task, clamped: bool, signed: bool, values: Sequence[
         return found
     low, high = (task.i64(name).cast(I8).splat(found.lanes) for name in ("low", "high"))
     return found.max(low).min(high) if signed else found.umax(low).umin(high)
+
+
+def neighbours(k: Kernel, values: Sequence[Val]) -> Val:
+    """Four registers of neighbouring results as signed bytes in their order, cut off to their bounds."""
+    words = [_pack(k, I16, True, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
+    bytes_ = _pack(k, I8, True, *words)
+    blocks = values[0].lanes // _BLOCK
+    places = [REGISTERS * block + r for r in range(REGISTERS) for block in range(blocks)]
+    return bytes_.bits(vec(I32, len(places))).shuffle(places).bits(bytes_.type)
 
 
 _PACKS = {16: "llvm.x86.sse2.{}.128", 32: "llvm.x86.avx2.{}", 64: "llvm.x86.avx512.{}.512"}

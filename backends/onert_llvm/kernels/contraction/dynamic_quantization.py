@@ -14,6 +14,7 @@ from onert.ir.ops.arithmetic.dynamic_range import TOGETHER
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, neighbours
 from onert_llvm.kernels.arithmetic.requantize_int8 import BELOW_HALF, nearest
 from onert_llvm.target.isa import Isa
 
@@ -103,8 +104,19 @@ class QuantizeDynamic(Value):
                 self._parameters(k, task, item, scale, zero)
             out = task.view("out", I8, task.i64("size"), 1)[item]
 
+            def four(at: Val) -> None:
+                half = k.f32(0.5).splat(lanes)
+                values = [row[at + i * lanes].load(lanes) for i in range(REGISTERS)]
+                words = [_rounded(x * inverse.splat(lanes), half, zero, self.asymmetric) for x in values]
+                out[at].store(self._stored(k, neighbours(k, words)))
+
             def write(clamped: bool) -> None:
-                for at, mask in k.registers(last, first, free=False):
+                start = first
+                if not clamped and k.isa.triple.startswith("x86_64") and lanes % TOGETHER == 0:
+                    start = last - (last - first) % (lanes * REGISTERS)
+                    with k.loop(start, first, step=lanes * REGISTERS) as at:
+                        four(at)
+                for at, mask in k.registers(last, start, free=False):
                     x, half = row[at].load(lanes, mask), halves(k, at, task.i64("size"), whole=mask is None)
                     bytes_ = as_bytes(x, half, inverse, zero, self.asymmetric, clamped)
                     out[at].store(self._stored(k, bytes_), mask)
@@ -155,8 +167,13 @@ def as_bytes(x: Val, half: Val, inverse: Val, zero: Val, asymmetric: bool, clamp
     if clamped:
         most = 256.0 if asymmetric else 127.0
         x = x.ne(x).select(0.0, x).clamp(-most, most)
+    rounded = _rounded(x, half, zero, asymmetric)
+    return (rounded.clamp(-128, 127) if asymmetric else rounded).cast(I8)
+
+
+def _rounded(x: Val, half: Val, zero: Val, asymmetric: bool) -> Val:
     rounded = (x + half.call("copysign", x)).cast(I32)
-    return (rounded + zero.splat(x.lanes)).clamp(-128, 127).cast(I8) if asymmetric else rounded.cast(I8)
+    return rounded + zero.splat(x.lanes) if asymmetric else rounded
 
 
 def parameters(k: Kernel, low: Val, high: Val, asymmetric: bool) -> tuple[Val, Val, Val]:
