@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from attrs import frozen
@@ -45,11 +46,16 @@ class Named(Value):
     @property
     def function(self) -> Callable[..., Any]:
         """The function itself."""
-        found: Callable[..., Any] = getattr(imports.module(f"{__package__}.{self.module}"), self.name)
-        return found
+        return _function(self.module, self.name)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
+
+
+@cache
+def _function(module: str, name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(imports.module(f"{__package__}.{module}"), name)
+    return found
 
 
 def rule(

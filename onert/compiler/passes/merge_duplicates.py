@@ -30,10 +30,10 @@ def merge_duplicates(subgraph: Subgraph) -> Subgraph:
     for at, operation in enumerate(subgraph.operations):
         if not is_function(operation):
             continue
-        key = _operation_key(subgraph, operation, same)
-        if key is None:
+        try:
+            first = found.setdefault(_operation_key(subgraph, operation, same), operation)
+        except TypeError:  # attributes that cannot be compared
             continue
-        first = found.setdefault(key, operation)
         if first is not operation and repr(first.op) == repr(operation.op):  # 0.0 equals -0.0, but is another number
             edit.remove(at)
             same.update(zip(operation.outputs, first.outputs, strict=True))
@@ -48,12 +48,7 @@ def _constant_key(operand: Operand) -> Hashable:
     return operand.type, operand.data.array.tobytes()
 
 
-def _operation_key(subgraph: Subgraph, operation: Operation, same: dict[int, int]) -> Hashable | None:
-    """What equal operations have in common; None if attributes cannot be compared."""
-    inputs = tuple(None if i is None else same.get(i, i) for i in operation.inputs)
-    key = (operation.op, inputs, tuple(subgraph.type(o) for o in operation.outputs))
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+def _operation_key(subgraph: Subgraph, operation: Operation, same: dict[int, int]) -> Hashable:
+    """What equal operations have in common."""
+    inputs = tuple([None if i is None else same.get(i, i) for i in operation.inputs])
+    return operation.op, inputs, tuple([subgraph.type(o) for o in operation.outputs])
