@@ -313,3 +313,15 @@ def test_what_cannot_be_is_refused_natively(name: str) -> None:
             found, theirs = (list(each.run([rows_given(count)]).values()) for each in (execution, expected))
             for one, other in zip(found, theirs, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-5, strict=True)
+
+
+@pytest.mark.parametrize("op", [Pad(), Tile()], ids=lambda op: op.label)
+def test_sizes_beyond_all_memory_beside_what_counts_are_refused(op: Pad | Tile) -> None:
+    def write(b: Builder, x: int, n: int, rows: int) -> list[int]:
+        own, zero, huge = b.add(Cast(DType.INT64), n), b.constant(np.int64(0)), b.constant(np.int64(1 << 40))
+        if isinstance(op, Tile):
+            return [b.add(op, x, _vector(b, own, huge))]
+        return [b.add(op, x, b.add(Reshape(), _vector(b, zero, own, zero, huge), _row(b, 2, 2)))]
+
+    with pytest.raises(onert.OnertError):
+        onert.Execution(onert.compile(_package(write), num_threads=1)).run([_given(2)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnx_domain_cases import MICROSOFT, Constant, floats, octets
+from .onnx_domain_cases import LEARNING, MICROSOFT, Constant, floats, octets
 
 _REGIONS = np.float32([[0, 0, 1, 1], [0.2, 0.1, 0.7, 0.9], [-0.2, 0.5, 0.6, 1.3], [0.9, 0.8, 0.1, 0.2]])
 _OF_FOUR_BITS = {"K": 40, "N": 3, "bits": 4, "block_size": 16}
@@ -18,6 +18,7 @@ _CODES = {"K": 24, "N": 5, "block_size": 16}
 _MARKED = {"mark": 1, "pad_value": "#", "mincharnum": 1}
 _LINES = np.array(["hello world", "", "  to  be ", "äöü ß日本"], object)
 _PICTURES = np.int32([0, 1, 1, 0])
+_ONE_SCORE = {"coefficients": [1.0, -2.0, 0.5], "intercepts": [0.1]}
 _WORDS = np.int64([[1, 2, 3, 1, 2, 4, 1, 2], [5, 5, 5, 5, 5, 5, 5, 5]])
 
 SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
@@ -59,6 +60,11 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     *(
         (MICROSOFT, "MatMulBnb4", (floats(3, 24), Constant(octets(60)), _MAGNITUDES), {**_CODES, "quant_type": kind}, 1)
         for kind in (0, 1)
+    ),
+    *(
+        (LEARNING, "LinearClassifier", (floats(9, 3),), {**_ONE_SCORE, "post_transform": after, **named}, 2)
+        for after in ("NONE", "LOGISTIC", "SOFTMAX")
+        for named in ({}, {"classlabels_ints": [0, 1]}, {"classlabels_strings": ["no", "yes"]})
     ),
     ("", "Affine", (floats(2, 3),), {"alpha": 2.0, "beta": -0.5}, 1),
     ("", "Crop", (floats(1, 2, 6, 7),), {"border": [1, 2, 3, 1]}, 1),

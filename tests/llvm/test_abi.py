@@ -32,7 +32,7 @@ from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
 from onert_llvm.kernels.reduction.pool import Pool, WindowPool
 from onert_llvm.kernels.reduction.quantized_elements import Quantized
-from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgNarrow, ArgRows, ReduceColumns, ReduceRows
+from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgNarrow, ArgRows, ArgShortRows, ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize, Softmax
 from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear
 from onert_llvm.runtime.elf import parse
@@ -72,7 +72,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         RowChain((Total(Fold.SUM, ACC, True), Number(Apply(Fn.NEG, (Leaf("s0"),)))), Leaf("s1"), (ACC.name,)),
         Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(), Blend(),
         *(WindowPool(elements) for elements in POOLED), ArgColumns(True, Kind.I8, True), ArgRows(False, Kind.F32, True),
-        ArgNarrow(True, Kind.I8, False),
+        ArgNarrow(True, Kind.I8, False), ArgShortRows(True, Kind.F32, True),
         *(ReduceColumns(Plain(Fold.MIN, kind), 1) for kind in Kind),
         *(ReduceRows(Plain(Fold.MAX, kind)) for kind in Kind),
         *(Elementwise(Apply(fn, (ACC,)), (True,), 2, True) for fn in (Fn.FLOOR, Fn.ROUND, Fn.SIN, Fn.ELU, Fn.LOG)),

@@ -228,6 +228,29 @@ class ArgRows(Value):
         return k.const(vec(element, k.isa.f32), -(1 << bits) if self.greatest else (1 << bits) - 1)
 
 
+@frozen
+class ArgShortRows(Value):
+    """As `ArgRows`, element by element: of a few, lanes take longer to agree."""
+
+    greatest: bool
+    kind: Kind
+    wide: bool
+
+    slots = ("in", "width", "out")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, result = task.i64("width"), I64 if self.wide else I32
+        with k.loop(end, begin) as row:
+            source = task.view("in", self.kind.memory, width, 1)[row]
+            best, place = k.var(_comparable(source[0].load(), self.kind)), k.var(k.index(0))
+            with k.loop(width, start=1) as at:
+                value = _comparable(source[at].load(), self.kind)
+                better = value > best.get() if self.greatest else value < best.get()
+                best.set(better.select(value, best.get()))
+                place.set(better.select(at, place.get()))
+            task.view("out", result, 1)[row].store(place.get().cast(result))
+
+
 _NOWHERE = (1 << 31) - 1
 """A place behind all others."""
 

@@ -20,7 +20,7 @@ from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.reduction import softmax_norm
 from onert_llvm.kernels.reduction.elements import Plain
 from onert_llvm.kernels.reduction.fold import Fold
-from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgNarrow, ArgRows, is_narrow
+from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgNarrow, ArgRows, ArgShortRows, is_narrow
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
@@ -128,6 +128,17 @@ def _runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:
     return [(reduced, math.prod([d for _, d in group])) for reduced, group in groupby(marked, key=lambda pair: pair[0])]
 
 
+_FEW = 12
+"""Elements that are compared one after the other sooner than side by side."""
+
+
+def _along_rows(kind: Kind, width: int) -> type[ArgRows | ArgNarrow | ArgShortRows]:
+    """What finds the place of the best in rows of so many elements."""
+    if is_symbolic(width):
+        return ArgRows
+    return ArgShortRows if width <= _FEW else ArgNarrow if is_narrow(kind, width) else ArgRows
+
+
 def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     """The index of an extreme."""
     at, operation, op = lowering.single(operations, ArgReduce)
@@ -138,8 +149,7 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     what = op.kind is Extreme.MAX, _stored(lowering.type(source).dtype), op.output is DType.INT64
     flops = before * after * shape[axis]
     if not is_symbolic(after) and after == 1:
-        narrow = not is_symbolic(shape[axis]) and is_narrow(what[1], shape[axis])
-        algorithm = (ArgNarrow if narrow else ArgRows)(*what)
+        algorithm = _along_rows(what[1], shape[axis])(*what)
         lowering.run(at, algorithm, before, {"in": source}, {"out": result}, {"width": shape[axis]}, flops)
         return
     chunks = -(-after // lowering.isa.f32)

@@ -105,7 +105,7 @@ def _tiled(w: Writer, operation: Operation, given: Given) -> Written | None:
     cells, unknown = found
     if any(cells[at].exact != 1 for at in counts):
         return None
-    if any((type_.shape[at] or 0) * cells[at].high > MOST_SIZED for at in unknown):
+    if any(c.high * ((type_.shape[at] or 0) if at in unknown else 1) > MOST_SIZED for at, c in enumerate(cells)):
         return None
     most = w.constant(np.array([c.high for c in cells], np.int32))
     for at in unknown:
@@ -123,9 +123,10 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None
     axes = {} if x is None else x.axes
     unknown = [a for a in range(type_.rank) if a in axes or any(c.exact is None for c in cells[a])]
-    if not unknown or type_.quantization is not None:
+    known = [[c.exact or 0 for c in row] for row in cells]
+    if not unknown or type_.quantization is not None or any(abs(n) > MOST_SIZED for row in known for n in row):
         return None
-    amounts, sizes = np.array([[c.high for c in row] for row in cells], np.int32), [-1] * type_.rank
+    amounts, sizes = np.array(known, np.int32), [-1] * type_.rank
     totals: dict[int, Extent] = {}
     for axis in unknown:
         before, size = cells[axis][0].exact, type_.shape[axis] or 0

@@ -8,12 +8,13 @@ from onert.frontend.onnx.building import converted, require_rank
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.lookup.table_of_values import LookUp
 from onert.ir.ops.reduction.reduce import Reduction
 
-from .scores import DOMAIN, best, labels, transformed
+from .scores import DOMAIN, best, labelled, labels, transformed
 
 
 def rows(node: Node) -> Expression:
@@ -41,13 +42,13 @@ def _products(node: Node, x: Expression) -> Expression:
     width = width if x.shape[1] is None else x.shape[1]
     if not width or len(coefficients) % width or not len(coefficients):
         raise ModelError(f"there are {len(coefficients)} coefficients for {width} features")
-    weights: Array = coefficients.reshape(-1, width).T.copy()
-    found = x @ x.of(x.draft.constant(weights))
-    if not intercepts:
-        return found
-    if len(intercepts) not in (1, weights.shape[1]):
-        raise ModelError(f"there are {len(intercepts)} intercepts for {weights.shape[1]} targets")
-    return found + _vector(x, intercepts)
+    weights: Array = coefficients.reshape(-1, width)
+    operands = [x.draft.constant(weights)]
+    if intercepts:
+        if len(intercepts) not in (1, len(weights)):
+            raise ModelError(f"there are {len(intercepts)} intercepts for {len(weights)} targets")
+        operands.append(x.draft.constant(np.resize(np.array(intercepts, np.float32), len(weights))))
+    return x.of(x.draft.add(FullyConnected(), x.operand, *operands))
 
 
 def _regressor(node: Node) -> int:
@@ -55,16 +56,30 @@ def _regressor(node: Node) -> int:
 
 
 def _classifier(node: Node) -> tuple[int, int]:
-    """The best class of each row, and the scores; one score for two classes is that of the second."""
-    scores = _products(node, rows(node))
+    """The best class of each row, and the scores."""
+    scores, how = _products(node, rows(node)), node.text("post_transform", "NONE")
     classes = labels(node, "classlabels_ints", "classlabels_strings")
     count = scores.known(1, "the scores")
     if count == 1 and (classes is None or len(classes[0]) == 2):
-        scores = (-scores).joined([scores], 1)
-        count = 2
+        return _of_two(scores, classes, how)
     classes = (np.arange(count, dtype=np.int64), DType.INT64) if classes is None else classes
-    scores = transformed(scores, node.text("post_transform", "NONE"))
+    scores = transformed(scores, how)
     return best(scores, classes).operand, scores.operand
+
+
+def _of_two(x: Expression, classes: tuple[Array, DType] | None, how: str) -> tuple[int, int]:
+    """The second class where its only score is above 0; the first one's score is made up where classes are named.
+
+    Then LOGISTIC and PROBIT alone are applied, and PROBIT where no class is named. Source: ONNX Runtime's
+    linearclassifier.cc and ml_common.h.
+    """
+    places = (x > 0).cast(DType.INT64).reshape(None)
+    found = transformed(x, how)
+    scores = found if how == "PROBIT" or (how == "LOGISTIC" and classes is not None) else x
+    if classes is None:
+        return places.operand, scores.operand
+    first = transformed(-x, how) if how == "LOGISTIC" else 1 - scores
+    return labelled(places, classes).operand, first.joined([scores], 1).operand
 
 
 def _scaled(node: Node) -> int:

@@ -64,8 +64,15 @@ def labels(node: Node, integers: str, strings: str) -> tuple[Array, DType] | Non
 
 def best(x: Expression, classes: tuple[Array, DType]) -> Expression:
     """The label of the largest score of each row."""
-    d, count = x.draft, x.known(1, "the scores")
+    count = x.known(1, "the scores")
     if len(classes[0]) != count:
         raise ModelError(f"there are {len(classes[0])} labels for {count} scores")
-    where = d.add(ArgReduce(Extreme.MAX), x.operand, d.constant(-1, DType.INT32))
-    return x.of(d.add(Gather(0), d.constant(classes[0], classes[1]), where))
+    return labelled(x.of(x.draft.add(ArgReduce(Extreme.MAX), x.operand, x.draft.constant(-1, DType.INT32))), classes)
+
+
+def labelled(places: Expression, classes: tuple[Array, DType]) -> Expression:
+    """The labels at places, int64; the places where these are the labels."""
+    if classes[1] is DType.INT64 and np.array_equal(classes[0], np.arange(len(classes[0]))):
+        return places
+    d = places.draft
+    return places.of(d.add(Gather(0), d.constant(classes[0], classes[1]), places.operand))
