@@ -98,6 +98,12 @@ def _unsupported(subgraph: Subgraph) -> str | None:
     return next((reason for reason in found if reason is not None), None)
 
 
+def sequence_of(subgraph: Subgraph, settings: Settings) -> Operations:
+    """All operations of a subgraph, in the backend's groups."""
+    sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
+    return evolve(sequence, groups=BACKEND.fuse(sequence, settings))
+
+
 def natively(
     subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
 ) -> list[Array]:
@@ -113,8 +119,7 @@ def natively_as_it_is(
     reason = _unsupported(subgraph)
     assert reason is None, reason
     settings = Settings(num_threads=threads, target=isa.name, precision=precision)
-    sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
-    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
+    sequence = sequence_of(subgraph, settings)
     unstored = {i for group in sequence.groups for i in group.unstored}
     given = dict(zip(subgraph.inputs, inputs, strict=True))
     tensors: dict[int, Tensor] = {}

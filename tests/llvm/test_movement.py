@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onert.backend import Settings
 from onert.ir import ExecutionError, Op
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
@@ -21,10 +22,11 @@ from onert.ir.ops.data_movement.layout import (
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Mirror, MirrorPad, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
+from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import check, natively, single
+from .natively import check, natively, sequence_of, single
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 TYPES = (np.int8, np.int16, np.float32, np.int64, np.complex128)
@@ -160,3 +162,18 @@ def test_rows_of_any_width_are_joined(dtype: Any, widths: tuple[int, ...]) -> No
     for threads in (1, 3):
         (found,) = natively(subgraph, inputs, runnable()[-1], threads)
         np.testing.assert_array_equal(found, np.concatenate(parts, 2))
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+@pytest.mark.parametrize("shape", [(90, 320), (1500, 64), (2, 48, 1511), (3, 1021, 40)])
+def test_threads_share_one_large_matrix_that_is_turned(shape: tuple[int, ...], dtype: Any, isa: Isa) -> None:
+    x = _numbers(*shape, dtype=dtype)
+    axes = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    subgraph, inputs = single(Transpose(), x, _ints(*axes), constant=(1,))
+    for threads in (2, 5):
+        (found,) = natively(subgraph, inputs, isa, threads)
+        np.testing.assert_array_equal(found, x.transpose(axes))
+        settings = Settings(num_threads=threads, target=isa.name)
+        commands = lowered(sequence_of(subgraph, settings), isa, settings).commands
+        assert x.nbytes < 1 << 16 or max(command.pieces for command in commands) >= threads

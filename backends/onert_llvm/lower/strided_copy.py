@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from onert.ir import BackendError
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
-from onert_llvm.command.command import Access, Area, Pointer, Slot
+from onert_llvm.command.command import Access, Area, Pointer, Slot, most_pieces
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS, Core, Move
 from onert_llvm.target.isa import Isa
 
@@ -137,11 +137,18 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
     square = ways = 0
     if core is Core.ACROSS:
         square = _square(min(rows.size, width.size), min(lowering.isa.lanes(8 * unit), _MOST_SQUARE))
+        if lowering.threads > 1 and not any(is_symbolic(axis.size) for axis in axes):
+            long, other = sorted((rows, width), key=lambda axis: -axis.size)
+            own = math.prod([a.size for a in outer]) * long.size // most_pieces(lowering.threads)
+            count = max(_PIECE // (unit * other.size), own)
+            if long.size >= 2 * count:  # few pieces: one thread alone is slower the more there are
+                _cut_long(lowering, copy, outer, long, other, _even(long.size, count, square))
+                return
     elif core in (Core.WEAVE, Core.UNWEAVE):
         square, ways = _square(rows.size, lowering.isa.lanes(8 * unit)), width.size
         count = _PIECE // (unit * ways) // square * square
         if not is_symbolic(rows.size) and rows.size >= 2 * count:
-            _cut_rows(lowering, copy, axes, count)
+            _cut_long(lowering, copy, outer, rows, width, count)
             return
     elif hint(rows.size * width.size) * unit > _PIECE:
         outer, rows = [*outer, rows], Axis(1, 0, 0)
@@ -172,16 +179,21 @@ def _cut(lowering: Lowering, copy: _Copy) -> None:
         _emit(lowering, evolve(copy, offsets=after, axes=[*outer, Axis(rest, unit, unit)]))
 
 
-def _cut_rows(lowering: Lowering, copy: _Copy, axes: Sequence[Axis], count: int) -> None:
-    """Rows that take turns, too many for one work tile: whole pieces of so many, then what is left."""
-    *outer, rows, width = axes
-    whole = rows.size - rows.size % count
-    piece = Axis(whole // count, count * rows.source, count * rows.target)
-    _emit(lowering, evolve(copy, axes=[*outer, piece, *_by_target(Axis(count, rows.source, rows.target), width)]))
-    if whole < rows.size:
-        after = copy.offsets[0] + whole * rows.source, copy.offsets[1] + whole * rows.target
-        rest = Axis(rows.size - whole, rows.source, rows.target)
-        _emit(lowering, evolve(copy, offsets=after, axes=[*outer, *_by_target(rest, width)]))
+def _cut_long(lowering: Lowering, copy: _Copy, outer: Sequence[Axis], long: Axis, other: Axis, count: int) -> None:
+    """Two axes of which one is too long for one work tile: whole pieces of so many, then what is left."""
+    whole = long.size - long.size % count
+    piece = Axis(whole // count, count * long.source, count * long.target)
+    _emit(lowering, evolve(copy, axes=[*outer, piece, *_by_target(Axis(count, long.source, long.target), other)]))
+    if whole < long.size:
+        after = copy.offsets[0] + whole * long.source, copy.offsets[1] + whole * long.target
+        rest = Axis(long.size - whole, long.source, long.target)
+        _emit(lowering, evolve(copy, offsets=after, axes=[*outer, *_by_target(rest, other)]))
+
+
+def _even(size: int, count: int, square: int) -> int:
+    """About so many of `size` for a piece, and as many as a square has: so that none is left, where that can be."""
+    least = max(count // square * square, square)
+    return next((each for each in range(least, 2 * least) if size % each == 0), least)
 
 
 def _by_target(*axes: Axis) -> list[Axis]:
