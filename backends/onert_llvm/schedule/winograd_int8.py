@@ -21,9 +21,9 @@ from .tile_cycles import MANY_PAIRED_SUMS, block_cycles, register_tiles
 from .winograd import MOST_PIECES, Blocks
 
 _OF_CACHE = (1 / 16, 3 / 4)
-"""The least and the most of the second-level cache for what is transformed for a block of tiles; between these as much
-as for the weights, which are read for each block. Small blocks are as fast as large ones where weights are in that
-cache, and threads that take them from one another wait for less memory.
+"""The least and the most of the second-level cache for what is transformed for a block of tiles. Weights are read for
+each block, so that of one thread has as much as they have. Threads that take blocks from one another wait for less
+memory where these are small: they have the most only where weights are far.
 """
 
 _NEAR = 1 / 2
@@ -137,14 +137,14 @@ def is_faster(layer: Layer, total: int, outputs: int) -> bool:
     return min(cut.cycles(total) for cut in _cuts(layer, total)) < _WORTH * terms
 
 
-def _cuts(layer: Layer, total: int) -> Iterator[_Cut]:
-    """The register tiles that a layer of so many tiles of outputs may have."""
+def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
+    """The register tiles that a layer of so many tiles of outputs may have, `shared` by threads or not."""
     isa, channels, n = layer.isa, layer.channels, layer.n
     cpu, weights = machine(isa), 2 * PLACES * channels * n
     is_far = weights > _NEAR * cpu.second_cache
     far = weights / cpu.far_bytes if is_far else 0.0
-    least, most_of = (part * cpu.second_cache for part in _OF_CACHE)
-    space = min(max(weights, least), most_of)
+    least, most = (part * cpu.second_cache for part in _OF_CACHE)
+    space = (most if is_far else least) if shared else min(max(weights, least), most)
     for mr, wide in register_tiles(isa, False, _WIDEST):
         if mr * wide < _LEAST_SUMS or mr > total or (is_far and mr < _LEAST_FAR):
             continue
@@ -153,8 +153,8 @@ def _cuts(layer: Layer, total: int) -> Iterator[_Cut]:
         back = mr * cpu.byte_back * registers / panels
         panel = PLACES * block_cycles(mr, wide, channels / 2, cpu, many=MANY_PAIRED_SUMS) + back
         forward = mr * cpu.byte_forward * -(-channels // (2 * isa.f32))
-        most = max(1, int(space) // (PLACES * (2 * channels + 4 * width)) // mr)
-        yield _Cut(mr, Columns(wide, padded=True), panels, panel, forward, far, most)
+        fit = max(1, int(space) // (PLACES * (2 * channels + 4 * width)) // mr)
+        yield _Cut(mr, Columns(wide, padded=True), panels, panel, forward, far, fit)
 
 
 def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ()) -> Blocks:
@@ -163,7 +163,7 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
     A tile that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
     """
     seen = hint(total)
-    choices = sorted(((cut.cycles(seen), cut) for cut in _cuts(layer, seen)), key=lambda choice: choice[0])
+    choices = sorted(((cut.cycles(seen), cut) for cut in _cuts(layer, seen, threads > 1)), key=lambda choice: choice[0])
     near = [cut for taken, cut in choices if taken <= choices[0][0] * (1 + WORTH_NO_CODE)]
     cut = next((cut for cut in near if Tile(cut.rows, cut.columns) in known), near[0])
     if not total >= cut.rows:
