@@ -321,7 +321,7 @@ def test_sizes_beyond_all_memory_beside_what_counts_are_refused(op: Pad | Tile) 
         own, zero, huge = b.add(Cast(DType.INT64), n), b.constant(np.int64(0)), b.constant(np.int64(1 << 40))
         if isinstance(op, Tile):
             return [b.add(op, x, _vector(b, own, huge))]
-        return [b.add(op, x, b.add(Reshape(), _vector(b, zero, own, zero, huge), _row(b, 2, 2)))]
+        return [b.add(op, x, b.add(Reshape(), _vector(b, zero, own, zero, huge), row_of(b, 2, 2)))]
 
     with pytest.raises(onert.OnertError):
-        onert.Execution(onert.compile(_package(write), num_threads=1)).run([_given(2)])
+        onert.Execution(onert.compile(package_of(write), num_threads=1)).run([rows_given(2)])

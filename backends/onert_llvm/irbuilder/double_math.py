@@ -112,7 +112,6 @@ def _signed_as(size: Val, x: Val) -> Val:
     return (_bits(size) | (_bits(x) & -0x8000000000000000)).bits(x.type)
 
 
-"""1.5 * 2**52: adding it leaves the nearest integer in the low bits of the sum."""
 _LARGE = 1048576.0
 """From here on turns and the parts of half of pi no longer give the last bits of what is left."""
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32)
@@ -207,21 +206,16 @@ def atan2(k: Kernel, y: Val, x: Val) -> Val:
     """The angle of the point `(x, y)` from -pi to pi, within 3 ulp; zeros and infinities have angles by their signs."""
     tall, broad = y.call("fabs"), x.call("fabs")
     angle = first_quadrant_angle(tall, broad, 43)
-    integers = vec(I64, x.lanes)
-    angle = (x.bits(integers) < 0).select(angle * -1.0 + math.pi, angle)
-    signed = (angle.bits(integers) | (y.bits(integers) & -0x8000000000000000)).bits(x.type)
-    return x.unordered(y).select(x.like(math.nan), signed)
+    angle = (_bits(x) < 0).select(angle * -1.0 + math.pi, angle)
+    return x.unordered(y).select(x.like(math.nan), _signed_as(angle, y))
 
 
-"""The bits of the square root of one half: mantissas go from there to twice as much."""
 _HIDDEN = 1 << 52
 _INFINITY = 0x7FF0000000000000
 _SPLIT = 134217729.0
 """2**27 + 1: times it, less what that exceeds the number by, are its upper 26 bits (T. Dekker)."""
 _SCALE, _SCALE_LOW = 2.8853900817779268, 4.0710547481862066e-17
 """2 / log(2) in two parts."""
-_SERIES = tuple(1 / n for n in range(3, 25, 2))
-"""Of `log((1 + s) / (1 - s)) = 2 · (s + s³/3 + ...)`, after the first term."""
 _EXP = tuple(1 / math.factorial(n) for n in range(14))
 _BITS_AT_ONCE = 11
 """By how many bits a remainder of 53 bits can be moved in 64."""
@@ -262,7 +256,7 @@ def power(k: Kernel, x: Val, y: Val) -> Val:
     half = y * 0.5
     integral = round_even(k, y).eq(y)
     odd = integral & round_even(k, half).ne(half)
-    negative = x.bits(vec(I64, x.lanes)) < 0
+    negative = _bits(x) < 0
     found = (negative & odd).select(-found, found)
     inside = (x < 0.0) & (size < math.inf)
     found = (inside & (integral ^ integral.like(1))).select(x.like(math.nan), found)
@@ -273,7 +267,7 @@ def power(k: Kernel, x: Val, y: Val) -> Val:
 def _log2(k: Kernel, size: Val) -> tuple[Val, Val]:
     """The logarithm of numbers that are above 0 and finite as a sum, within 2**-58 of itself."""
     tiny = size < 2.2250738585072014e-308
-    offset = tiny.select(size * 2.0**54, size).bits(vec(I64, size.lanes)) - _ROOT
+    offset = _bits(tiny.select(size * 2.0**54, size)) - _ROOT
     exponent = (offset >> 52).cast(I32).cast(F64) - tiny.select(size.like(54.0), size.like(0.0))
     m = ((offset & _MANTISSA) + _ROOT).bits(size.type)
     above, below = m - 1.0, m + 1.0
@@ -282,7 +276,7 @@ def _log2(k: Kernel, size: Val) -> tuple[Val, Val]:
     product, error = _product(k, s, below)
     s_low = ((above - product) - error - s * rest) / below
     square = s * s
-    tail = s * square * polynomial(k, square, _SERIES)
+    tail = s * square * polynomial(k, square, _LOG)
     high, error = _product(k, s, s.like(_SCALE))
     low = error + (s * _SCALE_LOW + (s_low + tail) * _SCALE)
     near = exponent + high
@@ -298,7 +292,7 @@ def _exp2(k: Kernel, x: Val, low: Val) -> Val:
     r = ((near - whole) + near.eq(x).select(low, 0.0)) * math.log(2)
     p, n = polynomial(k, r, _EXP), whole.saturated(I32).cast(I64)
     half = n >> 1
-    return p * _two_to(half) * _two_to(n - half)
+    return p * _power(half) * _power(n - half)
 
 
 def _product(k: Kernel, a: Val, b: Val) -> tuple[Val, Val]:
@@ -348,7 +342,7 @@ def _rest(k: Kernel, x: Val, y: Val) -> Val:
         left.set(left.get() - by)
     scale = least - 1075
     half = scale >> 1
-    found = rest.get().cast(F64) * _two_to(half) * _two_to(scale - half)
+    found = rest.get().cast(F64) * _power(half) * _power(scale - half)
     return (exponent < least).select(size, found)
 
 
@@ -357,8 +351,3 @@ def _parts(bits: Val) -> tuple[Val, Val]:
     exponent = bits.lshr(52)
     tiny = exponent.eq(0)
     return (bits & _MANTISSA) | tiny.select(0, bits.like(_HIDDEN)), tiny.select(1, exponent)
-
-
-def _two_to(n: Val) -> Val:
-    """2 to the power of an integer in the normal range of exponents."""
-    return ((n + 1023) << 52).bits(vec(F64, n.lanes))

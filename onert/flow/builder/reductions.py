@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from onert.flow.graph import DT_FLOAT32, DT_INT32, Variable
 from onert.ir import ModelError
 
 from .elementwise import Elementwise
+
+
+def _reduction(optype: str, meaning: str) -> Callable[..., Variable]:
+    def method(
+        self: Reductions, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None
+    ) -> Variable:
+        return self.reduce(optype, x, axis, keepdims, name)
+
+    method.__doc__ = f"{meaning}."
+    return method
 
 
 class Reductions(Elementwise):
@@ -48,31 +58,13 @@ class Reductions(Elementwise):
             return []
         return [*x.shape[:axis], *([1] if keep else []), *x.shape[axis + 1 :]]
 
-    def sum(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
-        """The sum."""
-        return self.reduce("Sum", x, axis, keepdims, name)
-
-    def product(
-        self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None
-    ) -> Variable:
-        """The product."""
-        return self.reduce("Product", x, axis, keepdims, name)
-
-    def min(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
-        """The smallest element."""
-        return self.reduce("Min", x, axis, keepdims, name)
-
-    def max(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
-        """The largest element."""
-        return self.reduce("Max", x, axis, keepdims, name)
-
-    def all(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
-        """1 where no element is 0, else 0."""
-        return self.reduce("All", x, axis, keepdims, name)
-
-    def any(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
-        """1 where an element is not 0, else 0."""
-        return self.reduce("Any", x, axis, keepdims, name)
+    sum = _reduction("Sum", "The sum")
+    product = _reduction("Product", "The product")
+    min = _reduction("Min", "The smallest element")
+    max = _reduction("Max", "The largest element")
+    all = _reduction("All", "1 where no element is 0, else 0")
+    any = _reduction("Any", "1 where an element is not 0, else 0")
+    logsumexp = _reduction("LogSumExp", "The logarithm of the sum of exponentials")
 
     def count(self, p: Any, axis: int | None = None, dtype: str = DT_FLOAT32, name: str | None = None) -> Variable:
         """How many elements are not 0, as an element of type `dtype`."""
@@ -120,12 +112,6 @@ class Reductions(Elementwise):
             assert result.producer is not None
             result.producer.add_attr("axis", at)
         return result
-
-    def logsumexp(
-        self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None
-    ) -> Variable:
-        """The logarithm of the sum of exponentials."""
-        return self.reduce("LogSumExp", x, axis, keepdims, name)
 
     def argmin(
         self,

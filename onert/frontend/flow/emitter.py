@@ -112,10 +112,6 @@ class Emitter(Builder):
     def operand_name(self, index: int) -> str:
         return self._operands[index].name
 
-    def type(self, index: int) -> TensorType:
-        """An operand's type, its elements known where it is a constant."""
-        return self._operands[index].known
-
     def dtype(self, index: int) -> DType:
         return self._operands[index].type.dtype
 

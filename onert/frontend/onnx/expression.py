@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
@@ -22,6 +22,14 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from . import building
 from .draft import Draft
 from .node import Node
+
+
+def _binary(kind: BinaryKind) -> Callable[[Expression, Expression | float], Expression]:
+    return lambda self, other: self.binary(kind, other)
+
+
+def _compared(kind: ComparisonKind) -> Callable[[Expression, Expression | float], Expression]:
+    return lambda self, other: self.compared(kind, other)
 
 
 @frozen(eq=False)
@@ -73,50 +81,28 @@ class Expression:
     def compared(self, kind: ComparisonKind, other: Expression | float) -> Expression:
         return self.of(self.draft.add(Comparison(kind), self.operand, self._beside(other)))
 
-    def __add__(self, other: Expression | float) -> Expression:
-        return self.binary(BinaryKind.ADD, other)
-
-    def __sub__(self, other: Expression | float) -> Expression:
-        return self.binary(BinaryKind.SUB, other)
+    __add__ = __radd__ = _binary(BinaryKind.ADD)
+    __sub__ = _binary(BinaryKind.SUB)
+    __mul__ = __rmul__ = _binary(BinaryKind.MUL)
+    __truediv__ = _binary(BinaryKind.DIV)
+    __and__ = _binary(BinaryKind.LOGICAL_AND)
+    __or__ = _binary(BinaryKind.LOGICAL_OR)
+    at_least = _binary(BinaryKind.MAXIMUM)
+    at_most = _binary(BinaryKind.MINIMUM)
+    __lt__ = _compared(ComparisonKind.LESS)
+    __le__ = _compared(ComparisonKind.LESS_EQUAL)
+    __gt__ = _compared(ComparisonKind.GREATER)
+    __ge__ = _compared(ComparisonKind.GREATER_EQUAL)
+    equals = _compared(ComparisonKind.EQUAL)
 
     def __rsub__(self, other: float) -> Expression:
         return self.like(other) - self
-
-    def __mul__(self, other: Expression | float) -> Expression:
-        return self.binary(BinaryKind.MUL, other)
-
-    __radd__ = __add__
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Expression | float) -> Expression:
-        return self.binary(BinaryKind.DIV, other)
 
     def __rtruediv__(self, other: float) -> Expression:
         return self.like(other) / self
 
     def __neg__(self) -> Expression:
         return self.unary(UnaryKind.NEG)
-
-    def __lt__(self, other: Expression | float) -> Expression:
-        return self.compared(ComparisonKind.LESS, other)
-
-    def __le__(self, other: Expression | float) -> Expression:
-        return self.compared(ComparisonKind.LESS_EQUAL, other)
-
-    def __gt__(self, other: Expression | float) -> Expression:
-        return self.compared(ComparisonKind.GREATER, other)
-
-    def __ge__(self, other: Expression | float) -> Expression:
-        return self.compared(ComparisonKind.GREATER_EQUAL, other)
-
-    def equals(self, other: Expression | float) -> Expression:
-        return self.compared(ComparisonKind.EQUAL, other)
-
-    def __and__(self, other: Expression) -> Expression:
-        return self.binary(BinaryKind.LOGICAL_AND, other)
-
-    def __or__(self, other: Expression) -> Expression:
-        return self.binary(BinaryKind.LOGICAL_OR, other)
 
     def __invert__(self) -> Expression:
         return self.unary(UnaryKind.LOGICAL_NOT)
@@ -128,12 +114,6 @@ class Expression:
     def choose(self, one: Expression, other: Expression | float) -> Expression:
         """`one` where this holds, else `other`."""
         return self.of(self.draft.add(Select(), self.operand, one.operand, one._beside(other)))
-
-    def at_least(self, bound: Expression | float) -> Expression:
-        return self.binary(BinaryKind.MAXIMUM, bound)
-
-    def at_most(self, bound: Expression | float) -> Expression:
-        return self.binary(BinaryKind.MINIMUM, bound)
 
     def cast(self, to: DType) -> Expression:
         return self.of(building.cast(self.draft, self.operand, to))

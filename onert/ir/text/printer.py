@@ -31,7 +31,7 @@ from onert.ir.errors import ModelError
 from onert.ir.operand import Operand
 from onert.ir.operation import Operation
 from onert.ir.quant import Quantization
-from onert.ir.shape import Shape
+from onert.ir.shape import text as shape_text
 from onert.ir.subgraph import Signature, Subgraph, Subgraphs
 from onert.ir.types import Constant, TensorType
 
@@ -89,7 +89,7 @@ def _references(operands: Sequence[int | None]) -> str:
 def _operand(index: int, operand: Operand, constants: bool) -> str:
     parts = [f"%{index} {json.dumps(operand.name)} : {type_text(operand.type, constants)}"]
     if operand.signature_shape is not None:
-        parts.append(f"signature{_shape(operand.signature_shape)}")
+        parts.append(f"signature{shape_text(operand.signature_shape)}")
     if operand.variable:
         parts.append("variable")
     if operand.resource is not None:
@@ -105,12 +105,8 @@ def _operand(index: int, operand: Operand, constants: bool) -> str:
 
 def type_text(type_: TensorType, whole: bool = True) -> str:
     """`f32[1, ?]`, with the quantisation where there is one; only a few of its scales unless `whole`."""
-    plain = type_.dtype.text + (_shape(type_.shape) if type_.ranked else "[*]")
+    plain = type_.dtype.text + (shape_text(type_.shape) if type_.ranked else "[*]")
     return plain if type_.quantization is None else f"{plain} {_quantization(type_.quantization, whole)}"
-
-
-def _shape(shape: Shape) -> str:
-    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
 
 
 def _quantization(q: Quantization, whole: bool) -> str:

@@ -11,6 +11,12 @@ from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
 
+def _square(x: TensorType) -> shapes.Shape:
+    require(x.dtype.is_float and x.rank >= 2, f"x is {x}, expected floats of at least 2 dimensions")
+    require(shapes.compatible(x.shape[-1:], x.shape[-2:-1]), f"x is {x}, expected square matrices")
+    return x.shape
+
+
 @frozen
 class Determinant(Op):
     """The determinant of each matrix along the last two axes. Source: ONNX Det.
@@ -19,9 +25,7 @@ class Determinant(Op):
     """
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.dtype.is_float and x.rank >= 2, f"x is {x}, expected floats of at least 2 dimensions")
-        require(shapes.compatible(x.shape[-1:], x.shape[-2:-1]), f"x is {x}, expected square matrices")
-        return x.result(x.shape[:-2])
+        return x.result(_square(x)[:-2])
 
     def flops(self, types: CallTypes) -> int:
         x = types.input(0).shape
@@ -39,9 +43,7 @@ class Inverse(Op):
     """
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.dtype.is_float and x.rank >= 2, f"x is {x}, expected floats of at least 2 dimensions")
-        require(shapes.compatible(x.shape[-1:], x.shape[-2:-1]), f"x is {x}, expected square matrices")
-        return x.result(x.shape)
+        return x.result(_square(x))
 
     def flops(self, types: CallTypes) -> int:
         x = types.input(0).shape

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from attrs import frozen
 
@@ -42,12 +44,11 @@ class CumSum(Op):
         return _along(x, axis)
 
     def evaluate(self, x: Array, axis: Array) -> Array:
-        at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
-        turned = np.flip(x, at) if self.reverse else x
-        out = np.cumsum(turned, axis=at, dtype=x.dtype) + x.dtype.type(0)  # sums begin at 0, which takes -0 away
-        if self.exclusive:
-            out = np.concatenate([np.zeros_like(out[_first(at)]), out[_all_but_last(at)]], axis=at)
-        return np.ascontiguousarray(np.flip(out, at)) if self.reverse else out
+        def sums(x: Array, at: int) -> Array:
+            out: Array = np.cumsum(x, axis=at, dtype=x.dtype) + x.dtype.type(0)  # sums begin at 0, which takes -0 away
+            return out
+
+        return _running(self, x, axis, sums, 0)
 
     evaluate_quantized = as_stored
 
@@ -68,14 +69,13 @@ class CumProd(Op):
         return _along(x, axis)
 
     def evaluate(self, x: Array, axis: Array) -> Array:
-        at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
-        turned = np.flip(x, at) if self.reverse else x
         narrow = x.dtype.kind == "V" or x.dtype.itemsize < 4
-        out = np.cumprod(turned.astype(np.float32) if narrow and x.dtype.kind not in "iu" else turned, axis=at)
-        out = out.astype(x.dtype)
-        if self.exclusive:
-            out = np.concatenate([np.ones_like(out[_first(at)]), out[_all_but_last(at)]], axis=at)
-        return np.ascontiguousarray(np.flip(out, at)) if self.reverse else out
+
+        def products(x: Array, at: int) -> Array:
+            wide = x.astype(np.float32) if narrow and x.dtype.kind not in "iu" else x
+            return np.cumprod(wide, axis=at).astype(x.dtype)
+
+        return _running(self, x, axis, products, 1)
 
 
 @frozen
@@ -112,9 +112,10 @@ class RFFT2D(Op):
     evaluate_quantized = as_stored
 
 
-def _first(axis: int) -> tuple[slice, ...]:
-    return (*(slice(None),) * axis, slice(0, 1))
-
-
-def _all_but_last(axis: int) -> tuple[slice, ...]:
-    return (*(slice(None),) * axis, slice(0, -1))
+def _running(op: CumSum | CumProd, x: Array, axis: Array, of: Callable[[Array, int], Array], start: int) -> Array:
+    at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
+    out = of(np.flip(x, at) if op.reverse else x, at)
+    if op.exclusive:
+        before = [slice(None)] * at
+        out = np.concatenate([np.full_like(out[*before, :1], start), out[*before, :-1]], axis=at)
+    return np.ascontiguousarray(np.flip(out, at)) if op.reverse else out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -11,8 +12,8 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.plane_window import require_strides
-from onert.ir.ops.arithmetic.window import MAX_STEP, Padding, Window, output_dim, require_step
-from onert.ir.shape import Dim
+from onert.ir.ops.arithmetic.window import MAX_STEP, Padding, Tap, Window, output_dim, require_step
+from onert.ir.shape import Dim, Shape
 from onert.ir.types import TensorType
 
 
@@ -34,6 +35,24 @@ class IndexedPool(Op):
         require(x.rank == 4, f"input is {x}, expected 4 dimensions")
         require(x.dtype.is_float, f"input is {x.dtype.text}, expected a float")
 
+    def _pooled(self, x: TensorType) -> Shape:
+        self._check(x)
+        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
+        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
+        return x.shape[0], height, width, x.shape[3]
+
+    def _largest(self, x: Array, place: Callable[[Tap, Tap], Array | int]) -> tuple[Array, Array]:
+        """The largest element of each window, and what `place` gives for the first of them."""
+        rows, columns = self.windows()
+        shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
+        largest, places = np.full(shape, -np.inf, x.dtype), np.zeros(shape, np.int64)
+        for row, column in product(list(rows.taps(x.shape[1])), list(columns.taps(x.shape[2]))):
+            target, part = (slice(None), row.target, column.target), x[:, row.source, column.source]
+            better = part > largest[target]
+            largest[target] = np.where(better, part, largest[target])
+            places[target] = np.where(better, place(row, column), places[target])
+        return self.activation.apply(largest), places
+
     def windows(self) -> tuple[Window, Window]:
         return (
             Window(self.filter_height, self.stride_height, 1, self.padding),
@@ -53,24 +72,12 @@ class MaxPoolWithArgmax2D(IndexedPool):
     """
 
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
-        self._check(x)
-        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
-        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
-        found = x.result((x.shape[0], height, width, x.shape[3]))
+        found = x.result(self._pooled(x))
         return found, found
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
-        rows, columns = self.windows()
-        shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
-        largest = np.full(shape, -np.inf, x.dtype)
-        places = np.zeros(shape, np.int64)
-        for row, column in product(list(rows.taps(x.shape[1])), list(columns.taps(x.shape[2]))):
-            target = (slice(None), row.target, column.target)
-            part = x[:, row.source, column.source]
-            better = part > largest[target]
-            largest[target] = np.where(better, part, largest[target])
-            places[target] = np.where(better, row.index * self.filter_width + column.index, places[target])
-        return self.activation.apply(largest), (places + 0.1).astype(x.dtype)
+        largest, places = self._largest(x, lambda row, column: row.index * self.filter_width + column.index)
+        return largest, (places + 0.1).astype(x.dtype)
 
 
 @frozen
@@ -88,26 +95,15 @@ class MaxPoolWithIndices(IndexedPool):
     batched: bool = False
 
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
-        self._check(x)
         require(self.index in (DType.INT32, DType.INT64), f"places are {self.index.text}, expected i32 or i64")
-        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
-        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
-        shape = (x.shape[0], height, width, x.shape[3])
+        shape = self._pooled(x)
         return x.result(shape), TensorType(self.index, shape)
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
-        rows, columns = self.windows()
-        shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
         own = np.arange(x.size).reshape(x.shape)
         own = own if self.batched or not x.size else own % (x.size // len(x))
-        largest = np.full(shape, -np.inf, x.dtype)
-        places = np.zeros(shape, np.int64)
-        for row, column in product(list(rows.taps(x.shape[1])), list(columns.taps(x.shape[2]))):
-            target, source = (slice(None), row.target, column.target), (slice(None), row.source, column.source)
-            better = x[source] > largest[target]
-            largest[target] = np.where(better, x[source], largest[target])
-            places[target] = np.where(better, own[source], places[target])
-        return self.activation.apply(largest), places.astype(self.index.numpy)
+        largest, places = self._largest(x, lambda row, column: own[:, row.source, column.source])
+        return largest, places.astype(self.index.numpy)
 
 
 @frozen

@@ -8,9 +8,19 @@ from contextlib import contextmanager
 from attrs import frozen
 
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import Kernel, Val
+from onert_llvm.irbuilder import Kernel, Val, View
 
 from .form import Sizes
+
+SLOTS = (
+    "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
+    "pad_h", "pad_w", "pixel", "row", "image", "down", "across", "total", "block", "group", "groups",
+    "rooms", "room", "tiles", "pieces",
+)  # fmt: skip
+"""`total` tiles of outputs, `down` by `across` in a picture, `block` of them in a work tile; `group` panels of columns
+in one, `groups` of these in all. `rooms` is memory of `room` bytes for each of so many `pieces` of the command, whose
+work tiles are so many `tiles`.
+"""
 
 RATES = ("dilation_h", "dilation_w")
 """Slots of kernels whose windows are dilated."""
@@ -51,3 +61,11 @@ def each_place(k: Kernel, task: Task, first: Val, count: Val, tile: Sizes, dilat
         column.set(wraps.select(k.index(0), right))
         row.set(ends.select(k.index(0), below))
         image.set(ends.select(image.get() + 1, image.get()))
+
+
+def rows_from(matrix: View, first: Val, count: int) -> list[View]:
+    """So many rows of a matrix from one on."""
+    rows = [matrix[first]]
+    for _ in range(count - 1):
+        rows.append(rows[-1].after(matrix.strides[0]))
+    return rows

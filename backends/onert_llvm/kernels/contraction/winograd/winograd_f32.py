@@ -21,17 +21,7 @@ from onert_llvm.kernels.contraction.float_microkernel import accumulators, multi
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
 
 from .form import Form, transform
-from .places import RATES, Place, each_place, rates
-
-SLOTS = (
-    "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
-    "pad_h", "pad_w", "pixel", "row", "image", "down", "across", "total", "block", "group", "groups",
-    "rooms", "room", "tiles", "pieces",
-)  # fmt: skip
-"""`total` tiles of outputs, `down` by `across` in a picture, `block` of them in a work tile; `group` panels of columns
-in one, `groups` of these in all. `rooms` is memory of `room` bytes for each of so many `pieces` of the command, whose
-work tiles are so many `tiles`.
-"""
+from .places import RATES, SLOTS, Place, each_place, rates, rows_from
 
 _APART = LINE // 4
 """Elements between what is transformed of one tile and of the next, so that these do not lie in one set of a cache."""
@@ -146,10 +136,7 @@ class WinogradF32(Value):
             right = k.view(sums[0, place * width].address, F32, *sums.strides)
             with k.loop(count, step=mr, nonempty=True) as step:
                 first = step.min(count - mr)
-                rows, out = [left[first]], [right[first]]
-                for _ in range(mr - 1):
-                    rows.append(rows[-1].after(terms.strides[0]))
-                    out.append(out[-1].after(sums.strides[0]))
+                rows, out = rows_from(left, first, mr), rows_from(right, first, mr)
                 done = step // mr * depth
                 acc = accumulators(k, [k.zeros(F32, lanes)] * panel.vectors, mr)
                 multiply_add(

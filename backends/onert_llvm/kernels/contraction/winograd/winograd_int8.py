@@ -28,7 +28,7 @@ from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
 
-from .places import RATES, Place, each_place, rates
+from .places import RATES, SLOTS, Place, each_place, rates, rows_from
 
 OUTPUTS, POINTS = 4, 6
 """Of a tile along an axis: outputs, and pixels that it sees."""
@@ -40,13 +40,6 @@ MOST_BITS = 26
 _SHIFTS = (3, 2, 1, 1)
 """The outputs along an axis are three times this power of two too great."""
 _NINTH = pow(9, -1, 1 << 32) - (1 << 32)
-
-SLOTS = (
-    "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
-    "pad_h", "pad_w", "pixel", "row", "image", "down", "across", "total", "block", "group", "groups",
-    "rooms", "room", "tiles", "pieces",
-)  # fmt: skip
-"""As of `winograd_f32`; `zero` is a pixel outside of the picture."""
 
 
 def room(tile: Tile, block: int, channels: int, n: int, lanes: int) -> int:
@@ -66,7 +59,7 @@ class WinogradInt8(Value):
 
     `wide`: they fill a whole register of 16 bits. Results are bytes, or floats of bytes that were floats before
     (`Dynamic`). Where windows are `dilated`, pixels and outputs of a tile are a dilation apart. Weights are packed by
-    `pack_winograd_int8`. Work tiles are those of `winograd_f32`.
+    `pack_winograd_int8`. Work tiles are those of `winograd_f32`; `zero` is a pixel outside of the picture.
     """
 
     tile: Tile
@@ -161,10 +154,7 @@ class WinogradInt8(Value):
             right = k.view(sums[0, place * width].address, I32, *sums.strides)
             with k.loop(count, step=mr, nonempty=True) as step:
                 first = step.min(count - mr)
-                rows, out = [left[first]], [right[first]]
-                for _ in range(mr - 1):
-                    rows.append(rows[-1].after(terms.strides[0]))
-                    out.append(out[-1].after(sums.strides[0]))
+                rows, out = rows_from(left, first, mr), rows_from(right, first, mr)
                 done, acc = step // mr * pairs, accumulators(k, [k.zeros(I32, lanes)] * panel.vectors, mr)
                 with k.loop(pairs, nonempty=True) as p:
                     k.prefetch(following[done + p])
