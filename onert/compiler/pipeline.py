@@ -19,6 +19,7 @@ from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
 from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.pick_rows import pick_rows
+from onert.compiler.passes.quantized.compare_bytes import compare_bytes
 from onert.compiler.passes.quantized.move_bytes import move_bytes
 from onert.compiler.passes.quantized.multiply_bytes import multiply_bytes
 from onert.compiler.passes.quantized.skip_bytes import skip_bytes
@@ -53,6 +54,7 @@ OPTIONAL: tuple[Pass, ...] = (
     move_bytes,
     multiply_bytes,
     skip_bytes,
+    compare_bytes,
     fold_scales,
     pick_rows,
     fuse_activation,
