@@ -215,6 +215,15 @@ def _first() -> Subgraphs:
     return b.model([first, b.add(FullyConnected(), x, b.constant(weights(3, 4)))])
 
 
+def _narrow() -> Subgraphs:
+    """A picture of two channels at last, of which neighbouring pixels are summed at a time."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 8)), "x")
+    return b.model(
+        [b.add(Conv2D(Padding.SAME, 1, 1, 1, 1), x, b.constant(weights(2, 3, 5, 8)), b.constant(weights(2)))]
+    )
+
+
 def opened(model: Subgraphs) -> Package:
     """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
     (graph,) = model.subgraphs
@@ -236,6 +245,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("between four", interpolated(Interpolation.CUBIC, 0.6, (2, 3)), lambda n: [(1, 6, n + 2, 3)]),
     ("recurrent", _recurrent, lambda n: [(n, 4)]),
     ("steps", _steps, lambda n: [(max(n, 1), 1, 4)]),
+    ("narrow", _narrow, lambda n: [(1, 6, 3 * n + 5, 8)]),
     ("first", _first, lambda n: [(max(n, 1), 4)]),
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),

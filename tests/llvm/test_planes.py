@@ -9,6 +9,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.symbolic.trace import Trace
 from onert_llvm.schedule.planes import plane_registers
 from onert_llvm.target.isa import Isa, runnable, target
 
@@ -69,6 +70,18 @@ def test_filters_that_fill_a_register_are_columns_of_a_product() -> None:
     assert plane_registers(1, 9, 8, 256, isa) == 8
     assert not plane_registers(16, 9, 8, 256, isa)
     assert not plane_registers(1, 9, 8, 15, isa), "narrower than a register"
+
+
+def test_widths_that_are_known_later_keep_the_choice_that_was_made() -> None:
+    isa = target("x86-64-v4")
+    for first in (15, 40, 256):
+        trace = Trace([first], [4 * first])
+        taken = plane_registers(2, 7, 8, trace.lengths[0], isa)
+        for width in range(1, 4 * first):
+            alone = plane_registers(2, 7, 8, width, isa)
+            if trace.at([width]) is not None:
+                assert bool(alone) == bool(taken)
+                assert taken * isa.f32 <= width
 
 
 # Results of all phases wait in scratch memory while what computes them has some of its own.

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+from onert.ir.symbolic.trace import decided, hint
+from onert.ir.value import Value
 from onert_llvm.target.isa import Isa
+
+from .cost_model import require
 
 _MOST = 8
 """Filters at most: with more the columns of a product fill registers well enough."""
@@ -17,18 +25,53 @@ _LATENCY = 8
 
 
 def plane_registers(n: int, taps: int, channels: int, width: int, isa: Isa) -> int:
-    """How many registers of neighbours in rows of `width` outputs to sum at a time; 0 where a product is better."""
-    lanes, depth = isa.f32, taps * channels
-    if n > _MOST or lanes < 4 or width < lanes:
+    """How many registers of neighbours in rows of `width` outputs to sum at a time; 0 where a product is better.
+
+    The width may be symbolic: whether sums are added so is the same for all lengths then, and how many at a time, which
+    changes no bit, is what is best now.
+    """
+    if n > _MOST or isa.f32 < 4 or not decided(_Suits(n, taps, channels, isa), width):
         return 0
+    registers, _ = _best(n, taps * channels, np.array([hint(width)]), isa)
+    found = int(registers[0])
+    require(found * isa.f32 <= width)
+    return found
+
+
+@frozen
+class _Suits(Value):
+    """Whether rows of so many outputs are summed so, as 0 or 1."""
+
+    n: int
+    taps: int
+    channels: int
+    isa: Isa
+
+    def __call__(self, width: int) -> int:
+        return int(self._of(np.array([width]))[0])
+
+    def results(self, count: int) -> Array:
+        """The results for each width below `count`."""
+        return self._of(np.arange(count))
+
+    def _of(self, widths: Array) -> Array:
+        depth = self.taps * self.channels
+        _, cycles = _best(self.n, depth, widths, self.isa)
+        own = cycles / np.maximum(widths, 1) + _TURNED * self.channels + _WOVEN * self.n
+        found: Array = (own < _GAIN * depth / 2).astype(np.int64)
+        return found
+
+
+def _best(n: int, depth: int, widths: Array, isa: Isa) -> tuple[Array, Array]:
+    """For each width how many registers to sum at a time, and the cycles of a row; 0 and infinite where none suit."""
     room = min(_ACCUMULATORS, isa.registers // 2) // n
-    counts = [r for r in (8, 6, 5, 4, 3, 2, 1) if r <= room and r * lanes <= width]
-    if not counts:
-        return 0
-    registers = min(counts, key=lambda r: -(-width // (r * lanes)) * _cycles(r, n, depth))
-    outputs = width / (-(-width // (registers * lanes)))
-    own = _cycles(registers, n, depth) / outputs + _TURNED * channels + _WOVEN * n
-    return registers if own < _GAIN * depth / 2 else 0
+    registers, least = np.zeros(len(widths), np.int64), np.full(len(widths), np.inf)
+    for count in (8, 6, 5, 4, 3, 2, 1):
+        if count <= room:
+            outputs = count * isa.f32
+            cycles = np.where(outputs <= widths, -(-widths // outputs) * _cycles(count, n, depth), np.inf)
+            registers, least = np.where(cycles < least, count, registers), np.minimum(cycles, least)
+    return registers, least
 
 
 def _cycles(registers: int, n: int, depth: int) -> float:

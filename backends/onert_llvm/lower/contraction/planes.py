@@ -6,7 +6,6 @@ import numpy as np
 from attrs import evolve
 
 from onert.ir import Array
-from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.direct.plane_conv_f32 import PlaneConvF32
 from onert_llvm.lower.command_builder import Lowering
@@ -26,8 +25,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> b
     """
     geometry, after, isa = windows.geometry, windows.after, lowering.isa
     n, _, across, channels = filters.shape
-    sizes = (geometry.images, *geometry.size, *geometry.out)
-    if ldc != n or channels != geometry.channels or geometry.stride != (1, 1) or any(map(is_symbolic, sizes)):
+    if ldc != n or channels != geometry.channels or geometry.stride != (1, 1):
         return False
     if min(geometry.pads) < 0 or after.epilogue.matrices or after.epilogue.residual:
         return False
