@@ -24,6 +24,9 @@ They share an arena."""
 APART_BYTES = 64 << 20
 """What their arenas take at most together while some lie in smaller ones than the last that was made."""
 
+_MOST_SEEN = 1 << 10
+"""Of how many shapes of inputs it is remembered which frame is for them."""
+
 _SHAPE: Callable[[Array], tuple[int, ...]] = attrgetter("shape")
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
@@ -115,6 +118,8 @@ class Lengths:
         self._shapes = [info.shape for info in base.inputs]
         self._kept: tuple[_Kept, ...] = ()
         self._setups: dict[_Kept, Setup] = {}
+        self._seen: dict[tuple[tuple[int, ...], ...], _Kept] = {}
+        """The frames that were found for shapes of inputs, so that no others are tried first."""
         self._arena = HOST.allocate(0)
 
     def arena(self, program: Program) -> Array:
@@ -133,6 +138,7 @@ class Lengths:
                 break
             kept.append(each)
         self._kept = tuple(kept)
+        self._seen = {}
         self._setups = {each: setup for each, setup in self._setups.items() if each in kept}
         largest = max(program.arena_bytes, *(each.arena_bytes for each in kept), 0)
         if not largest <= self._arena.nbytes <= max(largest, KEPT_BYTES):
@@ -164,7 +170,7 @@ class Lengths:
             return False
         shapes, before = list(map(_SHAPE, arrays)), setup.usual
         try:
-            kept, lengths = now, now.lengths(shapes)
+            kept, lengths = now, now.lengths(shapes) if self._seen.get(tuple(shapes), now) is now else None
             if lengths is None or not now.frame.become(lengths):
                 found = self._going(shapes, now.fixed)
                 if found is None:
@@ -199,11 +205,17 @@ class Lengths:
     ) -> tuple[_Kept, tuple[int, ...]] | None:
         """A frame that has become the one for inputs of these shapes, and their lengths: the first that can, of those
         with other dimensions as `fixed` has them. None where nothing is there for them."""
-        for kept in self._kept:
+        key = tuple(shapes)
+        seen = self._seen.get(key)
+        for kept in self._kept if seen is None else (seen, *self._kept):
             lengths = kept.lengths(shapes) if fixed is None or kept.fixed == fixed else None
             if lengths is not None and kept.frame.become(lengths):
                 if kept is not self._kept[0]:
                     self._kept = (kept, *(other for other in self._kept if other is not kept))
+                if kept is not seen:
+                    if len(self._seen) >= _MOST_SEEN:
+                        self._seen.clear()
+                    self._seen[key] = kept
                 return kept, lengths
         return None
 

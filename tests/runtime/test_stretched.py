@@ -217,6 +217,24 @@ def test_lengths_that_come_back_bind_nothing_anew(is_open: bool, monkeypatch: py
         assert not bound
 
 
+@pytest.mark.parametrize("most", [lengths._MOST_SEEN, 1])
+def test_a_length_that_was_there_asks_its_own_frame_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, made, expected = _stretched()
+    monkeypatch.setattr(lengths, "_MOST_SEEN", most)
+    asked, become = [], stretched.StretchedFrame.become
+    monkeypatch.setattr(stretched.StretchedFrame, "become", lambda *given: bool(asked.append(given)) or become(*given))
+    counts = []
+    for n in 4 * (400, 9, 40, 2):
+        x = made(n)
+        asked.clear()
+        np.testing.assert_array_equal(execution.run([x])["output_0"], expected(x))
+        counts.append(len(asked))
+    assert execution._lengths is not None
+    assert len(execution._lengths._kept) > 1
+    assert len(execution._lengths._seen) <= most
+    assert (max(counts[-4:]) == 1) == (most > 1)
+
+
 @pytest.mark.parametrize("pair", [(9, 11), (9, 400)])
 def test_two_lengths_that_come_in_turn_need_nothing_new(pair: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     execution, made, expected = _stretched()
