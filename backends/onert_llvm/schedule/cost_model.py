@@ -111,11 +111,15 @@ def product_cycles(shape: Shape, isa: Isa) -> float:
 
 
 def lanes_for(shape: Shape, isa: Isa) -> Isa:
-    """The target, or its half registers where a product of many rows with packed weights is much faster with these."""
-    found = evolve(shape, m=hint(shape.m))
-    if is_symbolic(shape.n) or found.m < _MANY_ROWS:
+    """The target, or its half registers where a product of many rows with packed weights is much faster with these.
+
+    Sizes may be symbolic: results have the same bits either way.
+    """
+    lanes = lanes_to_choose(isa)
+    if len(lanes) == 1 or is_symbolic(shape.n) or hint(shape.m) < _MANY_ROWS:
         return isa
-    return min(lanes_to_choose(isa), key=lambda each: worth_code(each, product_cycles(found, each)))
+    found = evolve(shape, m=hint(shape.m), k=hint(shape.k), apart=hint(shape.apart))
+    return min(lanes, key=lambda each: worth_code(each, product_cycles(found, each)))
 
 
 def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
