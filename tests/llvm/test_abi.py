@@ -66,7 +66,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         DepthwiseIntegers(slide((3, 3), 1, 1, 20, isa), registers_together(isa), True, LEGACY),
         *(Pool(elements, cut) for elements in POOLED[3:]),
         Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), Pairwise(Affine()), PairTable(), MapBytes(),
-        ReduceRows(Plain(Fold.SUM)), ReduceColumns(Plain(Fold.MAX)),
+        ReduceRows(Plain(Fold.SUM)), ReduceRows(Plain(Fold.SUM), True), ReduceColumns(Plain(Fold.MAX)),
         *(Move(core, 4, 2, 4, 3) for core in Core), Move(Core.UNWEAVE, 4, 0, 4, 4), Move(Core.RUN, 1, 0),
         Move(Core.EACH, 16, 1), Gather(1, 2, True), PlaneConvF32(2, 3, 0, swish), PlaneConvF32(1, 8, 3),
         RowChain((Total(Fold.SUM, ACC, True), Number(Apply(Fn.NEG, (Leaf("s0"),)))), Leaf("s1"), (ACC.name,)),

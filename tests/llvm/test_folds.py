@@ -56,6 +56,10 @@ def test_any_axes_are_reduced(isa: Isa, kind: Reduction, dtype: Any) -> None:
     for axes in AXES:
         check(*single(Reduce(kind, keep_dims=len(axes) == 2), x, _ints(*axes), constant=(1,)), isa, threads=2)
     check(*single(Reduce(kind), x[:, :1], _ints(1), constant=(1,)), isa)
+    few = x[..., :3].copy()
+    if dtype is np.float32:
+        few[0, 0] = [[np.nan, 1, 2], [1, np.nan, 2], [1, 2, np.nan], [np.inf, -np.inf, 0], [-0.0, 0.0, -0.0]]
+    check(*single(Reduce(kind), few, _ints(-1), constant=(1,)), isa)
 
 
 @ISAS

@@ -28,9 +28,13 @@ def _finished(k: Kernel, task: Task, elements: Elements, total: Val) -> Val:
 
 @frozen
 class ReduceRows(Value):
-    """`out[row]` from the neighbours `in[row, :width]`; work tiles are rows."""
+    """`out[row]` from the neighbours `in[row, :width]`; work tiles are rows.
+
+    With `few` they are joined element by element, each in all lanes: lanes of their own take longer to join.
+    """
 
     elements: Elements
+    few: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -39,8 +43,19 @@ class ReduceRows(Value):
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         memory, width = self.elements.kind.memory, task.i64("width")
         with k.loop(end, begin) as row:
-            total = self.elements.along(k, task.view("in", memory, width, 1)[row], width).splat(k.isa.f32)
+            source = task.view("in", memory, width, 1)[row]
+            if self.few:
+                total = self._one_by_one(k, source, width)
+            else:
+                total = self.elements.along(k, source, width).splat(k.isa.f32)
             task.view("out", memory, 1)[row].store(_finished(k, task, self.elements, total).lane(0))
+
+    def _one_by_one(self, k: Kernel, source: View, width: Val) -> Val:
+        lanes = k.isa.f32
+        total = k.var(self.elements.start(k, lanes))
+        with k.loop(width) as at:
+            total.set(self.elements.join(total.get(), self.elements.everywhere(source[at], lanes)))
+        return total.get()
 
 
 @frozen

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
-from onert_llvm.kernels.reduction.elements import Elements
+from onert_llvm.kernels.reduction.elements import Elements, Plain
 from onert_llvm.kernels.reduction.reduce import ReduceColumns, ReduceRows
 from onert_llvm.lower.command_builder import Lowering
 
+_FEW = 3
+"""Elements of a row that are joined one after the other sooner than side by side."""
 _MOST_VECTORS = 4
 """Registers of columns that a work tile reduces."""
 
@@ -52,6 +55,8 @@ def reduction(
     tiles = block.outer
     if block.inner == 1:
         slots["width"] = block.count
+        few = isinstance(elements, Plain) and not is_symbolic(block.count) and block.count <= _FEW
+        algorithm = ReduceRows(elements, few)
     else:
         vectors = min(_MOST_VECTORS, -(-block.inner // lowering.isa.f32))
         chunks = -(-block.inner // (vectors * lowering.isa.f32))
