@@ -18,7 +18,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert_llvm.lower.command_builder import KernelSpec
-from onert_llvm.schedule.cost_model import MANY_ROWS, Shape, lanes_for
+from onert_llvm.schedule.cost_model import _MANY_ROWS, Shape, lanes_for
 from onert_llvm.target.isa import ISAS, Isa, runnable
 
 from .harness import Array
@@ -93,4 +93,4 @@ def test_they_are_taken_where_they_are_worth_their_code() -> None:
             shape = Shape(784, n, 96)
             assert lanes_for(shape, isa) == isa
             assert lanes_for(shape, twice).narrow == (worth and isa.rounds and not isa.bfloat)
-            assert lanes_for(evolve(shape, m=MANY_ROWS - 1), twice) == twice
+            assert lanes_for(evolve(shape, m=_MANY_ROWS - 1), twice) == twice
