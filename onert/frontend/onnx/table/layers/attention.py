@@ -133,8 +133,8 @@ def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> 
 
 def _filled(mask: Expression, k: Expression) -> Expression:
     """A mask that has fewer columns than there are keys, those that are missing hidden."""
-    if mask.rank < 2:
-        raise ModelError(f"the mask is {mask.type}, expected at least 2 dimensions")
+    if not mask.rank:
+        raise ModelError(f"the mask is {mask.type}, expected at least 1 dimension")
     have, wanted = mask.shape[-1], k.shape[2]
     if have is None or wanted is None or have in (wanted, 1):
         return mask
