@@ -26,6 +26,7 @@ from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 
@@ -224,6 +225,13 @@ def _narrow() -> Subgraphs:
     )
 
 
+def _reduced() -> Subgraphs:
+    """Sums and products of rows, short ones too."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (7, 5)), "x")
+    return b.model([b.add(Reduce(kind), x, b.constant(np.int32([-1]))) for kind in (Reduction.SUM, Reduction.PROD)])
+
+
 def opened(model: Subgraphs) -> Package:
     """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
     (graph,) = model.subgraphs
@@ -246,6 +254,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("recurrent", _recurrent, lambda n: [(n, 4)]),
     ("steps", _steps, lambda n: [(max(n, 1), 1, 4)]),
     ("narrow", _narrow, lambda n: [(1, 6, 3 * n + 5, 8)]),
+    ("reduced", _reduced, lambda n: [(7, max(n, 1))]),
     ("first", _first, lambda n: [(max(n, 1), 4)]),
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),

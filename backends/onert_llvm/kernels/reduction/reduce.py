@@ -30,7 +30,8 @@ def _finished(k: Kernel, task: Task, elements: Elements, total: Val) -> Val:
 class ReduceRows(Value):
     """`out[row]` from the neighbours `in[row, :width]`; work tiles are rows.
 
-    With `few` they are joined element by element, each in all lanes: lanes of their own take longer to join.
+    With `few`, one to three, they are joined element by element, each in all lanes: lanes of their own take longer to
+    join.
     """
 
     elements: Elements
@@ -51,10 +52,11 @@ class ReduceRows(Value):
             task.view("out", memory, 1)[row].store(_finished(k, task, self.elements, total).lane(0))
 
     def _one_by_one(self, k: Kernel, source: View, width: Val) -> Val:
-        lanes = k.isa.f32
-        total = k.var(self.elements.start(k, lanes))
-        with k.loop(width) as at:
-            total.set(self.elements.join(total.get(), self.elements.everywhere(source[at], lanes)))
+        """The first, the last, and then what is left of three: lanes are joined in this order, so bits are the same."""
+        elements, lanes = self.elements, k.isa.f32
+        total = k.var(elements.join(elements.start(k, lanes), elements.everywhere(source[0], lanes)))
+        with k.loop(width, start=1) as at:
+            total.set(elements.join(total.get(), elements.everywhere(source[width - at], lanes)))
         return total.get()
 
 

@@ -55,7 +55,7 @@ def reduction(
     tiles = block.outer
     if block.inner == 1:
         slots["width"] = block.count
-        few = isinstance(elements, Plain) and not is_symbolic(block.count) and block.count <= _FEW
+        few = isinstance(elements, Plain) and not is_symbolic(block.count) and 0 < block.count <= _FEW
         algorithm = ReduceRows(elements, few)
     else:
         vectors = min(_MOST_VECTORS, -(-block.inner // lowering.isa.f32))
