@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import onert
+from onert.compiler.legalize.decomposition import decompositions
 from onert.ir import CallTypes, DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial, Random
 from onert.ir.ops.data_movement.reshape import ShapeOf
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.stablehlo.gather import BitGenerator, HloRngBitGenerator
 from onert.ir.text import parse_subgraph, text
 
 Array = np.ndarray[Any, Any]
@@ -115,3 +117,13 @@ def test_classes_are_drawn_by_their_chances(to: DType, tmp_path: Path) -> None:
     for each in (execution, bundle):
         with pytest.raises(onert.ExecutionError):
             each.run([np.full_like(LOGITS, np.nan)])
+
+
+@pytest.mark.parametrize(("words", "refused"), [(1 << 22, False), ((1 << 22) + 1, True)])
+def test_so_many_words_are_drawn_at_once_natively(words: int, refused: bool) -> None:
+    """Each takes some hundred bytes in between."""
+    op = HloRngBitGenerator(BitGenerator.PHILOX, DType.UINT32, (words,))
+    state = TensorType(DType.UINT64, (3,))
+    types = CallTypes((state,), (state, TensorType(DType.UINT32, (words,))))
+    (decomposition,) = decompositions(HloRngBitGenerator)
+    assert (decomposition.why_not(op, types) is not None) is refused

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from onert.compiler.legalize.decomposition import Decomposition, always
+from onert.compiler.legalize.decomposition import Decomposition
 from onert.compiler.legalize.draft import Draft
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic import philox
@@ -23,6 +24,13 @@ from onert.ir.ops.stablehlo.gather import BitGenerator, HloRngBitGenerator
 from onert.ir.shape import static
 
 _MASK = (1 << 32) - 1
+_MOST_WORDS = 1 << 22
+"""That are drawn at once: in between each takes some hundred bytes."""
+
+
+def _why_not(op: HloRngBitGenerator | StatelessUniform, types: CallTypes) -> str | None:
+    words = op.words if isinstance(op, HloRngBitGenerator) else math.prod(static(types.output.shape))
+    return None if words <= _MOST_WORDS else f"it draws {words} words at once"
 
 
 def _long(d: Draft, value: int) -> int:
@@ -150,6 +158,6 @@ def _stateless(d: Draft, op: StatelessUniform, types: CallTypes, operands: Seque
 
 
 DECOMPOSITIONS = {
-    HloRngBitGenerator: (Decomposition(always, _bits),),
-    StatelessUniform: (Decomposition(always, _stateless),),
+    HloRngBitGenerator: (Decomposition(_why_not, _bits),),
+    StatelessUniform: (Decomposition(_why_not, _stateless),),
 }
