@@ -45,15 +45,19 @@ def pixels_together(channels: int, stride: int, out_w: int, isa: Isa) -> int:
     return together if fills and not is_symbolic(out_w) and out_w % together == 0 else 1
 
 
-def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
+def chunk(window: tuple[int, int], size: tuple[int, int], channels: int, isa: Isa) -> int:
     """How many channels of a depthwise convolution to compute at a time: the rows of a window stay in the first cache.
 
-    All of few channels that end inside a register, because neighbouring pixels share lines then.
+    All of few channels that end inside a register, because neighbouring pixels share lines then, and all of a picture
+    (`size` is its height and width) that no cache of the core's own holds: it is read in the order of memory.
     """
+    cpu, (height, width) = machine(isa), (hint(length) for length in size)
     if channels % isa.f32 and channels < _MANY_CHANNELS * isa.f32:
         return channels
-    rows = window[0] * hint(in_w) * isa.vector_bytes
-    registers = max(1.0, _OF_FIRST_CACHE * machine(isa).first_cache / rows)
+    if 4 * height * width * channels > cpu.second_cache:
+        return channels
+    rows = window[0] * width * isa.vector_bytes
+    registers = max(1.0, _OF_FIRST_CACHE * cpu.first_cache / rows)
     return min(channels, isa.f32 << round(log2(registers)))
 
 

@@ -19,6 +19,11 @@ from .elements import Elements
 from .fold import unordered
 
 
+def found_apart(strip: Strip, registers: int) -> bool:
+    """Whether there are registers to find apart which columns of a strip have a tap that is not a number."""
+    return 4 * len(strip.columns) + strip.across <= registers
+
+
 @frozen
 class Pool(Value):
     """Pooling with the taps of a window written out, for a strip of outputs.
@@ -38,8 +43,7 @@ class Pool(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         s, elements = self.strip, self.elements
-        memory, apart = elements.kind.memory, 4 * len(s.columns) + s.across <= k.isa.registers
-        apart = apart and elements.spoils
+        memory, apart = elements.kind.memory, elements.spoils and found_apart(s, k.isa.registers)
         join = elements.join_numbers if apart else elements.join
 
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:

@@ -68,7 +68,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         after, taps, n = after.side_by_side(lowering, together), np.tile(taps, together), n * together
     width = out_w // together
     cut = strip((kh, kw), op.stride_width * together, op.dilation_width, width, n, lowering.isa, MOST_ACROSS)
-    some = chunk((kh, kw), geometry.size[1], n, lowering.isa)
+    some = chunk((kh, kw), geometry.size, n, lowering.isa)
     lines, chunks = geometry.images * geometry.out[0], -(-n // some)
     block = -(-lines // lowering.threads)  # a thread's share, which has all channels of its rows
     slots = {

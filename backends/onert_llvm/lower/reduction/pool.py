@@ -17,7 +17,7 @@ from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.reduction.elements import Elements, Plain
 from onert_llvm.kernels.reduction.fold import Fold
-from onert_llvm.kernels.reduction.pool import Pool, WindowPool
+from onert_llvm.kernels.reduction.pool import Pool, WindowPool, found_apart
 from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import counts, pooled_plane
@@ -29,6 +29,9 @@ from .block import Block, reduction
 
 MOST_TAPS = 16
 """Elements of a window whose taps are written out."""
+
+_FEW_ACROSS = 2
+"""Outputs of a strip of floats for which it is found apart what is not a number: with more it is not."""
 
 _MOST_COUNTED = 1 << 15
 """Elements of an average: the sum of bytes, and half of the count, stay below 2**24; those of 16-bit numbers 2**31."""
@@ -80,8 +83,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     slots |= {**plane.slots, "channels": c, "zero": 0}
     algorithm: Pool | WindowPool = WindowPool(elements, op.counts_margins)
     if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
-        cut = strip(plane.window, plane.stride[1], 1, plane.out[1], c, lowering.isa)
-        algorithm = Pool(elements, evolve(cut, near=plane.near))
+        cut = partial(strip, plane.window, plane.stride[1], 1, plane.out[1], c, lowering.isa)
+        few = cut(_FEW_ACROSS)
+        chosen = few if elements.spoils and found_apart(few, lowering.isa.registers) else cut()
+        algorithm = Pool(elements, evolve(chosen, near=plane.near))
         around = 0 if elements.mean else elements.fold.start(elements.kind)
         slots |= {"zero": lowering.constant(np.full(c, around, lowering.type(source).dtype.numpy)), "ldc": c}
         if elements.mean:
