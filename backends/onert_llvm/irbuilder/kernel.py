@@ -136,9 +136,9 @@ class Kernel:
         """Call the function at an address, which gives nothing."""
         self.b.call_at(address.v, [a.v for a in args])
 
-    def prefetch(self, address: View) -> None:
-        """Ask for a line to be read into all levels of cache."""
-        args = [address.base, integer(I32, 0), integer(I32, 3), integer(I32, 1)]
+    def prefetch(self, address: View, soon: bool = True) -> None:
+        """Ask for a line to be read into all levels of cache; into all but the first if it is not needed `soon`."""
+        args = [address.base, integer(I32, 0), integer(I32, 3 if soon else 2), integer(I32, 1)]
         intrinsic(self.b, "llvm.prefetch.p0", VOID, *(Val(self.b, a) for a in args))
 
     @contextmanager

@@ -17,7 +17,7 @@ from onert_llvm.target.machines import machine
 
 from .cost_model import WORTH_NO_CODE, Shape, product_cycles
 from .float_packing import panels_f32
-from .tile_cycles import MANY_PAIRED_SUMS, block_cycles, register_tiles
+from .tile_cycles import MANY_PAIRED_SUMS, block_cycles
 from .winograd import MOST_PIECES, Blocks
 
 _OF_CACHE = (1 / 16, 3 / 4)
@@ -34,6 +34,14 @@ _LEAST_SUMS = 8
 
 _LEAST_FAR = 8
 """Rows of a tile at least where weights are far: reading them takes longer than the products of fewer."""
+
+_FEW = 16
+"""Tiles of a block whose products take no longer than far weights to come, if these are not asked for early."""
+
+_HIDDEN = 3 / 4
+"""What part of the time to read far weights hides behind products where those of two places, one of which is fetched,
+stay in the first cache beside what they are multiplied by.
+"""
 
 _LATE = 1 / 4
 """What part of a work tile threads wait for another at the end."""
@@ -137,16 +145,39 @@ def is_faster(layer: Layer, total: int, outputs: int) -> bool:
     return min(cut.cycles(total) for cut in _cuts(layer, total)) < _WORTH * terms
 
 
+def _weights(layer: Layer) -> int:
+    """The bytes of a layer's transformed weights."""
+    return 2 * PLACES * layer.channels * layer.n
+
+
+def _are_far(layer: Layer) -> bool:
+    """Whether a layer's weights come from beyond the second-level cache."""
+    return _weights(layer) > _NEAR * machine(layer.isa).second_cache
+
+
+def is_late(layer: Layer, block: int) -> bool:
+    """Whether weights would be late for blocks of so many tiles if they were asked for only one place before."""
+    return _are_far(layer) and block <= _FEW
+
+
+def _tiles(isa: Isa, total: int) -> Iterator[tuple[int, int]]:
+    """Rows by registers of columns whose accumulators fit the registers, with one of columns and two more: the fewest
+    rows that go through so many tiles of outputs in so many steps.
+    """
+    for wide in range(1, _WIDEST + 1):
+        most = (isa.registers - 2) // wide - 1
+        steps = {-(-total // rows) for rows in range(-(-_LEAST_SUMS // wide), min(most, total) + 1)}
+        yield from ((-(-total // count), wide) for count in sorted(steps))
+
+
 def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
     """The register tiles that a layer of so many tiles of outputs may have, `shared` by threads or not."""
     isa, channels, n = layer.isa, layer.channels, layer.n
-    cpu, weights = machine(isa), 2 * PLACES * channels * n
-    is_far = weights > _NEAR * cpu.second_cache
-    far = weights / cpu.far_bytes if is_far else 0.0
+    cpu, weights, is_far = machine(isa), _weights(layer), _are_far(layer)
     least, most = (part * cpu.second_cache for part in _OF_CACHE)
     space = (most if is_far else least) if shared else min(max(weights, least), most)
-    for mr, wide in register_tiles(isa, False, _WIDEST):
-        if mr * wide < _LEAST_SUMS or mr > total or (is_far and mr < _LEAST_FAR):
+    for mr, wide in _tiles(isa, total):
+        if is_far and mr < _LEAST_FAR:
             continue
         width = wide * isa.f32
         panels, registers = -(-n // width), -(-n // isa.f32)
@@ -154,6 +185,9 @@ def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
         panel = PLACES * block_cycles(mr, wide, channels / 2, cpu, many=MANY_PAIRED_SUMS) + back
         forward = mr * cpu.byte_forward * -(-channels // (2 * isa.f32))
         fit = max(1, int(space) // (PLACES * (2 * channels + 4 * width)) // mr)
+        far = weights / cpu.far_bytes if is_far else 0.0
+        if 2 * channels * (2 * width + min(fit * mr, total)) <= cpu.first_cache:
+            far *= 1 - _HIDDEN
         yield _Cut(mr, Columns(wide, padded=True), panels, panel, forward, far, fit)
 
 

@@ -59,7 +59,8 @@ class WinogradInt8(Value):
 
     `wide`: they fill a whole register of 16 bits. Results are bytes, or floats of bytes that were floats before
     (`Dynamic`). Where windows are `dilated`, pixels and outputs of a tile are a dilation apart. Weights are packed by
-    `pack_winograd_int8`. Work tiles are those of `winograd_f32`; `zero` is a pixel outside of the picture.
+    `pack_winograd_int8`. Work tiles are those of `winograd_f32`; `zero` is a pixel outside of the picture. Weights that
+    come from `far` are fetched two places ahead, into the second cache first.
     """
 
     tile: Tile
@@ -67,6 +68,7 @@ class WinogradInt8(Value):
     signed: bool
     wide: bool
     dilated: bool = False
+    far: bool = False
 
     name = "winograd_int8"
 
@@ -150,6 +152,7 @@ class WinogradInt8(Value):
         weights = k.view(panel.address, I32, pairs * panel.width, panel.width, 1)
         with k.loop(PLACES) as place:
             own, following = weights[place], k.view(weights[place + 1].address, I8, LINE)
+            further = k.view(weights[place + 2].address, I8, LINE)
             left = k.view(terms[0, place * task.i64("k")].address, I16, *terms.strides)
             right = k.view(sums[0, place * width].address, I32, *sums.strides)
             with k.loop(count, step=mr, nonempty=True) as step:
@@ -158,6 +161,8 @@ class WinogradInt8(Value):
                 done, acc = step // mr * pairs, accumulators(k, [k.zeros(I32, lanes)] * panel.vectors, mr)
                 with k.loop(pairs, nonempty=True) as p:
                     k.prefetch(following[done + p])
+                    if self.far:
+                        k.prefetch(further[done + p], soon=False)
                     b = [own[p, j * lanes].load(lanes) for j in range(panel.vectors)]
                     for row, values in zip(rows, acc, strict=True):
                         a = k.view(row[p * 2].address, I32, 1).load(align=4).splat(lanes)

@@ -119,7 +119,8 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
         "pieces": parts,
     }
     flops = 2 * geometry.rows * geometry.taps * channels * n
-    return Plan(WinogradInt8(cut.tile, how, signed, wide, dilated), slots, work, parts, parts * size, flops)
+    algorithm = WinogradInt8(cut.tile, how, signed, wide, dilated, schedule.is_late(sizes, cut.block))
+    return Plan(algorithm, slots, work, parts, parts * size, flops)
 
 
 def _centred(weights: Filter) -> Array:
