@@ -1,6 +1,6 @@
 """Counts how mutants end, and says which took longest and how much memory the largest process took.
 
-    python -m fuzz.count models | packages | onnx COUNT
+    python -m fuzz.count models | packages | onnx | tnn COUNT
 
 Prints what should not be, and one line at the end.
 """
@@ -20,8 +20,8 @@ BATCH = 300
 
 def main(arguments: Sequence[str]) -> None:
     kind, many = arguments[0], int(arguments[1])
-    modules = {"models": "fuzz.probe", "packages": "fuzz.package_probe", "onnx": "fuzz.onnx_probe"}
-    module, models = modules[kind], corpus() if kind == "models" else []
+    module = "fuzz.probe" if kind == "models" else f"fuzz.{kind.removesuffix('s')}_probe"
+    models = corpus() if kind == "models" else []
     endings: Counter[str] = Counter()
     slowest = (0.0, "none")
     for first in range(0, many, BATCH):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from fuzz.batch import bytes_changed
-from onnx import AttributeProto, ModelProto
+from onnx import AttributeProto, ModelProto, numpy_helper
 
 NUMBERS = (-(2**63), -(2**31), -129, -2, -1, 0, 1, 2, 3, 7, 64, 255, 1 << 16, 2**31 - 1, 2**62)
 FLOATS = (0.0, -1.0, 1e-30, 1e30, float("inf"), float("nan"))
@@ -109,6 +111,104 @@ def _order(rng: random.Random, model: Any) -> None:
     model.graph.node.extend(nodes)
 
 
+def _graphs(model: Any) -> list[Any]:
+    """The main graph and those that its nodes hold."""
+    found = [model.graph]
+    for graph in found:
+        found += [a.g for n in graph.node for a in n.attribute if a.type == AttributeProto.GRAPH]
+    return found
+
+
+def _legal(rng: random.Random, model: Any) -> None:
+    """An attribute takes the value that another of its type has, or goes."""
+    nodes = [node for graph in _graphs(model) for node in graph.node if node.attribute]
+    if not nodes:
+        return
+    node = rng.choice(nodes)
+    at = rng.randrange(len(node.attribute))
+    found = node.attribute[at]
+    others = [a for n in nodes for a in n.attribute if a.type == found.type and a.type != AttributeProto.GRAPH]
+    if others and rng.random() < 0.8:
+        name = found.name
+        found.CopyFrom(rng.choice(others))
+        found.name = name
+    else:
+        del node.attribute[at]
+
+
+def _constant(rng: random.Random, model: Any) -> None:
+    """A well-formed constant of another element type, rank or length, of ends of ranges or of none."""
+    tensors = [t for graph in _graphs(model) for t in graph.initializer]
+    tensors += [a.t for graph in _graphs(model) for n in graph.node for a in n.attribute if a.HasField("t")]
+    if not tensors:
+        return
+    found = rng.choice(tensors)
+    name, shape = found.name, tuple(d for d in found.dims if 0 <= d < 100)
+    shape = rng.choice((shape, (), (0,), (1,), (2,), (*shape, 1), (1, *shape), shape[1:], shape[:-1]))
+    if math.prod(shape) > 10_000:
+        return
+    dtype = rng.choice((np.float32, np.float64, np.float16, np.int64, np.int32, np.int8, np.uint8, np.bool_))
+    if np.issubdtype(dtype, np.floating):
+        value = np.full(shape, rng.choice(FLOATS), dtype)
+    else:
+        value = np.array(rng.choice((-(2**62), -2, -1, 0, 1, 2, 3, 2**62))).astype(dtype) + np.zeros(shape, dtype)
+    found.CopyFrom(numpy_helper.from_array(value, name))
+
+
+def _names(rng: random.Random, model: Any) -> None:
+    """A value that two nodes make, that a node makes of itself, or that is taken for another one."""
+    graph = rng.choice(_graphs(model))
+    nodes = [n for n in graph.node if n.output]
+    if not nodes:
+        return
+    one, other = rng.choice(nodes), rng.choice(nodes)
+    match rng.randrange(4):
+        case 0:
+            one.output[0] = other.output[0]
+        case 1 if one.input:
+            one.input[rng.randrange(len(one.input))] = other.output[0]
+        case 2 if graph.input:
+            one.output[0] = rng.choice(graph.input).name
+        case _ if graph.output:
+            rng.choice(graph.output).name = rng.choice((one.output[0], "nothing"))
+
+
+def _copies(rng: random.Random, model: Any) -> None:
+    """A node or an end of a graph twice, or gone."""
+    graph = rng.choice(_graphs(model))
+    held = rng.choice((graph.node, graph.node, graph.input, graph.output, graph.initializer))
+    if not held:
+        return
+    at = rng.randrange(len(held))
+    if rng.random() < 0.5:
+        held.add().CopyFrom(held[at])
+    else:
+        del held[at]
+
+
+def _type(rng: random.Random, model: Any) -> None:
+    """An input that is a sequence or an optional, of no type, or of a shape with nothing, much or no number in it."""
+    given = list(model.graph.input)
+    if not given:
+        return
+    type_ = rng.choice(given).type
+    shape = type_.tensor_type.shape
+    match rng.randrange(5):
+        case 0:
+            type_.sequence_type.elem_type.tensor_type.elem_type = rng.randrange(20)
+        case 1:
+            type_.optional_type.elem_type.tensor_type.elem_type = rng.randrange(20)
+        case 2:
+            type_.tensor_type.ClearField("shape")
+        case 3:
+            for dim in shape.dim:
+                dim.dim_param = rng.choice(("n", "m"))
+        case _:
+            del shape.dim[:]
+            for _ in range(rng.randrange(7)):
+                shape.dim.add(dim_value=rng.choice((0, 1, 2, 3, 1 << 20, 2**31 - 1)))
+
+
 CHANGES: tuple[Callable[[random.Random, Any], None], ...] = (
     _attribute,
     _attribute,
@@ -119,4 +219,11 @@ CHANGES: tuple[Callable[[random.Random, Any], None], ...] = (
     _shape,
     _opset,
     _order,
+    _legal,
+    _legal,
+    _constant,
+    _constant,
+    _names,
+    _copies,
+    _type,
 )

@@ -7,16 +7,12 @@ Prints a line for each seed as `probe` does.
 
 from __future__ import annotations
 
-import resource
 import sys
-import traceback
 from collections.abc import Sequence
-from time import process_time
 
 from fuzz.mutate_onnx import mutant
-from fuzz.probe import BYTES, SECONDS, attempt, run_as_package
+from fuzz.probe import HELD_BYTES, attempt, report, run_as_package
 from onnx_cases import cases
-from patience import at_work
 
 KINDS = ("simple", "pytorch-operator", "pytorch-converted")
 NODES = (
@@ -46,17 +42,12 @@ def corpus() -> list[bytes]:
 def main(arguments: Sequence[str]) -> None:
     first, count = int(arguments[0]), int(arguments[1])
     models = corpus()
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    for seed in range(first, first + count):
-        print(seed, end=" ", flush=True)
-        start = process_time()
-        try:
-            with at_work(SECONDS):
-                mutated = mutant(seed, models[seed % len(models)])
-                ended = attempt(run_as_package, mutated, ("reference",) if seed % 4 else ())
-        except BaseException:  # whatever it is, it is the finding
-            ended = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
-        print(f"{process_time() - start:.2f}", ended)
+
+    def ended(seed: int) -> str:
+        mutated = mutant(seed, models[seed % len(models)])
+        return attempt(lambda: run_as_package(mutated, ("reference",) if seed % 4 else ()))
+
+    report(range(first, first + count), ended, HELD_BYTES)
 
 
 if __name__ == "__main__":

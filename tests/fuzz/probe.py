@@ -11,7 +11,7 @@ from __future__ import annotations
 import resource
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -27,6 +27,8 @@ import onert.flow as myelin
 SECONDS = 30
 """Of processor time: longer than any honest run of these small models, compiled."""
 BYTES = 6 << 30
+HELD_BYTES = 1 << 30
+"""Of private memory, code left out: what a small file may take at most."""
 
 
 def _input(info: onert.TensorInfo) -> Any:
@@ -36,7 +38,7 @@ def _input(info: onert.TensorInfo) -> Any:
     return blank(info)
 
 
-def run_as_package(model: bytes, backends: Sequence[str]) -> None:
+def run_as_package(model: bytes | Path, backends: Sequence[str]) -> None:
     program = onert.compile(onert.load(model), backends=tuple(backends), num_threads=1, max_iterations=100)
     onert.Execution(program).run([_input(info) for info in program.inputs])
 
@@ -53,35 +55,45 @@ def run_as_flow(model: bytes, backends: Sequence[str]) -> None:
         cell.instance().compute()
 
 
-def attempt(run: Callable[[bytes, Sequence[str]], None], model: bytes, backends: Sequence[str]) -> str:
+def attempt(run: Callable[[], None]) -> str:
     """How one mutant ended."""
     try:
-        run(model, backends)
+        run()
     except onert.OnertError as error:
         sentence = str(error)
         return "refused" if sentence.strip() and "\n" not in sentence else f"NO SENTENCE {sentence!r}"
     return "result"
 
 
-def main(arguments: Sequence[str]) -> None:
-    first, count = int(arguments[0]), int(arguments[1])
-    corpus = [Path(p).read_bytes() for p in arguments[2:]]
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+def report(seeds: Iterable[int], ended: Callable[[int], str], most: int) -> None:
+    """Prints a line for each seed. Whatever takes more than so many bytes, or ends otherwise, is the finding."""
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     np.seterr(all="ignore")
-    for seed in range(first, first + count):
+    for seed in seeds:
         print(seed, end=" ", flush=True)
         start = process_time()
         try:
             with at_work(SECONDS):
-                # Every fourth on the backend that has no native code: what both refuse must be refused alike.
-                content = corpus[seed % len(corpus)]
-                is_flow = content.startswith(b"flow")
-                mutant = (mutate_flow if is_flow else mutate).mutant(seed, content)
-                run = run_as_flow if is_flow and seed % 4 in (1, 2) else run_as_package
-                ended = attempt(run, mutant, ("reference",) if seed % 4 in (0, 2) and (is_flow or not seed % 4) else ())
+                how = ended(seed)
         except BaseException:  # whatever it is, it is the finding
-            ended = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
-        print(f"{process_time() - start:.2f}", ended)
+            how = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
+        print(f"{process_time() - start:.2f}", how)
+
+
+def main(arguments: Sequence[str]) -> None:
+    first, count = int(arguments[0]), int(arguments[1])
+    corpus = [Path(p).read_bytes() for p in arguments[2:]]
+
+    def ended(seed: int) -> str:
+        # Every fourth on the backend that has no native code: what both refuse must be refused alike.
+        content = corpus[seed % len(corpus)]
+        is_flow = content.startswith(b"flow")
+        mutant = (mutate_flow if is_flow else mutate).mutant(seed, content)
+        run = run_as_flow if is_flow and seed % 4 in (1, 2) else run_as_package
+        backends = ("reference",) if seed % 4 in (0, 2) and (is_flow or not seed % 4) else ()
+        return attempt(lambda: run(mutant, backends))
+
+    report(range(first, first + count), ended, BYTES)
 
 
 if __name__ == "__main__":

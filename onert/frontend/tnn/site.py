@@ -93,10 +93,14 @@ class Site:
         """The first input's."""
         return self.graph.shape(self.x)
 
-    def input(self, at: int) -> int:
+    def blob(self, at: int) -> str:
+        """The name of an input."""
         if at >= len(self.layer.inputs):
             raise ModelError(f"it has {len(self.layer.inputs)} inputs, expected at least {at + 1}")
-        return self.graph.real(self.layer.inputs[at])
+        return self.layer.inputs[at]
+
+    def input(self, at: int) -> int:
+        return self.graph.real(self.blob(at))
 
     @property
     def inputs(self) -> tuple[int, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
 import struct
 from pathlib import Path
 
@@ -11,11 +9,12 @@ import numpy as np
 import pytest
 from frontend.tnn import tnn_writer as writer
 from frontend.tnn.tnn_writer import Resource
+from fuzz.mutate_tnn import NETWORK, RESOURCES
 
 import onert
 from onert.frontend.tnn import load
 from onert.frontend.tnn.buffers import Wish
-from onert.frontend.tnn.structure import Layer, read_structure
+from onert.frontend.tnn.structure import Layer
 from onert.frontend.tnn.weights import read_weights
 from onert.ir import Array, DType
 
@@ -29,7 +28,6 @@ MODEL = {
     "0400bcfa 00000000 08000000 04000000 01000000 02000000 01000000 01000000 00000040 00004040",
 }
 """The same product by 2 and 3, each for one channel."""
-MUTANTS, MANY_MUTANTS, BATCH = 200, 2000, 100
 
 
 def run(path: Path, *inputs: Array) -> list[Array]:
@@ -151,71 +149,6 @@ def test_weights_lie_beside_the_structure_or_are_asked_for(tmp_path: Path) -> No
     assert once != other
 
 
-def mutant(seed: int) -> tuple[str, bytes]:
-    """Both files of a small network with a few things changed."""
-    chance = random.Random(seed)
-    proto = writer.structure("x 4 1 4 6 6 0", "y", LAYERS)
-    content = bytearray(writer.model(RESOURCES))
-    if seed % 2:
-        words = proto.split(" ")
-        for _ in range(chance.randint(1, 3)):
-            words[chance.randrange(len(words))] = chance.choice(
-                ("0", "-1", "7", "2147483647", "1e30", "y", "", ":", ",")
-            )
-        return " ".join(words), bytes(content)
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(0, len(content) - 4, 1)
-        content[at : at + 4] = struct.pack("<i", chance.choice((-1, 0, 1, 2, 255, 1 << 30, chance.getrandbits(30))))
-    return proto, bytes(content[: len(content) - chance.choice((0, 0, 1, 100))])
-
-
-LAYERS = (
-    "Convolution c 1 1 x a 2 4 4 3 3 1 1 1 1 1 -1 1 1 1",
-    "Deconvolution d 1 1 a b 1 4 2 2 2 2 2 0 0 1 -1 1 1 0",
-    "Pooling p 1 1 b e 1 3 3 2 2 0 0 -1 -1 -1 1",
-    "PReLU r 1 1 e f 0 0",
-    "Upsample u 1 1 f g 2 2 2 0",
-    "StridedSliceV2 s 1 1 g h 1 0 1 2147483647 1 2 1 2",
-    "Permute t 1 1 h i 4 0 2 3 1",
-    "Reshape v 1 1 i j 0 2 2 0 -1 0",
-    "InnerProduct y 1 1 j k 3 1 0 1",
-    "Softmax z 1 1 k y 1",
-)
-RESOURCES = (
-    Resource("Convolution", "c", ["c", 1, writer.numbers(1, 4, 2, 3, 3), writer.numbers(2, 4)]),
-    Resource("Deconvolution", "d", ["d", 1, writer.numbers(3, 1, 4, 2, 2, 2), writer.numbers(4, 2)]),
-    Resource("PReLU", "r", ["r", writer.numbers(5, 2)]),
-    Resource("InnerProduct", "y", ["y", writer.numbers(6, 3, 144), writer.numbers(7, 3)]),
-)
-
-
-def check(seeds: range, place: Path) -> None:
-    """Each mutant gives results of the types that its model says, or an OnertError."""
-    ended = 0
-    for seed in seeds:
-        proto, content = mutant(seed)
-        (place / "m.tnnproto").write_text(proto)
-        (place / "m.tnnmodel").write_bytes(content)
-        with contextlib.suppress(onert.OnertError):
-            graph = onert.load(place / "m.tnnproto").model.primary
-            size = sum(o.type.nbytes for o in graph.operands if o.type.is_static)
-            if size < 1 << 24:
-                run(place / "m.tnnproto", *(np.ones(graph.operands[i].type.shape, np.float32) for i in graph.inputs))
-        ended += 1
-    assert ended == len(seeds)
-
-
-@pytest.mark.parametrize("first", range(0, MUTANTS, BATCH))
-def test_mutants_end_in_a_result_or_one_sentence(first: int, tmp_path: Path) -> None:
-    check(range(first, first + BATCH), tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(MUTANTS, MANY_MUTANTS, BATCH))
-def test_many_mutants_end_in_a_result_or_one_sentence(first: int, tmp_path: Path) -> None:
-    check(range(first, first + BATCH), tmp_path)
-
-
 LONG = {
     "Pooling1D p 1 1 x y 0 2 2 1 -1 -1 -1 0": (1, 1, 1 << 30),
     "Pooling1D p 1 1 x y 1 2 2 1 -1 -1 -1 0": "would have 1073741824 elements, expected at most",
@@ -237,9 +170,7 @@ def test_a_line_as_long_as_can_be_takes_no_memory_before_it_runs(layer: str, tmp
 
 
 def test_the_network_of_the_mutants_runs(tmp_path: Path) -> None:
-    proto = writer.structure("x 4 1 4 6 6 0", "y", LAYERS)
-    path = writer.write(tmp_path, proto, RESOURCES)
+    path = writer.write(tmp_path, writer.structure("x 4 1 4 6 6 0", "y", NETWORK), RESOURCES)
     (y,) = run(path, writer.numbers(8, 1, 4, 6, 6))
     assert y.shape == (1, 3)
     assert y.sum() == pytest.approx(1)
-    assert len(read_structure(memoryview(proto.encode())).layers) == len(LAYERS)

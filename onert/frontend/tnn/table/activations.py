@@ -142,7 +142,7 @@ def _identity(site: Site) -> Sequence[int]:
 def _quantized_relu(site: Site) -> Sequence[int]:
     """Stored integers: the blobs on both sides share a scale."""
     g = site.graph
-    x = g.stored(site.layer.inputs[0])
+    x = g.stored(site.blob(0))
     return [g.move(Unary(UnaryKind.RELU), x)]
 
 

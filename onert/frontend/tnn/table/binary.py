@@ -18,10 +18,19 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 def operands(site: Site) -> tuple[int, ...]:
     """Both sides of a layer: two blobs, or one and a weight that is the first or the second; more blobs follow."""
     position = site.integer("position of the weight", 1, -1, 1)
-    if len(site.inputs) != 1:
-        return site.inputs
+    x, *others = site.x, *site.inputs[1:]
+    if others:
+        return x, *others
     weight = _weight(site)
-    return (weight, site.x) if position == 0 else (site.x, weight)
+    return (weight, x) if position == 0 else (x, weight)
+
+
+def pair(site: Site) -> tuple[int, int]:
+    """As `operands`, of a layer that has just two."""
+    found = operands(site)
+    if len(found) != 2:
+        raise ModelError(f"it has {len(found)} inputs, expected 1 or 2")
+    return found[0], found[1]
 
 
 def _binary(kind: BinaryKind, site: Site) -> Sequence[int]:

@@ -126,7 +126,7 @@ def _bias(site: Site, p: Parameters) -> tuple[int, ...]:
 def _quantized_convolution(site: Site) -> Sequence[int]:
     """Integers times integers: the scales of the weight are those of the sums, and turn them into real numbers."""
     g = site.graph
-    x = g.stored(site.layer.inputs[0])
+    x = g.stored(site.blob(0))
     _, channels, height, width = g.shape(x, 4)
     p = _parameters(site, channels)
     if p.activation == _SIGMOID_MUL:

@@ -24,7 +24,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
 
-from .binary import operands
+from .binary import pair
 from .spans import LARGEST
 
 _RIGHT = 0
@@ -44,12 +44,12 @@ def _stored(site: Site, x: int) -> Sequence[int]:
 
 
 def _compared(kind: ComparisonKind, site: Site) -> Sequence[int]:
-    x, y = operands(site)
+    x, y = pair(site)
     return _stored(site, site.graph.add(Comparison(kind), x, y))
 
 
 def _connected(kind: BinaryKind, site: Site) -> Sequence[int]:
-    x, y = (_truth(site, operand) for operand in operands(site))
+    x, y = (_truth(site, operand) for operand in pair(site))
     return _stored(site, site.graph.add(Binary(kind), x, y))
 
 
@@ -67,7 +67,7 @@ def _places(site: Site) -> Sequence[int]:
 
 def _remainder(site: Site) -> Sequence[int]:
     """With the sign of the first, as C has it."""
-    x, y = operands(site)
+    x, y = pair(site)
     return [site.graph.add(Binary(BinaryKind.REMAINDER), x, y)]
 
 

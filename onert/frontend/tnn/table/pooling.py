@@ -21,7 +21,6 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from .spans import EXPLICIT, LARGEST, Span, conv_span, elements, framed
 
 MAX, AVERAGE = 0, 1
-_LEAST = float(np.finfo(np.float32).min)
 
 
 def _pool(site: Site, x: int) -> int:
@@ -75,8 +74,9 @@ def windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
     stored = g.type(x).quantization is not None
     aligned = all(s.valid for s in spans) or all(s.same() for s in spans)
     if stored and kind == AVERAGE and not aligned:  # the average of what is inside has no integer form
-        x, stored = g.real(site.layer.inputs[0]), False
-    fill = None if kind == AVERAGE else -128.0 if stored else _LEAST
+        x, stored = g.real(site.blob(0)), False
+    dtype = g.type(x).dtype
+    fill = None if kind == AVERAGE else -math.inf if dtype.is_float else dtype.limits[0]
     framed_x, padding = framed(g, g.nhwc(x), spans, fill)
     op = Pool2D(Pooling.AVERAGE if kind == AVERAGE else Pooling.MAX, size[0], size[1], padding, stride[0], stride[1])
     y = g.move(op, framed_x)
@@ -96,7 +96,7 @@ def _adaptive(site: Site, x: int, rows: int, columns: int) -> int:
         spans = (Span(height, rows, size[0], size[0], 1, 0), Span(width, columns, size[1], size[1], 1, 0))
         return windows(site, x, AVERAGE, spans)
     if g.type(x).dtype is not DType.FLOAT32:
-        x = g.real(site.layer.inputs[0])
+        x = g.real(site.blob(0))
     x = g.add(BatchMatMul(), x, g.constant(np.ascontiguousarray(_shares(width, columns).T)))
     return g.add(BatchMatMul(), g.constant(_shares(height, rows)), x)
 
@@ -113,5 +113,5 @@ def _shares(inputs: int, outputs: int) -> Array:
 
 
 LAYERS: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.x)]}
-QUANTIZED: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.graph.stored(site.layer.inputs[0]))]}
+QUANTIZED: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.graph.stored(site.blob(0)))]}
 """Stored integers are compared or averaged as they are: the blobs on both sides share a scale."""

@@ -40,7 +40,7 @@ def _inner_product(site: Site) -> Sequence[int]:
 
 def _quantized_inner_product(site: Site) -> Sequence[int]:
     g = site.graph
-    x = g.stored(site.layer.inputs[0])
+    x = g.stored(site.blob(0))
     outputs, _, rows, terms, shape = _parameters(site, x)
     buffer = site.integer_weight((outputs, terms), terms)
     scales = product_scales(site, x, outputs, terms)

@@ -72,7 +72,7 @@ def _from_integers(site: Site, shape: tuple[int, ...], groups: int) -> tuple[Arr
     terms = inner * math.prod(size)
     buffer = site.integer_weight(shape, terms)
     sums = site.channel_scales(outputs, terms) * np.ones(outputs, np.float32)
-    found, _ = site.graph.scales(site.layer.inputs[0])
+    found, _ = site.graph.scales(site.blob(0))
     if len(found) not in (1, groups * inner):
         raise ModelError(f"its input has {len(found)} scales for {groups * inner} channels")
     given = np.repeat((found * np.ones(groups * inner, np.float32)).reshape(groups, inner), outputs // groups, 0)

@@ -141,7 +141,9 @@ def _triangle(node: Node) -> int:
         low, high = (-k, -1) if upper else (-1, k)
         return d.add(MatrixBandPart(), x, d.constant(low, DType.INT64), d.constant(high, DType.INT64))
     # the diagonal itself goes: what is kept is x less the other triangle
-    rows, columns = known_shape(d, x, "the matrices' shape")[-2:]
+    rows, columns = d.type(x).shape[-2:]
+    if rows is None or columns is None:
+        return _triangle_at(d, x, d.constant(k, DType.INT64), upper=upper)
     k = min(max(k, -rows), columns)
     d.memory.spend(rows * columns, "a mask of a triangle")
     mask = np.triu(np.ones((rows, columns), np.bool_), k) if upper else np.tril(np.ones((rows, columns), np.bool_), k)
