@@ -129,6 +129,7 @@ STAYS: dict[str, tuple[str, ...]] = {
     ),
     "a sum over as many rows as the data says": ("CountGroups", "EmbeddingLookupSparse"),
     "arithmetic on shapes, which is folded where these are known": ("BroadcastGradientArgs",),
+    "a constant matrix, which is folded where no product reads its codes": ("DequantizeBlocks",),
     "a matrix that nearly every model has as a constant": ("MelWeights",),
     "as many boxes, or elements of a box, as the data says": ("DetectionOutput", "MaxRoiPool"),
     "no model is known in which it takes time": (

@@ -8,6 +8,7 @@ import numpy as np
 from formulas import floats, spread
 
 from onert.ir import Array, DType
+from onert.ir.ops.contraction.block_codes import BlockFullyConnected, DequantizeBlocks
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.stablehlo.products import HloConvolution, HloDotGeneral, Places
 
@@ -66,7 +67,50 @@ def _conv(
     return Case(name, op, tuple(spread(shape, -128, 127).astype(np.int8) for shape in (x, kernel)), constant=(1,))
 
 
+_CODES = (np.uint8([[[0x10, 0x98], [0xFF, 0x07]]]), np.float32([[2, -1]]))
+"""A row of 2 * (-8, -7, 0, 1) and -1 * (7, 7, -1, -8)."""
+_ROW = np.float32([[-16, -14, 0, 2, -7, -7, 1, 8]])
+
+
+def _coded(name: str, rows: int, outputs: int, blocks: int, run: int, bits: int, zeros: bool) -> list[Case]:
+    """Products with whole numbers, which are exact in any order: of floats, and of bytes that they are."""
+    count, most = outputs * blocks, 1 << bits
+    codes = (np.arange(count * run) * 7 % 11 % most).astype(np.uint8).reshape(outputs, blocks, run)
+    scales = np.float32(2) ** (np.arange(count) % 3).reshape(outputs, blocks).astype(np.float32)
+    zero = (np.arange(count) % 5 % most).astype(np.uint8).reshape(outputs, blocks)
+    x = (np.arange(rows * blocks * run) * 5 % 17 - 8).astype(np.float32).reshape(rows, blocks, run)
+    x[..., 0] = 127
+    weights = (codes.astype(np.float64) - (zero[..., None] if zeros else most / 2)) * scales[..., None]
+    expected = x.reshape(rows, -1).astype(np.float64) @ weights.reshape(outputs, -1).T
+    octets = np.bitwise_or.reduce(codes.reshape(outputs, blocks, -1, 8 // bits) << np.arange(0, 8, bits), -1)
+    given = (x.reshape(rows, -1), octets.astype(np.uint8), scales, *((zero,) if zeros else ()))
+    constant = tuple(range(1, len(given)))
+    return [
+        Case(
+            f"{name}, {how}",
+            BlockFullyConnected(bits, how == "bytes"),
+            given,
+            (expected.astype(np.float32),),
+            constant=constant,
+        )
+        for how in ("floats", "bytes")
+    ]
+
+
 CASES = [
+    Case("a row of codes", DequantizeBlocks(), _CODES, (_ROW,), constant=(0, 1)),
+    Case(
+        "codes above their zeros",
+        DequantizeBlocks(),
+        (*_CODES, np.uint8([[8, 7]])),
+        (np.float32([[-16, -14, 0, 2, -8, -8, 0, 7]]),),
+        constant=(0, 1, 2),
+    ),
+    *_coded("one row", 1, 35, 2, 16, 4, zeros=False),
+    *_coded("rows beside zeros", 5, 70, 3, 32, 4, zeros=True),
+    *_coded("bytes with zeros", 2, 16, 2, 32, 8, zeros=True),
+    *_coded("pairs of bits", 14, 33, 1, 48, 2, zeros=False),
+    *_coded("short blocks", 2, 3, 2, 8, 4, zeros=True),
     _einsum("heads of a query and of keys", "bqhd,bkhd->bhqk", (2, 3, 2, 4), (2, 5, 2, 4)),
     _einsum("heads of weights and values", "bhqk,bkhd->bqhd", (2, 2, 3, 5), (2, 5, 2, 4)),
     _einsum("a layer for each position", "bsm,mhd->bshd", (1, 3, 4), (4, 2, 2)),

@@ -21,6 +21,28 @@ _PICTURES = np.int32([0, 1, 1, 0])
 _ONE_SCORE = {"coefficients": [1.0, -2.0, 0.5], "intercepts": [0.1]}
 _WORDS = np.int64([[1, 2, 3, 1, 2, 4, 1, 2], [5, 5, 5, 5, 5, 5, 5, 5]])
 
+_SHUFFLED = (
+    Constant(octets(5, 2, 16)),
+    Constant(floats(10)),
+    None,
+    Constant(np.random.default_rng(3).permutation(np.arange(64, dtype=np.int32) // 32)),
+)
+"""Two blocks whose rows do not lie together."""
+
+
+def _of_bits(bits: int, zeros: bool, level: int) -> tuple[str, str, tuple[Any, ...], dict[str, Any], int]:
+    """Six columns of three blocks, at an accuracy level."""
+    more = (Constant(octets(6 * -(-3 * bits // 8))),) if zeros else ()
+    inputs = (floats(3, 96), Constant(octets(6, 3, 4 * bits)), Constant(floats(18)), *more)
+    return (
+        MICROSOFT,
+        "MatMulNBits",
+        inputs,
+        {"K": 96, "N": 6, "bits": bits, "block_size": 32, "accuracy_level": level},
+        1,
+    )
+
+
 SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     (MICROSOFT, "CropAndResize", (floats(2, 3, 5, 6), _REGIONS, _PICTURES, Constant(np.int32([4, 3]))), {}, 1),
     (
@@ -38,6 +60,8 @@ SELECTED: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
         for zeros in (None, Constant(8 * floats(9)))
     ),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 3}, 1),
+    *(_of_bits(bits, zeros, level) for bits in (2, 4, 8) for zeros in (False, True) for level in (0, 4)),
+    (MICROSOFT, "MatMulNBits", (floats(2, 3, 64), *_SHUFFLED), {"K": 64, "N": 5, "block_size": 32}, 1),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 1}, 1),
     (MICROSOFT, "NGramRepeatBlock", (_WORDS, floats(2, 7)), {"ngram_size": 9}, 1),
     (MICROSOFT, "Unique", (np.float32([2, 1, 1, 3, 4, 3]),), {}, 3),

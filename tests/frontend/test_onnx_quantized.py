@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 import onert
 from onert.ir import Array
+from onert.ir.ops.contraction.block_codes import BlockFullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 
 FLOAT, BYTES = TensorProto.FLOAT, {np.uint8: TensorProto.UINT8, np.int8: TensorProto.INT8}
@@ -186,3 +187,22 @@ def test_the_greatest_of_windows_of_plain_bytes_is_native(kind: type) -> None:
     program = onert.compile(package)
     assert "reference" not in {step.backend for routine in program.routines for step in routine.steps}
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4", "INT8", "UINT8"])
+@pytest.mark.parametrize(("axis", "zeros"), [(0, True), (1, True), (0, False), (1, False)])
+def test_products_read_the_codes_of_matrices_in_blocks(kind: str, axis: int, *, zeros: bool) -> None:
+    rng, shape, fewer = np.random.default_rng(5), [(64, 6), (6, 64)][axis], [(4, 6), (6, 4)][axis]
+    bits = 4 if kind.endswith("4") else 8
+    low = 0 if kind.startswith("U") else -(1 << bits - 1)
+    values, zero = (rng.integers(low, low + (1 << bits), size) for size in (shape, fewer))
+    scales, number = rng.normal(size=fewer).astype(np.float32), getattr(TensorProto, kind)
+    nodes = [helper.make_node("DequantizeLinear", ["w", "s", "z"][: 2 + zeros], ["v"], axis=axis, block_size=16)]
+    nodes += [helper.make_node("Transpose", ["v"], ["t"])] * axis
+    nodes.append(helper.make_node("MatMul", ["x", "vt"[axis]], ["y"]))
+    model = _model(nodes, {"x": (FLOAT, (3, 64))}, {"s": scales})
+    model.graph.initializer.append(helper.make_tensor("w", number, shape, values.reshape(-1)))
+    model.graph.initializer.extend([helper.make_tensor("z", number, fewer, zero.reshape(-1))] * zeros)
+    expected, mine, package = _both(model, {"x": rng.normal(size=(3, 64)).astype(np.float32)})
+    assert BlockFullyConnected in {type(each.op) for each in package.models[0].subgraphs[0].operations}
+    np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-3)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onert.ir.ops.contraction.block_codes import packed_codes
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.contraction.blockwise.gemm_blocks import GemmBlocks, lift
+from onert_llvm.kernels.contraction.blockwise.gemm_codes import GemmCodes
 from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
+from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
-from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, row_work, run_tile
+from onert_llvm.schedule.cost_model import Shape, code_tile, fetching, product_tile, row_work, run_tile
 from onert_llvm.schedule.float_packing import panels
-from onert_llvm.schedule.weight_packing import pack_run_scales, shortest
+from onert_llvm.schedule.weight_packing import pack_run_scales, pack_words, shortest
 from onert_llvm.target.isa import Isa
 
 from .contractions import gemm_int8
@@ -76,6 +79,37 @@ def test_weights_may_have_a_scale_for_each_run_of_terms(
     slots |= {"row_scales": guarded(row_scales), "row_offsets": guarded(offsets)}
     run(KernelSpec(GemmBlocks(tile, length, bits, BlockScaled(), short), isa), cut.tiles, slots, pieces=2)
     np.testing.assert_array_equal(c, expected)
+
+
+@ISAS
+@pytest.mark.parametrize("zeros", [False, True], ids=["middle", "zeros"])
+@pytest.mark.parametrize("bits", [8, 4, 2])
+@pytest.mark.parametrize(
+    ("m", "length", "runs", "n"), [(1, 16, 1, 1), (1, 32, 3, 70), (3, 256, 2, 33), (7, 48, 5, 64), (40, 32, 2, 100)]
+)
+def test_floats_meet_codes_with_a_scale_for_each_run(
+    isa: Isa, m: int, length: int, runs: int, n: int, bits: int, zeros: bool
+) -> None:
+    rng, k = np.random.default_rng(3), length * runs
+    codes = rng.integers(0, 1 << bits, (n, runs, length)).astype(np.uint8)
+    zero = rng.integers(0, 1 << bits, (n, runs)).astype(np.uint8)
+    scales = np.float32(2) ** rng.integers(-3, 3, (n, runs)).astype(np.float32)
+    x = rng.integers(-9, 10, (m, k)).astype(np.float32)
+    weights = (codes.astype(np.float64) - (zero[..., None] if zeros else 1 << bits - 1)) * scales[..., None]
+    tile, few = code_tile(m, n, isa)
+    c, cut = guarded(np.zeros((m, n), np.float32)), row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
+    step = k * bits // 8 * tile.columns.widest * isa.f32
+    slots = {"m": m, "n": n, "mc": cut.mc, "panels": panels(n, tile.columns, isa), "panel_bytes": step, "ldc": n}
+    slots |= {
+        "a": guarded(x),
+        "c": c,
+        "runs": runs,
+        "b": guarded(pack_words(packed_codes(codes, bits), tile.columns, isa)),
+    }
+    slots |= {"scales": guarded(pack_run_scales(shortest(scales), tile.columns, isa))}
+    slots |= {"zeros": guarded(pack_run_scales(zero, tile.columns, isa))} if zeros else {}
+    run(KernelSpec(GemmCodes(tile, length, bits, PLAIN, zeros, few, short=True), isa), cut.tiles, slots, pieces=2)
+    np.testing.assert_array_equal(c, x @ weights.reshape(n, k).T)
 
 
 def test_scales_are_kept_in_sixteen_bits_only_where_these_hold_them() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from onert.ir import Op
+from onert.ir.ops.contraction.block_codes import BlockFullyConnected
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
@@ -35,6 +36,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     SVDF: (rule("recurrent.svdf_int8"),),
     TanhOfSum: (rule("elementwise.tanh_of_sum"),),
     DetectionPostProcess: (rule("vision_audio.detection"),),
+    BlockFullyConnected: (rule("contraction.byte_products.codes", anchor=True),),
     Conv3D: (rule("contraction.spatial.conv3d", "lower_convolution", anchor=True),),
     TransposeConv3D: (rule("contraction.spatial.conv3d", "lower_transposed"),),
     RFFT2D: (rule("vision_audio.rfft"),),

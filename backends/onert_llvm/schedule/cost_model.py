@@ -53,6 +53,9 @@ _WIDE, _NARROW = (0, 1, 2), (1, 0, 2)
 where there is one register of columns.
 """
 
+_FEW_ROWS, _MAKING = 4, 1.5
+"""Rows from which on weights that are made of codes are scaled, and what making them takes, in rows."""
+
 _OF_SECOND_CACHE = 4
 """By what the second cache is divided for the bytes of the left operand that a work tile goes over again and again."""
 
@@ -293,6 +296,23 @@ def run_tile(m: int, n: int, isa: Isa) -> Tile:
     if several:
         return Tile(rows, columns(n, 3 if large else 2, isa))
     return Tile(1, columns(n, 4 if large else 3, isa))
+
+
+def code_tile(m: int, n: int, isa: Isa) -> tuple[Tile, bool]:
+    """The tile for a product of floats with codes, and whether its rows are so few that sums of runs are scaled.
+
+    All of them have as many columns, so products of any number of rows share their weights.
+    """
+    rows, large = hint(m), isa.registers >= MANY_REGISTERS
+    few = rows < _FEW_ROWS
+    require(m == rows if few else m >= _FEW_ROWS)
+    across = columns(n, 2, isa)
+    if few:
+        return Tile(rows, across, split=4 if rows == 1 else 2 if large else 1), True
+    most = min(rows, 12 if large else 4)
+    best = min(range(_FEW_ROWS, most + 1), key=lambda each: -(-rows // each) * (each + _MAKING))
+    require(m >= best)
+    return Tile(best, across), False
 
 
 def fetching(tile: Tile, isa: Isa) -> Tile:

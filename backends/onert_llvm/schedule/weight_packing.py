@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array
+from onert.ir.ops.contraction.block_codes import codes_of
 from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.interleave_x86 import order
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
@@ -95,12 +96,30 @@ class PackLifted(Value):
         return PACKS[self.bits](lifted, columns, isa)
 
 
+@frozen
+class PackCodes(Value):
+    """`PACKS` for codes of so many `bits`, bytes `[n, blocks, bytes]`, that a number is added to, modulo 256."""
+
+    bits: int
+    added: int
+
+    def __call__(self, weights: Array, columns: Columns, isa: Isa) -> Array:
+        codes = codes_of(weights, self.bits).reshape(len(weights), -1) + np.uint8(self.added % 256)
+        return PACKS[self.bits](codes.view(np.int8).T[None], columns, isa)
+
+
+def pack_words(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """Codes, bytes `[n, blocks, bytes]`, as panels of words of 32 bits, `[words, width]`."""
+    words = np.ascontiguousarray(weights).reshape(len(weights), -1).view("<u4")
+    return pack_run_scales(words, columns, isa)
+
+
 PACKS = {8: pack_int8, 4: pack_int4, 2: pack_int2}
 """What packs weights by their bits."""
 
 
 def pack_run_scales(scales: Array, columns: Columns, isa: Isa) -> Array:
-    """The float32 or float16 `scales[n, runs]` as panels `[runs, width]`, beside those of the weights."""
+    """The `scales[n, runs]`, of any element type, as panels `[runs, width]`, beside those of the weights."""
     n, runs = scales.shape
     width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
     split = n // width * width if width else 0

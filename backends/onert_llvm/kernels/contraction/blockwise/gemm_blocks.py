@@ -12,13 +12,12 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Type, Val, Var, View, vec
-from onert_llvm.kernels.contraction.contraction import store
+from onert_llvm.kernels.contraction.contraction import Ending, store
 from onert_llvm.kernels.contraction.int8_microkernel import dot, offset, step_terms
 from onert_llvm.kernels.contraction.register_tile import LINE, SLOTS, Block, Tile, each_block
-from onert_llvm.kernels.contraction.scaled_results import BlockScaled
 from onert_llvm.target.isa import Isa
 
-_MOST_UNROLLED = 8
+MOST_UNROLLED = 8
 """Steps of a run that are written out."""
 
 
@@ -39,6 +38,9 @@ class GemmBlocks(Value):
     `starts` has, for each run of each of A's rows, what its sums begin with: the run's sum times what is not `lift`.
     A run is a multiple of the terms of a step. Of several rows each run asks for a line of the next panel.
 
+    With `zeros` the slot of that name has 16-bit numbers beside the scales, and what sums begin with is times these.
+    Where runs are `apart`, each run of a row has a scale of its own in `row_scales`, `[m, runs]`.
+
     What becomes of a run's sums is computed between the products of the next one, so that the units that multiply have
     work while sums are waited for. On a processor whose multiplications and dot products share units (Zen 5) that
     is 54 cycles for what would take 58, four rows by three registers of columns by 32 terms, where 48 are the least.
@@ -47,12 +49,15 @@ class GemmBlocks(Value):
     tile: Tile
     run: int
     bits: int
-    how: BlockScaled
+    how: Ending
     short: bool = False
+    zeros: bool = False
+    apart: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return ("a", "b", "c", *SLOTS, "runs", "ldc", "scales", "starts", *self.how.slots)
+        more = (*(("zeros",) if self.zeros else ()), *(("row_scales",) if self.apart else ()))
+        return ("a", "b", "c", *SLOTS, "runs", "ldc", "scales", "starts", *more, *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         each_block(k, task, begin, end, self.tile, lambda block: self._block(k, task, block))
@@ -62,9 +67,9 @@ class GemmBlocks(Value):
         terms = step_terms(k.isa, self.bits)
         steps, width = self.run // terms, block.vectors * lanes
         panel = k.view(block.panel, I8, width * k.isa.group, 1)
-        columns = self.tile.columns.widest * lanes
-        element = I16 if self.short else F32
-        scales = k.view(task.view("scales", element, runs * columns)[block.columns.number].address, element, width, 1)
+        scales = beside(k, task, block, self.tile, "scales", I16 if self.short else F32)
+        zeros = beside(k, task, block, self.tile, "zeros", I16) if self.zeros else None
+        own_scales = block.rows(task.view("row_scales", F32, runs, 1)) if self.apart else None
         rows = block.rows(task.view("a", I8, runs * self.run, 1))
         starts = block.rows(task.view("starts", I32, runs, 1))
         total, before = self._zeros(k, block, F32), self._zeros(k, block, I32)
@@ -72,15 +77,22 @@ class GemmBlocks(Value):
         def finish(number: Val) -> None:
             for j in range(block.vectors):
                 scale = scales[number, j * lanes].load(lanes)
-                scale = _as_float32(scale) if self.short else scale
-                for own, out in zip(before, total, strict=True):
-                    out[j].set(out[j].get() + own[j].get().cast(F32) * scale)
+                scale = as_float32(scale) if self.short else scale
+                for i, (own, out) in enumerate(zip(before, total, strict=True)):
+                    both = scale * own_scales[i][number].load().splat(lanes) if own_scales else scale
+                    out[j].set(out[j].get() + own[j].get().cast(F32) * both)
 
         ahead = self._ahead(k, task, block, scales) if block.count > 1 else None
         with k.loop(runs, nonempty=True) as number:
             if ahead is not None:
                 k.prefetch(ahead[number])
-            acc = [[k.var(own[number].load().splat(lanes)) for _ in range(block.vectors)] for own in starts]
+            begun = [own[number].load().splat(lanes) for own in starts]
+            acc = [[k.var(x) for _ in range(block.vectors)] for x in begun]
+            if zeros is not None:
+                for j in range(block.vectors):
+                    zero = zeros[number, j * lanes].load(lanes).cast(I32)
+                    for row, start in zip(acc, begun, strict=True):
+                        row[j].set(start * zero)
             first = number * steps
 
             def step(at: Val) -> None:
@@ -88,7 +100,7 @@ class GemmBlocks(Value):
                 places = [row[number * self.run + at * terms] for row in rows]
                 self._step(k, acc, places, weights)
 
-            if steps <= _MOST_UNROLLED:
+            if steps <= MOST_UNROLLED:
                 for number_of_step in range(steps):
                     step(k.index(number_of_step))
             else:
@@ -132,7 +144,14 @@ class GemmBlocks(Value):
         return packed.cast(I16) if k.isa.dot.value.wide else packed
 
 
-def _as_float32(half: Val) -> Val:
+def beside(k: Kernel, task: Task, block: Block, tile: Tile, name: str, element: Type) -> View:
+    """The panel `[runs, width]` of what each run of a column has beside its weights."""
+    lanes = k.isa.f32
+    whole = task.view(name, element, task.i64("runs") * (tile.columns.widest * lanes))
+    return k.view(whole[block.columns.number].address, element, block.vectors * lanes, 1)
+
+
+def as_float32(half: Val) -> Val:
     """Positive normal numbers of 16 bits: five bits of exponent around 15 become eight around 127."""
     moved = (half.cast(I32, signed=False) << 13) + ((127 - 15) << 23)
     return moved.bits(vec(F32, half.lanes))

@@ -26,7 +26,7 @@ from onert_llvm.schedule.cost_model import run_tile
 from onert_llvm.schedule.weight_packing import PackLifted, pack_run_scales, shortest
 
 _FILTERS = (DType.INT8, DType.INT4, DType.INT2)
-_STEP = 16
+STEP = 16
 """A run is a multiple of the terms of a step on every target."""
 
 
@@ -38,8 +38,8 @@ def why_not(op: FullyConnected, types: CallTypes) -> str | None:
         return "only float32 with filters of 8 bits or less is native"
     if weight.value is None or weight.quantization is None or weight.quantization.block_size is None:
         return "the filter is not constant, or not quantised in blocks"
-    if weight.quantization.block_size % _STEP or weight.quantization.block_size > MOST_TERMS:
-        return f"blocks of {weight.quantization.block_size} are not native, only multiples of {_STEP}"
+    if weight.quantization.block_size % STEP or weight.quantization.block_size > MOST_TERMS:
+        return f"blocks of {weight.quantization.block_size} are not native, only multiples of {STEP}"
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
     return "a tensor has no elements" if 0 in (x.shape + weight.shape + out.shape) else None
@@ -59,8 +59,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     m, runs = math.prod(lowering.shape(x)) // depth, depth // run
     after = tail(lowering, operations, op.activation, bias, n)
     moved = lift(lowering.isa, bits)
-    what = (x, depth, run, moved)
-    source = lowering.left(what) or lowering.leave(what, _rows(lowering, at, x, (m, runs, run), -moved))
+    source = quantized_runs(lowering, at, x, (m, runs, run), -moved)
     (sums,) = source.more
     tile = run_tile(m, n, lowering.isa)
     product = byte_product(lowering, m, stored.T[None], tile, depth, bits=bits, pack=PackLifted(bits, moved))
@@ -83,17 +82,25 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     lowering.emit(at, algorithm, own, product.tiles, after.reads, after.writes, 2 * m * depth * n, touched)
 
 
-def _rows(lowering: Lowering, at: int, x: int, sizes: tuple[int, int, int], times: int) -> Quantized:
+def quantized_runs(
+    lowering: Lowering, at: int, x: int, sizes: tuple[int, int, int], times: int, *, apart: bool = False
+) -> Quantized:
     """The commands for so many rows of so many runs of a length: their bytes, and beside them the sums of runs, so many
-    times as much.
+    times as much. Made once for layers with the same input.
+
+    Rows have scales and offsets, or where they are `apart` runs have scales.
     """
     m, runs, run = sizes
-    source = quantized(lowering, at, x, m, 0, True, 4 * m * runs, signed=True)
+    what = (x, runs, run, times, apart)
+    found: Quantized | None = lowering.left(what)
+    if found is not None:
+        return found
+    source = quantized(lowering, at, x, m * runs if apart else m, 0, not apart, 4 * m * runs, signed=True)
     (sums,) = source.more
     summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run, "times": times}
     touched = source.accesses[0], evolve(sums, write=True)
     lowering.emit(at, RunSums(), summed, m * runs, (), (), m * runs * run, touched)
-    return source
+    return lowering.leave(what, source)
 
 
 def _scaled_sums(weights: Array, scales: Array, run: int, lanes: int) -> Array:

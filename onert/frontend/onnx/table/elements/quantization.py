@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from onert.frontend.onnx.building import binary, cast, converted, ints, like, require_rank, reshape
+import numpy as np
+
+from onert.frontend.onnx.building import binary, cast, converted, ints, like, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
-from onert.ir import DType, ModelError
+from onert.ir import DType, ModelError, TensorType
+from onert.ir.ops.contraction.block_codes import DequantizeBlocks, packed_codes
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
 from onert.ir.ops.data_movement.slicing import BroadcastTo
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -75,6 +78,9 @@ def saturated(d: Draft, x: int, to: DType) -> int:
 def _dequantize(node: Node) -> int:
     """`(x - zero) * scale`."""
     d, x = node.draft, node.input(0)
+    coded = _coded(node) if node.integer("block_size") else None
+    if coded is not None:
+        return coded
     scale = _along(node, node.input(1))
     dtype = (
         node.element_type("output_dtype", d.type(scale).dtype) if node.integer("output_dtype") else d.type(scale).dtype
@@ -85,6 +91,31 @@ def _dequantize(node: Node) -> int:
         real = binary(d, SUB, real, cast(d, _along(node, node.input(2)), d.type(real).dtype))
     found = binary(d, MUL, cast(d, real, DType.FLOAT32), cast(d, scale, DType.FLOAT32))
     return cast(d, found, dtype)
+
+
+def _coded(node: Node) -> int | None:
+    """A constant matrix that products read as codes: whole blocks in float32; None for another."""
+    d, block = node.draft, node.integer("block_size")
+    values, scales, zeros = (node.value(at) if node.has(at) else None for at in range(3))
+    type_, axis = node.type(0), normalize_axis(node.integer("axis", 1), node.type(0).rank)
+    if values is None or scales is None or values.ndim != 2 or scales.dtype != np.float32 or type_.dtype.bits > 8:
+        return None
+    if (node.has(2) and zeros is None) or node.integer("output_dtype") or not type_.dtype.is_integer:
+        return None
+    if block % 16 or block < 1 or values.shape[axis] % block:
+        return None
+    bits, added = type_.dtype.bits, -type_.dtype.limits[0]
+    values, scales = (each.T if axis == 0 else each for each in (values, scales))
+    blocks = (len(values), values.shape[1] // block)
+    if scales.shape != blocks or (zeros is not None and zeros.shape != node.type(1).shape):
+        return None
+    lifted = values.astype(np.int16) + added
+    codes = packed_codes(lifted.reshape(*blocks, block), bits)
+    zero = np.full(blocks, added) if zeros is None else (zeros.T if axis == 0 else zeros).astype(np.int16) + added
+    operands = [d.constant(codes, DType.UINT8), d.constant(np.ascontiguousarray(scales))]
+    operands += [] if (zero == 1 << bits - 1).all() else [d.constant(zero.astype(np.uint8), DType.UINT8)]
+    (found,) = d.emit(DequantizeBlocks(bits), operands, (TensorType(DType.FLOAT32, values.shape),))
+    return transpose(d, found, (1, 0)) if axis == 0 else found
 
 
 def _dynamic(node: Node) -> tuple[int, ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from attrs import frozen
 
 from onert.frontend.onnx.building import binary, cast, require_rank, reshape, times, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
+from onert.ir.ops.contraction.block_codes import BlockFullyConnected, DequantizeBlocks
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
 from onert.ir.ops.elementwise.binary import BinaryKind
 
@@ -23,12 +26,30 @@ def multiplied(d: Draft, x: int, y: int) -> int:
         x = d.add(ExpandDims(), x, d.constant(0, _LINE))
     if right == 1:
         y = d.add(ExpandDims(), y, d.constant(1, _LINE))
-    if d.type(y).rank == 2 and d.value(y) is not None and d.type(x).dtype.is_float:
+    coded = _coded(d, y) if d.type(y).rank == 2 and d.type(x).dtype is DType.FLOAT32 else None
+    if coded is not None:
+        out = d.add(BlockFullyConnected(coded.bits), x, *coded.operands)
+    elif d.type(y).rank == 2 and d.value(y) is not None and d.type(x).dtype.is_float:
         out = d.add(FullyConnected(keep_dims=True), x, transpose(d, y, (1, 0)))
     else:
         out = d.add(BatchMatMul(), x, y)
     gone = [d.type(out).rank - 2] * (left == 1) + [d.type(out).rank - 1] * (right == 1)
     return d.add(Squeeze(tuple(gone)), out) if gone else out
+
+
+@frozen
+class _Coded:
+    """A matrix of blocks of codes: their bits, and the operands of `DequantizeBlocks`."""
+
+    bits: int
+    operands: tuple[int | None, ...]
+
+
+def _coded(d: Draft, y: int) -> _Coded | None:
+    """What the matrix is made of if it is the transpose of one of codes."""
+    turned = None if d.value(y) is not None else d.definer(y)
+    made = d.definer(turned.inputs[0] or 0) if turned is not None and isinstance(turned.op, Transpose) else None
+    return _Coded(made.op.bits, made.inputs) if made is not None and isinstance(made.op, DequantizeBlocks) else None
 
 
 def _matmul(node: Node) -> int:

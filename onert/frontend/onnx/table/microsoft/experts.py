@@ -9,13 +9,13 @@ import numpy as np
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
+from onert.ir.ops.contraction.block_codes import codes_of
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.softmax import Softmax
 
 from . import DOMAIN
-from .packed import codes
 
 _INTERLEAVED, _BEHIND = 1, 2
 """How the two halves of a fused SwiGLU lie."""
@@ -139,7 +139,7 @@ def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:
     if packed.ndim != 3 or packed.dtype != np.uint8 or scale.ndim not in (2, 3) or scale.shape[:2] != packed.shape[:2]:
         raise ModelError(f"weights of {layer} are {node.type(at)} with scales {node.type(at + 1)}")
     node.draft.memory.spend(packed.size * (8 // bits) * 4, "unpacking weights")
-    values = codes(packed, bits).astype(np.float32)
+    values = codes_of(packed, bits).astype(np.float32)
     scale = scale.reshape(*scale.shape[:2], -1).astype(np.float32)
     blocks = scale.shape[2]
     if not blocks or values.shape[2] % blocks:
@@ -149,7 +149,7 @@ def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:
         given = node.constant(zeros, f"the zero points of {layer}")
         if given.ndim not in (2, 3) or given.shape[0] != scale.shape[0]:
             raise ModelError(f"zero points of {layer} are {node.type(zeros)} with scales {node.type(at + 1)}")
-        line = codes(given, bits).reshape(
+        line = codes_of(given, bits).reshape(
             scale.shape[0], -1 if given.ndim == 2 else given.shape[1], -1 if given.ndim == 3 else 1
         )
         zero = line[:, : scale.shape[1], :blocks].astype(np.float32)

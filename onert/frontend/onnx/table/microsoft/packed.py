@@ -8,17 +8,14 @@ from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.layers.products import multiplied
 from onert.ir import Array, DType, ModelError
+from onert.ir.ops.contraction.block_codes import BlockFullyConnected, codes_of, packed_codes
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.shape import normalize_axis
 
 from . import DOMAIN
 
-
-def codes(octets: Array, bits: int) -> Array:
-    """Elements of a few bits along the last axis, the first in the lowest ones."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    parts: Array = (octets[..., None].astype(np.uint8) >> shifts) & np.uint8((1 << bits) - 1)
-    return parts.reshape(*octets.shape[:-1], -1)
+_BYTES = 4
+"""The accuracy level whose products are of bytes."""
 
 
 def _product(node: Node) -> int:
@@ -32,18 +29,16 @@ def _product(node: Node) -> int:
     if bits not in (2, 4, 8) or block < 1 or block * bits % 8 or n < 1 or k < 1:
         raise ModelError(f"has {bits} bits in blocks of {block} for {k} x {n}, which is not supported")
     blocks = -(-k // block)
-    packed = node.constant(1, "the weights", "bytes", n * blocks * block * bits // 8).reshape(-1)
+    packed = node.constant(1, "the weights", "bytes", n * blocks * block * bits // 8).reshape(n, blocks, -1)
     scales = node.constant(2, "the scales", count=n * blocks).reshape(n, blocks).astype(np.float32)
-    d.memory.spend(n * blocks * block * 4, "unpacking weights")
-    values = codes(packed, bits).reshape(n, blocks, block).astype(np.float32)
     floats = node.has(3) and node.type(3).dtype.is_float
+    zeros = None
     if floats:
         zeros = node.constant(3, "the zero points", count=n * blocks).reshape(n, blocks).astype(np.float32)
     elif node.has(3):
         given = node.constant(3, "the zero points", "bytes", n * -(-blocks * bits // 8))
-        zeros = codes(given.reshape(n, -1), bits)[:, :blocks].astype(np.float32)
-    else:
-        zeros = np.full((n, blocks), 1 << (bits - 1), np.float32)
+        zeros = np.ascontiguousarray(codes_of(given.reshape(n, -1), bits)[:, :blocks])
+    places = None
     if node.has(4):
         if bits != 4 or (node.has(3) and not floats):
             raise ModelError(
@@ -55,13 +50,36 @@ def _product(node: Node) -> int:
         places = places[:k]
         if not ((places >= 0) & (places < blocks)).all():
             raise ModelError(f"rows are said to lie in blocks {places.min()} to {places.max()} of {blocks}")
-        weights = (values.reshape(n, -1)[:, :k] - zeros[:, places]) * scales[:, places]
+    x, level = operand(node, 0), node.integer("accuracy_level")
+    even = places is None or (np.bincount(places, minlength=blocks) == block).all()
+    if floats or k % block or not even:
+        d.memory.spend(n * blocks * block * 4, "unpacking weights")
+        places = np.arange(k) // block if places is None else places
+        weights = _real(codes_of(packed, bits).reshape(n, -1)[:, :k], scales, zeros, places, bits)
+        matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
+        y = x.of(multiplied(d, x.operand, matrix))
     else:
-        weights = ((values - zeros[..., None]) * scales[..., None]).reshape(n, -1)[:, :k]
-    x = operand(node, 0)
-    matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
-    y = x.of(multiplied(d, x.operand, matrix))
+        if places is not None and (np.diff(places) < 0).any():
+            order = np.argsort(places, kind="stable")
+            packed = packed_codes(codes_of(packed, bits).reshape(n, k)[:, order], bits).reshape(n, blocks, -1)
+            x = x.take(order.tolist(), x.rank - 1)
+        y = _of_codes(x, packed, scales, zeros, BlockFullyConnected(bits, level == _BYTES))
     return (y + operand(node, 5) if node.has(5) else y).operand
+
+
+def _real(codes: Array, scales: Array, zeros: Array | None, places: Array, bits: int) -> Array:
+    """Weights `[n, k]` in float32, of each of the k the block."""
+    zero = 1 << (bits - 1) if zeros is None else zeros.astype(np.float32)[:, places]
+    out: Array = (codes.astype(np.float32) - zero) * scales[:, places]
+    return out
+
+
+def _of_codes(x: Expression, packed: Array, scales: Array, zeros: Array | None, op: BlockFullyConnected) -> Expression:
+    """The product in float32, as elements of x's type; NumPy's rule for a vector."""
+    d = x.draft
+    given = [d.constant(packed, DType.UINT8), d.constant(scales, DType.FLOAT32)]
+    given += [] if zeros is None else [d.constant(zeros, DType.UINT8)]
+    return x.of(d.add(op, x.cast(DType.FLOAT32).operand, *given)).cast(x.dtype)
 
 
 def _rows(node: Node) -> int:

@@ -1,0 +1,130 @@
+"""Products of floats with weights that are codes of few bits, with a scale for each run of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, Var, View, intrinsic, vec
+from onert_llvm.kernels.contraction.contraction import store
+from onert_llvm.kernels.contraction.epilogue import Epilogue
+from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Tile, each_block
+
+from .gemm_blocks import MOST_UNROLLED, as_float32, beside
+
+WORD = 32
+"""Bits of neighbouring terms that lie together for each column."""
+_PERMUTED = 16
+"""Lanes of a register whose elements one instruction picks from another register by the low bits of indices."""
+
+
+@frozen
+class GemmCodes(Value):
+    """A product with the rows of A `runs * run` elements apart, whose weights are `(code - zero) * scale`.
+
+    `b` has panels `[k * bits / 32, width]` of 32-bit words, the code of the first term lowest. `scales` has for each
+    panel those of each run, whole registers of columns, in float16 where they are `short` (then positive and normal).
+    With `zeros` so has the slot of that name, in bytes; else all zeros are the middle of the codes. A run is a multiple
+    of the terms of a word.
+
+    A weight is made once for all rows of a tile. Of `few` rows, the sums of a run are scaled instead of its weights:
+    the tile's `split` sums of each are kept apart. Sums of more rows have the bits of a product with such weights.
+    """
+
+    tile: Tile
+    run: int
+    bits: int
+    how: Epilogue
+    zeros: bool
+    few: bool
+    short: bool = False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        more = ("zeros",) if self.zeros else ()
+        return ("a", "b", "c", *SLOTS, "runs", "ldc", "scales", *more, *self.how.slots)
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        weight = self._weights(k)
+        each_block(k, task, begin, end, self.tile, lambda block: self._block(k, task, block, weight))
+
+    def _block(self, k: Kernel, task: Task, block: Block, weight: Callable[[Val, int], Val]) -> None:
+        lanes, runs, columns = k.isa.f32, task.i64("runs"), range(block.vectors)
+        terms, width = WORD // self.bits, block.vectors * lanes
+        words, panel = self.run // terms, k.view(block.panel, I32, width, 1)
+        scales = beside(k, task, block, self.tile, "scales", I16 if self.short else F32)
+        zeros = beside(k, task, block, self.tile, "zeros", I8) if self.zeros else None
+        rows = block.rows(task.view("a", F32, runs * self.run, 1))
+        total = [[k.var(self.how.begin(k, task, block, j)) for j in columns] for _ in rows]
+        with k.loop(runs, nonempty=True) as number:
+            found = [scales[number, j * lanes].load(lanes) for j in columns]
+            scale = [as_float32(x) for x in found] if self.short else found
+            zero = zeros and [zeros[number, j * lanes].load(lanes).cast(F32, signed=False) for j in columns]
+            parts = self._zeros(k, block) if self.few else [total]
+
+            def step(at: Val) -> None:
+                first = number * words + at
+                packed = [panel[first, j * lanes].load(lanes) for j in columns]
+                for term in range(terms):
+                    own = [weight(x, term) for x in packed]
+                    if zero:
+                        own = [x - z for x, z in zip(own, zero, strict=True)]
+                    if not self.few:
+                        own = [x * s for x, s in zip(own, scale, strict=True)]
+                    self._add(k, parts[term % len(parts)], [row[first * terms + term] for row in rows], own)
+
+            if words <= MOST_UNROLLED:
+                for number_of_word in range(words):
+                    step(k.index(number_of_word))
+            else:
+                with k.loop(k.index(words), nonempty=True) as at:
+                    step(at)
+            if self.few:
+                self._scale(k, total, parts, scale)
+        store(k, task, block, self.how, [[x.get() for x in own] for own in total])
+
+    def _zeros(self, k: Kernel, block: Block) -> list[list[list[Var]]]:
+        zero = k.zeros(F32, k.isa.f32)
+        of_row = range(block.vectors)
+        return [[[k.var(zero) for _ in of_row] for _ in range(block.count)] for _ in range(self.tile.split)]
+
+    def _add(self, k: Kernel, sums: Sequence[Sequence[Var]], places: Sequence[View], weights: Sequence[Val]) -> None:
+        for own, place in zip(sums, places, strict=True):
+            x = place.load().splat(k.isa.f32)
+            for total, w in zip(own, weights, strict=True):
+                total.set(k.fma(x, w, total.get()))
+
+    def _scale(
+        self, k: Kernel, total: Sequence[Sequence[Var]], parts: Sequence[Sequence[Sequence[Var]]], scale: Sequence[Val]
+    ) -> None:
+        """Add a run's sums, joined by twos, times their scales."""
+        for i, own in enumerate(total):
+            for j, out in enumerate(own):
+                found = [part[i][j].get() for part in parts]
+                while len(found) > 1:
+                    found = [a + b for a, b in zip(found[::2], found[1::2], strict=True)]
+                out.set(k.fma(found[0], scale[j], out.get()))
+
+    def _weights(self, k: Kernel) -> Callable[[Val, int], Val]:
+        """What makes of words the floats of one of their terms: the code, less the middle where there are no zeros."""
+        middle, lanes = 0 if self.zeros else 1 << self.bits - 1, k.isa.f32
+        words = vec(I32, lanes)
+        if self.bits <= 4 and lanes == _PERMUTED and k.isa.architecture == "x86_64":
+            code = k.iota(I32, lanes) & ((1 << self.bits) - 1)
+            table = (code - middle).cast(F32)
+            name = "llvm.x86.avx512.permvar.sf.512"
+            return lambda x, term: intrinsic(k.b, name, table.type, table, x.lshr(self.bits * term))
+        if not middle:
+            most = (1 << self.bits) - 1
+            return lambda x, term: (x.lshr(self.bits * term) & most).cast(F32)
+        turned = k.const(words, int.from_bytes(bytes([_tops(self.bits)]) * 4, "little", signed=True))
+        up = WORD - self.bits
+        return lambda x, term: (((x ^ turned) << (up - self.bits * term)) >> up).cast(F32)
+
+
+def _tops(bits: int) -> int:
+    """A byte with the top bit of each of its codes."""
+    return sum(1 << at for at in range(bits - 1, 8, bits))

@@ -1,0 +1,90 @@
+"""Fully connected layers whose weights are codes of few bits with a scale for each block of features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array, CallTypes
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.block_codes import BlockFullyConnected
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.blockwise.gemm_blocks import GemmBlocks, lift
+from onert_llvm.kernels.contraction.blockwise.gemm_codes import WORD, GemmCodes
+from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
+from onert_llvm.kernels.contraction.register_tile import Tile
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.cut import cut
+from onert_llvm.lower.contraction.epilogue import Tail, tail
+from onert_llvm.schedule.cost_model import Shape, code_tile, run_tile
+from onert_llvm.schedule.weight_packing import PackCodes, pack_run_scales, pack_words, panel_bytes_int8, shortest
+
+from .blocks import STEP, quantized_runs
+
+
+def why_not(op: BlockFullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the layer; None if it does."""
+    x, codes, *others = (t for t in types.inputs if t is not None)
+    if any(t.value is None for t in (codes, *others)):
+        return "only constant weights are native"
+    run = (codes.shape[2] or 0) * 8 // op.bits
+    if run % STEP or run % (WORD // op.bits) or run > MOST_TERMS:
+        return f"blocks of {run} are not native, only multiples of {STEP}"
+    return "a tensor has no elements" if 0 in (x.shape + codes.shape + types.output.shape) else None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The product with codes, of floats or of bytes."""
+    _, operation, op = lowering.first(operations, BlockFullyConnected)
+    after = tail(lowering, operations, Activation.NONE, None, lowering.shape(operation.inputs[1] or 0)[0])
+    (_bytes if op.byte_inputs else _floats)(lowering, operations, after)
+
+
+def _floats(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
+    at, operation, op = lowering.first(operations, BlockFullyConnected)
+    x, codes, scales, *zeros = operation.used
+    (n, runs, size), m = lowering.shape(codes), math.prod(lowering.shape(x)[:-1])
+    run = size * 8 // op.bits
+    tile, few = code_tile(m, n, lowering.isa)
+    packed = lowering.packed(lowering.elements(codes), tile.columns, pack_words)
+    panel_bytes = runs * size * tile.columns.widest * lowering.isa.f32
+    work, slots = cut(lowering, Shape(m, n, runs * run), tile, runs * run * 4, packed, panel_bytes)
+    factors = shortest(lowering.elements(scales))
+    slots |= {**after.slots, "a": lowering.operand(x), "c": after.place, "runs": runs}
+    slots |= _beside(lowering, tile, factors, *(lowering.elements(i) for i in zeros))
+    short = factors.dtype == np.float16
+    algorithm = GemmCodes(tile, run, op.bits, after.epilogue, bool(zeros), few, short)
+    reads = (x, *after.reads)
+    lowering.emit(at, algorithm, slots, work.tiles, reads, after.writes, 2 * m * n * runs * run, after.accesses)
+
+
+def _bytes(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
+    at, operation, op = lowering.first(operations, BlockFullyConnected)
+    x, codes, scales, *zeros = operation.used
+    (n, runs, size), m = lowering.shape(codes), math.prod(lowering.shape(x)[:-1])
+    run, moved, middle = size * 8 // op.bits, lift(lowering.isa, op.bits), 1 << op.bits - 1
+    source = quantized_runs(lowering, at, x, (m, runs, run), -1 if zeros else -moved, apart=True)
+    (sums,) = source.more
+    tile = run_tile(m, n, lowering.isa)
+    packed = lowering.packed(lowering.elements(codes), tile.columns, PackCodes(op.bits, moved - middle))
+    panel_bytes = panel_bytes_int8(1, runs * run, tile.columns, lowering.isa, op.bits)
+    work, slots = cut(lowering, Shape(m, n, runs * run, True), tile, runs * run, packed, panel_bytes)
+    factors = shortest(lowering.elements(scales))
+    slots |= {**after.slots, **source.slots, "a": source.values, "c": after.place, "runs": runs, "starts": sums.pointer}
+    lifted = (lowering.elements(i).astype(np.int16) + (moved - middle) for i in zeros)
+    slots |= _beside(lowering, tile, factors, *lifted)
+    short = factors.dtype == np.float16
+    algorithm = GemmBlocks(tile, run, op.bits, after.epilogue, short, bool(zeros), apart=True)
+    touched = (*source.accesses, evolve(sums, write=False), *after.accesses)
+    flops = 2 * m * n * runs * run
+    lowering.emit(at, algorithm, slots, work.tiles, after.reads, after.writes, flops, touched)
+
+
+def _beside(lowering: Lowering, tile: Tile, scales: Array, *zeros: Array) -> dict[str, Slot]:
+    """Scales, and zeros if there are any, as panels beside those of the weights."""
+    found = zip(("scales", "zeros"), (scales, *zeros), strict=False)
+    return {name: lowering.later(partial(pack_run_scales, own, tile.columns, lowering.isa)) for name, own in found}
