@@ -159,9 +159,7 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "is known or has a bound: first entries, the larger of what two branches give, and what each of at most so many "
     "rounds adds to a tensor; else the executor calls subgraphs, whose own operations are native, and no bundle has "
     "them. There is no bound where an input gives the number of rounds that add to a tensor, where rounds add ever "
-    "more to it, where results of branches differ along several axes, and for tensors of more than 4 MiB": (
-        *("Call", "Case", "If", "While", "Loop", "Branch"),
-    ),
+    "more to it, and for tensors of more than 4 MiB": (*("Call", "Case", "If", "While", "Loop", "Branch"),),
     "written in native operations for the elements of one row, with the number of different ones; slices of several "
     "elements stay on the reference backend": ("Unique", "UniqueSlices"),
     "become functions of a variable of the entry, native but where only a run knows how many numbers are drawn, inside "

@@ -34,6 +34,7 @@ from onert.ir import CallTypes, Constant, ModelError, Operation, RuleError, Shap
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.control_flow.control import Call, If, While
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.shape import static
 
 EVEN_ROUNDS = 1000
 """With fewer rounds allowed, a loop in a loop is left to the executor: its rounds take long, and it counts them all."""
@@ -73,7 +74,7 @@ def enclose(
     return _Enclosing(model, settle, runs, most, work).graph(graph)
 
 
-_Key = tuple[int, tuple[tuple[Shape, int | None, int | None], ...], tuple[tuple[int, Constant], ...]]
+_Key = tuple[int, tuple[tuple[Shape, tuple[int, ...], tuple[int, ...]], ...], tuple[tuple[int, Constant], ...]]
 """A subgraph, of which shapes it is given what, and which inputs are known."""
 
 
@@ -185,7 +186,7 @@ class _Enclosing:
                 return self.loop(graph, operation.op, givens)
             assert isinstance(operation.op, If)
             condition, *xs = givens
-            return None if condition.count is not None else self.branch(operation.op, ends_of(xs), condition)
+            return None if condition.counts else self.branch(operation.op, ends_of(xs), condition)
         except (ModelError, RuleError):
             return None  # whoever runs the operation says so, with its place
 
@@ -284,7 +285,7 @@ class _Enclosing:
 
         `fixed` are the elements of some inputs, by position; they stay inputs that nothing reads.
         """
-        taken = tuple((e.type.shape, e.axis, e.like) for e in ends)
+        taken = tuple((e.type.shape, e.axes, e.like) for e in ends)
         key = (index, taken, tuple(sorted((fixed or {}).items(), key=lambda each: each[0])))
         if key not in self.found:
             self.found[key] = self._specialized(self.model[index], ends, fixed or {})
@@ -316,7 +317,7 @@ def _largest(graph: Subgraph, givens: Sequence[Given]) -> dict[int, int]:
     extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {}, lambda _: {})
     found = {}
     for at, each in enumerate(givens):
-        one = extents.one(each.operand) if each.count is None else None
+        one = extents.one(each.operand) if not each.counts else None
         if one is not None:
             found[at] = one.high
     return found
@@ -328,34 +329,34 @@ def _whole(condition: Subgraph, body: Subgraph, starts: Sequence[End], state: Se
     rounds = known_trips(condition, body, [each.type for each in starts])
     if rounds is None:
         return frozenset()
-    counted = [at for at, end in enumerate(state) if end.axis is not None]
-    found = set()
-    for place, at in enumerate(counted, len(state)):
-        start, axis, step = starts[at], state[at].axis, grows(body, place)
-        room = None if axis is None or step is None else (start.type.shape[axis] or 0) + rounds * step
-        if start.axis is None and room == state[at].size:
-            found.add(at)
-    return frozenset(found)
+    counted = [(at, axis) for at, end in enumerate(state) for axis in end.axes]
+    found, partly = set[int](), set[int]()
+    for place, (at, axis) in enumerate(counted, len(state)):
+        start, step = starts[at], grows(body, place)
+        room = None if step is None else (start.type.shape[axis] or 0) + rounds * step
+        (partly if start.axes or room != state[at].type.shape[axis] else found).add(at)
+    return frozenset(found - partly)
 
 
 def _widened(first: End, now: End, after: End, rounds: int | None) -> End | None:
     """Room for the state of a loop whose round makes `after` of what lies in the room of `now`; None if rounds that
     nobody knows add to it, or too many.
 
-    The room is the one of `first` and of what one round adds as often as there are rounds.
+    The room along an axis is the one of `first` and of what one round adds as often as there are rounds.
     """
     found = unified(now, after)
-    if found is None or found.axis is None:
-        return found
-    had, gets = now.type.shape[found.axis] or 0, after.type.shape[found.axis] or 0
-    if gets <= had:
-        return found
-    most = None if rounds is None else (first.type.shape[found.axis] or 0) + rounds * (gets - had)
-    return None if most is None else found.sized(max(had, most))
+    sizes = list(static(now.type.shape))
+    for axis in () if found is None else found.axes:
+        had, gets = now.type.shape[axis] or 0, after.type.shape[axis] or 0
+        if gets > had:
+            if rounds is None:
+                return None
+            sizes[axis] = max(had, (first.type.shape[axis] or 0) + rounds * (gets - had))
+    return None if found is None else found.sized(sizes)
 
 
 def _alike(a: End, b: End) -> bool:
-    return a.axis == b.axis and a.type.shape == b.type.shape
+    return a.axes == b.axes and a.type.shape == b.type.shape
 
 
 def _closed(graph: Subgraph) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from onert.compiler.rewrite.counts.counting import Writer
+from onert.compiler.rewrite.counts.counting import Writer, first_entries
 from onert.compiler.rewrite.counts.ends import COUNT, End, Given, fitted
 from onert.ir import Constant, Op, Operand, Operation, Subgraph, TensorType
 from onert.ir.analysis.model_inference import infer_alone
@@ -15,7 +15,6 @@ from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
 from onert.ir.ops.custom import declared
 from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.value import Value
 
 from .edit import Edit, compact
@@ -119,7 +118,7 @@ def inlined(graph: Subgraph, found: Mapping[int, Taken]) -> Subgraph:
 
 def _handed(givens: Sequence[Given]) -> list[int]:
     """The operands of a graph that is given such tensors."""
-    return [each.operand for each in givens] + [each.count for each in givens if each.count is not None]
+    return [each.operand for each in givens] + [count for each in givens for count in each.counts]
 
 
 def replaced(graph: Subgraph, at: int, givens: Sequence[Given], made: Enclosed) -> tuple[Subgraph, int]:
@@ -129,18 +128,19 @@ def replaced(graph: Subgraph, at: int, givens: Sequence[Given], made: Enclosed) 
     w.begin(old.location)
     pairs = [fitted(w, each, end) for each, end in zip(givens, made.takes, strict=True)]
     before = tuple(w.made)
-    inputs = [whole for whole, _ in pairs] + [count for _, count in pairs if count is not None]
-    outputs, counts, first = list(old.outputs), list[int](), []
+    inputs = [whole for whole, _ in pairs] + [count for _, own in pairs for count in own]
+    outputs, counts, first = list(old.outputs), list[int](), list[Operation]()
     for number, end in enumerate(made.gives):
-        if end.axis is not None:
-            count = w.new(COUNT)
-            counts.append(count)
-            if number in made.whole:
-                w.edit.redefine(old.outputs[number], evolve(graph.operands[old.outputs[number]], type=end.type))
-                continue
-            outputs[number] = w.new(end.type)
-            taken = (outputs[number], count), (old.outputs[number],)
-            first.append(Operation(FirstEntries(end.axis), *taken, old.location))
+        if not end.axes:
+            continue
+        axes = {axis: w.new(COUNT) for axis in end.axes}
+        counts += axes.values()
+        if number in made.whole:
+            w.edit.redefine(old.outputs[number], evolve(graph.operands[old.outputs[number]], type=end.type))
+            continue
+        outputs[number] = w.new(end.type)
+        found = first_entries(outputs[number], end.type, axes, old.outputs[number], w.new)
+        first += (evolve(each, location=old.location) for each in found)
     new = evolve(old, op=made.op, inputs=tuple(inputs), outputs=(*outputs, *counts))
     w.edit.replace(at, *before, new, *first)
     return infer_alone(w.edit.done()), at + len(before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -25,7 +25,7 @@ from onert.ir.shape import normalize_axis
 
 from .axes import Together, apart, chosen_axes
 from .counted import OF_SEVERAL_AXES, written
-from .counting import Counted, Given, Writer, Written, first_of, is_open
+from .counting import Counted, Given, Writer, Written, first_entries, first_of, is_open
 from .ends import COUNT, MOST_BYTES
 
 _LOWEST = float.fromhex("-0x1.fffffep+127")
@@ -60,18 +60,12 @@ class Bounding:
             for out in self.graph.operations[at].outputs:
                 counted = self.known.get(out)
                 if counted is not None and out in needed and not isinstance(self.graph.operations[at].op, FirstEntries):
-                    operations += self.first(counted, out, self.graph.operations[at].location)
+                    found = first_entries(
+                        counted.operand, self.types[counted.operand], counted.axes, out, self.writer.new
+                    )
+                    operations += (evolve(each, location=self.graph.operations[at].location) for each in found)
             self.edit.replace(at, *operations)
         return self.edit.done()
-
-    def first(self, counted: Counted, out: int, location: str) -> Iterator[Operation]:
-        """What takes the entries that count, axis by axis."""
-        x, last = counted.operand, len(counted.more)
-        for at, (axis, count) in enumerate(counted.axes.items()):
-            op = FirstEntries(axis)
-            result = self.writer.new(op.infer(self.types[x], self.types[count])) if at < last else out
-            yield Operation(op, (x, count), (result,), location)
-            x = result
 
     def told(self, operation: Operation) -> None:
         """What is known of results of an operation that stays, where more is known of its operands than before."""

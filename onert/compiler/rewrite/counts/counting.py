@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
@@ -11,7 +11,7 @@ from onert.compiler.rewrite.edit import Edit
 from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, Subgraph, TensorType
 from onert.ir.analysis.inference import infer
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
-from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Within
+from onert.ir.ops.data_movement.fill import Fill, FirstEntries, Range, TopK, Unique, Within
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.data_movement.joining import SplitV
 from onert.ir.ops.data_movement.reshape import Reshape
@@ -22,6 +22,8 @@ from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.vision_audio.interpolate import Interpolate
+from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.value import Value
 
 from .extents import Extent, Extents
@@ -40,6 +42,9 @@ COUNTING = (
     Slice,
     SplitV,
     OneHot,
+    ResizeBilinear,
+    ResizeNearestNeighbor,
+    Interpolate,
 )
 """Kinds of which only a run may know how much they give, though they are given no first entries."""
 
@@ -84,6 +89,24 @@ def first_of(operand: int, axes: Mapping[int, int], *, zeros: bool = False) -> C
         return operand
     (axis, count), *more = axes.items()
     return Counted(operand, count, axis, zeros, tuple(more))
+
+
+def opened(type_: TensorType, axis: int) -> TensorType:
+    """First entries of a tensor along an axis."""
+    return type_.with_shape((*type_.shape[:axis], None, *type_.shape[axis + 1 :]))
+
+
+def first_entries(
+    whole: int, type_: TensorType, axes: Mapping[int, int], out: int, new: Callable[[TensorType], int]
+) -> Iterator[Operation]:
+    """What takes the entries of a tensor that count as operand `out`, axis by axis: `axes` says how many do."""
+    *before, last = axes
+    for axis in before:
+        type_ = opened(type_, axis)
+        part = new(type_)
+        yield Operation(FirstEntries(axis), (whole, axes[axis]), (part,))
+        whole = part
+    yield Operation(FirstEntries(last), (whole, axes[last]), (out,))
 
 
 class Writer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from attrs import evolve, frozen
@@ -13,9 +14,10 @@ from onert.ir.ops.data_movement.fill import FirstEntries, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice
+from onert.ir.shape import static
 from onert.ir.value import Value
 
-from .counting import Writer
+from .counting import Writer, first_entries, opened
 
 COUNT = TensorType(DType.INT64, ())
 
@@ -25,58 +27,58 @@ MOST_BYTES = 1 << 22
 
 @frozen
 class End(Value):
-    """A tensor of a known type, of which the first entries along an axis count, or all.
+    """A tensor of a known type, of which the first entries along some axes count, or all.
 
-    `like` is the place of an earlier one of which the same number counts, where one is known.
+    `like` says of each of these axes which number, of all those that a graph is given, is the first equal one; it is
+    empty where that is not known.
     """
 
     type: TensorType
-    axis: int | None = None
-    like: int | None = None
+    axes: tuple[int, ...] = ()
+    like: tuple[int, ...] = ()
 
-    @property
-    def size(self) -> int:
-        """How many entries there can be; nothing is counted where there is no axis."""
-        return 0 if self.axis is None else self.type.shape[self.axis] or 0
-
-    def sized(self, size: int) -> End | None:
-        """The same for so many entries; None if they are more than are worth computing."""
-        assert self.axis is not None
-        shape = (*self.type.shape[: self.axis], size, *self.type.shape[self.axis + 1 :])
-        type_ = self.type.with_shape(shape)
-        return End(type_, self.axis) if type_.nbytes <= MOST_BYTES else None
+    def sized(self, shape: Sequence[int]) -> End | None:
+        """First entries of a tensor of a shape; None if these are more than are worth computing."""
+        type_ = self.type.with_shape(tuple(shape))
+        return End(type_, self.axes) if not self.axes or type_.nbytes <= MOST_BYTES else None
 
 
 @frozen
 class Given(Value):
-    """A tensor as a graph has it, and the operand that says how many of its entries count, if only first ones do."""
+    """A tensor as a graph has it, and the operands that say how many of its entries count along the axes of its end."""
 
     end: End
     operand: int
-    count: int | None = None
+    counts: tuple[int, ...] = ()
 
 
 def given(graph: Subgraph, operand: int) -> Given | None:
     """An operand of known type, or first entries of one; None where neither is so."""
-    type_ = graph.operands[operand].known
-    if type_.is_static:
-        return None if type_.dtype.is_handle else Given(End(type_), operand)
-    made = definer(graph, operand)
-    if made is None or not isinstance(made.op, FirstEntries):
+    if graph.type(operand).dtype.is_handle:
         return None
-    whole, count = made.used
-    found = graph.type(whole)
-    plain = found.is_static and graph.type(count) == COUNT
-    return Given(End(found, made.op.axis % found.rank), whole, count) if plain else None
+    axes: dict[int, int] = {}
+    while not graph.operands[operand].known.is_static:
+        made = definer(graph, operand)
+        if made is None or not isinstance(made.op, FirstEntries):
+            return None
+        operand, count = made.used
+        axis = made.op.axis % max(1, graph.type(operand).rank)
+        if graph.type(count) != COUNT or axis in axes:
+            return None
+        axes[axis] = count
+    order = sorted(axes)
+    type_ = graph.type(operand) if axes else graph.operands[operand].known
+    return Given(End(type_, tuple(order)), operand, tuple(axes[axis] for axis in order))
 
 
 def ends_of(givens: Sequence[Given]) -> list[End]:
     """What a graph is given, of which some tensors may have one number of entries that count."""
     first: dict[int, int] = {}
+    numbers = [first.setdefault(count, at) for at, count in enumerate(c for each in givens for c in each.counts)]
     found = []
-    for at, each in enumerate(givens):
-        earlier = at if each.count is None else first.setdefault(each.count, at)
-        found.append(each.end if earlier == at else evolve(each.end, like=earlier))
+    for each in givens:
+        found.append(evolve(each.end, like=tuple(numbers[: len(each.counts)])))
+        del numbers[: len(each.counts)]
     return found
 
 
@@ -88,96 +90,102 @@ def left(graph: Subgraph) -> list[Given] | None:
 
 def is_known(graph: Subgraph) -> bool:
     """Whether all types are, but for first entries that the graph gives and does not use itself."""
-    ends = {
-        o
-        for o in graph.outputs
-        if o not in graph.uses and (found := given(graph, o)) is not None and found.count is not None
-    }
     return all(
-        not operand.variable and not operand.type.dtype.is_handle and (operand.type.is_static or at in ends)
+        not operand.variable
+        and not operand.type.dtype.is_handle
+        and (operand.type.is_static or (_is_only_taken(graph, at) and given(graph, at) is not None))
         for at, operand in enumerate(graph.operands)
     )
 
 
+def _is_only_taken(graph: Subgraph, operand: int) -> bool:
+    """Whether a graph uses an operand for nothing but to take first entries, or gives it and does not use it."""
+    users = graph.uses.get(operand, ())
+    return all(isinstance(graph.operations[at].op, FirstEntries) for at in users) if users else operand in graph.outputs
+
+
 def unified(a: End, b: End) -> End | None:
-    """What tensors of both kinds fit in: alike, or first entries along the one axis in which they differ."""
+    """What tensors of both kinds fit in: alike, or first entries along the axes in which they differ; None if they are
+    more than are worth computing."""
     x, y = evolve(a.type, data=None), evolve(b.type, data=None)
-    if a.axis is None and b.axis is None and x == y:
+    if x == y and not a.axes and not b.axes:
         return End(x)
-    if x.rank != y.rank or not x.rank or x.with_shape(y.shape) != y:
+    if x.rank != y.rank or x.with_shape(y.shape) != y:
         return None
-    axes = {axis for axis in (a.axis, b.axis) if axis is not None}
-    axes |= {axis for axis, (m, n) in enumerate(zip(x.shape, y.shape, strict=True)) if m != n}
-    if len(axes) != 1:
-        return None
-    (axis,) = axes
-    return End(x, axis).sized(max(x.shape[axis] or 0, y.shape[axis] or 0))
+    differ = {axis for axis, (m, n) in enumerate(zip(x.shape, y.shape, strict=True)) if m != n}
+    axes = tuple(sorted({*a.axes, *b.axes, *differ}))
+    return End(x, axes).sized([*map(max, static(x.shape), static(y.shape))])
 
 
 def entered(graph: Subgraph, ends: Sequence[End]) -> Subgraph:
-    """The graph for what it is given so: behind its inputs it has a number for each that is counted."""
+    """The graph for what it is given so: behind its inputs it has a number for each axis that is counted."""
     types = {i: graph.type(i).with_shape(e.type.shape) for i, e in zip(graph.inputs, ends, strict=True)}
-    if all(e.axis is None for e in ends):
+    if not any(e.axes for e in ends):
         return graph.with_types(types)
-    operands, inputs, first = list(graph.operands), list(graph.inputs), []
-    counts: dict[int, int] = {}
+    operands, inputs, first = list(graph.operands), list(graph.inputs), list[Operation]()
+    counts: list[int] = []
+
+    def new(type_: TensorType) -> int:
+        operands.append(Operand(evolve(type_, data=None)))
+        return len(operands) - 1
+
     for at, (i, end) in enumerate(zip(graph.inputs, ends, strict=True)):
-        if end.axis is None:
-            operands[i] = evolve(operands[i], type=types[i])
+        operands[i] = evolve(operands[i], type=reduce(opened, end.axes, types[i]))
+        if not end.axes:
             continue
-        whole, count = len(operands), len(operands) + 1
-        operands += [Operand(evolve(types[i], data=None), operands[i].name), Operand(COUNT)]
-        shape = (*types[i].shape[: end.axis], None, *types[i].shape[end.axis + 1 :])
-        operands[i] = evolve(operands[i], type=types[i].with_shape(shape))
-        counts[at] = count
-        number = count if end.like is None else counts[end.like]
-        first.append(Operation(FirstEntries(end.axis), (whole, number), (i,)))
-        inputs[at] = whole
-    inputs += counts.values()
+        inputs[at] = len(operands)
+        operands.append(Operand(evolve(types[i], data=None), graph.operands[i].name))
+        begin = len(counts)
+        counts += [new(COUNT) for _ in end.axes]
+        own = [counts[like] for like in end.like or range(begin, len(counts))]
+        first += first_entries(inputs[at], types[i], dict(zip(end.axes, own, strict=True)), i, new)
+    inputs += counts
     return evolve(graph, operands=tuple(operands), operations=(*first, *graph.operations), inputs=tuple(inputs))
 
 
 def leaving(graph: Subgraph, ends: Sequence[End]) -> Subgraph:
-    """The graph that gives its outputs so, and behind them a number for each that is counted.
+    """The graph that gives its outputs so, and behind them a number for each axis that is counted.
 
     Where more entries count than there is room for it fails. Precondition: `left` and `unified` say that they fit.
     """
     found = left(graph)
     assert found is not None
-    if all(e.axis is None for e in ends):
+    if not any(e.axes for e in ends):
         return graph
     w = Writer(Edit(graph))
     pairs = [fitted(w, each, end) for each, end in zip(found, ends, strict=True)]
     for operation in w.made:
         w.edit.insert(len(graph.operations), operation)
-    counts = [count for _, count in pairs if count is not None]
+    counts = [count for _, own in pairs for count in own]
     w.edit.end_with([whole for whole, _ in pairs] + counts, graph.state)
     return w.edit.done()
 
 
-def fitted(w: Writer, each: Given, end: End) -> tuple[int, int | None]:
+def fitted(w: Writer, each: Given, end: End) -> tuple[int, tuple[int, ...]]:
     """A tensor in the room of an end, and how many of its entries count."""
-    if end.axis is None:
-        return each.operand, None
-    size = each.end.type.shape[end.axis] or 0
-    count = w.number(size) if each.count is None else each.count
-    quantization = each.end.type.quantization
-    if size < end.size:
-        if not size:
-            nothing, shape = w.like(each.end.type, 0), w.constant(np.array(end.type.shape, np.int32))
-            return w.add(BroadcastTo(), nothing, shape, quantization=quantization), count
-        margins = np.zeros((end.type.rank, 2), np.int32)
-        margins[end.axis, 1] = end.size - size
-        return w.add(Pad(), each.operand, w.constant(margins), quantization=quantization), count
-    if size > end.size:
-        checked = w.add(Within(inclusive=True), count, w.number(end.size))
-        appended = _appended(w, each.operand, end)
+    if not end.axes:
+        return each.operand, ()
+    have, room = static(each.end.type.shape), static(end.type.shape)
+    own, quantization = dict(zip(each.end.axes, each.counts, strict=True)), each.end.type.quantization
+    counts = tuple(own[axis] if axis in own else w.number(have[axis]) for axis in end.axes)
+    counts = tuple(
+        w.add(Within(inclusive=True), count, w.number(room[axis])) if have[axis] > room[axis] else count
+        for axis, count in zip(end.axes, counts, strict=True)
+    )
+    whole, kept = each.operand, tuple(map(min, have, room))
+    if 0 in have and have != room:
+        nothing, shape = w.like(each.end.type, 0), w.constant(np.array(room, np.int32))
+        return w.add(BroadcastTo(), nothing, shape, quantization=quantization), counts
+    if kept != have:
+        appended = _appended(w, whole, end)
         if appended is not None:
-            return w.add(DynamicUpdateSlice(), *appended, quantization=quantization), checked
-        begin, sizes = np.zeros(end.type.rank, np.int32), np.array(end.type.shape, np.int32)
-        whole = w.add(Slice(), each.operand, w.constant(begin), w.constant(sizes), quantization=quantization)
-        return whole, checked
-    return each.operand, count
+            return w.add(DynamicUpdateSlice(), *appended, quantization=quantization), counts
+        begin, sizes = np.zeros(len(kept), np.int32), np.array(kept, np.int32)
+        whole = w.add(Slice(), whole, w.constant(begin), w.constant(sizes), quantization=quantization)
+    if kept != room:
+        margins = np.array([(0, size - left) for size, left in zip(room, kept, strict=True)], np.int32)
+        whole = w.add(Pad(), whole, w.constant(margins), quantization=quantization)
+    return whole, counts
 
 
 def _appended(w: Writer, whole: int, end: End) -> tuple[int, ...] | None:
