@@ -149,8 +149,8 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "what treats all rows alike, joins, reduces, orders, cuts, pads or gathers them runs on the whole, natively, and "
     "`FirstEntries` takes what counts; a bundle gives the whole and the count. So it is where a computed integer says "
     "how long a dimension is, and it is known how large it can be: a range, a shape, margins, repetitions, the sizes "
-    "of parts, and slices of up to 64 KiB, along one axis or several. Integers that an input gives have no such "
-    "bound": (
+    "of parts and of resized pictures, and slices of up to 64 KiB, along one axis or several. Integers that an input "
+    "gives have no such bound": (
         "Where",
         "BoxesPerClass",
         "FirstEntries",

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from attrs import field, frozen
 
-from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
+from onert.ir import Array, DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.control_flow.control import Call, If, While
-from onert.ir.ops.data_movement.element_indices import ScatterSlices
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Where
 from onert.ir.ops.data_movement.gather import Gather, OneHot, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV
@@ -28,56 +27,14 @@ from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
+from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.ops.vision_audio.sampling import RoiAlign
 
-COLUMNS = 4
+from .counted_draft import COLUMNS, Draft
+
 ROWS = 7
 _TYPE = TensorType(DType.FLOAT32, (None, COLUMNS))
 _ONE = TensorType(DType.INT32, ())
-
-
-@frozen(eq=False)
-class Draft:
-    """A graph being drawn: floats `[n, 4]` (`rows`) whose n only a run knows, and int32 scalars that such n are
-    (`numbers`)."""
-
-    b: Builder
-    rng: np.random.Generator
-    inner: list[Subgraph]
-    rows: list[int] = field(factory=list)
-    numbers: list[int] = field(factory=list)
-
-    def row(self, *values: int) -> int:
-        return self.b.constant(np.int32(values))
-
-    def one(self, value: int) -> int:
-        return self.b.constant(np.int32(value))
-
-    def real(self, value: float) -> int:
-        return self.b.constant(np.float32(value))
-
-    def whole(self, low: int, high: int) -> int:
-        return int(self.rng.integers(low, high))
-
-    def any(self) -> int:
-        """A tensor; later ones more often, so that graphs grow deep."""
-        return self.rows[int(len(self.rows) * self.rng.random() ** 0.5)]
-
-    def number(self) -> int:
-        """A number of rows, as a run finds it."""
-        if self.numbers and self.rng.random() < 0.5:
-            return self.numbers[self.whole(0, len(self.numbers))]
-        self.numbers.append(self.b.add(Gather(0), self.b.add(ShapeOf(), self.any()), self.one(0)))
-        return self.numbers[-1]
-
-    def places(self, x: int) -> int:
-        """Where a column of rows is above some number."""
-        column = self.b.add(Gather(1), x, self.one(self.whole(0, COLUMNS)))
-        above = self.b.add(Comparison(ComparisonKind.GREATER), column, self.real(self.rng.uniform(-0.6, 0.6)))
-        return self.b.add(Reshape(), self.b.add(Where(), above), self.row(-1))
-
-    def least(self, number: int, most: int) -> int:
-        return self.b.add(Binary(BinaryKind.MINIMUM), number, self.one(most))
 
 
 Draw = Callable[[Draft], int]
@@ -292,6 +249,34 @@ def _cropped(d: Draft) -> int:
     return d.b.add(Reshape(), d.b.add(Pad(), part, margins), d.row(-1, COLUMNS))
 
 
+def _resized(d: Draft) -> int:
+    """A picture of as many rows as there are and one, as large as a run says."""
+    one = d.b.constant(d.rng.uniform(-1, 1, (1, COLUMNS)).astype(np.float32))
+    there = d.b.add(Reshape(), d.b.add(Concat(0), d.any(), one), d.row(1, -1, COLUMNS, 1))
+    size = d.b.add(Pack(0), d.b.add(Binary(BinaryKind.ADD), d.least(d.number(), 9), d.one(1)), d.one(COLUMNS))
+    kind = (ResizeBilinear, ResizeNearestNeighbor)[d.whole(0, 2)]
+    corners, half = ((False, False), (True, False), (False, True))[d.whole(0, 3)]
+    return d.b.add(Reshape(), d.b.add(kind(corners, half), there, size), d.row(-1, COLUMNS))
+
+
+def _put_into(d: Draft) -> int:
+    """Rows put into as many rows, or added to more zeros."""
+    x = d.any()
+    n = d.b.add(Gather(0), d.b.add(ShapeOf(), x), d.one(0))
+    places = d.b.add(ExpandDims(), d.b.add(Range(), d.one(0), n, d.one(1)), d.one(1))
+    row = d.b.add(Unary(UnaryKind.SIN), x)
+    if d.whole(0, 2):
+        return d.b.add(ScatterSlices(Combination.ADD), x, places, row)
+    return d.b.add(
+        ScatterNd(), places, row, d.b.add(Pack(0), d.b.add(Binary(BinaryKind.ADD), n, d.one(2)), d.one(COLUMNS))
+    )
+
+
+def _largest(d: Draft) -> int:
+    """The elements of each row in falling order."""
+    return d.b.add_many(TopK(), d.any(), d.one(COLUMNS))[0]
+
+
 def _graph(d: Draft, types: list[TensorType], write: Callable[[Draft, list[int]], list[int]]) -> int:
     """Another subgraph, and its number."""
     b = Builder()
@@ -343,12 +328,35 @@ def _looped(d: Draft) -> int:
     return d.b.add_many(While(condition, index, tuple(types)), d.one(0), rounds, source, state)[3]
 
 
+def _looped_pairs(d: Draft) -> int:
+    """Pairs of rows that become more, or fewer, along both axes in each round; sums of them."""
+    x, grows = d.any(), d.whole(0, 2)
+    column = d.b.add(Gather(1), x, d.one(0))
+    pairs = d.b.add(Binary(BinaryKind.SUB), *(d.b.add(ExpandDims(), column, d.one(axis)) for axis in (0, 1)))
+    types = [_ONE, TensorType(DType.FLOAT32, (None, None))]
+
+    def body(inner: Draft, given: list[int]) -> list[int]:
+        b, (i, now) = inner.b, given
+        if grows:
+            changed = b.add(Pad(), now, b.constant(np.int32([[0, 1], [1, 0]])))
+        else:
+            changed = b.add(StridedSlice(end_mask=3), now, inner.row(1, 0), inner.row(0, 0), inner.row(1, 1))
+        return [b.add(Binary(BinaryKind.ADD), i, inner.one(1)), b.add(Unary(UnaryKind.COS), changed)]
+
+    condition = _graph(d, types, lambda c, g: [c.b.add(Comparison(ComparisonKind.LESS), g[0], c.one(2))])
+    index = _graph(d, types, body)
+    state = d.b.add_many(While(condition, index, tuple(types)), d.one(0), pairs)[1]
+    sums = d.b.add(Reduce(Reduction.SUM, keep_dims=True), state, d.row(1))
+    return d.b.add(Binary(BinaryKind.ADD), sums, d.b.constant(d.rng.uniform(-1, 1, (1, COLUMNS)).astype(np.float32)))
+
+
 PLAIN: tuple[Draw, ...] = (
     *(_filtered, _filtered, _joined, _function, _with_constant, _chosen, _layer, _shares, _running, _turned),
     *(_best, _padded, _reshaped, _numbered, _filled, _parts, _halves, _marked, _different, _put, _reduced),
     *(_cut, _cut, _first_best, _boxes, _aligned, _attended, _paired, _paired, _cropped),
+    *(_resized, _put_into, _largest),
 )
-DRAWS: tuple[Draw, ...] = (*PLAIN, _branched, _called, _looped, _looped)
+DRAWS: tuple[Draw, ...] = (*PLAIN, _branched, _called, _looped, _looped, _looped_pairs)
 
 
 def random_counted(seed: int, draws: int) -> Package:

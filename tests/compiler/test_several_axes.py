@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onert
-from onert.ir import DType, Package, TensorType
+from onert.ir import DType, Package, Quantization, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.copy import Copy
@@ -20,10 +20,12 @@ from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
-from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.convert import Cast, Quantize
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
+from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 
 from .counted_rows import Write, evaluated, number, package_of, row_of, rows_given
 
@@ -118,6 +120,42 @@ def _shaped(b: Builder, x: int, n: int, rows: int) -> list[int]:
     ]
 
 
+def _resized(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    """To computed sizes, from known sizes and from as many rows as were found and one."""
+    more = b.add(Concat(0), rows, b.constant(np.full((1, 4), 0.5, np.float32)))
+    twice = b.add(Binary(BinaryKind.MUL), n, number(b, 2))
+    size = b.add(
+        Pack(0), b.add(Binary(BinaryKind.ADD), n, number(b, 1)), b.add(Binary(BinaryKind.ADD), twice, number(b, 1))
+    )
+    found = []
+    for source in (x, more):
+        picture = b.add(
+            Reshape(), b.add(Binary(BinaryKind.MUL), source, b.constant(np.float32(30))), row_of(b, 1, -1, 4, 1)
+        )
+        for corners, half in ((False, False), (True, False), (False, True)):
+            found += [b.add(kind(corners, half), picture, size) for kind in (ResizeBilinear, ResizeNearestNeighbor)]
+        for dtype in (DType.INT8, DType.UINT8, DType.INT16):
+            stored = b.add(
+                Quantize(dtype), picture, quantization=(Quantization((0.5,), (0 if dtype is DType.INT16 else 3,)),)
+            )
+            for op in (ResizeBilinear(), ResizeBilinear(half_pixel_centers=True), ResizeNearestNeighbor()):
+                found.append(b.add(op, stored, size, quantization=(b.type(stored).quantization,)))
+    return found
+
+
+def _interpolated(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    size = b.add(
+        Pack(0), b.add(Binary(BinaryKind.ADD), n, number(b, 1)), b.add(Binary(BinaryKind.MUL), n, number(b, 2))
+    )
+    rules = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC)
+    found = [b.add(Interpolate(Interpolation.LINEAR, (0, 1), rule), x, size) for rule in rules]
+    return found + [
+        b.add(Interpolate(Interpolation.NEAREST, (0, 1), coordinates, rounding), x, size)
+        for coordinates in rules
+        for rounding in Rounding
+    ]
+
+
 WRITTEN: dict[str, Write] = {
     "attention": _attention,
     "pairs": _compared,
@@ -125,6 +163,8 @@ WRITTEN: dict[str, Write] = {
     "slices": _sliced,
     "what is made": _made,
     "shapes": _shaped,
+    "pictures": _resized,
+    "tensors in another size": _interpolated,
 }
 
 

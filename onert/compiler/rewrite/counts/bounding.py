@@ -223,7 +223,7 @@ class Bounding:
     def _written(self, operation: Operation, given: Given, wholes: Sequence[int | None]) -> Written | None:
         """The operation as a rule writes it. One that knows of a single axis is asked about one of each operand; along
         the others entries must be treated alike."""
-        if isinstance(operation.op, OF_SEVERAL_AXES) or not any(c is not None and c.more for c in given):
+        if isinstance(operation.op, OF_SEVERAL_AXES):
             return written(self.writer, operation, given)
         types = CallTypes(tuple(None if i is None else self.types[i] for i in wholes), ())
         for chosen in chosen_axes([{} if c is None else c.axes for c in given]):

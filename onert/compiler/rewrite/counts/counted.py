@@ -11,9 +11,9 @@ from onert.ir import DType, Op, Operation, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
+from onert.ir.ops.data_movement.element_indices import Combination
 from onert.ir.ops.data_movement.fill import CountedWhere, Fill, TopK, Unique, Within
-from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd, ScatterNd
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import Reshape
@@ -34,6 +34,8 @@ from onert.ir.shape import normalize_axes, normalize_axis
 from .counting import Counted, Given, Rule, Writer, Written, first_of, known_as
 from .extents import added, sure
 from .first_entries import counted_label
+from .resized import RESIZING, resized
+from .scattered import SCATTERED
 from .sized import SIZED
 
 
@@ -272,27 +274,6 @@ def _into_segments(w: Writer, operation: Operation, given: Given) -> Written | N
     return (w.add(operation.op, data.operand, w.filled(ids, -1), operation.used[2]),)
 
 
-def _scattered(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """What does not count is added as 0 to the first place, or put nowhere."""
-    op = operation.op
-    indices, updates = given[1:] if isinstance(op, ScatterSlices) else given[:2]
-    fixed = given[0] if isinstance(op, ScatterSlices) else given[2]
-    if indices is None or updates is None or fixed is not None or indices.count != updates.count:
-        return None
-    rank = w.types[indices.operand].rank
-    if indices.axis != updates.axis or indices.axis >= rank - 1:
-        return None
-    if isinstance(op, ScatterSlices):
-        skipped = w.filled(indices, -1)
-        quantization = w.types[operation.used[0]].quantization
-        return (w.add(evolve(op, skips=True), operation.used[0], skipped, updates.operand, quantization=quantization),)
-    shape = w.types[operation.used[2]].value
-    stored = w.types[updates.operand]
-    if shape is None or 0 in shape or stored.quantization is not None or not stored.dtype.is_numeric:
-        return None
-    return (w.add(op, w.zeroed(indices), w.zeroed(updates), operation.used[2]),)
-
-
 def _products(w: Writer, operation: Operation, given: Given) -> Written | None:
     """Sums of products along what counts: what does not count is 0."""
     op, axes = operation.op, [None if c is None else c.axis for c in given]
@@ -338,7 +319,7 @@ _RULES: dict[type[Op], Rule] = {
     Reverse: _moved_back,
     ArgReduce: _best,
     UnsortedSegment: _into_segments,
-    **dict.fromkeys((ScatterNd, ScatterSlices), _scattered),
+    **SCATTERED,
     **dict.fromkeys((BatchMatMul, Einsum), _products),
     **dict.fromkeys((RNN, GRU, LSTM), _layers_with_state),
     NonMaxSuppression: _suppressed,
@@ -349,7 +330,8 @@ _RULES: dict[type[Op], Rule] = {
     Gather: _gather,
     GatherNd: _gather,
     TopK: _top,
+    **dict.fromkeys(RESIZING, resized),
 }
 
-OF_SEVERAL_AXES = (Reduce, Reshape, Fill, BroadcastTo, Tile, Pad, StridedSlice, Slice)
+OF_SEVERAL_AXES = (Reduce, Reshape, Fill, BroadcastTo, Tile, Pad, StridedSlice, Slice, *RESIZING)
 """The kinds whose rules look at all axes along which first entries count."""

@@ -12,7 +12,7 @@ from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantizatio
 from onert.ir.analysis.inference import infer
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.fill import Fill, FirstEntries, Range, TopK, Unique, Within
-from onert.ir.ops.data_movement.gather import OneHot
+from onert.ir.ops.data_movement.gather import OneHot, ScatterNd
 from onert.ir.ops.data_movement.joining import SplitV
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
@@ -42,6 +42,7 @@ COUNTING = (
     Slice,
     SplitV,
     OneHot,
+    ScatterNd,
     ResizeBilinear,
     ResizeNearestNeighbor,
     Interpolate,

@@ -17,7 +17,8 @@ from onert.ir.ops.contraction.einsum import Einsum
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.data_movement.element_indices import GatherElements
+from onert.ir.ops.data_movement.element_indices import GatherElements, ScatterElements, ScatterSlices
+from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, OneHot
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import DepthToSpace, Reverse, SpaceToDepth, Transpose
@@ -30,13 +31,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, ZerosLike
 from onert.ir.ops.lookup.trees import TreeEnsemble
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
-from onert.ir.ops.reduction.norm import (
-    BatchNorm,
-    InstanceNorm,
-    L2Normalization,
-    LocalResponseNormalization,
-    RmsNorm,
-)
+from onert.ir.ops.reduction.norm import BatchNorm, InstanceNorm, L2Normalization, LocalResponseNormalization, RmsNorm
 from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.ops.reduction.reduce import ArgReduce, Reduce
 from onert.ir.ops.reduction.scan import CumProd, CumSum
@@ -188,22 +183,22 @@ def _concat(op: Concat, types: CallTypes, axes: Axes) -> Moved | None:
     return None if own is None or normalize_axis(op.axis, types.input(0).rank) == own else Moved(own)
 
 
-def _reduce(op: Reduce, types: CallTypes, axes: Axes) -> Moved | None:
+def _beside(types: CallTypes, axes: Axes) -> tuple[int, tuple[int, ...]] | None:
+    """The axis of the first operand, and those that the second one names; None where these are not known or have it."""
     own, found = axes[0], types.input(1).value
     if own is None or found is None:
         return None
-    gone = normalize_axes(tuple(int(a) for a in found.reshape(-1)), types.input(0).rank)
-    if own in gone:
-        return None
-    return Moved(own if op.keep_dims else own - sum(axis < own for axis in gone), keeps_zeros=False)
+    named = normalize_axes(tuple(int(a) for a in found.reshape(-1)), types.input(0).rank)
+    return None if own in named else (own, named)
 
 
-def _best(op: ArgReduce, types: CallTypes, axes: Axes) -> Moved | None:
-    own, found = axes[0], types.input(1).value
-    if own is None or found is None:
+def _reduce(op: Reduce | ArgReduce, types: CallTypes, axes: Axes) -> Moved | None:
+    found = _beside(types, axes)
+    if found is None:
         return None
-    gone = normalize_axis(int(found.reshape(-1)[0]), types.input(0).rank)
-    return None if own == gone else Moved(own - (gone < own))
+    own, gone = found
+    kept = isinstance(op, Reduce) and op.keep_dims
+    return Moved(own if kept else own - sum(axis < own for axis in gone), keeps_zeros=isinstance(op, ArgReduce))
 
 
 def _alone(op: Op, types: CallTypes, axes: Axes) -> int | None:
@@ -282,11 +277,8 @@ def _running(op: CumSum | CumProd, types: CallTypes, axes: Axes) -> Moved | None
 
 
 def _reverse(op: Reverse, types: CallTypes, axes: Axes) -> Moved | None:
-    own, found = axes[0], types.input(1).value
-    if own is None or found is None:
-        return None
-    turned = normalize_axes(tuple(int(a) for a in found.reshape(-1)), types.input(0).rank)
-    return None if own in turned else Moved(own)
+    found = _beside(types, axes)
+    return None if found is None else Moved(found[0])
 
 
 def _pad(op: Pad | MirrorPad, types: CallTypes, axes: Axes) -> Moved | None:
@@ -325,6 +317,21 @@ def _one_hot(op: OneHot, types: CallTypes, axes: Axes) -> Moved | None:
     if own is None:
         return None
     return Moved(own + (normalize_axis(op.axis, types.input(0).rank + 1) <= own), keeps_zeros=False)
+
+
+def _scatter_elements(op: ScatterElements, types: CallTypes, axes: Axes) -> Moved | None:
+    """What lies behind is put beside what counts."""
+    (own, *others), along = axes, normalize_axis(op.axis, types.input(0).rank)
+    beside = own is not None and own != along and others == [own, own] and (types.input(0).shape[along] or 0) > 0
+    return Moved(own, {1: 0}, keeps_zeros=False) if own is not None and beside else None
+
+
+def _scatter_slices(op: ScatterSlices, types: CallTypes, axes: Axes) -> Moved | None:
+    """Along an axis of the slices."""
+    own, depth = axes[0], types.input(1).shape[-1] or 0
+    if own is None or own < depth or axes[1] is not None or axes[2] != own - depth + types.input(1).rank - 1:
+        return None
+    return Moved(own)
 
 
 def _gather_elements(op: GatherElements, types: CallTypes, axes: Axes) -> Moved | None:
@@ -371,6 +378,9 @@ _RULES: dict[type[Op], Rule] = {
     Pack: _pack,
     OneHot: _one_hot,
     GatherElements: _gather_elements,
+    ScatterElements: _scatter_elements,
+    ScatterSlices: _scatter_slices,
+    TopK: _vectors,
     Interpolate: _resized,
     Gather: _gather,
     GatherNd: _gather_nd,
@@ -382,7 +392,6 @@ _RULES: dict[type[Op], Rule] = {
     Slice: _slice,
     StridedSlice: _strided,
     Concat: _concat,
-    Reduce: _reduce,
-    ArgReduce: _best,
+    **dict.fromkeys((Reduce, ArgReduce), _reduce),
     **dict.fromkeys((Softmax, LogSoftmax), _shares),
 }

@@ -29,7 +29,7 @@ MOST_SLICED = 1 << 16
 operation in NumPy."""
 
 
-def _open(w: Writer, dims: int, rank: int) -> tuple[list[Extent], list[int]] | None:
+def open_sizes(w: Writer, dims: int, rank: int) -> tuple[list[Extent], list[int]] | None:
     """What the integers of a row can be, and where those are that are not known; None where one has no bound."""
     cells = w.extents.of(dims)
     if cells is None or cells.shape != (rank,) or not rank:
@@ -41,7 +41,7 @@ def _open(w: Writer, dims: int, rank: int) -> tuple[list[Extent], list[int]] | N
     return found, unknown
 
 
-def _number(w: Writer, row: int, at: int, found: Extent) -> int:
+def number_at(w: Writer, row: int, at: int, found: Extent) -> int:
     """An integer of a row as a number of entries."""
     return w.length(found, lambda: w.as_count(w.part(row, at, 1)))
 
@@ -71,7 +71,7 @@ def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
     rank = w.types[dims].shape[0] if w.types[dims].rank == 1 else None
     x = w.known.get(value)
     type_ = w.types[value if x is None else x.operand]
-    found = None if rank is None else _open(w, dims, rank)
+    found = None if rank is None else open_sizes(w, dims, rank)
     if found is None or rank is None or not type_.is_static:
         return None
     cells, unknown = found
@@ -88,7 +88,7 @@ def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
         elif type_.rank >= behind and type_.shape[-behind] != 1:
             return None
         else:
-            counts[at] = _number(w, dims, at, cells[at])
+            counts[at] = number_at(w, dims, at, cells[at])
     shape = w.constant(np.array(sizes, np.int64))
     whole = w.add(BroadcastTo(), value if x is None else x.operand, shape, quantization=type_.quantization)
     return (first_of(whole, counts),)
@@ -99,7 +99,7 @@ def _tiled(w: Writer, operation: Operation, given: Given) -> Written | None:
     (x, multiples), counted = operation.used, given[0]
     whole, counts = (x, {}) if counted is None else (counted.operand, dict(counted.axes))
     type_ = w.types[whole]
-    found = _open(w, multiples, type_.rank)
+    found = open_sizes(w, multiples, type_.rank)
     if any(given[1:]) or found is None or 0 in type_.shape:
         return None
     cells, unknown = found
@@ -109,7 +109,7 @@ def _tiled(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None
     most = w.constant(np.array([c.high for c in cells], np.int32))
     for at in unknown:
-        number, size = _number(w, multiples, at, cells[at]), type_.shape[at] or 0
+        number, size = number_at(w, multiples, at, cells[at]), type_.shape[at] or 0
         counts[at] = number if size == 1 else w.add(Binary(BinaryKind.MUL), number, w.number(size))
     return (first_of(w.add(Tile(), whole, most, quantization=type_.quantization), counts),)
 

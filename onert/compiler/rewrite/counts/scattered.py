@@ -1,0 +1,118 @@
+"""Entries put into tensors, where only a run knows how many there are, or how many they are put into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import DType, Operation
+from onert.ir.ops.data_movement.element_indices import ScatterElements, ScatterSlices
+from onert.ir.ops.data_movement.fill import Within
+from onert.ir.ops.data_movement.gather import ScatterNd
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.slicing import Pad, Slice
+from onert.ir.shape import normalize_axis
+
+from .counting import Counted, Given, Rule, Writer, Written, first_of
+from .sized import number_at, open_sizes
+
+
+def _together(indices: Counted | None, updates: Counted | None) -> bool:
+    """Whether as many indices count as updates, along one axis."""
+    if indices is None or updates is None:
+        return indices is updates
+    return (indices.count, indices.axis) == (updates.count, updates.axis)
+
+
+def _below(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> int:
+    """Rows of indices, of which each column is checked that has a limit; of the rows as many as are said."""
+    *front, depth = w.types[at].shape
+    if not limits:
+        return at
+    columns = []
+    for axis in range(depth or 0):
+        begin, size = (
+            w.constant(np.array(each, np.int32)) for each in ([0] * len(front) + [axis], [-1] * len(front) + [1])
+        )
+        column = at if depth == 1 else w.add(Slice(), at, begin, size)
+        columns.append(w.add(Within(), column, limits[axis], rows) if axis in limits else column)
+    return columns[0] if depth == 1 else w.add(Concat(len(front)), *columns)
+
+
+def _slices(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """What does not count is put nowhere."""
+    op, (x, at, updates), (counted, indices, others) = operation.op, operation.used, given
+    assert isinstance(op, ScatterSlices)
+    x, at, updates = (i if c is None else c.operand for i, c in zip((x, at, updates), given, strict=True))
+    type_, limits = w.types[at], {} if counted is None else {counted.axis: counted.count}
+    if not _together(indices, others) or any(axis >= (type_.shape[-1] or 0) for axis in limits):
+        return None
+    if indices is not None and (indices.axis >= type_.rank - 1 or (limits and indices.axis)):
+        return None
+    if limits and (op.skips or type_.dtype not in (DType.INT32, DType.INT64)):
+        return None
+    at = _below(w, at, limits, None if indices is None else indices.count)
+    if indices is not None:
+        op, at = evolve(op, skips=True), w.filled(evolve(indices, operand=at), -1)
+    return (first_of(w.add(op, x, at, updates, quantization=w.types[x].quantization), limits),)
+
+
+def _sums(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """What does not count is added as 0 to the first place."""
+    at, updates, shape = operation.used
+    indices, others, fixed = given
+    at, updates = (i if c is None else c.operand for i, c in ((at, indices), (updates, others)))
+    type_, stored = w.types[at], w.types[updates]
+    if fixed is not None or not _together(indices, others) or stored.quantization is not None:
+        return None
+    if not stored.dtype.is_numeric or (indices is not None and indices.axis >= type_.rank - 1):
+        return None
+    sizes, limits = w.types[shape].value, dict[int, int]()
+    if sizes is None:
+        found = open_sizes(w, shape, w.types[shape].shape[0] or 0)
+        if found is None:
+            return None
+        cells, unknown = found
+        sizes, limits = (
+            np.array([c.high for c in cells]),
+            {axis: number_at(w, shape, axis, cells[axis]) for axis in unknown},
+        )
+        if any(axis >= (type_.shape[-1] or 0) for axis in limits) or (indices is not None and indices.axis):
+            return None
+        shape = w.constant(sizes)
+    if 0 in sizes or (limits and type_.dtype not in (DType.INT32, DType.INT64)):
+        return None
+    at = _below(w, at, limits, None if indices is None else indices.count)
+    if indices is not None and others is not None:
+        at, updates = w.zeroed(evolve(indices, operand=at)), w.zeroed(others)
+    return (first_of(w.add(operation.op, at, updates, shape), limits),)
+
+
+def _elements(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """What does not count is put behind the tensor, which is one entry longer for it."""
+    op, (counted, indices, others) = operation.op, given
+    assert isinstance(op, ScatterElements)
+    x, at, updates = (i if c is None else c.operand for i, c in zip(operation.used, given, strict=True))
+    type_ = w.types[x]
+    axis = normalize_axis(op.axis, type_.rank)
+    size, limit = type_.shape[axis] or 0, {} if counted is None else {counted.axis: counted.count}
+    if not _together(indices, others) or any(each != axis for each in limit) or not size:
+        return None
+    if limit:
+        if w.types[at].dtype not in (DType.INT32, DType.INT64) or (indices is not None and indices.axis):
+            return None
+        at = w.add(Within(), at, limit[axis], None if indices is None else indices.count)
+    if indices is None:
+        return (first_of(w.add(op, x, at, updates, quantization=type_.quantization), limit),)
+    margins, begin = np.zeros((type_.rank, 2), np.int32), np.zeros(type_.rank, np.int32)
+    margins[axis, 1] = 1
+    longer = w.add(Pad(), x, w.constant(margins), quantization=type_.quantization)
+    behind = w.filled(evolve(indices, operand=at), size)
+    put = w.add(op, longer, behind, updates, quantization=type_.quantization)
+    sizes = w.constant(np.array(type_.shape, np.int32))
+    return (first_of(w.add(Slice(), put, w.constant(begin), sizes, quantization=type_.quantization), limit),)
+
+
+SCATTERED: Mapping[type, Rule] = {ScatterSlices: _slices, ScatterNd: _sums, ScatterElements: _elements}

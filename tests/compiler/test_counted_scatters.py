@@ -1,0 +1,151 @@
+"""Entries put into tensors, and the largest ones found, where only a run knows how many there are run natively."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onert
+from onert.ir import DType
+from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterElements, ScatterSlices
+from onert.ir.ops.data_movement.fill import FirstEntries, Range, TopK
+from onert.ir.ops.data_movement.gather import ScatterNd
+from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.vision_audio.resize import ResizeBilinear
+
+from .counted_rows import Write, column_of, evaluated, number, package_of, row_of, rows_given
+
+
+def _places(b: Builder, n: int, most: int = 6) -> int:
+    """The numbers below a count, backwards from the largest that there can be."""
+    found = b.add(Range(), number(b, 0), n, number(b, 1))
+    return b.add(Binary(BinaryKind.SUB), number(b, most - 1), found)
+
+
+def _column(b: Builder, places: int) -> int:
+    return b.add(ExpandDims(), places, number(b, 1))
+
+
+def _rows_put(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    """Found rows into known ones, known ones into found ones, and found ones into as many."""
+    upwards = _column(b, b.add(Range(), number(b, 0), n, number(b, 1)))
+    twice = b.add(Concat(0), rows, rows)
+    pairs = b.constant(np.int32([[1, 2], [0, 3]]))
+    first, columns = column_of(b, rows), b.add(Transpose(), rows, row_of(b, 1, 0))
+    return [
+        b.add(ScatterSlices(), x, _column(b, _places(b, n)), rows),
+        b.add(
+            ScatterSlices(Combination.ADD),
+            twice,
+            b.constant(np.int32([[1], [0]])),
+            b.constant(np.ones((2, 4), np.float32)),
+        ),
+        b.add(ScatterSlices(), twice, pairs, b.constant(np.float32([7, 8]))),
+        b.add(ScatterSlices(Combination.MUL), twice, upwards, b.add(Unary(UnaryKind.NEG), rows)),
+        b.add(ScatterSlices(), columns, b.constant(np.int32([[2], [0]])), b.add(Pack(0), first, first)),
+    ]
+
+
+def _sums_put(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    """Into zeros in a computed shape, known rows and found ones."""
+    more = b.add(Binary(BinaryKind.ADD), n, number(b, 2))
+    ones = b.constant(np.ones((2, 4), np.float32))
+    upwards = _column(b, b.add(Range(), number(b, 0), n, number(b, 1)))
+    return [
+        b.add(ScatterNd(), b.constant(np.int32([[1], [1]])), ones, b.add(Pack(0), more, number(b, 4))),
+        b.add(ScatterNd(), upwards, rows, b.add(Pack(0), more, number(b, 4))),
+        b.add(
+            ScatterNd(),
+            b.constant(np.int32([[1, 0], [0, 1]])),
+            b.constant(np.float32([2, 3])),
+            b.add(Pack(0), more, more),
+        ),
+    ]
+
+
+def _elements_put(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    first, known = column_of(b, rows), column_of(b, x, 1)
+    twice = b.add(Concat(0), rows, rows)
+    columns = b.add(
+        Cast(DType.INT32), b.add(Binary(BinaryKind.MUL), b.add(Unary(UnaryKind.ABS), rows), b.constant(np.float32(3.9)))
+    )
+    return [
+        b.add(ScatterElements(), known, _places(b, n), first),
+        b.add(
+            ScatterElements(0, Combination.ADD),
+            twice,
+            b.constant(np.int32([[1, 0], [0, 1]])),
+            b.constant(np.float32([[1, 2], [3, 4]])),
+        ),
+        b.add(ScatterElements(1, Combination.ADD), rows, columns, rows),
+        b.add(ScatterElements(1, Combination.MUL), x, columns, rows),
+    ]
+
+
+def _largest(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    """Of each row that was found, some and as many as a run says; of as many columns as were found one."""
+    some = b.add_many(TopK(), rows, number(b, 2))
+    asked = b.add_many(TopK(DType.INT64), rows, b.add(Binary(BinaryKind.MINIMUM), n, number(b, 3)))
+    columns = b.add(Transpose(), b.add(Concat(0), rows, rows), row_of(b, 1, 0))
+    return [*some, *asked, *b.add_many(TopK(), columns, b.add(Binary(BinaryKind.MINIMUM), n, number(b, 1)))]
+
+
+WRITTEN: dict[str, Write] = {
+    "rows": _rows_put,
+    "sums": _sums_put,
+    "elements": _elements_put,
+    "largest": _largest,
+}
+LEAST = {"rows": 2, "elements": 1}
+"""Rows without which there are no places that are named."""
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_they_run_natively(name: str) -> None:
+    package = package_of(WRITTEN[name])
+    program = onert.compile(package, num_threads=1)
+    assert evaluated(program) <= {FirstEntries, Copy}
+    execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
+    for count in range(LEAST.get(name, 0), 7):
+        found, theirs = (list(each.run([rows_given(count)]).values()) for each in (execution, expected))
+        for one, other in zip(found, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)
+
+
+def _beyond(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    return [b.add(ScatterSlices(), rows, b.constant(np.int32([[2]])), b.constant(np.ones((1, 4), np.float32)))]
+
+
+def _beyond_sums(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    ones = b.constant(np.ones((1, 4), np.float32))
+    return [b.add(ScatterNd(), b.constant(np.int32([[2]])), ones, b.add(Pack(0), n, number(b, 4)))]
+
+
+def _beyond_elements(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    return [b.add(ScatterElements(), column_of(b, rows), row_of(b, 2), b.constant(np.ones(1, np.float32)))]
+
+
+def _no_picture(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    picture = b.add(ExpandDims(), b.add(ExpandDims(), x, number(b, 0)), number(b, 3))
+    less = b.add(Binary(BinaryKind.SUB), n, number(b, 2))
+    return [b.add(ResizeBilinear(), picture, b.add(Pack(0), less, less))]
+
+
+@pytest.mark.parametrize("write", [_beyond, _beyond_sums, _beyond_elements, _no_picture])
+def test_places_that_a_run_does_not_have_are_refused(write: Write) -> None:
+    program = onert.compile(package_of(write), num_threads=1)
+    assert evaluated(program) <= {FirstEntries, Copy}
+    execution = onert.Execution(program)
+    for count in range(7):
+        if count > 2:
+            execution.run([rows_given(count)])
+            continue
+        with pytest.raises(onert.ExecutionError):
+            execution.run([rows_given(count)])
