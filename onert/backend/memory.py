@@ -98,7 +98,7 @@ def _mapped(nbytes: int) -> Array:
     return raw[start : start + nbytes]
 
 
-_TOUCHED, _PAGE = 4 << 20, 4096
+_TOUCHED, _PAGE = 64 << 20, 4096
 """Bytes up to which memory for lengths to come is touched when it is made, and of the smallest page."""
 
 

@@ -96,16 +96,15 @@ class _Kept:
         fit = _FitOfLengths(self, lengths, tuple(changed))
         return Setup(fit, self.instance, self.frame, fit.run, outdated)
 
-    def usual(self) -> tuple[Usual, ...]:
-        """Where inputs are copied to: into the frame's own memory."""
-        return tuple([(name, operand, tensor.view) for name, operand, tensor in self._named])
-
-    def give(self, setup: Setup, arrays: Sequence[Array], usual: tuple[Usual, ...]) -> None:
-        """Copy all inputs for runs of a setup."""
-        for array, (_, operand, tensor), (_, _, mine) in zip(arrays, self._named, usual, strict=True):
+    def give(self, setup: Setup, arrays: Sequence[Array]) -> None:
+        """Copy all inputs into the frame's own memory, for runs of a setup."""
+        usual = []
+        for array, (name, operand, tensor) in zip(arrays, self._named, strict=True):
+            mine = tensor.view
             mine[...] = array
             if not tensor.is_own:
                 self.frame.put(operand, mine)
+            usual.append((name, operand, mine))
         setup.given.update(self._all)
         setup.usual = usual
 
@@ -177,7 +176,6 @@ class Lengths:
                     return False
                 kept, lengths = found
             kept.used()
-            usual = kept.usual()
             if kept is not now:
                 setup = self._setup_of(kept, lengths)
         except BaseException:
@@ -188,7 +186,7 @@ class Lengths:
         assert isinstance(setup.fit, _FitOfLengths)
         setup.fit.lengths = lengths
         runner.setup = setup
-        kept.give(setup, arrays, usual)
+        kept.give(setup, arrays)
         runner.ready()
         return True
 

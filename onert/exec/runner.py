@@ -81,7 +81,7 @@ class Setup(Told):
     own_inputs: dict[int, Array] = Factory(dict)
     own_outputs: set[int] = Factory(set)
     ran: bool = False
-    usual: tuple[Usual, ...] = ()
+    usual: Sequence[Usual] = ()
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:

@@ -66,9 +66,8 @@ class Roomy(Resized):
         self.view: Array = np.ndarray(self.shape, self._dtype, self._memory)
 
     def resize(self, shape: tuple[int, ...]) -> None:
-        if shape != self.view.shape:
-            rows = self._rows
-            self.view = np.ndarray(shape, self._dtype, self._memory) if rows is None else rows[: shape[0]]
+        rows = self._rows
+        self.view = np.ndarray(shape, self._dtype, self._memory) if rows is None else rows[: shape[0]]
         self.shape = shape
 
     @property
