@@ -110,9 +110,18 @@ all they are no more than what `codegen/native/pool.ll` has bits to count.
 """
 
 
+_LONG = 2_400_000
+"""Multiplications and additions of floats, some 20 microseconds: longer pieces are cut further."""
+
+
 def most_pieces(threads: int, each: int = _PIECES_EACH) -> int:
     """Into how many pieces threads cut any number of tiles at most."""
     return min(each * threads, _MOST_PIECES) if threads > 1 else 1
+
+
+def short_pieces(threads: int, flops: int, each: int = _PIECES_EACH) -> int:
+    """The same for a command of so many operations on floats: who loses its processor in a piece soon ends it."""
+    return most_pieces(threads, max(each, flops // _LONG // threads))
 
 
 def all_steps(commands: Iterable[Command]) -> Iterator[Command]:

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from onert.backend import Settings
 from onert.ir import Array, Op, Operation, Subgraph, TensorType
 from onert.ir.shape import static
-from onert.ir.symbolic.trace import Computed, is_symbolic, maximum, minimum
+from onert.ir.symbolic.trace import Computed, hint, is_symbolic, maximum, minimum
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
 from onert_llvm.command.command import (
     JUMP,
@@ -26,6 +26,7 @@ from onert_llvm.command.command import (
     Slot,
     kernel_calls,
     most_pieces,
+    short_pieces,
 )
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.runtime.aligned_memory import Elements, aligned
@@ -196,6 +197,11 @@ class Lowering:
         if batches > 1:
             return found
         return self.choose(("rows", shape, tile, panels), found, lambda: recut(shape, tile, panels, found))
+
+    def parts(self, tiles: int, flops: int) -> int:
+        """Into how many pieces threads cut so many tiles of floats, which take so many operations in all."""
+        found: int = minimum(tiles, short_pieces(self.threads, hint(flops)))
+        return found
 
     def tiles(self, code: Hashable) -> Sequence[Tile]:
         """The tiles that there is such code for already."""

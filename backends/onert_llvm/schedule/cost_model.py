@@ -14,7 +14,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import Array
-from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
+from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic, maximum, minimum
 from onert.ir.value import Value
 from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
 from onert_llvm.target.isa import Isa
@@ -61,6 +61,11 @@ _OF_SECOND_CACHE = 4
 
 _AGAIN = 0.25
 """What reading a panel again takes for each work tile, in row blocks."""
+
+_CUTS, _SHORT, LONG = 12, 16, 1_200_000
+"""Work tiles of floats for each thread, so that who loses its processor in the middle of one soon ends it, where they
+have so many row blocks at least, beside which reading panels again takes little, and so many products.
+"""
 
 _UNLIKE = 0.05
 """By what part a cut in the wrong direction is slower."""
@@ -336,6 +341,11 @@ def row_work(
     fewest = -(-blocks // most)
     right, rest = shape.n * row_bytes, shape.m * (row_bytes + shape.n * (1 if shape.integer else 4))
     by_columns = cpu.foreign * hint(rest) < hint(right * threads)
+    if threads > 1 and not by_columns and not shape.integer:
+        enough = -(-_CUTS * threads // (panels * batches))
+        fewest = maximum(
+            fewest, minimum(minimum(enough, blocks // _SHORT), shape.m * shape.n * shape.k // panels // LONG)
+        )
 
     def cycles(each: int) -> float:
         each = hint(each)

@@ -15,7 +15,7 @@ from onert_llvm.kernels.contraction.winograd.form import Form
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.machines import Machine, machine
 
-from .cost_model import WORTH_NO_CODE, Shape, packed_rows
+from .cost_model import LONG, WORTH_NO_CODE, Shape, packed_rows
 from .tile_cycles import block_cycles, register_tiles
 
 _OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
@@ -42,7 +42,10 @@ _CLOSE = 1 + 1e-9
 """By how much more one number of cycles must be than another, so that it is not by rounding."""
 
 MOST_PIECES = 4
-"""Pieces of a command for each thread, each of which has memory of its own."""
+"""Pieces of a command for each thread, each of which has memory of its own; more where that is less than it may be."""
+
+_AGAIN = 1 / 50
+"""The part of the products' time that transforming a picture again for other panels may take, where threads share."""
 
 
 @frozen
@@ -237,7 +240,7 @@ class _Cut(Value):
 def _cuts(layer: Layer) -> tuple[_Cut, ...]:
     """What a layer takes by each register tile."""
     form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
-    weights = 4 * prod(form.stored) * layer.steps * n
+    weights = _weights(layer)
     cpu = machine(isa)
     forward, back = _transforms(form, cpu)
     room = max(int(_OF_CACHE * cpu.second_cache), weights // _OF_WEIGHTS)
@@ -256,6 +259,16 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
         most = max(1, room // (4 * form.places * (layer.steps + width)) // mr)
         found.append(_Cut(mr, wide, cut, form.places * across, each, most, far, far / cpu.unfetched))
     return tuple(found)
+
+
+def _weights(layer: Layer) -> int:
+    """Bytes of the transformed weights."""
+    return 4 * prod(layer.form.stored) * layer.steps * layer.n
+
+
+def most_rooms(size: int, threads: int, isa: Isa) -> int:
+    """How many pieces may have memory of so many bytes each."""
+    return max(MOST_PIECES * threads, int(MOST_PIECES * threads * _OF_CACHE * machine(isa).second_cache) // size)
 
 
 def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:
@@ -290,10 +303,21 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
         raise ValueError("a schedule does not suit the shape that it was made for")
     steps, panels = -(-seen // tile.mr), -(-layer.n // (tile.columns.widest * layer.isa.f32))
     count = -(-seen // block)
+    stays = _weights(layer) <= _NEAR * machine(layer.isa).second_cache
+    many = seen * layer.form.places * layer.steps * layer.n // LONG
+    if threads > 1 and stays:  # as little memory for each piece as may be, so that there may be more
+        count = max(count, min(many, steps // max(2, tile.columns.widest)))
+        block = -(-steps // count) * tile.mr
+        count = -(-seen // block)
     if count % threads:
         # Each thread takes as many blocks where there are tiles enough for that, else as many columns.
         count = min(-(-count // threads) * threads, steps)
         each = -(-steps // count)
         block = each * tile.mr
-    groups = 1 if -(-seen // block) % threads == 0 else min(panels, threads)
+    count = -(-seen // block)
+    groups = 1 if count % threads == 0 else min(panels, threads)
+    if threads > 1 and not stays:
+        forward, _ = _transforms(layer.form, machine(layer.isa))
+        again = int(_AGAIN * layer.form.places * layer.n / forward)
+        groups = max(groups, min(panels, min(many, MOST_PIECES * threads) // count, 1 + again))
     return Blocks(tile, block, -(-panels // groups))

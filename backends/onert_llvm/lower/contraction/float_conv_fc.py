@@ -221,7 +221,8 @@ def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int,
     tiles = geometry.images * geometry.out[0] * panels(found.n, tile.columns, found.isa)
     flops = 2 * geometry.rows * geometry.taps * c * n
     reads = (*reads, *after.reads)
-    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched, isa=found.isa)
+    parts = lowering.parts(tiles, flops)
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched, parts, found.isa)
 
 
 def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exact: bool) -> None:
@@ -237,7 +238,8 @@ def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exac
     slots, tiles = {**after.slots, **found.slots, **own, "c": after.place}, found.work.tiles
     algorithm = Contraction(found.tile, rows, FloatTerms(packed, exact, kind=found.terms), after.epilogue)
     reads, touched = (*windows.reads, *after.reads), (*touched, *after.accesses)
-    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched, isa=found.isa)
+    parts = lowering.parts(tiles, flops)
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched, parts, found.isa)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -266,4 +268,5 @@ def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, af
     rows, slots = rows_of(source, depth)
     slots |= {**found.slots, **after.slots, "c": after.place}
     algorithm = Contraction(found.tile, rows, FloatTerms(not found.accesses, kind=found.terms), after.epilogue)
-    lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, touched, isa=found.isa)
+    parts = lowering.parts(found.work.tiles, flops)
+    lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, touched, parts, found.isa)

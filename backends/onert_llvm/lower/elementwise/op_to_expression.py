@@ -65,7 +65,7 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.ATANH: (transcendental.atanh, _EXACT),
     UnaryKind.SOFTPLUS: (transcendental.softplus, _EXACT),
     UnaryKind.LOGISTIC: (_unary(Fn.LOGISTIC), _EXACT),
-    UnaryKind.ERF: (_unary(Fn.ERF), _EXACT),
+    UnaryKind.ERF: (transcendental.erf, _EXACT),
     UnaryKind.ELU: (_unary(Fn.ELU), _EXACT),
     UnaryKind.HARD_SWISH: (hard_swish, _REALS),
     UnaryKind.RELU: (_clamped(0, None), _NUMBERS),

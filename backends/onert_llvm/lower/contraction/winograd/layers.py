@@ -9,8 +9,8 @@ import numpy as np
 from attrs import evolve
 
 from onert.ir import Array
-from onert.ir.symbolic.trace import minimum
-from onert_llvm.command.command import Slot, most_pieces
+from onert.ir.symbolic.trace import hint, minimum
+from onert_llvm.command.command import Slot, short_pieces
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.winograd.form import SQUARE, Form, line_form
 from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32, room
@@ -19,7 +19,7 @@ from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
 from onert_llvm.schedule.float_packing import PackWinograd, panel_bytes_f32, panels
-from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, possible, tiles
+from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, most_rooms, possible, tiles
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
 """What a precision allows. Results of F(2x2, 3x3) are nearer to the true ones than sums of all terms are, those of
@@ -59,8 +59,12 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     count = panels(n, cut.tile.columns, lowering.isa)
     groups = -(-count // cut.group)
     work = -(-total // cut.block) * groups
-    parts = minimum(work, most_pieces(lowering.threads, MOST_PIECES))
+    flops = 2 * geometry.rows * geometry.taps * channels * n
     size = room(form, cut.tile, cut.block, layer.steps, lowering.isa.f32)
+    parts = min(
+        short_pieces(lowering.threads, hint(flops), MOST_PIECES), most_rooms(size, lowering.threads, lowering.isa)
+    )
+    parts = minimum(work, parts)
     rooms = windows.scratch(lowering, parts * size)
     algorithm = WinogradF32(form, cut.tile, after.epilogue, Terms.PAIRED if paired else Terms.FLOAT)
     slots: dict[str, Slot] = {
@@ -87,7 +91,6 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         "pieces": parts,
     }
     slots = {name: slots[name] for name in algorithm.slots}
-    flops = 2 * geometry.rows * geometry.taps * channels * n
     reads, touched = (*windows.reads, *after.reads), (rooms, *after.accesses)
     lowering.emit(windows.operation, algorithm, slots, work, reads, after.writes, flops, touched, parts)
     return True
