@@ -25,6 +25,7 @@ BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = 
     (Fn.TANH, np.tanh, (-12.0, 12.0), 4),
     (Fn.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)), (-87.0, 90.0), 4),
     (Fn.ERF, _erf, (-5.0, 5.0), 6),
+    (Fn.GELU, lambda x: x / 2 * (1 + _erf(x / math.sqrt(2))), (0.0, 100.0), 4),
     (Fn.LOG, np.log, (1e-45, 3e38), 2),
     (Fn.SIN, np.sin, (-1e6, 1e6), 1),
     (Fn.SIN, np.sin, (-3.4e38, 3.4e38), 1),
@@ -78,9 +79,18 @@ def test_functions_have_their_limits(isa: Isa) -> None:
     np.testing.assert_array_equal(_apply(isa, Fn.EXP, x), np.array([1, inf, 0, nan, inf, 0], np.float32))
     np.testing.assert_array_equal(_apply(isa, Fn.TANH, x), np.array([0, 1, -1, nan, 1, -1], np.float32))
     np.testing.assert_array_equal(_apply(isa, Fn.ERF, x), np.array([0, 1, -1, nan, 1, -1], np.float32))
+    np.testing.assert_array_equal(_apply(isa, Fn.GELU, x), np.array([0, inf, nan, nan, 200, 0], np.float32))
     np.testing.assert_array_equal(_apply(isa, Fn.LOGISTIC, x)[:5], np.array([0.5, 1, 0, nan, 1], np.float32))
     logs = np.array([1.0, 0.0, -1.0, inf, nan], np.float32)
     np.testing.assert_array_equal(_apply(isa, Fn.LOG, logs), np.array([0, -inf, nan, inf, nan], np.float32))
+
+
+@ISAS
+def test_gelu_errs_by_little_of_its_argument(isa: Isa) -> None:
+    x = _arguments(-9.0, 9.0, 60_011)
+    wide = x.astype(np.float64)
+    expected = wide / 2 * (1 + _erf(wide / math.sqrt(2)))
+    assert (np.abs(_apply(isa, Fn.GELU, x) - expected) <= 2.5e-7 * np.abs(wide) + 1e-38).all()
 
 
 @ISAS

@@ -47,6 +47,18 @@ _ERF = (
 )  # fmt: skip
 """Two polynomials of `x²` whose quotient is `erf(x) / x`, up to 3.92; their scale is the one that rounds best."""
 
+_NORMAL = (
+    (
+        0.36499303579330444, 0.03145059570670128, 0.004306669346988201, 0.00015905445616226643, 5.815575150336372e-06,
+        2.0260840116748113e-08,
+    ),
+    (
+        0.9149019718170166, 0.23131774365901947, 0.02647724188864231, 0.0017501768888905644, 6.871019286336377e-05,
+        1.07977757579647e-06,
+    ),
+)  # fmt: skip
+"""The same for the normal distribution less a half, up to 5.6; beyond that it is nothing in float32."""
+
 _HALF_PI_HIGH, _HALF_PI_LOW = 1.570796325802803, 9.920935796805404e-10
 """Half of pi in two parts, the first of 29 bits: exact in float64 times up to 24 bits."""
 _LARGE = 1048576.0
@@ -247,6 +259,14 @@ def erf(k: Kernel, x: Val) -> Val:
     square = near * near
     above, below = (short_polynomial(k, square, part) for part in _ERF)
     return x.like(1.0).min(x.like(-1.0).max(above / below * near))
+
+
+def gelu(k: Kernel, x: Val) -> Val:
+    """`x` times the normal distribution at `x`, within 4 ulp where that is positive, and 2.5e-7 of `x` elsewhere."""
+    near = x.like(5.6).min(x.like(-5.6).max(x))
+    square = near * near
+    above, below = (polynomial(k, square, part) for part in _NORMAL)
+    return x * (x < -5.6).select(0.0, k.fma(above / below, near, x.like(0.5)))
 
 
 def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:

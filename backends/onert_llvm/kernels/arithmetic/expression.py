@@ -107,6 +107,7 @@ class Fn(Enum):
     TANH = "tanh"
     LOGISTIC = "logistic"
     ERF = "erf"
+    GELU = "gelu"
     FLOOR = "floor"
     CEIL = "ceil"
     ROUND = "round"
@@ -227,6 +228,7 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.TANH: vm.tanh,
     Fn.LOGISTIC: vm.logistic,
     Fn.ERF: vm.erf,
+    Fn.GELU: vm.gelu,
     Fn.FLOOR: vm.floor,
     Fn.CEIL: vm.ceil,
     Fn.ROUND: vm.round_even,

@@ -149,13 +149,14 @@ def erf(x: Expr) -> Expr:
 
 def gelu(x: Expr) -> Expr:
     """x / 2 · (1 + erf(x / √2))."""
+    if x.kind is Kind.F32:
+        return call(Fn.GELU, x)
     inside = call(Fn.ERF, call(Fn.MUL, x, number(x, math.sqrt(0.5))))
     return call(Fn.MUL, call(Fn.MUL, x, number(x, 0.5)), call(Fn.ADD, inside, number(x, 1.0)))
 
 
 def gelu_tanh(x: Expr) -> Expr:
-    """x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))."""
-    scale = math.sqrt(2 / math.pi)
+    """x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), which is x times a logistic function."""
+    scale = 2 * math.sqrt(2 / math.pi)
     bent = call(Fn.ADD, call(Fn.MUL, call(Fn.MUL, x, x), number(x, 0.044715 * scale)), number(x, scale))
-    inside = call(Fn.TANH, call(Fn.MUL, x, bent))
-    return call(Fn.MUL, call(Fn.MUL, x, number(x, 0.5)), call(Fn.ADD, inside, number(x, 1.0)))
+    return call(Fn.MUL, x, call(Fn.LOGISTIC, call(Fn.MUL, x, bent)))
