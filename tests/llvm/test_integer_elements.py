@@ -15,7 +15,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind, PRelu
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
-from onert_llvm.lower.elementwise.integer_binary import affine_factors
+from onert_llvm.lower.elementwise.sum_factors import affine_factors, whole_factors
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
@@ -84,15 +84,18 @@ def test_squares_that_grow_are_left_to_a_table() -> None:
     _run(_case(Binary(BinaryKind.SQUARED_DIFFERENCE), operands, [*scales]), runnable()[-1])
 
 
-def test_sums_whose_halves_are_exact_are_left_to_fixed_point() -> None:
-    """Halves go away from zero on both sides, which no affine function of floats does."""
-    isa = runnable()[-1]
-    known = []
+def test_sums_whose_halves_are_exact_are_left_to_whole_numbers() -> None:
+    """Halves go away from zero on both sides, which no affine function of floats that is tried does."""
+    isa, op = runnable()[-1], Binary(BinaryKind.ADD)
+    floats, whole = [], []
     for scales in SCALES:
         types = [TensorType(DType.INT8, (8,), _scale(s, 0, np.int8)) for s in scales]
-        known.append(affine_factors(Binary(BinaryKind.ADD), CallTypes((types[0], types[1]), (types[2],)), isa))
-    assert known[2] is None
-    assert any(known)
+        call = CallTypes((types[0], types[1]), (types[2],))
+        floats.append(affine_factors(op, call, isa))
+        whole.append(whole_factors(op, call))
+    assert floats[2] is None
+    assert any(floats)
+    assert whole[2]
 
 
 @ISAS

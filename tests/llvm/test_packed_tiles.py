@@ -117,11 +117,13 @@ def test_registers_of_a_padded_panel_that_have_no_columns_touch_nothing(isa: Isa
 
 @ISAS
 @pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("affine", [True, False], ids=["as found", "in fixed point"])
+@pytest.mark.parametrize("found", ["in whole numbers", "in floats", "in fixed point"])
 def test_sums_of_every_pair_of_bytes_are_exact(
-    isa: Isa, kind: BinaryKind, affine: bool, monkeypatch: pytest.MonkeyPatch
+    isa: Isa, kind: BinaryKind, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not affine:
+    if found != "in whole numbers":
+        monkeypatch.setattr(integer_binary, "whole_factors", lambda *given: None)
+    if found == "in fixed point":
         monkeypatch.setattr(integer_binary, "affine_factors", lambda *given: None)
     every = np.arange(-128, 128).astype(np.int8)
     x, y = (np.ascontiguousarray(a) for a in np.broadcast_arrays(every[:, None], every[None, :]))

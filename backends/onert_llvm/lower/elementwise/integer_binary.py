@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
 
-from onert.ir import Array, CallTypes, DType
+from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.fixed_point import quantize_multipliers
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
+from onert_llvm.kernels.elementwise import byte_sums
+from onert_llvm.kernels.elementwise.byte_sums import ByteSums
 from onert_llvm.kernels.elementwise.pairwise import (
     OPERANDS,
     Affine,
@@ -26,10 +28,9 @@ from onert_llvm.kernels.elementwise.pairwise import (
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.schedule.weight_packing import pack_columns, scaling
-from onert_llvm.target.isa import Isa
 
 from .broadcast import grid, longer, why_no_grid
-from .int8_lookup_tables import all_bytes, pair_table
+from .sum_factors import affine_factors, whole_factors
 
 _FORMS = {
     BinaryKind.ADD: Form.SUM,
@@ -92,10 +93,16 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
             found, times = longer(found, i)
             if times > 1:
                 places[i] = lowering.constant(np.tile(lowering.elements(operand).reshape(-1), times))
-    function, own = (_product if op.kind is BinaryKind.MUL else _sum)(lowering, op, types)
     low, high = op.activation.bounds(types.output)
+    kind, single = KINDS[types.output.dtype], (found.single[0], found.single[1])
     clamped = (low, high) != types.output.dtype.limits
-    algorithm = Pairwise(function, KINDS[types.output.dtype], clamped, (found.single[0], found.single[1]))
+    algorithm: Algorithm
+    whole = whole_factors(op, types) if _is_byte_sum(op, types) and byte_sums.has(lowering.isa) else None
+    if whole is None:
+        function, own = (_product if op.kind is BinaryKind.MUL else _sum)(lowering, op, types)
+        algorithm = Pairwise(function, kind, clamped, single)
+    else:
+        algorithm, own = ByteSums(kind.signed, clamped, single), dict[str, Slot](whole)
     slots: dict[str, Slot] = {
         **found.slots(OPERANDS),
         **own,
@@ -112,6 +119,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     lowering.emit(at, algorithm, used, found.rows, operation.used, (result,), found.rows * found.width)
 
 
+def _is_byte_sum(op: Binary, types: CallTypes) -> bool:
+    """Whether it is a sum or a difference of bytes."""
+    return op.kind in _SUMS and types.output.dtype is not DType.INT16
+
+
 def _sum(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function, dict[str, Slot]]:
     """A sum or a difference: in floats where these are exact, by shifts where the scales allow, else in fixed point, as
     the square of a difference always is.
@@ -122,8 +134,7 @@ def _sum(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function, di
         for name, by in zip(OPERANDS, shifts, strict=True):
             slots |= {f"{name}_right": max(by, 0), f"{name}_left": max(-by, 0)}
         return ShiftedSum(form), slots
-    affine = op.kind in _SUMS and out.dtype is not DType.INT16
-    factors = affine_factors(op, types, lowering.isa) if affine else None
+    factors = affine_factors(op, types, lowering.isa) if _is_byte_sum(op, types) else None
     if factors is not None:
         return Affine(), dict(zip(Affine.slots, factors, strict=True))
     squared, left = form is Form.SQUARED_DIFFERENCE, form.lift(KINDS[out.dtype])
@@ -155,81 +166,3 @@ def register(lowering: Lowering, real: float, bound: int, zero_point: int) -> tu
     how = scaling(np.array([bound]), multiplier, zero_point)
     same = np.zeros(lowering.isa.f32, np.int64)
     return how, lowering.constant(pack_columns(how, same, multiplier, zero_point, lowering.isa))
-
-
-_STEPS = 8
-"""How far the search for factors goes, in steps of 2**-18 of the offset."""
-
-
-_ROWS = 48
-"""Of the table of results that are looked at together: few enough that the memory for them is used again."""
-
-
-def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float, float] | None:
-    """Factors of x and y and an offset in float32 with which `Affine` gives every result; None if none is found.
-
-    All 65536 results are compared: most with what arithmetic without error gives, which no factors that are tried come
-    far from; those that lie near a half with what the target computes.
-    """
-    x, y, out = types.input(0), types.input(1), types.output
-    a, b = (all_bytes(t).astype(np.float64) for t in (x, y))
-    sign = 1 if op.kind is BinaryKind.ADD else -1
-    real = (np.float32(x.scale / out.scale), np.float32(sign * y.scale / out.scale))
-    start = out.zero_point - x.zero_point * float(real[0]) - y.zero_point * float(real[1])
-    reach = np.abs(a).max() * abs(float(real[0])) + np.abs(b).max() * abs(float(real[1])) + abs(start) + 1
-    if reach >= 1 << 13 or min(np.abs(real)) < 2.0**-16:
-        return None  # float64 would not hold what a trial computes
-    bounds, error, found = op.activation.bounds(out), _most_error(real, reach), []
-    for part in (slice(at, at + _ROWS) for at in range(0, 256, _ROWS)):
-        exact = pair_table(op, types, part)
-        sums = a[part, None] * float(real[0]) + (b * float(real[1]) + start)
-        rounded = np.rint(sums)
-        near = np.abs(sums - rounded) > 0.5 - error
-        if not np.all(near[np.clip(rounded, *bounds) != exact]):
-            return None
-        rows, columns = np.nonzero(near)
-        found.append((a[part][rows], b[columns], exact[rows, columns].astype(np.float64)))
-    x_near, y_near, results = (np.concatenate(each) for each in zip(*found, strict=True))
-    trial = _Trial(x_near, y_near, results, bounds, isa.fma)
-    steps = sorted(range(-_STEPS, _STEPS + 1), key=abs)
-    nearby = [(r, np.nextafter(r, np.float32(0)), np.nextafter(r, 2 * r)) for r in real]
-    for p in nearby[0]:
-        for q in nearby[1]:
-            for step in steps:
-                factors = (p, q, np.float32(start + step * 2.0**-18))
-                if trial.agrees(*factors):
-                    return float(p), float(q), float(factors[2])
-    return None
-
-
-def _most_error(factors: tuple[np.float32, np.float32], reach: float) -> float:
-    """How far what a trial computes may be from arithmetic without error on `factors`, where nothing exceeds `reach`.
-
-    Factors that are tried differ by one unit in the last place, for up to 255; the offset by its steps; and five
-    results of less than `reach` are rounded to float32: two products, two sums, the offset. Twice that, to be sure.
-    """
-    other = 255 * sum(float(np.spacing(np.abs(f))) for f in factors) + _STEPS * 2.0**-18
-    return 2 * (other + 5 * float(np.spacing(np.float32(reach))))
-
-
-@frozen(eq=False)
-class _Trial:
-    """Pairs of operands, their exact results, and how the target computes."""
-
-    x: Array
-    y: Array
-    exact: Array
-    bounds: tuple[int, int]
-    fma: bool
-
-    def agrees(self, p: np.float32, q: np.float32, offset: np.float32) -> bool:
-        total = self._added(self.y, q, self._added(self.x, p, np.float64(offset)))
-        return bool(np.array_equal(np.clip(np.rint(total), *self.bounds), self.exact))
-
-    def _added(self, x: Array, factor: np.float32, to: Array | np.float64) -> Array:
-        """`x * factor + to` in float32: all of it is exact in float64, where nothing is rounded before the end."""
-        product = x * np.float64(factor)
-        if not self.fma:
-            product = product.astype(np.float32).astype(np.float64)
-        out: Array = np.asarray(product + to).astype(np.float32).astype(np.float64)
-        return out
