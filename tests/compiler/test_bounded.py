@@ -233,9 +233,9 @@ def test_what_needs_their_number_waits_for_it(name: str) -> None:
 _BOUNDS = [(0, 3), (2, 5), (0, 0), (4, 2), (-3, -1), (-99, 99), (6, 1 << 40), (-(1 << 63), (1 << 63) - 1)]
 
 
-@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("axis", "other"), [(0, 1), (1, 1), (1, 2), (1, -1)])
 @pytest.mark.parametrize("form", ["begin", "end", "both", "end of all"])
-def test_slices_with_bounds_of_the_run_are_native(form: str, axis: int, tmp_path: Path) -> None:
+def test_slices_with_bounds_of_the_run_are_native(form: str, axis: int, other: int, tmp_path: Path) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (7, 5)), "x")
     wide = form != "end"
@@ -246,7 +246,7 @@ def test_slices_with_bounds_of_the_run_are_native(form: str, axis: int, tmp_path
     spread = [b.add(Concat(0), *([zero] * axis), i) for i in bounds]
     others = (1 << axis) - 1
     masks = (others | (form == "end of all") << axis, others | (form == "begin") << axis)
-    step = b.constant(np.ones(axis + 1, np.int64 if wide else np.int32))
+    step = b.constant(np.array([*([other] * axis), 1], np.int64 if wide else np.int32))
     found = b.add(Unary(UnaryKind.EXP), b.add(StridedSlice(*masks), x, *spread, step))
     package = Package((b.model([found]),), "sliced")
     program = onert.compile(package, num_threads=1)

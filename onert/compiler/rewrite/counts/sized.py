@@ -183,13 +183,10 @@ def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
     gone = [a for a in range(step.size) if op.shrink_axis_mask >> a & 1]
     if counted is None and hint(type_.nbytes) > MOST_SLICED and not set(open_) <= set(gone):
         return None
-    others = [
-        a
-        for a in range(step.size)
-        if a not in open_ and not (op.begin_mask & op.end_mask & ~op.shrink_axis_mask) >> a & 1
-    ]
+    masks = op.begin_mask & op.end_mask & ~op.shrink_axis_mask
+    whole_axes = {*open_, *(a for a in range(step.size) if masks >> a & 1 and step.reshape(-1)[a] == 1)}
     opened = sum(1 << a for a in open_)
-    if others:
+    if len(whole_axes) < step.size:
         bounds = [
             np.array([0 if a in open_ else c.low for a, c in enumerate(cells)], np.int64) for cells in (low, high)
         ]
