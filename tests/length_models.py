@@ -228,7 +228,7 @@ def _narrow() -> Subgraphs:
 def _reduced() -> Subgraphs:
     """Sums and products of rows, short ones too."""
     b = Builder()
-    x = b.input(TensorType(DType.FLOAT32, (7, 5)), "x")
+    x = b.input(TensorType(DType.FLOAT32, (70, 5)), "x")
     return b.model([b.add(Reduce(kind), x, b.constant(np.int32([-1]))) for kind in (Reduction.SUM, Reduction.PROD)])
 
 
@@ -254,7 +254,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("recurrent", _recurrent, lambda n: [(n, 4)]),
     ("steps", _steps, lambda n: [(max(n, 1), 1, 4)]),
     ("narrow", _narrow, lambda n: [(1, 6, 3 * n + 5, 8)]),
-    ("reduced", _reduced, lambda n: [(7, max(n, 1))]),
+    ("reduced", _reduced, lambda n: [(70, max(n, 1))]),
     ("first", _first, lambda n: [(max(n, 1), 4)]),
     ("heads", _heads, lambda n: [(n, 3, 5, 4)]),
     ("rows of heads", _heads, lambda n: [(2, 3, n, 4)]),

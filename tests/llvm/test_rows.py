@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SIGNED = pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 MEAN = pytest.mark.parametrize("mean", [True, False], ids=["mean", "max"])
 WIDTHS = pytest.mark.parametrize("width", [1, 3, 16, 31, 64, 65, 200])
+FOLDS, INTEGERS = (Fold.SUM, Fold.PROD, Fold.MAX, Fold.MIN), (Kind.I32, Kind.I64, Kind.U8)
 POOLED = [p for p in PICTURES if p.dilation == (1, 1) and p.pads < p.window]
 NUMPY: dict[Fold, Any] = {
     Fold.SUM: np.sum,
@@ -112,6 +114,24 @@ def test_reductions(isa: Isa, width: int, fold: Fold) -> None:
     down = slots | {"rows": 5, "chunks": chunks, "out": columns}
     run(KernelSpec(ReduceColumns(Plain(fold)), isa), 3 * chunks, down, pieces=2)
     np.testing.assert_allclose(columns, NUMPY[fold](x.astype(np.float64), 1), atol=1e-5)
+
+
+@ISAS
+@pytest.mark.parametrize(("fold", "kind"), [*product(FOLDS, INTEGERS), *((fold, Kind.F32) for fold in Fold)])
+def test_rows_of_known_width_are_reduced_together_with_the_same_bits(isa: Isa, fold: Fold, kind: Kind) -> None:
+    rng, types = np.random.default_rng(0), {Kind.F32: np.float32, Kind.I32: np.int32, Kind.I64: np.int64}
+    dtype = types.get(kind, np.uint8)
+    for width in (2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32):
+        x = (rng.standard_normal((75, width)) * 5).astype(dtype)
+        if kind is Kind.F32:
+            x[7] = -0.0
+            x[11:30] *= (1, -0.0)[width % 2]
+            x[40, width - 1], x[41, 0] = (np.nan, np.nan) if fold in (Fold.MAX, Fold.MIN) else (np.inf, -np.inf)
+        slots: dict[str, Any] = {"in": guarded(x), "width": width}
+        together, alone = (guarded(np.zeros(75, dtype)) for _ in range(2))
+        run(KernelSpec(ReduceRows(Plain(fold, kind), width), isa), 75, slots | {"out": together}, pieces=2)
+        run(KernelSpec(ReduceRows(Plain(fold, kind)), isa), 75, slots | {"out": alone}, pieces=2)
+        assert together.tobytes() == alone.tobytes(), width
 
 
 @ISAS

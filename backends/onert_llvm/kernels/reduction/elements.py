@@ -59,10 +59,6 @@ class Elements(Value):
         """Elements as they are folded."""
         return place.load(lanes, mask)
 
-    def everywhere(self, place: View, lanes: int) -> Val:
-        """One element in all lanes, as it is folded."""
-        return place.load().splat(lanes)
-
     def join(self, a: Val, b: Val) -> Val:
         return self.fold.join(a, b, self.kind)
 
@@ -110,10 +106,6 @@ class Plain(Elements):
     def load(self, place: View, lanes: int, mask: Val | None = None) -> Val:
         found = place.load(lanes, mask)
         return found * found if self.squared else found
-
-    def everywhere(self, place: View, lanes: int) -> Val:
-        found = place.load()
-        return (found * found if self.squared else found).splat(lanes)
 
     def finish(self, k: Kernel, task: Task, total: Val, divisor: Val | None) -> Val:
         value = total if divisor is None else total * divisor

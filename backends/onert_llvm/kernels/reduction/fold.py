@@ -72,11 +72,16 @@ class Spoilt:
         if self._lanes is not None:
             self._lanes.set(self._lanes.get() | unordered(elements))
 
+    @property
+    def seen(self) -> Val | None:
+        """The lanes in which an element was not a number; None where that is never told."""
+        return None if self._lanes is None else self._lanes.get()
+
     def mend(self, total: Val) -> Val:
         """The total, not a number in lanes of which an element was none; a scalar where any lane has one."""
-        if self._lanes is None:
+        seen = self.seen
+        if seen is None:
             return total
-        seen = self._lanes.get()
         return (seen if total.lanes > 1 else seen.any()).select(total.like(float("nan")), total)
 
 

@@ -12,6 +12,7 @@ from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 from .elements import Elements
+from .fold import Spoilt
 
 
 def _slots(elements: Elements) -> tuple[str, ...]:
@@ -30,34 +31,81 @@ def _finished(k: Kernel, task: Task, elements: Elements, total: Val) -> Val:
 class ReduceRows(Value):
     """`out[row]` from the neighbours `in[row, :width]`; work tiles are rows.
 
-    With `few`, one to three, they are joined element by element, each in all lanes: lanes of their own take longer to
-    join.
+    Rows of a `known` width, two registers at most, are reduced by as many as a register has lanes: halves of two
+    registers become one register, until that has one lane for each row. The order is that of `Elements.along`, and so
+    are the bits.
     """
 
     elements: Elements
-    few: bool = False
+    known: int = 0
 
     @property
     def slots(self) -> tuple[str, ...]:
         return ("in", "width", "out", *_slots(self.elements))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        first, lanes = begin, k.isa.f32
+        if 1 < self.known <= 2 * lanes:
+            count = (end - begin - self._behind(lanes)).max(0) // lanes
+            first = begin + count * lanes
+            with k.loop(first, begin, step=lanes) as group:
+                self._group(k, task, group)
+        self._rows(k, task, first, end)
+
+    def _rows(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        """Row by row."""
         memory, width = self.elements.kind.memory, task.i64("width")
         with k.loop(end, begin) as row:
-            source = task.view("in", memory, width, 1)[row]
-            if self.few:
-                total = self._one_by_one(k, source, width)
-            else:
-                total = self.elements.along(k, source, width).splat(k.isa.f32)
+            total = self.elements.along(k, task.view("in", memory, width, 1)[row], width).splat(k.isa.f32)
             task.view("out", memory, 1)[row].store(_finished(k, task, self.elements, total).lane(0))
 
-    def _one_by_one(self, k: Kernel, source: View, width: Val) -> Val:
-        """The first, the last, and then what is left of three: lanes are joined in this order, so bits are the same."""
-        elements, lanes = self.elements, k.isa.f32
-        total = k.var(elements.join(elements.start(k, lanes), elements.everywhere(source[0], lanes)))
-        with k.loop(width, start=1) as at:
-            total.set(elements.join(total.get(), elements.everywhere(source[width - at], lanes)))
-        return total.get()
+    def _lanes_of_row(self, lanes: int) -> int:
+        """A power of two: the lanes that a row of at most a register has in it."""
+        return min(lanes, 1 << (self.known - 1).bit_length())
+
+    def _behind(self, lanes: int) -> int:
+        """How many rows are read behind the last of a group."""
+        width, span = self.known, self._lanes_of_row(lanes)
+        read = 2 * lanes - width if width > lanes else (lanes // span) * (span - width)
+        return 0 if width in (lanes, 2 * lanes) else -(-read // width)
+
+    def _group(self, k: Kernel, task: Task, first: Val) -> None:
+        """As many rows as a register has lanes; row by row where an element is not a number and that has to be told."""
+        elements, lanes, memory = self.elements, k.isa.f32, self.elements.kind.memory
+        span, spoilt = self._lanes_of_row(lanes), elements.spoilt(k)
+        together = lanes // span
+        source = k.view(task.view("in", memory, self.known, 1)[first].address, memory, self.known, 1)
+        found = [self._loaded(k, source[row], spoilt) for row in range(0, lanes, together)]
+        while span > 1:
+            found = [self._halved(a, b, span) for a, b in zip(found[::2], found[1::2], strict=True)]
+            span //= 2
+        total = elements.join_numbers(elements.start(k, lanes), found[0])
+        task.view("out", memory, 1)[first].store(_finished(k, task, elements, total))
+        if spoilt.seen is not None:
+            with k.when(spoilt.seen.any()):
+                self._rows(k, task, first, first + lanes)
+
+    def _loaded(self, k: Kernel, place: View, spoilt: Spoilt) -> Val:
+        """A register of rows, each in a power of two of lanes; a row's second register is joined to the first."""
+        elements, lanes, width = self.elements, k.isa.f32, self.known
+        start, span, numbers = elements.start(k, lanes), self._lanes_of_row(lanes), k.iota(I32, lanes)
+        found = elements.load(place, lanes)
+        if width < lanes and width != span:
+            order = [min(lane // span * width + lane % span, lanes - 1) for lane in range(lanes)]
+            found = ((numbers & (span - 1)) < width).select(found.shuffle(order), start)
+        if width > lanes:
+            rest = elements.load(place[lanes], lanes)
+            rest = rest if width == 2 * lanes else (numbers < width - lanes).select(rest, start)
+            spoilt.see([found, rest])
+            return elements.join_numbers(found, rest)
+        spoilt.see([found])
+        return found
+
+    def _halved(self, a: Val, b: Val, span: int) -> Val:
+        """The rows of two registers, `span` lanes each, with their second halves joined to the first."""
+        half, lanes = span // 2, a.lanes
+        low = [row + lane for row in range(0, 2 * lanes, span) for lane in range(half)]
+        return self.elements.join_numbers(a.shuffle(low, b), a.shuffle([at + half for at in low], b))
 
 
 @frozen

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from onert.ir.symbolic.trace import is_symbolic
+from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.reduction.elements import Elements, Plain
 from onert_llvm.kernels.reduction.reduce import ReduceColumns, ReduceRows
 from onert_llvm.lower.command_builder import Lowering
 
-_FEW = 3
-"""Elements of a row that are joined one after the other sooner than side by side."""
+_MANY_ROWS = 64
+"""So many rows are worth code for their width."""
 _MOST_VECTORS = 4
 """Registers of columns that a work tile reduces."""
 
@@ -55,8 +55,8 @@ def reduction(
     tiles = block.outer
     if block.inner == 1:
         slots["width"] = block.count
-        few = isinstance(elements, Plain) and not is_symbolic(block.count) and 0 < block.count <= _FEW
-        algorithm = ReduceRows(elements, few)
+        short = isinstance(elements, Plain) and not is_symbolic(block.count) and block.count <= 2 * lowering.isa.f32
+        algorithm = ReduceRows(elements, block.count if short and hint(block.outer) >= _MANY_ROWS else 0)
     else:
         vectors = min(_MOST_VECTORS, -(-block.inner // lowering.isa.f32))
         chunks = -(-block.inner // (vectors * lowering.isa.f32))
