@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from onert_llvm.codegen.kernel_abi import KernelSpec
-from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Leaf, clamp, hard_swish
+from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Leaf, clamp, hard_swish
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
+from onert_llvm.lower.elementwise.transcendental import erf
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run
@@ -41,8 +42,12 @@ BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = 
 
 
 def _apply(isa: Isa, fn: Fn, x: Array) -> Array:
+    return _computed(isa, Apply(fn, (X,)), x)
+
+
+def _computed(isa: Isa, tree: Expr, x: Array) -> Array:
     out = guarded(np.zeros_like(x))
-    spec = KernelSpec(Elementwise(Apply(fn, (X,)), (True,)), isa)
+    spec = KernelSpec(Elementwise(tree, (True,)), isa)
     run(spec, 1, {"out": out, "width": x.size, "x": guarded(x), "x_step0": 0})
     return out
 
@@ -70,6 +75,17 @@ def test_errors_stay_below_the_bound(
     error = np.abs(_apply(isa, fn, x)[normal].astype(np.float64) - expected[normal])
     worst = (error / np.spacing(np.abs(nearest)).astype(np.float64)).max()
     assert worst <= bound + 0.001, f"{fn.value} is {worst:.2f} ulp off"
+
+
+@ISAS
+@pytest.mark.parametrize("divisor", [math.sqrt(2), -3.7, 1e-4, 1e30, 0.0])
+def test_erf_of_a_quotient_is_as_near(isa: Isa, divisor: float) -> None:
+    """The bound is that of erf, of the rounded quotient and of the rounded reciprocal."""
+    tree = erf(Apply(Fn.DIV, (X, Const(float(np.float32(divisor))))))
+    x = np.concatenate([np.float32([0, np.inf, -np.inf, np.nan, 3e38]), np.linspace(-9, 9, 20_011, dtype=np.float32)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = _erf(x.astype(np.float64) / np.float64(np.float32(divisor)))
+    np.testing.assert_allclose(_computed(isa, tree, x), expected, rtol=8 * 2**-23, atol=1e-37)
 
 
 @ISAS

@@ -9,6 +9,8 @@ import pytest
 from attrs import evolve
 
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
+from onert_llvm.kernels.contraction.winograd.form import Form
+from onert_llvm.kernels.contraction.winograd.winograd_f32 import room
 from onert_llvm.schedule.cost_model import (
     Shape,
     _SplitAlong,
@@ -21,8 +23,10 @@ from onert_llvm.schedule.cost_model import (
 from onert_llvm.schedule.float_packing import panels
 from onert_llvm.schedule.tile_cycles import SPLITS
 from onert_llvm.schedule.weight_packing import sum_bounds
+from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, most_rooms
 from onert_llvm.target.figures import LISTED
 from onert_llvm.target.isa import Isa, runnable
+from onert_llvm.target.machines import machine
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SHAPES = [
@@ -79,6 +83,26 @@ def test_work_tiles_hold_every_row_and_column(isa: Isa, shape: Shape, threads: i
     assert rest == 0
     assert (groups - 1) * work.mc < shape.m <= groups * work.mc
     assert (count - 1) * tile.columns.widest * isa.f32 < shape.n <= count * tile.columns.widest * isa.f32
+
+
+@ISAS
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("shape", [Shape(6400, 96, 48), Shape(6400, 48, 96), Shape(1600, 192, 96)], ids=str)
+def test_long_products_of_floats_are_many_tiles_for_threads(isa: Isa, shape: Shape, threads: int) -> None:
+    tile = packed_tile(shape, isa)
+    work = row_work(shape, tile, panels(shape.n, tile.columns, isa), 4 * shape.k, isa, threads)
+    assert work.tiles >= 8 * threads
+    assert work.mc >= 12 * tile.mr
+
+
+@ISAS
+def test_long_layers_are_many_pieces_for_threads_in_as_much_memory(isa: Isa) -> None:
+    layer, total = Layer(Form(2), 96, 24, isa), 1600
+    few, many = (blocks(layer, total, threads) for threads in (1, 2))
+    sizes = [room(layer.form, cut.tile, cut.block, layer.steps, isa.f32) for cut in (few, many)]
+    assert many.block < few.block
+    assert most_rooms(sizes[1], 2, isa) > most_rooms(sizes[0], 2, isa)
+    assert most_rooms(sizes[1], 2, isa) * sizes[1] <= MOST_PIECES * 2 * machine(isa).second_cache
 
 
 @ISAS
