@@ -32,6 +32,7 @@ PICTURES = [
     ((1, 12, 50, 5), (4, 3, 3), Padding.SAME, 4, Activation.RELU),
     ((1, 3, 17, 12), (7, 3, 2), Padding.SAME, 1, Activation.TANH),
     ((3, 4, 130, 17), (5, 1, 1), Padding.VALID, 1, Activation.NONE),
+    ((2, 5, 70, 16), (1, 1, 1), Padding.VALID, 1, Activation.TANH),
 ]
 
 
@@ -70,6 +71,8 @@ def test_filters_that_fill_a_register_are_columns_of_a_product() -> None:
     assert plane_registers(1, 9, 8, 256, isa) == 8
     assert not plane_registers(16, 9, 8, 256, isa)
     assert not plane_registers(1, 9, 8, 15, isa), "narrower than a register"
+    assert not plane_registers(1, 1, 16, 192, isa)
+    assert plane_registers(1, 1, 16, 192, isa, little=False), "a product would compute what follows for each pixel"
 
 
 def test_widths_that_are_known_later_keep_the_choice_that_was_made() -> None:

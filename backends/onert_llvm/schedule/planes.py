@@ -16,6 +16,8 @@ _MOST = 8
 """Filters at most: with more the columns of a product fill registers well enough."""
 _TURNED, _WOVEN = 0.35, 0.15
 """Cycles for each element of the picture to be brought channel by channel, and for each result to be woven."""
+_ENDING = 15.0
+"""Cycles for what follows the sums in a register if that is no little code; a product has a register for each pixel."""
 _GAIN = 0.8
 """What part of a product's time it may take at most."""
 _ACCUMULATORS = 16
@@ -24,13 +26,15 @@ _LATENCY = 8
 """Sums at least, so that additions do not wait for one another."""
 
 
-def plane_registers(n: int, taps: int, channels: int, width: int, isa: Isa) -> int:
+def plane_registers(n: int, taps: int, channels: int, width: int, isa: Isa, little: bool = True) -> int:
     """How many registers of neighbours in rows of `width` outputs to sum at a time; 0 where a product is better.
+
+    `little` says whether little code follows the sums.
 
     The width may be symbolic: whether sums are added so is the same for all lengths then, and how many at a time, which
     changes no bit, is what is best now.
     """
-    if n > _MOST or isa.f32 < 4 or not decided(_Suits(n, taps, channels, isa), width):
+    if n > _MOST or isa.f32 < 4 or not decided(_Suits(n, taps, channels, isa, little), width):
         return 0
     registers, _ = _best(n, taps * channels, np.array([hint(width)]), isa)
     found = int(registers[0])
@@ -46,6 +50,7 @@ class _Suits(Value):
     taps: int
     channels: int
     isa: Isa
+    little: bool
 
     def __call__(self, width: int) -> int:
         return int(self._of(np.array([width]))[0])
@@ -55,10 +60,10 @@ class _Suits(Value):
         return self._of(np.arange(count))
 
     def _of(self, widths: Array) -> Array:
-        depth = self.taps * self.channels
+        depth, ending = self.taps * self.channels, 0.0 if self.little else _ENDING
         _, cycles = _best(self.n, depth, widths, self.isa)
-        own = cycles / np.maximum(widths, 1) + _TURNED * self.channels + _WOVEN * self.n
-        found: Array = (own < _GAIN * depth / 2).astype(np.int64)
+        own = cycles / np.maximum(widths, 1) + _TURNED * self.channels + (_WOVEN + ending / self.isa.f32) * self.n
+        found: Array = (own < _GAIN * (depth / 2 + ending)).astype(np.int64)
         return found
 
 

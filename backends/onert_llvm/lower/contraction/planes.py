@@ -7,6 +7,7 @@ from attrs import evolve
 
 from onert.ir import Array
 from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.arithmetic.expression import is_little
 from onert_llvm.kernels.contraction.direct.plane_conv_f32 import PlaneConvF32
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, side
@@ -29,7 +30,8 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> b
         return False
     if min(geometry.pads) < 0 or after.epilogue.matrices or after.epilogue.residual:
         return False
-    registers = plane_registers(n, geometry.taps, channels, geometry.out[1], isa)
+    little = is_little(after.epilogue.tree)
+    registers = plane_registers(n, geometry.taps, channels, geometry.out[1], isa, little)
     if not registers:
         return False
     rows, pitch = geometry.images * geometry.size[0], _pitch(geometry)
