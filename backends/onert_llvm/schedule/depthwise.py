@@ -11,6 +11,7 @@ from onert_llvm.target.isa import Dot, Isa
 from onert_llvm.target.machines import machine
 
 from .cost_model import MANY_REGISTERS, require
+from .tile_cycles import lines_held
 
 _OF_FIRST_CACHE, _MANY_CHANNELS = 7 / 16, 6
 """The part of the first cache for bytes of a picture that a depthwise convolution reads again and again, and registers
@@ -33,6 +34,15 @@ def strip(
     across = min(few, key=lambda a: (-(-width // a) * (a + (1.5 if a <= _FEW else 2.0)), -a))
     require(across <= out_w)
     return Strip(window, stride, dilation, across, channels < isa.f32)
+
+
+def pool_strip(window: tuple[int, int], stride: int, out_w: int, pixel: int, channels: int, isa: Isa) -> Strip:
+    """The strip for a pool of pixels of so many bytes: if the first cache can hold pixels of two outputs or more beside
+    one another, no more than these.
+    """
+    held = lines_held(hint(pixel), machine(isa))
+    cuts = [strip(window, stride, 1, out_w, channels, isa, most) for most in range(_FEW, 1, -1)]
+    return next((cut for cut in cuts if window[0] * len(cut.columns) <= held), cuts[0])
 
 
 def pixels_together(channels: int, stride: int, out_w: int, isa: Isa) -> int:

@@ -53,9 +53,13 @@ def displaced_cycles(mr: int, k: float, apart: int, cpu: Machine) -> float:
     A set of the first cache holds only some of the lines that are multiples of `_PERIOD` apart. Where more rows are
     read side by side, each line is fetched again for each of its elements.
     """
-    sets = _PERIOD // math.gcd(apart, _PERIOD)
-    more = mr - sets * (cpu.first_cache // _PERIOD)
-    return _DISPLACED * k * more if apart and more > 0 else 0.0
+    more = mr - lines_held(apart, cpu) if apart else 0
+    return _DISPLACED * k * more if more > 0 else 0.0
+
+
+def lines_held(apart: int, cpu: Machine) -> int:
+    """How many lines that lie so many bytes `apart` the first cache holds."""
+    return _PERIOD // math.gcd(apart, _PERIOD) * (cpu.first_cache // _PERIOD)
 
 
 @cache

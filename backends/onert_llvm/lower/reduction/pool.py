@@ -23,7 +23,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import counts, pooled_plane
 from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.lower.elementwise.op_to_expression import activated
-from onert_llvm.schedule.depthwise import strip
+from onert_llvm.schedule.depthwise import pool_strip, strip
 
 from .block import Block, reduction
 
@@ -83,10 +83,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     slots |= {**plane.slots, "channels": c, "zero": 0}
     algorithm: Pool | WindowPool = WindowPool(elements, op.counts_margins)
     if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
-        cut = partial(strip, plane.window, plane.stride[1], 1, plane.out[1], c, lowering.isa)
-        few = cut(_FEW_ACROSS)
-        chosen = few if elements.spoils and found_apart(few, lowering.isa.registers) else cut()
-        algorithm = Pool(elements, evolve(chosen, near=plane.near))
+        window, across, isa = plane.window, (plane.stride[1], plane.out[1]), lowering.isa
+        cut = strip(window, across[0], 1, across[1], c, isa, _FEW_ACROSS)
+        if not (elements.spoils and found_apart(cut, isa.registers)):
+            cut = pool_strip(window, *across, c * lowering.type(source).dtype.itemsize, c, isa)
+        algorithm = Pool(elements, evolve(cut, near=plane.near))
         around = 0 if elements.mean else elements.fold.start(elements.kind)
         slots |= {"zero": lowering.constant(np.full(c, around, lowering.type(source).dtype.numpy)), "ldc": c}
         if elements.mean:
