@@ -163,7 +163,8 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "written in native operations for the elements of one row, with the number of different ones; slices of several "
     "elements stay on the reference backend": ("Unique", "UniqueSlices"),
     "become functions of a variable of the entry, native but where only a run knows how many numbers are drawn, inside "
-    "of subgraphs, and where one generator serves several operations; without a seed they are in no bundle, for C has "
+    "of subgraphs, where one generator serves several operations, where more than 2**22 words are drawn at once, and "
+    "where drawing classes compares more than 2**22 sums of chances; without a seed they are in no bundle, for C has "
     "nothing to draw one from": ("Random", "Multinomial"),
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
     "belong to the compiler": ("Permute", "Refuse"),

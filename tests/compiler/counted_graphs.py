@@ -111,10 +111,10 @@ def _best(d: Draft) -> int:
 
 
 def _padded(d: Draft) -> int:
-    """To twenty rows, or by some."""
+    """To more rows than any padded before, or by some."""
     x, zero = d.any(), d.one(0)
     n = d.b.add(Gather(0), d.b.add(ShapeOf(), x), d.one(0))
-    behind = d.b.add(Binary(BinaryKind.SUB), d.one(20), n) if d.rng.random() < 0.5 else d.number()
+    behind = d.b.add(Binary(BinaryKind.SUB), d.one(20 + len(d.rows)), n) if d.rng.random() < 0.5 else d.number()
     margins = d.b.add(Reshape(), d.b.add(Pack(0), d.one(d.whole(0, 2)), behind, zero, zero), d.row(2, 2))
     return d.b.add(Pad(), x, margins, *([d.real(0.5)] if d.rng.random() < 0.5 else []))
 

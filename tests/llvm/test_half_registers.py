@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from unittest.mock import patch
 
 import numpy as np
@@ -56,19 +57,20 @@ def _windows(b: Builder, size: int, depth: int, n: int, infinite: bool = False) 
 
 def _layers() -> dict[str, Subgraph]:
     found = {}
-    for name, layer, sizes in (
-        ("fewer than a register", _dense, (37, 24, 5)),
-        ("one and a half", _dense, (16, 40, 24)),
-        ("the last in part", _dense, (200, 120, 36)),
-        ("several panels", _dense, (61, 18, 120)),
-        ("two computed matrices", _batches, (29, 33, 20)),
-        ("two of which one is turned", _batches, (40, 24, 21, True)),
-        ("windows", _windows, (9, 24, 40)),
-        ("along lines", _windows, (21, 3, 24)),
-        ("windows of infinite weights", _windows, (11, 17, 20, True)),
-    ):
+    layers: dict[str, Callable[[Builder], int]] = {
+        "fewer than a register": lambda b: _dense(b, 37, 24, 5),
+        "one and a half": lambda b: _dense(b, 16, 40, 24),
+        "the last in part": lambda b: _dense(b, 200, 120, 36),
+        "several panels": lambda b: _dense(b, 61, 18, 120),
+        "two computed matrices": lambda b: _batches(b, 29, 33, 20),
+        "two of which one is turned": lambda b: _batches(b, 40, 24, 21, True),
+        "windows": lambda b: _windows(b, 9, 24, 40),
+        "along lines": lambda b: _windows(b, 21, 3, 24),
+        "windows of infinite weights": lambda b: _windows(b, 11, 17, 20, True),
+    }
+    for name, layer in layers.items():
         b = Builder()
-        found[name] = b.subgraph([layer(b, *sizes)])  # type: ignore[operator]
+        found[name] = b.subgraph([layer(b)])
     return found
 
 

@@ -41,17 +41,13 @@ class Draft(Builder):
         assert t.data is not None
         return self._operand(Operand(evolve(t, data=None), data=t.data))
 
-    def known(self, operand: int) -> TensorType:
-        """The type, its elements known where this is a constant."""
-        return self._operands[operand].known
-
     def shape(self, operand: int) -> tuple[int, ...]:
         """The shape, which must be known."""
-        return static(self.known(operand).shape)
+        return static(self.type(operand).shape)
 
     def dtype(self, operand: int) -> DType:
         """The element type."""
-        return self.known(operand).dtype
+        return self.type(operand).dtype
 
     def integers(self, *values: int) -> int:
         """A vector of int32, of int64 where one is too large."""
@@ -128,7 +124,7 @@ class Draft(Builder):
 
     def moved(self, op: Op, x: int, *operands: int) -> int:
         """Elements of `x` elsewhere, as they are stored; of a constant where that makes no larger one, at once."""
-        given = [self.known(i) for i in (x, *operands)]
+        given = [self.type(i) for i in (x, *operands)]
         (made,) = infer(op, given) or ()
         if any(map(is_symbolic, made.shape)) or any(t.data is not None and t.data.is_symbolic for t in given):
             return self.add(op, x, *operands, quantization=(given[0].quantization,))
@@ -170,7 +166,7 @@ class Draft(Builder):
 
     def like(self, x: int, value: float) -> int:
         """A scalar of x's element type."""
-        known = self.known(x)
+        known = self.type(x)
         return self.constant(np.array(value, known.dtype.numpy), known.quantization, dtype=known.dtype)
 
     def numbers(self, count: int, like: int, shape: Sequence[int]) -> int:
@@ -191,11 +187,11 @@ class Draft(Builder):
 
     def chosen(self, condition: int, x: int, y: int) -> int:
         """`x` where the condition holds, else `y`."""
-        return self.add(Select(), condition, x, y, quantization=(self.known(x).quantization,))
+        return self.add(Select(), condition, x, y, quantization=(self.type(x).quantization,))
 
     def clamped(self, x: int, low: Array | float, high: Array | float) -> int:
         """Numbers no less than `low` and no more than `high`."""
-        known = self.known(x)
+        known = self.type(x)
         bounds = [np.asarray(bound).astype(known.dtype.numpy) for bound in (low, high)]
         if known.value is not None:
             return self.constant(np.minimum(np.maximum(known.value, bounds[0]), bounds[1]))

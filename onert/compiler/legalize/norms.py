@@ -39,7 +39,7 @@ def _batch_norm(d: Draft, op: BatchNorm, types: CallTypes, operands: Sequence[in
     """Add(Mul(Sub(x, mean), factor), offset); the factor is a constant where scale and variance are"""
     x, scale, offset, mean, variance = operands
     centred = d.difference(x, mean)
-    known = [d.known(i).value for i in (scale, variance)]
+    known = [d.type(i).value for i in (scale, variance)]
     if known[0] is not None and known[1] is not None:
         with np.errstate(all="ignore"):
             factor = known[0] / np.sqrt(known[1].astype(np.float64) + op.epsilon)

@@ -168,7 +168,7 @@ def _why_no_rows_of_bytes(op: EmbeddingLookup, types: CallTypes) -> str | None:
 def _rows_of_bytes(d: Draft, op: EmbeddingLookup, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Dequantize(EmbeddingLookup(ids, table)), or Mul(Cast(EmbeddingLookup(ids, bytes)), scales of the rows)"""
     ids, table = operands
-    known = d.known(table)
+    known = d.type(table)
     quantization = known.quantization
     assert quantization is not None
     if quantization.per_tensor:

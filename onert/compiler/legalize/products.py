@@ -47,7 +47,7 @@ def contracted(
     if 0 in (*shapes[0], *shapes[1]):
         return d.constant(np.zeros(result, np.float32)) if 0 in result else d.broadcast(d.like(x, 0), result)
     many = math.prod(sizes)
-    if many == 1 and d.known(y).value is not None:
+    if many == 1 and d.type(y).value is not None:
         left = d.reshaped(d.transposed(x, (*x_batch, *x_free, *x_sum)), rows, depth)
         weights = d.reshaped(d.transposed(y, (*y_batch, *y_free, *y_sum)), columns, depth)
         return d.reshaped(d.rows_times(left, weights, None), *result)

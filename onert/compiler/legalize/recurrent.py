@@ -22,7 +22,7 @@ from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
 from onert.ir.ops.recurrent.lstm_bidirectional import BidirectionalLSTM
 from onert.ir.ops.recurrent.lstm_parts import CELL, FORGET, INPUT, OUTPUT, Parts, parts
-from onert.ir.ops.recurrent.recurrent import EIGHT_BITS
+from onert.ir.ops.recurrent.recurrent import EIGHT_BITS, why_no_layer
 from onert.ir.ops.recurrent.rnn import RNN, BidirectionalRNN
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
@@ -32,19 +32,11 @@ from onert.ir.shape import static
 from .decomposition import Decomposition
 from .draft import Draft
 
-
-def _no_weights(types: CallTypes, states: Sequence[int]) -> str | None:
-    if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in states):
-        return "the weights are not constant"
-    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
-    return "a tensor has no elements" if any(0 in t.shape for t in present) else None
-
-
 # ---- layers whose state is their last output
 
 
 def _why_no_rnn(op: RNN | BidirectionalRNN, types: CallTypes) -> str | None:
-    return _no_weights(types, (0, 4) if isinstance(op, RNN) else (0, 4, 8, 9))
+    return why_no_layer(types, (0, 4) if isinstance(op, RNN) else (0, 4, 8, 9))
 
 
 Step = Callable[[Draft, int, int], int]
@@ -71,7 +63,7 @@ def _scan(
     if time == 1:
         found = step(d, d.reshaped(given, batch, d.shape(given)[2]), states)
         return d.add(Reshape(), found[0], d.integers(1, batch, units)), found
-    types = [evolve(d.known(i), data=None) for i in (given, *states)]
+    types = [evolve(d.type(i), data=None) for i in (given, *states)]
     all_ = TensorType(DType.FLOAT32, (time, batch, units))
     kinds = (TensorType(DType.INT32, ()), *types, all_)
     condition = Draft()
@@ -106,7 +98,7 @@ def _simple(
     if aux is not None:
         rows = d.reshaped(aux[0], time * batch, d.shape(aux[0])[2])
         given = d.sum(given, d.rows_times(rows, aux[1], None, op.asymmetric_inputs))
-    matrix = d.known(recurrent)
+    matrix = d.type(recurrent)
 
     def step(b: Draft, row: int, state: int) -> int:
         own = b.rows_times(state, b.constant_of(matrix), None, op.asymmetric_inputs)
@@ -161,7 +153,7 @@ def _bidirectional_rnn(
 
 
 def _why_no_gru(op: GRU, types: CallTypes) -> str | None:
-    return _no_weights(types, (0, 5))
+    return why_no_layer(types, (0, 5))
 
 
 def _gru(d: Draft, op: GRU, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -194,7 +186,7 @@ def _value(t: TensorType) -> Array:
 def _why_no_svdf(op: SVDF, types: CallTypes) -> str | None:
     if types.input(0).dtype is not DType.FLOAT32:
         return "only float32 is native"
-    return _no_weights(types, (0, 4))
+    return why_no_layer(types, (0, 4))
 
 
 def _svdf(d: Draft, op: SVDF, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -232,7 +224,7 @@ def _why_no_lstm(op: LSTM, types: CallTypes) -> str | None:
         return "its weights are not matrices of float32"
     if op.activation is Activation.SIGN_BIT:
         return "its activation is no function of its own"
-    return _no_weights(types, (0, 18, 19))
+    return why_no_layer(types, (0, 18, 19))
 
 
 def _lstm(d: Draft, op: LSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -304,7 +296,7 @@ def _beside(gates: Sequence[TensorType | None]) -> Array:
 def _why_no_lstms(op: BidirectionalLSTM, types: CallTypes) -> str | None:
     if types.input(4).dtype in EIGHT_BITS and len(types.inputs) > 41 and types.inputs[41] is not None:
         return "a second input of weights of bytes is not native"
-    return _no_weights(types, (0, 35, 36, 37, 38, 39))
+    return why_no_layer(types, (0, 35, 36, 37, 38, 39))
 
 
 def _lstms(d: Draft, op: BidirectionalLSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
@@ -341,7 +333,7 @@ def _lstms(d: Draft, op: BidirectionalLSTM, types: CallTypes, operands: Sequence
 
 
 def _why_no_basic(op: BasicLSTM, types: CallTypes) -> str | None:
-    return "only float32 is native" if types.input(0).dtype is not DType.FLOAT32 else _no_weights(types, (0, 1, 4))
+    return "only float32 is native" if types.input(0).dtype is not DType.FLOAT32 else why_no_layer(types, (0, 1, 4))
 
 
 def _basic(d: Draft, op: BasicLSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:

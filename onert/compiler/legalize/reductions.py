@@ -47,7 +47,7 @@ def _why_not_known(op: HloReduce | HloReduceWindow, types: CallTypes) -> str | N
 
 def _put_together(d: Draft, function: BinaryKind, x: int, start: int) -> int:
     """The function of `x` and a scalar, left out where that changes nothing."""
-    value = d.known(start).value
+    value = d.type(start).value
     if function is BinaryKind.ADD and d.dtype(x).is_integer and value is not None and not value.any():
         return x
     return d.binary(function, x, d.reshaped(start))

@@ -42,7 +42,7 @@ def put_rows(d: Draft, table: int, places: int, rows: int, combine: Combine) -> 
     if count == 1:
         return _put(d, table, places, rows, combine)
     given = (table, places, rows)
-    types = [TensorType(DType.INT32, ()), *(evolve(d.known(i), data=None) for i in given)]
+    types = [TensorType(DType.INT32, ()), *(evolve(d.type(i), data=None) for i in given)]
     condition = Draft()
     counter, *_ = [condition.input(t) for t in types]
     goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(count))
@@ -148,7 +148,7 @@ def _as_slices(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[in
         combination = Combination.REPLACE if op.replaces else _COMBINATIONS[op.function]
         places = d.reshaped(at, d.shape(rows)[0], 1)
         scatter = ScatterSlices(combination, skips=True)
-        return d.add(scatter, table, places, rows, quantization=(d.known(table).quantization,))
+        return d.add(scatter, table, places, rows, quantization=(d.type(table).quantization,))
 
     return _scattered(d, op, types, operands, put)
 
@@ -160,7 +160,7 @@ def _scatter(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]
         count, width = d.shape(table)
         at = flat if inside is None else d.chosen(inside, flat, d.like(flat, count))
         behind = _filled(d, d.like(table, 0), 1, width)
-        longer = d.add(Concat(0), table, behind, quantization=(d.known(table).quantization,))
+        longer = d.add(Concat(0), table, behind, quantization=(d.type(table).quantization,))
         combine = replaced if op.function is None or op.replaces else _combined(op.function)
         return d.part(put_rows(d, longer, at, rows, combine), (0, 0), (count, width))
 
@@ -308,7 +308,7 @@ def _scatter_elements(d: Draft, op: ScatterElements, types: CallTypes, operands:
     flat = d.sum(flat, d.constant(np.broadcast_to(others, given).astype(d.dtype(indices).numpy)))
     places = d.reshaped(d.chosen(inside, flat, d.like(indices, total)), count, 1)
     line = d.reshaped(x, total), places, d.reshaped(updates, count)
-    found = d.add(ScatterSlices(op.combination), *line, quantization=(d.known(x).quantization,))
+    found = d.add(ScatterSlices(op.combination), *line, quantization=(d.type(x).quantization,))
     return [d.reshaped(found, *shape)]
 
 

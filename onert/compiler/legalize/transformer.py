@@ -116,7 +116,7 @@ def _experts(d: Draft, op: MixtureOfExperts, types: CallTypes, operands: Sequenc
     out_of = d.transposed(d.reshaped(down, features, experts, hidden), (1, 0, 2))
     nothing = d.broadcast(d.constant(np.zeros((1, 1), np.float32)), (total, features))
     given = (nothing, rows, numbers, d.reshaped(factors, total, 1), *into, out_of)
-    kinds = [TensorType(DType.INT32, ()), *(evolve(d.known(i), data=None) for i in given)]
+    kinds = [TensorType(DType.INT32, ()), *(evolve(d.type(i), data=None) for i in given)]
     condition = Draft()
     counter, *_ = [condition.input(t) for t in kinds]
     goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(total))

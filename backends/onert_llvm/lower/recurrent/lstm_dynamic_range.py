@@ -11,7 +11,7 @@ from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.dynamic_range import filter_values
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_parts import needed
-from onert.ir.ops.recurrent.recurrent import EIGHT_BITS, real
+from onert.ir.ops.recurrent.recurrent import EIGHT_BITS, real, why_no_layer
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
@@ -25,7 +25,7 @@ from onert_llvm.lower.elementwise.op_to_expression import activated
 from .lstm import STATES
 from .lstm import lower as lower_layer
 from .lstm_float import Floats
-from .weights import matrix_int8, side_by_side, whole, why_no_layer
+from .weights import matrix_int8, side_by_side, whole
 
 
 def why_not(op: LSTM, types: CallTypes) -> str | None:

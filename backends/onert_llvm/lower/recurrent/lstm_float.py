@@ -10,6 +10,7 @@ import numpy as np
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_parts import needed
+from onert.ir.ops.recurrent.recurrent import why_no_layer
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.recurrent.lstm import Lstm
@@ -21,7 +22,7 @@ from onert_llvm.lower.elementwise.op_to_expression import activated
 
 from .lstm import GATES, STATES, Layer
 from .lstm import lower as lower_layer
-from .weights import matrix_f32, rows_times, side_by_side, why_no_layer
+from .weights import matrix_f32, rows_times, side_by_side
 
 
 def why_not(op: LSTM, types: CallTypes) -> str | None:

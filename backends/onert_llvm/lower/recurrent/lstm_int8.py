@@ -12,6 +12,7 @@ from onert.ir.ops.arithmetic.fixed_point import Multiplier
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_integer import GATE_SCALE, multiplier, power_of_two, stored_clip
 from onert.ir.ops.recurrent.lstm_parts import needed
+from onert.ir.ops.recurrent.recurrent import why_no_layer
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
 from onert_llvm.kernels.recurrent.lstm import Lstm
@@ -25,7 +26,7 @@ from onert_llvm.schedule.weight_packing import folded_bias, pack_columns
 
 from .lstm import GATES, STATES, Layer
 from .lstm import lower as lower_layer
-from .weights import matrix_int8, side_by_side, why_no_layer
+from .weights import matrix_int8, side_by_side
 
 _FIVE = 5
 """Intermediates of the form with 16-bit gates."""

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.fixed_point import quantize_multiplier
+from onert.ir.ops.recurrent.recurrent import why_no_layer
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
@@ -20,7 +21,7 @@ from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_produc
 from onert_llvm.schedule.cost_model import product_tile
 from onert_llvm.schedule.weight_packing import folded_bias, pack_columns
 
-from .weights import side_by_side, whole, why_no_layer
+from .weights import side_by_side, whole
 
 
 def why_not(op: SVDF, types: CallTypes) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import Array, CallTypes
+from onert.ir import Array
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.contraction import Contraction
@@ -78,11 +78,3 @@ def rows_times(
         slots["bias"] = lowering.constant(bias)
     algorithm = Contraction(found.tile, rows, FloatTerms(kind=found.terms), Epilogue(bias=bias is not None))
     lowering.emit(at, algorithm, slots, found.work.tiles, reads, (), flops, touched, isa=found.isa)
-
-
-def why_no_layer(types: CallTypes, states: Sequence[int]) -> str | None:
-    """Why constants or shapes of a layer have no native form; None if they have. `states` change from run to run."""
-    if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in states):
-        return "the weights are not constant"
-    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
-    return "a tensor has no elements" if any(0 in t.shape for t in present) else None

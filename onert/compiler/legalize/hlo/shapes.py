@@ -71,7 +71,7 @@ def _dynamic_slice(d: Draft, op: hlo.HloDynamicSlice, types: CallTypes, operands
     for axis in sorted(cut, key=lambda a: op.sizes[a] / sizes[a]):
         at = d.clamped(d.reshaped(d.index(starts[axis]), 1), 0, sizes[axis] - op.sizes[axis])
         part = op.sizes[axis]
-        found = d.known(at).value
+        found = d.type(at).value
         if found is not None:
             begin, size = [0] * len(sizes), list(d.shape(x))
             begin[axis], size[axis] = int(found[0]), part
@@ -86,7 +86,7 @@ def _starts(d: Draft, starts: Sequence[int]) -> int:
     parts = [d.reshaped(d.index(start), 1) for start in starts]
     to = DType.INT64 if any(d.dtype(part) is DType.INT64 for part in parts) else DType.INT32
     parts = [d.cast(part, to) for part in parts]
-    known = [d.known(part).value for part in parts]
+    known = [d.type(part).value for part in parts]
     if all(value is not None for value in known):
         return d.constant(np.concatenate([value for value in known if value is not None]))
     return d.add(Concat(0), *parts)
@@ -140,7 +140,7 @@ def padded(d: Draft, x: int, value: int, low: Sequence[int], high: Sequence[int]
     begin = [max(0, -a) for a in low]
     inner = [size - a - max(0, -b) for size, a, b in zip(spread, begin, high, strict=True)]
     if 0 in shape:
-        return d.nothing(d.known(x).with_shape(tuple(shape)))
+        return d.nothing(d.type(x).with_shape(tuple(shape)))
     if 0 in sizes or min(inner, default=1) <= 0:
         return d.broadcast(d.reshaped(value, *(1,) * len(shape)), shape)
     x = d.part(_spread(d, x, value, interior), begin, inner)
@@ -183,7 +183,7 @@ def _why_no_dilation(op: Dilate, types: CallTypes) -> str | None:
 def _dilate(d: Draft, op: Dilate, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Slice(Reshape(Pad(Reshape(x))))"""
     x, dilations, value = operands
-    steps = d.known(dilations).value
+    steps = d.type(dilations).value
     assert steps is not None
     none = [0] * steps.size
     return [padded(d, x, value, none, none, [int(step) - 1 for step in steps.reshape(-1)])]

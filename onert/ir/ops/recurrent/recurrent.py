@@ -6,7 +6,7 @@ Source: TFLite's kernels/internal/reference/portable_tensor_utils.cc (MatrixBatc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from attrs import frozen
@@ -204,3 +204,11 @@ def scan(
         state = step(at, state)
         outputs[at] = state[0]
     return outputs, state
+
+
+def why_no_layer(types: CallTypes, states: Sequence[int]) -> str | None:
+    """Why constants or shapes of a layer have no native form; None if they have. `states` change from run to run."""
+    if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in states):
+        return "the weights are not constant"
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    return "a tensor has no elements" if any(0 in t.shape for t in present) else None
