@@ -10,6 +10,7 @@ import pytest
 
 import onert
 from onert.compiler.legalize.decomposition import decompositions
+from onert.compiler.state.generators import with_generators
 from onert.ir import CallTypes, DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial, Random
@@ -127,3 +128,11 @@ def test_so_many_words_are_drawn_at_once_natively(words: int, refused: bool) -> 
     types = CallTypes((state,), (state, TensorType(DType.UINT32, (words,))))
     (decomposition,) = decompositions(HloRngBitGenerator)
     assert (decomposition.why_not(op, types) is not None) is refused
+
+
+@pytest.mark.parametrize(("count", "refused"), [(1 << 10, False), ((1 << 10) + 1, True)])
+def test_so_many_sums_of_chances_are_compared_natively(count: int, refused: bool) -> None:
+    b = Builder()
+    logits = b.input(TensorType(DType.FLOAT32, (1, 1 << 12)))
+    graph = b.subgraph([b.add(Multinomial(DType.INT32, 5, 6), logits, b.constant(np.int32(count)))])
+    assert bool(with_generators(graph, None).state) is not refused
