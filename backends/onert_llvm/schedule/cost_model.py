@@ -6,6 +6,7 @@ which tile and work split a shape gets on a target. Pure functions of both, noth
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from itertools import islice, product
 from math import inf
 from operator import itemgetter
@@ -70,6 +71,9 @@ have so many row blocks at least, beside which reading panels again takes little
 _UNLIKE = 0.05
 """By what part a cut in the wrong direction is slower."""
 
+_REMEMBERED = 256
+"""Shapes whose tiles stay estimated: layers are asked for more than once, and many are alike."""
+
 
 @frozen
 class Work(Value):
@@ -132,7 +136,8 @@ def lanes_for(shape: Shape, isa: Isa) -> Isa:
 
 def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
     """So many tiles at most for a product whose right side is packed, by estimated cycles; results keep their bits."""
-    return list(islice(_tiles(shape, isa, isa.free_masks), most))
+    padded = isa.free_masks
+    return [_fitting(tile, shape.m) for tile in islice(_tiles(_as_of(shape, isa, padded), isa, padded), most)]
 
 
 def recut(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
@@ -251,15 +256,19 @@ def _tiles(shape: Shape, isa: Isa, padded: bool, part: float = inf) -> Iterator[
             yield _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(shape.n, wide, isa), split)
 
 
-def _estimated(shape: Shape, isa: Isa, padded: bool, cpu: Machine, split: int) -> list[tuple[float, int, int]]:
-    """All tiles that add each sum in so many accumulators: estimated cycles, rows and registers of columns."""
+@lru_cache(_REMEMBERED)
+def _estimated(shape: Shape, isa: Isa, padded: bool, cpu: Machine, split: int) -> tuple[tuple[float, int, int], ...]:
+    """All tiles that add each sum in so many accumulators: estimated cycles, rows and registers of columns.
+
+    No size is symbolic: what is remembered is no condition of another program.
+    """
     if shape.m < _MANY_ROWS:  # as in `_across`
         shape = evolve(shape, met=())
-    return [
+    return tuple(
         (-(-shape.m // mr) * _across(shape, isa, cpu, padded, mr, wide, split), mr, wide)
         for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
         if mr <= shape.m and fits(mr, wide, split, isa)
-    ]
+    )
 
 
 def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: int, split: int) -> float:
@@ -268,8 +277,9 @@ def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: i
     steps = shape.k / isa.group if shape.integer else shape.k
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)
     again = displaced_cycles(mr, steps, shape.apart, cpu) if shape.m >= _MANY_ROWS else 0.0
-    found = ((full, wide), (1, last))
-    cycles = sum(count * (block_cycles(mr, v, steps, cpu, shape.integer, split) + again) for count, v in found if v)
+    cycles = full * (block_cycles(mr, wide, steps, cpu, shape.integer, split) + again)
+    if last:
+        cycles += block_cycles(mr, last, steps, cpu, shape.integer, split) + again
     if not shape.met:
         return cycles
     weights = 4 * shape.k * shape.n  # which few rows would wait for

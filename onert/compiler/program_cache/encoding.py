@@ -181,7 +181,7 @@ class _Encoder:
         return self._add((kind, value), 0)
 
     def _over(self, kind: str, members: Sequence[int]) -> int:
-        return self._add((kind, tuple(members)), 1 + max((self._levels[each] for each in members), default=0))
+        return self._add((kind, tuple(members)), 1 + max(map(self._levels.__getitem__, members), default=0))
 
     def _add(self, key: _Key, level: int) -> int:
         found = self._nodes.get(key)
