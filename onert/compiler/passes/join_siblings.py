@@ -1,0 +1,104 @@
+"""Many small operations of a kind whose results are put side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import groupby
+
+import numpy as np
+from attrs import evolve
+
+from onert.compiler.rewrite.contract import TYPED, rewriting
+from onert.compiler.rewrite.edit import Edit, definer, only_user
+from onert.ir import Operand, Operation, Subgraph
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.reduction.reduce import Reduce, axes_of
+
+FEWEST = 4
+"""Siblings that are worth it."""
+
+
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
+def join_siblings(subgraph: Subgraph) -> Subgraph:
+    """Do once what alike operations do whose results a concatenation along the last axis puts side by side.
+
+    Those are picks of columns of one tensor by constant indices, and reductions of rows of the same width. Results keep
+    their bits: rows are reduced as before. Converters of feature preparations write such graphs, column by column.
+
+        y = Concat(Gather(x, [0]), Gather(x, [2]), ...)      -->   y = Concat(Gather(x, [0, 2, ...]))
+        y = Concat(Reduce(a, [1]), Reduce(b, [1]), ...)      -->   c = Concat(a, b, ...)
+                                                                   y = Concat(Reduce(Reshape(c), [2]))
+    """
+    edit = Edit(subgraph)
+    for at, operation in enumerate(subgraph.operations):
+        if not isinstance(operation.op, Concat) or operation.op.activation is not Activation.NONE:
+            continue
+        result = subgraph.type(operation.outputs[0])
+        if len(operation.used) < FEWEST or not result.ranked or operation.op.axis not in (-1, result.rank - 1):
+            continue
+        inputs: list[int] = []
+        for kind, group in groupby(operation.used, key=lambda operand: _kind(subgraph, at, operand)):
+            alike = list(group)
+            join = _JOINED[type(kind[0])] if isinstance(kind, tuple) and len(alike) >= FEWEST else None
+            inputs += alike if join is None else [join(edit, at, alike)]
+        if len(inputs) < len(operation.used):
+            edit.replace(at, evolve(operation, inputs=tuple(inputs)))
+    return edit.done()
+
+
+def _kind(subgraph: Subgraph, at: int, operand: int) -> Hashable:
+    """What is equal for siblings: a tuple that begins with the operation; of what is none, the operand's number."""
+    made = definer(subgraph, operand)
+    if made is None or only_user(subgraph, operand) != at or subgraph.type(operand).quantization is not None:
+        return operand
+    types = subgraph.types(made)
+    if not isinstance(made.op, Gather | Reduce) or not all(t is not None and t.ranked for t in types.inputs):
+        return operand
+    if isinstance(made.op, Gather):
+        x, indices = types.input(0), types.input(1)
+        fits = made.op.batch_dims == 0 and made.op.axis in (-1, x.rank - 1) and indices.rank == 1
+        return (made.op, made.used[0], indices.dtype) if fits and indices.value is not None else operand
+    x, axes = types.input(0), types.input(1).value
+    fits = made.op.keep_dims and axes is not None and axes_of(axes, x.rank) == (x.rank - 1,)
+    fits = fits and x.shape[-1] is not None and 0 not in x.shape and list(x.shape).count(None) <= 1
+    return (made.op, x.shape, x.dtype) if fits and x.quantization is None else operand
+
+
+def _picked(edit: Edit, at: int, siblings: Sequence[int]) -> int:
+    subgraph = edit.subgraph
+    made = [subgraph.operations[subgraph.definitions[each]] for each in siblings]
+    values = [subgraph.types(each).input(1).value for each in made]
+    indices = np.concatenate([value for value in values if value is not None])
+    chosen = edit.constant(indices, subgraph.type(made[0].used[1]).dtype)
+    return _result(edit, at, siblings, evolve(made[0], inputs=(made[0].used[0], chosen)))
+
+
+def _reduced(edit: Edit, at: int, siblings: Sequence[int]) -> int:
+    subgraph, count = edit.subgraph, len(siblings)
+    made = [subgraph.operations[subgraph.definitions[each]] for each in siblings]
+    x = subgraph.type(made[0].used[0])
+    width = x.shape[-1] or 0
+    beside = edit.operand(Operand(evolve(x, shape=(*x.shape[:-1], count * width), data=None)))
+    apart = edit.operand(Operand(evolve(x, shape=(*x.shape[:-1], count, width), data=None)))
+    sizes = tuple(-1 if each is None else each for each in (*x.shape[:-1], count, width))
+    edit.insert(at, Operation(Concat(x.rank - 1), tuple(each.used[0] for each in made), (beside,), made[0].location))
+    edit.insert(at, Operation(Reshape(sizes), (beside,), (apart,), made[0].location))
+    axes, op = edit.constant(np.array([x.rank], np.int32)), made[0].op
+    assert isinstance(op, Reduce)
+    reduction = evolve(made[0], op=evolve(op, keep_dims=False), inputs=(apart, axes))
+    return _result(edit, at, siblings, reduction)
+
+
+def _result(edit: Edit, at: int, siblings: Sequence[int], operation: Operation) -> int:
+    """The operand that stands for the siblings' results, made by an operation in the place of the last."""
+    types = [edit.subgraph.type(each) for each in siblings]
+    width = sum(each.shape[-1] or 0 for each in types)
+    found = edit.operand(Operand(evolve(types[0], shape=(*types[0].shape[:-1], width), data=None)))
+    edit.insert(at, evolve(operation, outputs=(found,)))
+    return found
+
+
+_JOINED = {Gather: _picked, Reduce: _reduced}
