@@ -13,7 +13,6 @@ from onert.exec.frames.stretched import StretchedFrame
 from onert.ir import Array, ExecutionError, Shape
 from onert.ir.shape import is_static, static
 
-from .arguments import Usual
 from .context import Instance
 from .runner import Runner, Setup
 

@@ -167,6 +167,8 @@ class Draft(Builder):
     def like(self, x: int, value: float) -> int:
         """A scalar of x's element type."""
         known = self.type(x)
+        if is_symbolic(value):
+            return self._operand(Operand(known.with_shape(()), data=Constant(np.array(value, object))))
         return self.constant(np.array(value, known.dtype.numpy), known.quantization, dtype=known.dtype)
 
     def numbers(self, count: int, like: int, shape: Sequence[int]) -> int:

@@ -57,7 +57,7 @@ def _instance_norm(d: Draft, op: InstanceNorm, types: CallTypes, operands: Seque
     x, gamma, beta = operands
     shape = d.shape(x)
     axes = (1, 2) if len(shape) == 4 else (2,)
-    part = d.like(x, 1 / math.prod(shape[axis] for axis in axes))
+    part = d.binary(BinaryKind.DIV, d.like(x, 1), d.like(x, math.prod(shape[axis] for axis in axes)))
     mean = d.reduced(Reduction.SUM, d.product(x, part), axes, keep_dims=True)
     centred = d.difference(x, mean)
     variance = d.reduced(Reduction.MEAN, d.unary(UnaryKind.SQUARE, centred), axes, keep_dims=True)

@@ -24,7 +24,14 @@ SMALL = 16 << 10  # bytes that a result may always have, however few its operand
 ROOM = 64 << 20  # bytes by which folding may make a small model larger
 WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; to make a filter of bytes float32 takes 1500 a byte
 
-_ROUNDED_ONCE = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
+_ROUNDED_ONCE = (
+    BinaryKind.ADD,
+    BinaryKind.SUB,
+    BinaryKind.MUL,
+    BinaryKind.DIV,
+    BinaryKind.MAXIMUM,
+    BinaryKind.MINIMUM,
+)
 """The functions of floats that round once, as kernels do."""
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
@@ -111,6 +118,8 @@ def _require_exact(operation: Operation, types: CallTypes) -> None:
     """OneLengthError for an operation that is left to the run because its result depends on lengths, where kernels
     might round otherwise than `evaluate`, of which a program for one length has it."""
     op = operation.op
+    if not any(t is not None and t.dtype.is_float for t in (*types.inputs, *types.outputs)):
+        return  # integers never differ
     rounded = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
     exact = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
     kinds = imports.module("onert.compiler.rewrite.shape_arithmetic").KINDS

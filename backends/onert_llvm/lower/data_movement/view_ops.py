@@ -18,7 +18,7 @@ View = Callable[[Any, CallTypes, StridedView], StridedView | None]
 def _integers(types: CallTypes, position: int) -> tuple[int, ...]:
     value = types.input(position).value
     assert value is not None
-    return tuple(int(v) for v in value.reshape(-1))
+    return tuple(value.reshape(-1).tolist())  # symbolic ones stay
 
 
 def _transpose(op: Transpose, types: CallTypes, x: StridedView) -> StridedView:
