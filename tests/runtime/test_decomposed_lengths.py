@@ -10,17 +10,20 @@ from formulas import floats
 
 import onert
 from onert.backend import EvaluatingKernel
+from onert.compiler.compiler import Compilation
 from onert.ir import Array, DType, Op, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.data_movement.columns import FromColumns, PooledPlaces
+from onert.ir.ops.reduction.norm import InstanceNorm
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
 from onert.ir.ops.vision_audio.fourier import Fourier
 from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 from onert.ir.ops.vision_audio.sampling import DeformConv, RoiAlign
 
+ONES = np.ones(3, np.float32)
 LENGTHS = (5, 9, 12, 5, 17, 30)
 FLOAT, DOUBLE, LONG = DType.FLOAT32, DType.FLOAT64, DType.INT64
 
@@ -82,3 +85,22 @@ def test_every_length_gives_natively_what_it_means(name: str) -> None:
         (found,), (wanted,) = (each.run(inputs).values() for each in (execution, meaning))
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=2e-5 * np.abs(wanted).max(), strict=True)
     assert not any(isinstance(step.kernel, EvaluatingKernel) for step in execution.program.main.steps)
+
+
+def _normed() -> Package:
+    b = Builder("main")
+    x = b.input(TensorType(FLOAT, (1, None, None, 3)))
+    return Package((Subgraphs((b.subgraph([b.add(InstanceNorm(1e-5), x, *map(b.constant, (ONES, ONES)))]),)),), "norm")
+
+
+def test_one_recipe_normalizes_pictures_of_many_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, before = [], Compilation.compiled
+    monkeypatch.setattr(Compilation, "compiled", lambda *a, **k: bool(compiled.append(a)) or before(*a, **k))
+    execution = onert.Execution(onert.compile(_normed()))
+    for length in range(20, 40):
+        x = floats((1, length, length + 3, 3))
+        (found,) = execution.run([x]).values()
+        if length % 7 == 0:
+            (alone,) = onert.Execution(onert.compile(_normed(), input_shapes={0: x.shape})).run([x]).values()
+            np.testing.assert_array_equal(found, alone)
+    assert len(compiled) < 10
