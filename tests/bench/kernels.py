@@ -236,7 +236,7 @@ class Runner:
         b = pack_f32(self.numbers(depth, shape.outputs), tile.columns, isa)
         step = panel_bytes_f32(1, depth, tile.columns, isa)
         count = panels(shape.outputs, tile.columns, isa)
-        slots |= {"b": _aligned(b), "panel_bytes": step, "panels": count}
+        slots |= {"b": _aligned(b), "panel_bytes": step, "panels": count, "pitch": shape.out[1]}
         algorithm = LineConvF32(tile, Lines(shape.window, shape.window * k, shape.stride * k))
         return self.bind(algorithm, shape.out[0] * count, slots, isa)
 

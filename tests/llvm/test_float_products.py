@@ -126,7 +126,8 @@ def test_windows_of_few_channels_agree_with_float64(isa: Isa, picture: Picture) 
     tile = line_tile(picture.window, picture.stride[1], picture.channels, picture.out[1], n, isa, alone=True).tile
     c = guarded(np.zeros((picture.rows, n), np.float32))
     slots = _product_slots(c, picture.rows, n, w, tile, isa, 0)
-    slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32))) | {"ldc": n}
+    slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32)))
+    slots |= {"ldc": n, "pitch": picture.out[1]}
     tiles = picture.images * picture.out[0] * panels(n, tile.columns, isa)
     run(KernelSpec(LineConvF32(tile, lines), isa), tiles, slots, pieces=2)
     _close(c, picture.windows(x, 0).reshape(picture.rows, -1) @ w)

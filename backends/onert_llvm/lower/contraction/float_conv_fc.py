@@ -163,7 +163,7 @@ def convolve_constant(
     if not infinite and not holes and planes.lowered(lowering, windows, filters, ldc):
         return
     if geometry.lined(c) and not infinite and lowering.choose(("lines", geometry, n, holes), True, lambda: [holes]):
-        _along_lines(lowering, windows, filters, ldc, holes)
+        along_lines(lowering, windows, filters, ldc, holes)
         return
     kind = Terms.FLOAT if holes else terms(lowering, geometry.rows, c, filters, geometry.pointwise)
     if not holes and winograd.lowered(lowering, windows, filters, ldc, kind):
@@ -189,9 +189,12 @@ def present(weights: Array) -> Array:
     return weights + np.float32(0)  # takes the sign of zeros
 
 
-def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int, holes: bool) -> None:
+def along_lines(
+    lowering: Lowering, windows: Windows, filters: Array, ldc: int, holes: bool = False, pitch: int | None = None
+) -> None:
     """A convolution of few channels: several neighbouring outputs as one row of the product where they are narrow.
 
+    Rows of outputs lie `pitch` pixels apart, if that is not their width.
     Each of these has the filters in its own place along the width of what all of them see, `ABSENT` ones beside.
     """
     n, kh, kw, c = filters.shape
@@ -216,7 +219,7 @@ def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int,
         source, reads, touched = made.pointer, (), (made, *touched)
     lines = Lines(kh, width * c, together * geometry.stride[1] * c, together)
     slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
-    slots |= {"input": source, "zero": 0}
+    slots |= {"input": source, "zero": 0, "pitch": geometry.out[1] if pitch is None else pitch}
     algorithm = LineConvF32(tile, lines, after.epilogue, holes or together > 1, kind)
     tiles = geometry.images * geometry.out[0] * panels(found.n, tile.columns, found.isa)
     flops = 2 * geometry.rows * geometry.taps * c * n

@@ -50,8 +50,8 @@ class LineConvF32(Value):
     """A convolution whose input's pixels lie next to one another; no dilation across.
 
     Weights are packed as `[window, n]`: one tap of `lines.depth` elements; with `holes`, those that are `ABSENT` are no
-    taps. A row of the output has at least as many
-    pixels as a tile. Work tile t is row t // panels of the output, through all images, by panel t % panels.
+    taps. A row of the output has at least as many pixels as a tile; from one row to the next it is `pitch` pixels. Work
+    tile t is row t // panels of the output, through all images, by panel t % panels.
 
     Where `terms` are pairs of bfloat16 the picture is of these, and so are weights, row by row of the window.
     """
@@ -64,7 +64,7 @@ class LineConvF32(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return ("b", "c", *SLOTS, "ldc", *WINDOW, *self.epilogue.slots)
+        return ("b", "c", *SLOTS, "ldc", "pitch", *WINDOW, *self.epilogue.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         reach = self._reach
@@ -79,7 +79,7 @@ class LineConvF32(Value):
             with k.loop(width, step=pixels, nonempty=True) as group:
                 x = group.min(width - pixels)
                 self._find(k, task, (image, y, x), copies, rows)
-                each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, line * width + x))
+                each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, line * task.i64("pitch") + x))
 
     @property
     def _element(self) -> Type:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+from attrs import evolve
+
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.float_terms import ABSENT
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.float_conv_fc import convolve_constant, present
+from onert_llvm.lower.contraction.epilogue import Windows
+from onert_llvm.lower.contraction.float_conv_fc import along_lines, convolve_constant, present
 from onert_llvm.lower.elementwise.op_to_expression import activated
 
 from .phases import Phases, Transposed, after_sums, phases, put, rooms
 
+_MOST_CHANNELS = 64
+"""With more it takes little to put results in their places, and much code to find rows of the picture."""
 _GAIN = 0.9
 """What part of the time of all phases at once they may take one by one: each reads the picture anew."""
 
@@ -50,10 +56,20 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     assert weight is not None
     filters = lowering.elements(weight)
     found = phases(op, lowering.shape(x), filters.shape, lowering.shape(result))
-    room = lowering.scratch(*rooms(found))
+    direct = _direct(found, filters.shape[3], lowering.isa.f32)
+    room = () if direct else lowering.scratch(*rooms(found))
     activation = op.activation if isinstance(op, TransposeConv2D) else Activation.NONE
     after = after_sums(lowering, found, activation, bias, result, room)
     geometry, source = found.plane(filters.shape[3]), lowering.operand(x)
+    line = found.axes[1].outputs * found.channels
+    if direct:
+        (down, across), n = found.each("stride"), found.channels
+        for number, row in enumerate(np.split(found.filters(filters), down)):
+            own = evolve(after, place=evolve(after.place, offset=after.place.offset + number * line * 4))
+            along_lines(
+                lowering, Windows(at, geometry, source, (x,), own), row, across * n, pitch=down * geometry.out[1]
+            )
+        return
     if _apart(found, lowering.isa.f32):
         columns = found.count * found.channels
         for number, (alone, taps) in enumerate(found.alone(geometry, filters)):
@@ -63,6 +79,16 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         ordered = found.filters(present(filters), float(ABSENT))
         convolve_constant(lowering, at, geometry, ordered, after, len(ordered), source, (x,), not found.even)
     put(lowering, at, found, room)
+
+
+def _direct(found: Phases, channels: int, lanes: int) -> bool:
+    """Whether each phase down the picture writes its rows of the result at once: where windows are no larger than the
+    strides, so that the phases across are columns side by side, and fill registers as well as those of all phases do.
+    """
+    (down, across), n = found.each("stride"), found.channels
+    even = found.even and all(a.taps == 1 and a.shift == 0 and a.count * a.stride == a.outputs for a in found.axes)
+    fills = down * -(-across * n // lanes) == -(-found.count * n // lanes)
+    return even and found.count > 1 and fills and channels <= _MOST_CHANNELS
 
 
 def _apart(found: Phases, lanes: int) -> bool:
