@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from attrs import frozen
@@ -17,7 +17,7 @@ from onert_llvm.target.machines import machine
 
 from .cost_model import WORTH_NO_CODE, Shape, product_cycles
 from .float_packing import panels_f32
-from .tile_cycles import MANY_PAIRED_SUMS, block_cycles
+from .tile_cycles import MANY_PAIRED_SUMS, block_cycles, register_tiles
 from .winograd import MOST_PIECES, Blocks
 
 _OF_CACHE = (1 / 16, 3 / 4)
@@ -38,9 +38,14 @@ _LEAST_FAR = 8
 _FEW = 16
 """Tiles of a block whose products take no longer than far weights to come, if these are not asked for early."""
 
-_HIDDEN = 3 / 4
-"""What part of the time to read far weights hides behind products where those of two places, one of which is fetched,
-stay in the first cache beside what they are multiplied by.
+_OF_FIRST = 3 / 4
+"""The part of the first cache in which weights of two places, one of which is fetched, stay beside what they are
+multiplied by.
+"""
+
+_WAITS = 2.0
+"""How long is waited for far weights, in the time to read them, where they do not stay so and few tiles are multiplied
+by them.
 """
 
 _LATE = 1 / 4
@@ -155,19 +160,26 @@ def _are_far(layer: Layer) -> bool:
     return _weights(layer) > _NEAR * machine(layer.isa).second_cache
 
 
-def is_late(layer: Layer, block: int) -> bool:
-    """Whether weights would be late for blocks of so many tiles if they were asked for only one place before."""
-    return _are_far(layer) and block <= _FEW
-
-
-def _tiles(isa: Isa, total: int) -> Iterator[tuple[int, int]]:
-    """Rows by registers of columns whose accumulators fit the registers, with one of columns and two more: the fewest
-    rows that go through so many tiles of outputs in so many steps.
+def is_late(layer: Layer, block: int, threads: int) -> bool:
+    """Whether weights would be late for blocks of so many tiles if they were asked for only one place before. Threads
+    that share a layer ask for different weights at once, and gained nothing by asking earlier.
     """
+    return threads == 1 and _are_far(layer) and block <= _FEW
+
+
+def _tiles(isa: Isa, total: int, shared: bool) -> Sequence[tuple[int, int]]:
+    """Rows by registers of columns whose accumulators fit the registers, with one of columns and two more.
+
+    For one thread, or few tiles of outputs, the fewest rows that go through these in so many steps. Threads share many
+    tiles, and there blocks of any number of rows were no faster.
+    """
+    if shared and total > _FEW:
+        return register_tiles(isa, False, _WIDEST)
+    found = []
     for wide in range(1, _WIDEST + 1):
-        most = (isa.registers - 2) // wide - 1
-        steps = {-(-total // rows) for rows in range(-(-_LEAST_SUMS // wide), min(most, total) + 1)}
-        yield from ((-(-total // count), wide) for count in sorted(steps))
+        steps = {-(-total // rows) for rows in range(1, (isa.registers - 2) // wide)}
+        found += [(-(-total // count), wide) for count in sorted(steps)]
+    return found
 
 
 def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
@@ -176,8 +188,8 @@ def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
     cpu, weights, is_far = machine(isa), _weights(layer), _are_far(layer)
     least, most = (part * cpu.second_cache for part in _OF_CACHE)
     space = (most if is_far else least) if shared else min(max(weights, least), most)
-    for mr, wide in _tiles(isa, total):
-        if is_far and mr < _LEAST_FAR:
+    for mr, wide in _tiles(isa, total, shared):
+        if mr * wide < _LEAST_SUMS or mr > total or (is_far and mr < _LEAST_FAR):
             continue
         width = wide * isa.f32
         panels, registers = -(-n // width), -(-n // isa.f32)
@@ -185,9 +197,9 @@ def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
         panel = PLACES * block_cycles(mr, wide, channels / 2, cpu, many=MANY_PAIRED_SUMS) + back
         forward = mr * cpu.byte_forward * -(-channels // (2 * isa.f32))
         fit = max(1, int(space) // (PLACES * (2 * channels + 4 * width)) // mr)
-        far = weights / cpu.far_bytes if is_far else 0.0
-        if 2 * channels * (2 * width + min(fit * mr, total)) <= cpu.first_cache:
-            far *= 1 - _HIDDEN
+        rows, far = min(fit * mr, total), weights / cpu.far_bytes if is_far else 0.0
+        if rows <= _FEW and 2 * channels * (2 * width + rows) > _OF_FIRST * cpu.first_cache:
+            far *= _WAITS
         yield _Cut(mr, Columns(wide, padded=True), panels, panel, forward, far, fit)
 
 

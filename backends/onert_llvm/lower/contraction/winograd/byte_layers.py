@@ -119,7 +119,8 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
         "pieces": parts,
     }
     flops = 2 * geometry.rows * geometry.taps * channels * n
-    algorithm = WinogradInt8(cut.tile, how, signed, wide, dilated, schedule.is_late(sizes, cut.block))
+    late = schedule.is_late(sizes, cut.block, lowering.threads)
+    algorithm = WinogradInt8(cut.tile, how, signed, wide, dilated, late)
     return Plan(algorithm, slots, work, parts, parts * size, flops)
 
 
