@@ -30,6 +30,7 @@ SHAPES = [
     ((2, 13, 22), 18, 33, Padding.VALID, (3, 2)),
     ((1, 9, 11), 64, 16, Margins(((6, 5), (1, 7))), (6, 4)),
     ((1, 5, 21), 16, 16, Padding.SAME, (1, 12)),
+    ((1, 9, 10), 128, 130, Padding.SAME, (1, 1)),
 ]
 EVERY_ISA = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
 EVERY_SHAPE = pytest.mark.parametrize(("size", "channels", "n", "padding", "rates"), SHAPES)
