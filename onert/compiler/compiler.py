@@ -37,7 +37,7 @@ from onert.ir.shape import static
 from .entry_signature import Entry, enter
 from .extension import load_extensions
 from .lengths import Lengths
-from .limits import STEPS, Limits, limits, spend_operations, steps
+from .limits import STEPS, Limits, bytes_of_ends, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize, pass_names
 from .recipes.recipe import Recipes
@@ -188,6 +188,9 @@ class Compilation:
             backend.begin(self.options.settings)
         budget = steps(entry.model)
         allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
+        if not symbolic:  # before tables are made that are as long
+            ends = Budget(allowed.memory, CompileError, "bytes")
+            ends.spend(bytes_of_ends(entry.subgraph), f"{self.name}: giving its inputs and outputs (max_memory)")
         inputs = entry.inputs
         entry = self.lengths.with_symbols(entry) if symbolic else self.lengths.simplified(entry)
         entry = evolve(entry, model=_prepared(entry, self, budget, allowed))

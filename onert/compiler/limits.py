@@ -133,7 +133,6 @@ def is_metered(subgraph: Subgraph) -> bool:
 def memory_of(subgraph: Subgraph, backends: Sequence[Backend], arenas: Iterable[ArenaPlan]) -> int:
     """The bytes that one execution of a lowered graph needs: arenas, inputs and outputs, which callers have copies of,
     what lasts until a run is whole, and what NumPy needs beside its results."""
-    ends = 2 * sum(_bytes(subgraph.type(i)) for i in {*subgraph.inputs, *subgraph.outputs})
     variables = sum(_bytes(operand.type) for operand in subgraph.operands if operand.variable)
     variables += sum(_bytes(subgraph.type(operand)) for operand in subgraph.lasting)
     evaluated = 0
@@ -142,7 +141,12 @@ def memory_of(subgraph: Subgraph, backends: Sequence[Backend], arenas: Iterable[
             found = subgraph.types(operation)
             own = sum(_widened(t) for t in (*found.inputs, *found.outputs) if t is not None)
             evaluated = max(evaluated, 2 * own)
-    return ends + variables + evaluated + sum(plan.size for plan in arenas)
+    return bytes_of_ends(subgraph) + variables + evaluated + sum(plan.size for plan in arenas)
+
+
+def bytes_of_ends(subgraph: Subgraph) -> int:
+    """The bytes of a graph's inputs and outputs, and of their copies."""
+    return 2 * sum(_bytes(subgraph.type(i)) for i in {*subgraph.inputs, *subgraph.outputs})
 
 
 def _bytes(type_: TensorType) -> int:

@@ -224,3 +224,31 @@ def test_folding_has_one_budget_for_all_operations() -> None:
     one, many = repeated(blurred, 1), repeated(blurred, 12)
     assert not one.operations
     assert 0 < len(many.operations) < 12
+
+
+LONG = {
+    "declared": ((1 << 31) - 1, "{ h = Hardmax (x) y = ReduceSum <keepdims = 0> (h) }"),
+    "computed": (
+        1,
+        "<int64[1] s = {2147483647}> { e = Expand (x, s) h = Hardmax (e) y = ReduceSum <keepdims = 0> (h) }",
+    ),
+    "indices": (
+        1,
+        """<int64[2] s = {60000, 60000}> { e = Expand (x, s) i = Cast <to = 7> (e)
+        h = ScatterElements <axis = 1> (e, i, e) y = ReduceSum <keepdims = 0> (h) }""",
+    ),
+    "offsets": (
+        1,
+        """<int64[4] s = {1, 1, 60000, 60000}, int64[4] t = {1, 2, 60000, 60000}, float[1, 1, 1, 1] w = {1}>
+        { e = Expand (x, s) o = Expand (x, t) h = DeformConv (e, w, o) y = ReduceSum <keepdims = 0> (h) }""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_no_table_as_long_as_a_tensor_that_is_refused_is_made(name: str) -> None:
+    parser = pytest.importorskip("onnx.parser", reason="the package onnx reads the texts")
+    length, body = LONG[name]
+    text = f'<ir_version: 9, opset_import: ["" : 19]> g (float[{length}] x) => (float y) {body}'
+    with pytest.raises(onert.CompileError, match="max_memory"):
+        onert.compile(onert.load(parser.parse_model(text).SerializeToString()))

@@ -73,7 +73,7 @@ def test_a_reshape_by_a_computed_shape_is_one_operation() -> None:
 
 
 def test_every_operator_that_is_missing_is_named_at_once() -> None:
-    with pytest.raises(onert.ModelError, match="nothing implements the operators Alpha, Beta"):
+    with pytest.raises(onert.ModelError, match=r"nothing implements the operators Alpha \(node 1\), Beta \(node 0\)"):
         onert.load(model(node("Beta", "x", "a"), node("Alpha", "a", "b"), node("Relu", "b")))
 
 

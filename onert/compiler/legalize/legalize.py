@@ -11,12 +11,15 @@ from onert.compiler.rewrite.edit import Edit
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.analysis.cost import cost
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.symbolic.trace import hint
 
 from .decomposition import Decomposition, decompositions, has_decompositions, has_plainer
 from .draft import Draft
 
 MOST_NESTED = 8
 """How deep decompositions may lie in decompositions, so that kinds that decompose into one another end."""
+MOST_ALONG = 1 << 25
+"""Entries along an axis of what is decomposed: decompositions hold tables that are as long, before limits are known."""
 
 
 class Support(IntEnum):
@@ -59,7 +62,7 @@ def becomes_native(operation: Operation, types: CallTypes, supports: Supports) -
     """Whether an operation is native, or one of the compiler's own decompositions of it is."""
     level = supports(operation, types)
     kind = type(operation.op)
-    if level >= Support.NATIVE or not has_decompositions(kind) or not _is_static(types):
+    if level >= Support.NATIVE or not has_decompositions(kind) or not (_is_static(types) and _is_short(types)):
         return level >= Support.NATIVE
     legalizing = _Legalizing(supports, has_decompositions, decompositions)
     return legalizing.best(operation, types, decompositions(kind), level, 0) is not None
@@ -83,7 +86,7 @@ class _Legalizing:
                     edit.replace(at, evolve(operation, op=inner))
                 continue
             types = graph.types(operation)
-            if depth == MOST_NESTED or not self.has(type(op)) or not _is_static(types):
+            if depth == MOST_NESTED or not self.has(type(op)) or not (_is_static(types) and _is_short(types)):
                 continue
             found = self.plainest(operation, types, depth)
             if found is not None:
@@ -125,6 +128,10 @@ class _Legalizing:
 
 def _is_static(types: CallTypes) -> bool:
     return all(t is None or t.is_static for t in (*types.inputs, *types.outputs))
+
+
+def _is_short(types: CallTypes) -> bool:
+    return all(hint(d or 0) <= MOST_ALONG for t in (*types.inputs, *types.outputs) if t is not None for d in t.shape)
 
 
 def decomposed(decomposition: Decomposition, operation: Operation, types: CallTypes) -> Subgraph:

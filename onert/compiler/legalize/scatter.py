@@ -19,9 +19,12 @@ from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
 from onert.ir.ops.stablehlo.with_bodies import HloScatter
 from onert.ir.shape import normalize_axis, static
+from onert.ir.symbolic.trace import hint
 
 from .decomposition import Decomposition, moves
 from .draft import Draft
+
+_MOST_PLACES = 1 << 25
 
 Combine = Callable[[Draft, int, int], int]
 """What a row of the table and a row that is put there become."""
@@ -293,6 +296,11 @@ def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[in
 # ---- ONNX's own
 
 
+def _why_no_rows(op: ScatterElements, types: CallTypes) -> str | None:
+    places = math.prod(static(types.input(1).shape))
+    return moves(op, types) if hint(places) <= _MOST_PLACES else f"it has {places} indices"
+
+
 def _scatter_elements(d: Draft, op: ScatterElements, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """ScatterSlices on the elements in one row, each at the place that its index names"""
     x, indices, updates = operands
@@ -302,7 +310,8 @@ def _scatter_elements(d: Draft, op: ScatterElements, types: CallTypes, operands:
     axis, total, count = normalize_axis(op.axis, len(shape)), math.prod(shape), math.prod(given)
     indices = _wide(d, indices, total + 1)
     steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    others = sum(np.indices(given)[i] * step for i, step in enumerate(steps) if i != axis)
+    along_each = np.ogrid[tuple(slice(n) for n in given)]
+    others = sum(along_each[i] * step for i, step in enumerate(steps) if i != axis)
     along, inside = _flat(d, [indices], [shape[axis]])
     flat = d.product(along, d.like(indices, steps[axis]))
     flat = d.sum(flat, d.constant(np.broadcast_to(others, given).astype(d.dtype(indices).numpy)))
@@ -361,7 +370,7 @@ def _segment_sum(d: Draft, op: SegmentSum, types: CallTypes, operands: Sequence[
 
 
 DECOMPOSITIONS = {
-    ScatterElements: (Decomposition(moves, _scatter_elements),),
+    ScatterElements: (Decomposition(_why_no_rows, _scatter_elements),),
     HloScatter: (Decomposition(_why_not_slices, _as_slices), Decomposition(_why_not, _scatter)),
     ScatterNd: (Decomposition(_why_not_added, _scatter_nd),),
     SparseToDense: (Decomposition(_why_not_placed, _sparse),),

@@ -98,12 +98,17 @@ def _input_type(declared: ValueDeclaration, mapped: Columns | None) -> TensorTyp
 
 
 def _require_known(model: Model, own: Collection[tuple[str, str, str]]) -> None:
-    """ModelError with all operators that nothing implements."""
-    bodies: list[Sequence[Node]] = [model.graph.nodes, *(f.nodes for f in model.functions)]
-    used = {(n.domain, n.op_type, n.overload) for nodes in bodies for n in _all(nodes)}
-    missing = sorted({(d, o) for d, o, overload in used if (d, o, overload) not in own and (d, o) not in TABLE})
-    if missing:
-        listed = ", ".join(f"{domain}.{op}" if domain else op for domain, op in missing)
+    """ModelError with all operators that nothing implements, and where each is first met."""
+    bodies = {"": model.graph.nodes, **{f"function '{f.name}', ": f.nodes for f in model.functions}}
+    first: dict[tuple[str, str], str] = {}
+    for place, nodes in bodies.items():
+        for at, node in enumerate(nodes):
+            for n in _all((node,)):
+                key = n.domain, n.op_type
+                if (*key, n.overload) not in own and key not in TABLE:
+                    first.setdefault(key, f"{place}node {at}")
+    if first:
+        listed = ", ".join(f"{d}.{op} ({at})" if d else f"{op} ({at})" for (d, op), at in sorted(first.items()))
         raise ModelError(f"nothing implements the operators {listed}")
 
 

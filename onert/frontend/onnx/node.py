@@ -126,7 +126,7 @@ class Node:
             return found.content
         if not isinstance(found, int):
             kind = found.type.kind if isinstance(found, Held) else type(found).__name__.strip("_").lower()
-            raise ModelError(f"input {index} is a {kind}, expected a tensor")
+            raise ModelError(f"input {index} is {'an' if kind == 'optional' else 'a'} {kind}, expected a tensor")
         return found
 
     def optional(self, index: int) -> int | None:

@@ -61,7 +61,7 @@ class Graph:
     def integers(self, values: Sequence[int]) -> int:
         wrong = [value for value in values if not -MOST <= value <= MOST]
         if wrong:
-            raise ModelError(f"{wrong[0]} does not fit 32 bits")
+            raise ModelError(f"a parameter is {wrong[0]}, expected {-MOST} to {MOST}")
         return self.constant(np.array(values, np.int32))
 
     def type(self, operand: int) -> TensorType:

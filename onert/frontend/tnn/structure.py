@@ -22,6 +22,7 @@ from onert.ir.value import Value
 VERSIONS = {"4206624770": 1, "4206624772": 2}
 _HEADER = 5
 """Lines in front of the layers."""
+_ENDS = ("input", "output")
 MOST = (1 << 31) - 1
 DTYPES = {
     0: DType.FLOAT32,
@@ -113,7 +114,7 @@ def _input(words: list[str], version: int) -> Input:
     if not words:
         raise ModelError("line 1 has an input without a name")
     name = words[0]
-    numbers = tuple(_whole(word, f"input '{name}'") for word in words[1:])
+    numbers = tuple(_whole(word, f"a number of input '{name}'") for word in words[1:])
     if version == 1:
         shape, code = numbers, 0
     else:
@@ -130,12 +131,16 @@ def _input(words: list[str], version: int) -> Input:
 
 
 def _layer(at: int, words: list[str]) -> Layer:
-    place = f"layer {at}"
+    place = f"layer {at} {words[0]}"
     if len(words) < 4:
         raise ModelError(f"{place} has {len(words)} words, expected its type, its name and two counts")
-    ins, outs = (_whole(word, place) for word in words[2:4])
-    if ins < 0 or outs < 1 or 4 + ins + outs > len(words):
-        raise ModelError(f"{place} {words[0]} has {len(words)} words for {ins} inputs and {outs} outputs")
+    place += f" '{words[1]}'"
+    ins, outs = (_whole(word, f"{place}: the number of {what}s") for word, what in zip(words[2:4], _ENDS, strict=True))
+    left = len(words) - 4
+    if ins < 0 or outs < 1 or ins + outs > left:
+        raise ModelError(
+            f"{place} has {ins} inputs and {outs} outputs, expected at least 0 and 1, and as many of its {left} words"
+        )
     behind = 4 + ins
     blobs = tuple(words[4:behind]), tuple(words[behind : behind + outs])
     return Layer(at, words[0], words[1], *blobs, tuple(words[behind + outs :]))
@@ -145,7 +150,7 @@ def _whole(word: str, place: str) -> int:
     try:
         found = int(word)
     except ValueError as error:
-        raise ModelError(f"{place}: {word!r} is no whole number") from error
+        raise ModelError(f"{place} is {word!r}, expected a whole number") from error
     if abs(found) > MOST:
-        raise ModelError(f"{place}: {found} does not fit 32 bits")
+        raise ModelError(f"{place} is {found}, expected {-MOST} to {MOST}")
     return found

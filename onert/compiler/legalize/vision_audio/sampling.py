@@ -19,9 +19,11 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign, Sampling
 from onert.ir.shape import static
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
 _MOST_TAPS = 16
+_MOST_OFFSETS = 1 << 25
 """Elements that a value between places is made of: the graph has some operations for each."""
 _MOST_SAMPLES = 4
 """Samples along each side of a cell of a region, for the same reason."""
@@ -181,6 +183,9 @@ def _within(d: Draft, outside: Outside, corners: bool, tap: Tap, size: int) -> T
 def _why_not_deformed(op: DeformConv, types: CallTypes) -> str | None:
     if 2 ** (types.input(0).rank - 2) > _MOST_TAPS:
         return "each value is made of too many elements"
+    offsets = math.prod(static(types.input(2).shape))
+    if hint(offsets) > _MOST_OFFSETS:
+        return f"it has {offsets} offsets"
     return why_not_picked(op, types) or only_float32(op, types)
 
 

@@ -112,14 +112,13 @@ def _rolled(site: Site) -> Sequence[int]:
 
 def _reorganized(site: Site) -> Sequence[int]:
     """Squares of elements become channels, or the other way round; what lies in a square comes before channels."""
-    g = site.graph
-    shape = site.shape
+    g, shape = site.graph, site.shape
     size, back = site.integer("size", None, 1, LARGEST), site.flag("back")
     site.integer("third number", 0)
     within = site.integer("mode", 0, 0, 1)
-    if len(shape) != 4 or (within and not back):
-        raise ModelError(f"its input has the shape {list(shape)} and the mode is {within}")
-    n, c, h, w = shape
+    if within and not back:
+        raise ModelError(f"the mode is {within}, expected 0 where squares become channels")
+    n, c, h, w = g.shape(site.x, 4)
     if (back and c % (size * size)) or (not back and (h % size or w % size)):
         raise ModelError(f"the shape {list(shape)} does not divide into squares of {size}")
     if not back:

@@ -59,8 +59,11 @@ def _normalize(site: Site) -> Sequence[int]:
     across, epsilon = site.flag("across space", 0), site.number("epsilon", 1e-12)
     site.flag("shared by channels", 1)
     axis, p = site.integer("axis", 1), site.integer("order", 2)
-    if across or axis != 1 or p not in (1, 2, MOST, _LEAST) or len(site.shape) < 2:
-        raise ModelError(f"it normalises axis {axis} by order {p}, expected channels and 1, 2, {MOST} or {_LEAST}")
+    if len(site.shape) < 2:
+        raise ModelError(f"its input has the shape {list(site.shape)}, expected at least 2 dimensions")
+    over = "all of space" if across else f"axis {axis}"
+    if across or axis != 1 or p not in (1, 2, MOST, _LEAST):
+        raise ModelError(f"it normalises {over} by order {p}, expected axis 1 and order 1, 2, {MOST} or {_LEAST}")
     at = g.integers([1])
     if p in (MOST, _LEAST):
         by = g.add(Reduce(Reduction.MAX if p == MOST else Reduction.MIN, True), site.x, at)

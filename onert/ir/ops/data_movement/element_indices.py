@@ -43,9 +43,10 @@ def _require_along(x: TensorType, indices: TensorType, axis: int) -> int:
     require(x.rank >= 1, "x is a scalar, expected rank 1 or more")
     require(indices.rank == x.rank, f"indices have rank {indices.rank}, expected that of x, {x.rank}")
     at = shapes.normalize_axis(axis, x.rank)
+    mine, theirs = shapes.text(x.shape), shapes.text(indices.shape)
     for i, (have, wanted) in enumerate(zip(x.shape, indices.shape, strict=True)):
         fits = i == at or have is None or wanted is None or wanted <= have
-        require(fits, f"indices have shape {shapes.text(indices.shape)}, more than {shapes.text(x.shape)} beside axis")
+        require(fits, f"indices have shape {theirs}, along axis {i} more than {mine}, expected so along {at} only")
     if indices.value is not None and x.shape[at] is not None:
         require_indices(indices.value, x.shape[at] or 0, f"dimension {at}")
     return at

@@ -37,8 +37,10 @@ def _pad(node: Node) -> int:
     axes = tuple(range(rank))
     if node.version >= 18 and node.has(3):
         axes = axes_of(node.constant(3, "axes").reshape(-1).tolist(), rank)
-    if pads is None or len(pads) != 2 * len(axes):
-        raise ModelError(f"pads has {0 if pads is None else len(pads)} elements, expected {2 * len(axes)}")
+    if pads is None:
+        raise ModelError(f"attribute pads is absent, expected {2 * rank} numbers")
+    if len(pads) != 2 * len(axes):
+        raise ModelError(f"pads has {len(pads)} elements, expected {2 * len(axes)}")
     margins = [(0, 0)] * rank
     for at, axis in enumerate(axes):
         margins[axis] = (pads[at], pads[at + len(axes)])

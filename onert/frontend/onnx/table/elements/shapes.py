@@ -91,8 +91,8 @@ def _reshape(node: Node) -> int:
     if 0 not in entries:
         return reshape_by(d, x, shape)
     rank = require_rank(d, x)
-    if any(v == 0 and at >= rank for at, v in enumerate(entries)):
-        raise ModelError(f"the new shape {entries} takes a dimension that {d.type(x)} has not")
+    if 0 in entries[rank:]:
+        raise ModelError(f"the new shape {entries} has a 0 that stands for no dimension of {d.type(x)}")
     sizes = [d.type(x).shape[at] if v == 0 else v for at, v in enumerate(entries)]
     if None not in sizes:
         return reshape(d, x, sizes)
