@@ -20,6 +20,8 @@ from weakref import finalize
 
 from onert.ir import BackendError
 
+from .holders import UNCOLLECTED
+
 _T = TypeVar("_T")
 
 _DROPPED = object()
@@ -227,13 +229,16 @@ _ENDED: list[None] = []
 
 
 def finish() -> None:
-    """Take no more tasks, and wait for those that were taken: before the process ends."""
+    """Take no more tasks, and wait for those that were taken: before the process ends, and looks for reference cycles
+    itself."""
     _ENDED.append(None)
-    while _UNDONE:
-        for task in tuple(_UNDONE):
-            task.run()  # where no thread has begun it
-            task.wait()
-            _UNDONE.pop(task, None)
+    hold = UNCOLLECTED.hold()
+    with hold.ended(), hold.ended(), hold:
+        while _UNDONE:
+            for task in tuple(_UNDONE):
+                task.run()  # where no thread has begun it
+                task.wait()
+                _UNDONE.pop(task, None)
 
 
 os.register_at_fork(after_in_child=_UNDONE.clear)
