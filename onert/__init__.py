@@ -5,11 +5,16 @@ program = onert.compile(package)
 outputs = onert.Execution(program).run({"x": array})
 """
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 if sys.version_info < (3, 11):  # noqa: UP036 # before anything is imported that an older one cannot read
     raise ImportError(f"onert needs Python 3.11 or newer, this is {sys.version_info[0]}.{sys.version_info[1]}")
+if any(os.path.basename(name).startswith("onert_") for name in sys.argv[:1]):
+    # A command's own process, before NumPy is imported: threads of its linear algebra, which commands hardly use, would
+    # look for work for 2**26 cycles before they sleep.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 
 from onert.ir.process.later import later
 

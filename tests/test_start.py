@@ -102,6 +102,8 @@ def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_p
     assert own <= set(LISTED.read_text(encoding="utf-8").split())
 
 
+_REST = "OPENBLAS_THREAD_TIMEOUT"
+
 RUN_FROM_A_SHELL = """
 import sys
 from onert.compiler.program_cache import lookup
@@ -130,3 +132,18 @@ def test_a_start_compiles_no_methods_that_compare_or_tell_values() -> None:
     methods = [getattr(vars(each).get(method), "__code__", None) for each in own for method in ("__eq__", "__repr__")]
     assert own
     assert not [code for code in methods if code is not None and "attrs" in code.co_filename]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"), [("onert_run", {}, "20"), ("onert_run", {_REST: "26"}, "26"), ("a.py", {}, None)]
+)
+def test_threads_of_linear_algebra_soon_sleep_in_commands_alone(
+    name: str, given: dict[str, str], expected: str | None, tmp_path: Path
+) -> None:
+    script = tmp_path / name
+    script.write_text(f"import onert, os\nprint(os.environ.get('{_REST}'))\n", encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if name != _REST} | given
+    said = subprocess.run(
+        [sys.executable, str(script)], check=True, capture_output=True, text=True, env=environment
+    ).stdout
+    assert said.strip() == str(expected)
