@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ship smoke check lint types pytest test-long mutants mutants-sampled hostile docs clean
+.PHONY: help run test ship wheel smoke check lint types pytest test-long mutants mutants-sampled hostile docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,10 +27,13 @@ run: $(BIN)/.run ## set up, then classify a digit with the package in nnpackage/
 
 test: $(BIN)/.dev lint types pytest ## set up, then ruff, mypy and every test
 
-MODELS ?= $(wildcard ../shared/models/*/*.tflite)
+MODELS ?= $(wildcard ../shared/models/*/*.tflite nnpackage/examples/*/*.tflite)
 TARGETS ?= x86-64,x86-64-v3,x86-64-v3-vnni,x86-64-v4,x86-64-v4-vnni,x86-64-v4-vbmi,aarch64,aarch64-dotprod
 ship: $(BIN)/.run ## generate the kernels of MODELS for TARGETS, which a wheel built afterwards ships
 	$(BIN)/onert_cache ship $(MODELS) --targets $(TARGETS)
+
+wheel: ship ## build the wheel in dist, with the kernels that `make ship` generates
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 smoke: $(BIN)/.dev ## build the wheel and try it in fresh environments, with and without extras
 	$(BIN)/python tests/wheel_smoke.py
