@@ -21,6 +21,7 @@ from onert.ir import (
 )
 from onert.ir.analysis.cost import cost
 from onert.ir.analysis.inference import declare, shapes_ok
+from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.ops.data_movement.part_update import Update
 from onert.ir.value import Told
 
@@ -82,6 +83,9 @@ class Evaluating:
 
 def _call(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:
     involved = [tensors[i] for i in (*operation.used, *operation.outputs)]
+    if isinstance(operation.op, FirstEntries) and not any(tensor.dynamic for tensor in involved[:2]):
+        cut, (x, count, result) = operation.op, involved
+        return lambda: _placed(sequence, operation, lambda: _run_cut(cut, x, count, result, context))
     if any(tensor.dynamic for tensor in involved):
         return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, tensors, context))
     types = sequence.subgraph.types(operation)
@@ -165,9 +169,20 @@ def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> No
     context.spend(WORK_OF_AN_EVALUATED_BYTE * max(0, now - needed))
 
 
+def _run_cut(op: FirstEntries, x: Tensor, count: Tensor, result: Tensor, context: Context) -> None:
+    """Entries of a tensor whose shape is known: there is nothing to infer, and they are no more than the tensor has."""
+    found = op.evaluate(x.array, count.array.copy())
+    context.hold(found.nbytes - _bytes_of(result), beside=found.nbytes + x.array.nbytes)
+    context.spend(WORK_OF_AN_EVALUATION + WORK_OF_AN_EVALUATED_BYTE * (found.nbytes + x.array.nbytes))
+    result.assign(found)
+
+
 def _held(tensors: Tensors, operand: int) -> int:
     """The bytes that a tensor of unknown size holds."""
-    tensor = tensors[operand]
+    return _bytes_of(tensors[operand])
+
+
+def _bytes_of(tensor: Tensor) -> int:
     return tensor.array.nbytes if tensor.dynamic and tensor.buffer is not None else 0
 
 
