@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from onert.backend import TensorInfo
 from onert.ir import Package
+from onert.ir.analysis.ordering import followers
 from onert.ir.process.cached import cached
 from onert.ir.value import Value
 
@@ -86,11 +87,7 @@ class DAG:
     @cached
     def children(self) -> tuple[tuple[int, ...], ...]:
         """For each node those that read its results, each once."""
-        found: list[list[int]] = [[] for _ in self.nodes]
-        for at, parents in enumerate(self.parents):
-            for parent in parents:
-                found[parent].append(at)
-        return tuple(map(tuple, found))
+        return followers(self.parents)
 
     @cached
     def roots(self) -> tuple[int, ...]:

@@ -7,6 +7,15 @@ from heapq import heappop, heappush
 from typing import Any
 
 
+def followers(needs: Sequence[Collection[int]]) -> tuple[tuple[int, ...], ...]:
+    """For each index of `needs` those that need it."""
+    found: list[list[int]] = [[] for _ in needs]
+    for at, needed in enumerate(needs):
+        for each in needed:
+            found[each].append(at)
+    return tuple(map(tuple, found))
+
+
 def in_order(
     needs: Sequence[Collection[int]],
     rank: Callable[[int], Any] | None = None,
@@ -17,11 +26,7 @@ def in_order(
     Of those that are ready the one with the least rank comes first, the first one if there are no ranks; one of another
     kind than the last only where no other is ready.
     """
-    waiting = [len(needed) for needed in needs]
-    after: list[list[int]] = [[] for _ in needs]
-    for at, needed in enumerate(needs):
-        for each in needed:
-            after[each].append(at)
+    waiting, after = [len(needed) for needed in needs], followers(needs)
     ready: dict[Hashable, list[tuple[Any, int]]] = {}
 
     def put(at: int) -> None:

@@ -157,7 +157,7 @@ def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int],
 
 def pooled_plane(op: Pool2D, x: Sequence[int], out: Sequence[int]) -> Plane:
     """The geometry of a pooling on NHWC."""
-    return _slid(x, out, *_pool_windows(op))
+    return _slid(x, out, *op.windows())
 
 
 def _slid(x: Sequence[int], out: Sequence[int], rows: Window, columns: Window) -> Plane:
@@ -170,13 +170,6 @@ def _slid(x: Sequence[int], out: Sequence[int], rows: Window, columns: Window) -
         (rows.stride, columns.stride),
         (rows.dilation, columns.dilation),
         (rows.before(x[1]), columns.before(x[2])),
-    )
-
-
-def _pool_windows(op: Pool2D) -> tuple[Window, Window]:
-    return (
-        Window(op.filter_height, op.stride_height, 1, op.padding.along(0)),
-        Window(op.filter_width, op.stride_width, 1, op.padding.along(1)),
     )
 
 

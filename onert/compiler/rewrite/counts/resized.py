@@ -7,6 +7,7 @@ operations' definitions in NumPy compute them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from attrs import frozen
@@ -30,6 +31,10 @@ from .sized import number_at
 RESIZING = (ResizeBilinear, ResizeNearestNeighbor, Interpolate)
 
 
+def _binary(kind: BinaryKind) -> Callable[[_Numbers, _Numbers | float], _Numbers]:
+    return lambda self, other: self.binary(kind, other)
+
+
 @frozen(eq=False)
 class _Numbers:
     """An operand that is being written. A number beside it has its element type."""
@@ -37,30 +42,17 @@ class _Numbers:
     w: Writer
     operand: int
 
-    def _with(self, kind: BinaryKind, other: _Numbers | float) -> _Numbers:
-        beside = other.operand if isinstance(other, _Numbers) else self.w.like(self.w.types[self.operand], other)
+    def binary(self, kind: BinaryKind, other: _Numbers | float) -> _Numbers:
+        beside = other.operand if isinstance(other, _Numbers) else self.like(other)
         return _Numbers(self.w, self.w.add(Binary(kind), self.operand, beside))
 
-    def __add__(self, other: _Numbers | float) -> _Numbers:
-        return self._with(BinaryKind.ADD, other)
-
-    def __sub__(self, other: _Numbers | float) -> _Numbers:
-        return self._with(BinaryKind.SUB, other)
-
-    def __mul__(self, other: _Numbers | float) -> _Numbers:
-        return self._with(BinaryKind.MUL, other)
-
-    def __truediv__(self, other: _Numbers | float) -> _Numbers:
-        return self._with(BinaryKind.DIV, other)
-
-    def __floordiv__(self, other: _Numbers | float) -> _Numbers:
-        return self._with(BinaryKind.FLOOR_DIV, other)
-
-    def least(self, other: _Numbers | float) -> _Numbers:
-        return self._with(BinaryKind.MINIMUM, other)
-
-    def most(self, other: _Numbers | float) -> _Numbers:
-        return self._with(BinaryKind.MAXIMUM, other)
+    __add__ = _binary(BinaryKind.ADD)
+    __sub__ = _binary(BinaryKind.SUB)
+    __mul__ = _binary(BinaryKind.MUL)
+    __truediv__ = _binary(BinaryKind.DIV)
+    __floordiv__ = _binary(BinaryKind.FLOOR_DIV)
+    least = _binary(BinaryKind.MINIMUM)
+    most = _binary(BinaryKind.MAXIMUM)
 
     def up(self) -> _Numbers:
         """Rounded up."""

@@ -77,19 +77,16 @@ def _unary(kind: UnaryKind) -> Callable[[Draft, int], int]:
     return lambda d, x: d.add(Unary(kind), x)
 
 
-def _root(d: Draft, x: int) -> int:
-    """Integers through floats: their root is cut."""
-    dtype = d.type(x).dtype
-    if dtype.is_float:
-        return d.add(Unary(UnaryKind.SQRT), x)
-    return cast(d, d.add(Unary(UnaryKind.SQRT), cast(d, x, DType.FLOAT64)), dtype)
+def _through_floats(kind: UnaryKind) -> Callable[[Draft, int], int]:
+    """A function of integers by floats; its results are cut."""
 
+    def made(d: Draft, x: int) -> int:
+        dtype = d.type(x).dtype
+        if dtype.is_float:
+            return d.add(Unary(kind), x)
+        return cast(d, d.add(Unary(kind), cast(d, x, DType.FLOAT64)), dtype)
 
-def _logarithm(d: Draft, x: int) -> int:
-    dtype = d.type(x).dtype
-    if dtype.is_float:
-        return d.add(Unary(UnaryKind.LOG), x)
-    return cast(d, d.add(Unary(UnaryKind.LOG), cast(d, x, DType.FLOAT64)), dtype)
+    return made
 
 
 def _log_sum_exp(node: Node) -> int:
@@ -173,8 +170,8 @@ _IMPORTERS: dict[str, Importer] = {
     "CumProd": _product,
     "CumSum": _cumulative,
     "ReduceL1": partial(_reduction, Reduction.SUM, before=_ABS),
-    "ReduceL2": partial(_reduction, Reduction.SUM, before=_SQUARE, after=_root),
-    "ReduceLogSum": partial(_reduction, Reduction.SUM, after=_logarithm),
+    "ReduceL2": partial(_reduction, Reduction.SUM, before=_SQUARE, after=_through_floats(UnaryKind.SQRT)),
+    "ReduceLogSum": partial(_reduction, Reduction.SUM, after=_through_floats(UnaryKind.LOG)),
     "ReduceLogSumExp": _log_sum_exp,
     "ReduceMax": partial(_reduction, Reduction.MAX),
     "ReduceMean": partial(_reduction, Reduction.MEAN),
