@@ -25,6 +25,7 @@ from .decomposition import Decomposition, moves
 from .draft import Draft
 
 _MOST_PLACES = 1 << 25
+"""Indices of what is decomposed: a table is as long, before limits are known."""
 
 Combine = Callable[[Draft, int, int], int]
 """What a row of the table and a row that is put there become."""

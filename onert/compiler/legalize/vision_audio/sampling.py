@@ -23,8 +23,9 @@ from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
 _MOST_TAPS = 16
-_MOST_OFFSETS = 1 << 25
 """Elements that a value between places is made of: the graph has some operations for each."""
+_MOST_OFFSETS = 1 << 25
+"""Numbers that say where elements are taken: tables are as long, before limits are known."""
 _MOST_SAMPLES = 4
 """Samples along each side of a cell of a region, for the same reason."""
 _FAR = 1e9
