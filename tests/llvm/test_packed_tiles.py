@@ -118,22 +118,24 @@ def test_registers_of_a_padded_panel_that_have_no_columns_touch_nothing(isa: Isa
 @ISAS
 @pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("found", ["in whole numbers", "in floats", "in fixed point"])
+@pytest.mark.parametrize("moved", [0, 128], ids=["int8", "uint8"])
 def test_sums_of_every_pair_of_bytes_are_exact(
-    isa: Isa, kind: BinaryKind, found: str, monkeypatch: pytest.MonkeyPatch
+    isa: Isa, kind: BinaryKind, found: str, moved: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if found != "in whole numbers":
         monkeypatch.setattr(integer_binary, "whole_factors", lambda *given: None)
     if found == "in fixed point":
         monkeypatch.setattr(integer_binary, "affine_factors", lambda *given: None)
-    every = np.arange(-128, 128).astype(np.int8)
+    every = (np.arange(-128, 128) + moved).astype(np.uint8 if moved else np.int8)
     x, y = (np.ascontiguousarray(a) for a in np.broadcast_arrays(every[:, None], every[None, :]))
     rng = np.random.default_rng(round(isa.vector_bytes))
     # The last have sums as large as can be beside a zero point that takes the rest of 32 bits.
-    ends = [[per_tensor(0.02, side), per_tensor(0.02, side), per_tensor(0.02 * 2**n, zero)]
+    ends = [[(0.02, side), (0.02, side), (0.02 * 2**n, zero)]
             for n in (4, 5) for side in (-128, 127) for zero in (-128, 127)]  # fmt: skip
-    for scales in (
-        *([per_tensor(2.0 ** rng.uniform(-8, -3), int(rng.integers(-100, 100))) for _ in range(3)] for _ in range(4)),
+    for sides in (
+        *([(2.0 ** rng.uniform(-8, -3), int(rng.integers(-100, 100))) for _ in range(3)] for _ in range(4)),
         *ends,
     ):
+        scales = [per_tensor(scale, zero + moved) for scale, zero in sides]
         case = Case("", Binary(kind), (x, y), None, tuple(scales[:2]), (scales[2],))
         check(subgraph_of(case), [x, y], isa)
