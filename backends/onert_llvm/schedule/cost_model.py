@@ -101,7 +101,7 @@ class Shape(Value):
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
     """The tile for a product of `m` rows, `n` columns and `k` terms: the fewest estimated cycles."""
     shape = _as_of(Shape(m, n, k, integer), isa, False)
-    return _fitting(next(_tiles(shape, isa, False)), m)
+    return _fitting(next(_tiles(shape, n, isa, False)), m)
 
 
 def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
@@ -111,9 +111,9 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     adds in the same order: results do not depend on what else there is.
     """
     padded = isa.free_masks
-    rows, shape = shape.m, _as_of(shape, isa, padded)
+    rows, n, shape = shape.m, shape.n, _as_of(shape, isa, padded)
     part = _WORTH_NO_INTEGER_CODE if shape.integer else WORTH_NO_CODE
-    best, *others = _tiles(shape, isa, padded, part)
+    best, *others = _tiles(shape, n, isa, padded, part)
     return _fitting(best if best in known else next((tile for tile in others if tile in known), best), rows)
 
 
@@ -137,7 +137,8 @@ def lanes_for(shape: Shape, isa: Isa) -> Isa:
 def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
     """So many tiles at most for a product whose right side is packed, by estimated cycles; results keep their bits."""
     padded = isa.free_masks
-    return [_fitting(tile, shape.m) for tile in islice(_tiles(_as_of(shape, isa, padded), isa, padded), most)]
+    tiles = _tiles(_as_of(shape, isa, padded), shape.n, isa, padded)
+    return [_fitting(tile, shape.m) for tile in islice(tiles, most)]
 
 
 def recut(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
@@ -246,14 +247,17 @@ def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int], ...]:
     )
 
 
-def _tiles(shape: Shape, isa: Isa, padded: bool, part: float = inf) -> Iterator[Tile]:
-    """The tiles that suit, by estimated cycles, of which they take so much more at most than the first one."""
+def _tiles(shape: Shape, n: int, isa: Isa, padded: bool, part: float = inf) -> Iterator[Tile]:
+    """The tiles that suit, by estimated cycles, of which they take so much more at most than the first one.
+
+    `n` are the columns as they were given: how a tile that is not padded cuts them holds for some numbers only.
+    """
     split = 1 if shape.integer else _Split(isa, padded)(shape.m, shape.n, shape.k)
     choices = sorted(_estimated(shape, isa, padded, machine(isa), split), key=itemgetter(0))
     least = choices[0][0]
     for cycles, mr, wide in choices:
         if cycles <= least + max(least * part, _LITTLE_TIME):
-            yield _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(shape.n, wide, isa), split)
+            yield _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(n, wide, isa), split)
 
 
 @lru_cache(_REMEMBERED)
