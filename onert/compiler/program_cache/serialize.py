@@ -23,7 +23,6 @@ from attrs import evolve, frozen
 
 from onert.backend import Backend, Program, Routine, Step
 from onert.backend.cache import Cache, default_directory
-from onert.backend.holders import UNCOLLECTED
 from onert.backend.residents import Residents
 from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
@@ -102,11 +101,6 @@ class ProgramEntry(Told):
         WRITERS.begin(partial(self._store, program))
 
     def _store(self, program: Program) -> None:
-        hold = UNCOLLECTED.hold()  # or a search would go through all that compiling has made
-        with hold.ended(), hold.ended(), hold:
-            self._write(program)
-
-    def _write(self, program: Program) -> None:
         outline = self.outline()
         if outline is None:
             return

@@ -63,7 +63,8 @@ class DequantizeBlocks(OnStored):
     bits: int = 4
 
     def infer(self, codes: TensorType, scales: TensorType, zeros: TensorType | None = None) -> TensorType:
-        return TensorType(DType.FLOAT32, (codes.shape[0], _require_blocks(self.bits, codes, scales, zeros)))
+        features = _require_blocks(self.bits, codes, scales, zeros)
+        return TensorType(DType.FLOAT32, (codes.shape[0], features))
 
     def evaluate(self, codes: Array, scales: Array, zeros: Array | None = None) -> Array:
         out: Array = (_centred(self.bits, codes, zeros) * scales[..., None]).reshape(len(codes), -1)

@@ -34,7 +34,12 @@ def why_not(op: BlockFullyConnected, types: CallTypes) -> str | None:
     run = (codes.shape[2] or 0) * 8 // op.bits
     if run % STEP or run % (WORD // op.bits) or run > MOST_TERMS:
         return f"blocks of {run} are not native, only multiples of {STEP}"
-    return "a tensor has no elements" if 0 in (x.shape + codes.shape + types.output.shape) else None
+    if 0 in (*x.shape, *codes.shape, *types.output.shape):
+        return "a tensor has no elements"
+    scales = others[0].value
+    assert scales is not None
+    most = float(np.finfo(np.float32).max) / (1 << op.bits)
+    return None if (np.abs(scales) < most).all() else "a scale is so large that weights are not finite"
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
