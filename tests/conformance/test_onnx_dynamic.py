@@ -52,9 +52,10 @@ RECURRENT = (
     "silero_vad-6.2.3__silero_vad_op18_ifless",
     "silero_vad-6.2.3__silero_vad_openvino_16k",
 )
-LEAST = {"rapidocr-3.10.0__PP-OCRv6_det_small": 1.0, "pipecat_ai-1.14.0__smart-turn-v3.2-cpu": 16.0}
+LEAST = {"rapidocr-3.10.0__PP-OCRv6_det_small": 1.0, "pipecat_ai-1.14.0__smart-turn-v3.2-cpu": 37.0}
 """Ranges where outputs do not show them: probabilities of which noise gives tiny ones; and what is computed of bytes,
-where sums that are ties are rounded either way, so that results are two steps of 7.6e-4 apart at most."""
+where the last bit of a float decides how a tie is rounded, and later layers amplify that. ONNX Runtime's own results
+with and without its optimisations are up to 3.7e-3 apart there (six batches of noise)."""
 SHORT = ("openwakeword-0.4.0__hey_mycroft_v0.1", "silero_vad-6.2.3__silero_vad_16k_sequence")
 """Models that run in the default suite."""
 
