@@ -143,3 +143,19 @@ NARROW_FLOATS = frozenset(
 """Floats of at most 8 bits."""
 _FLOATS = NARROW_FLOATS | {DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64}
 _NATIVE_FIRST = sorted(DType, key=lambda dtype: isinstance(dtype._storage, str))
+
+
+def codes_of(octets: Array, bits: int) -> Array:
+    """Elements of a few bits along the last axis of bytes, the first in the lowest bits, as uint8."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts = (octets[..., None].astype(np.uint8) >> shifts) & np.uint8((1 << bits) - 1)
+    out: Array = parts.reshape(*octets.shape[:-1], octets.shape[-1] * (8 // bits))
+    return out
+
+
+def packed_codes(codes: Array, bits: int) -> Array:
+    """The inverse of `codes_of`: so many codes along the last axis as fill whole bytes."""
+    parts = codes.astype(np.uint8).reshape(*codes.shape[:-1], -1, 8 // bits)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    out: Array = np.bitwise_or.reduce(parts << shifts, axis=-1)
+    return out

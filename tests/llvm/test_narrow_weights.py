@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onert.ir.ops.contraction.block_codes import packed_codes
+from onert.ir.dtype import packed_codes
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.contraction.blockwise.gemm_blocks import GemmBlocks, lift
 from onert_llvm.kernels.contraction.blockwise.gemm_codes import GemmCodes

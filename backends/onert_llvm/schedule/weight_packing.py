@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array
-from onert.ir.ops.contraction.block_codes import codes_of
+from onert.ir.dtype import codes_of
 from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.interleave_x86 import order
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling

@@ -16,6 +16,9 @@ WhyNot = Callable[..., str | None]
 Write = Callable[..., Sequence[int]]
 """Given a draft, an operation, its types and its operands in the draft: writes the graph, and gives the results."""
 
+MOST_TABLED = 1 << 25
+"""Entries of a table that decompositions hold, before the limits of a run are known, such as numbers along an axis."""
+
 
 @frozen
 class Decomposition(Value):

@@ -13,13 +13,11 @@ from onert.ir.analysis.cost import cost
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.symbolic.trace import hint
 
-from .decomposition import Decomposition, decompositions, has_decompositions, has_plainer
+from .decomposition import MOST_TABLED, Decomposition, decompositions, has_decompositions, has_plainer
 from .draft import Draft
 
 MOST_NESTED = 8
 """How deep decompositions may lie in decompositions, so that kinds that decompose into one another end."""
-MOST_ALONG = 1 << 25
-"""Entries along an axis of what is decomposed: decompositions hold tables that are as long, before limits are known."""
 
 
 class Support(IntEnum):
@@ -131,7 +129,8 @@ def _is_static(types: CallTypes) -> bool:
 
 
 def _is_short(types: CallTypes) -> bool:
-    return all(hint(d or 0) <= MOST_ALONG for t in (*types.inputs, *types.outputs) if t is not None for d in t.shape)
+    """Whether tables may be as long as any axis, as those of many decompositions are."""
+    return all(hint(d or 0) <= MOST_TABLED for t in (*types.inputs, *types.outputs) if t is not None for d in t.shape)
 
 
 def decomposed(decomposition: Decomposition, operation: Operation, types: CallTypes) -> Subgraph:

@@ -21,11 +21,8 @@ from onert.ir.ops.stablehlo.with_bodies import HloScatter
 from onert.ir.shape import normalize_axis, static
 from onert.ir.symbolic.trace import hint
 
-from .decomposition import Decomposition, moves
+from .decomposition import MOST_TABLED, Decomposition, moves
 from .draft import Draft
-
-_MOST_PLACES = 1 << 25
-"""Indices of what is decomposed: a table is as long, before limits are known."""
 
 Combine = Callable[[Draft, int, int], int]
 """What a row of the table and a row that is put there become."""
@@ -299,7 +296,7 @@ def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[in
 
 def _why_no_rows(op: ScatterElements, types: CallTypes) -> str | None:
     places = math.prod(static(types.input(1).shape))
-    return moves(op, types) if hint(places) <= _MOST_PLACES else f"it has {places} indices"
+    return moves(op, types) if hint(places) <= MOST_TABLED else f"it has {places} indices"
 
 
 def _scatter_elements(d: Draft, op: ScatterElements, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

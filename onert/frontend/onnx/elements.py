@@ -12,7 +12,7 @@ from attrs import field, frozen
 from onert.frontend.files import open_file, resolved
 from onert.frontend.flatbuffer import Data
 from onert.ir import Array, DType, ModelError
-from onert.ir.dtype import NARROW_FLOATS
+from onert.ir.dtype import NARROW_FLOATS, codes_of
 from onert.ir.process.budget import Budget
 from onert.ir.shape import MAX_ELEMENTS, MAX_RANK
 
@@ -164,9 +164,7 @@ def _flattened(places: Array, tensor: SparseTensor) -> Array:
 
 def unpacked(octets: Array, dtype: DType, count: int) -> Array:
     """Elements of 2 or 4 bits, the first in a byte's lowest bits, as bytes."""
-    each = 8 // dtype.bits
-    shifts = np.arange(each, dtype=np.uint8) * np.uint8(dtype.bits)
-    parts = (octets[:, None] >> shifts).reshape(-1)[:count] & np.uint8((1 << dtype.bits) - 1)
+    parts = codes_of(octets, dtype.bits)[:count]
     if dtype is DType.FLOAT4_E2M1FN:
         return np.asarray(parts.view(dtype.numpy))
     if dtype in (DType.UINT4, DType.UINT2):

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from attrs import field, frozen
 
-from onert.compiler.legalize.decomposition import Decomposition, only_float32
+from onert.compiler.legalize.decomposition import MOST_TABLED, Decomposition, only_float32
 from onert.compiler.legalize.draft import Draft
 from onert.ir import Array, CallTypes, DType, Op
 from onert.ir.ops.data_movement.joining import Concat
@@ -24,8 +24,6 @@ from onert.ir.value import Value
 
 _MOST_TAPS = 16
 """Elements that a value between places is made of: the graph has some operations for each."""
-_MOST_OFFSETS = 1 << 25
-"""Numbers that say where elements are taken: tables are as long, before limits are known."""
 _MOST_SAMPLES = 4
 """Samples along each side of a cell of a region, for the same reason."""
 _FAR = 1e9
@@ -185,7 +183,7 @@ def _why_not_deformed(op: DeformConv, types: CallTypes) -> str | None:
     if 2 ** (types.input(0).rank - 2) > _MOST_TAPS:
         return "each value is made of too many elements"
     offsets = math.prod(static(types.input(2).shape))
-    if hint(offsets) > _MOST_OFFSETS:
+    if hint(offsets) > MOST_TABLED:
         return f"it has {offsets} offsets"
     return why_not_picked(op, types) or only_float32(op, types)
 

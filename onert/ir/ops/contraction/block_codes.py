@@ -6,27 +6,11 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
-from onert.ir.dtype import Array, DType
+from onert.ir.dtype import Array, DType, codes_of
 from onert.ir.op import OnStored, require
 from onert.ir.ops.arithmetic.dynamic_range import quantize_rows
 from onert.ir.shape import Dim, num_elements
 from onert.ir.types import CallTypes, TensorType
-
-
-def codes_of(octets: Array, bits: int) -> Array:
-    """Elements of a few bits along the last axis of bytes, the first in the lowest bits, as uint8."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    parts = (octets[..., None].astype(np.uint8) >> shifts) & np.uint8((1 << bits) - 1)
-    out: Array = parts.reshape(*octets.shape[:-1], octets.shape[-1] * (8 // bits))
-    return out
-
-
-def packed_codes(codes: Array, bits: int) -> Array:
-    """The inverse of `codes_of`: so many codes along the last axis as fill whole bytes."""
-    parts = codes.astype(np.uint8).reshape(*codes.shape[:-1], -1, 8 // bits)
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    out: Array = np.bitwise_or.reduce(parts << shifts, axis=-1)
-    return out
 
 
 def _require_blocks(bits: int, codes: TensorType, scales: TensorType, zeros: TensorType | None) -> Dim:

@@ -5,7 +5,7 @@ The arithmetic is that of `onert.ir.ops.arithmetic.dynamic_range.blockwise`, ope
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
@@ -17,7 +17,7 @@ from onert_llvm.kernels.contraction.int8_microkernel import dot, offset, step_te
 from onert_llvm.kernels.contraction.register_tile import LINE, SLOTS, Block, Tile, each_block
 from onert_llvm.target.isa import Isa
 
-MOST_UNROLLED = 8
+_MOST_UNROLLED = 8
 """Steps of a run that are written out."""
 
 
@@ -100,12 +100,7 @@ class GemmBlocks(Value):
                 places = [row[number * self.run + at * terms] for row in rows]
                 self._step(k, acc, places, weights)
 
-            if steps <= MOST_UNROLLED:
-                for number_of_step in range(steps):
-                    step(k.index(number_of_step))
-            else:
-                with k.loop(k.index(steps), nonempty=True) as at:
-                    step(at)
+            each_step(k, steps, step)
             finish((number - 1).max(0))  # what is before the first run is zeros
             for old, own in zip(before, acc, strict=True):
                 for x, value in zip(old, own, strict=True):
@@ -142,6 +137,16 @@ class GemmBlocks(Value):
         if self.bits < 8:
             packed = packed.lshr(self.bits * number) & ((1 << self.bits) - 1)
         return packed.cast(I16) if k.isa.dot.value.wide else packed
+
+
+def each_step(k: Kernel, steps: int, step: Callable[[Val], None]) -> None:
+    """Write the steps of a run, one by one if they are few."""
+    if steps <= _MOST_UNROLLED:
+        for number in range(steps):
+            step(k.index(number))
+        return
+    with k.loop(k.index(steps), nonempty=True) as at:
+        step(at)
 
 
 def beside(k: Kernel, task: Task, block: Block, tile: Tile, name: str, element: Type) -> View:

@@ -13,7 +13,7 @@ from onert_llvm.kernels.contraction.contraction import store
 from onert_llvm.kernels.contraction.epilogue import Epilogue
 from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Tile, each_block
 
-from .gemm_blocks import MOST_UNROLLED, as_float32, beside
+from .gemm_blocks import as_float32, beside, each_step
 
 WORD = 32
 """Bits of neighbouring terms that lie together for each column."""
@@ -76,12 +76,7 @@ class GemmCodes(Value):
                         own = [x * s for x, s in zip(own, scale, strict=True)]
                     self._add(k, parts[term % len(parts)], [row[first * terms + term] for row in rows], own)
 
-            if words <= MOST_UNROLLED:
-                for number_of_word in range(words):
-                    step(k.index(number_of_word))
-            else:
-                with k.loop(k.index(words), nonempty=True) as at:
-                    step(at)
+            each_step(k, words, step)
             if self.few:
                 self._scale(k, total, parts, scale)
         store(k, task, block, self.how, [[x.get() for x in own] for own in total])

@@ -8,7 +8,8 @@ from onert.frontend.onnx.building import binary, cast, converted, ints, like, re
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError, TensorType
-from onert.ir.ops.contraction.block_codes import DequantizeBlocks, packed_codes
+from onert.ir.dtype import packed_codes
+from onert.ir.ops.contraction.block_codes import DequantizeBlocks
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
 from onert.ir.ops.data_movement.slicing import BroadcastTo
 from onert.ir.ops.elementwise.binary import BinaryKind

@@ -9,7 +9,7 @@ import numpy as np
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
-from onert.ir.ops.contraction.block_codes import codes_of
+from onert.ir.dtype import codes_of
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.elementwise.unary import UnaryKind

@@ -8,7 +8,8 @@ from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.layers.products import multiplied
 from onert.ir import Array, DType, ModelError
-from onert.ir.ops.contraction.block_codes import BlockFullyConnected, codes_of, packed_codes
+from onert.ir.dtype import codes_of, packed_codes
+from onert.ir.ops.contraction.block_codes import BlockFullyConnected
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.shape import normalize_axis
 
