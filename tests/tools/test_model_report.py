@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import parser
 from report_models import HOSTILE, MACHINE, impossible, network
 from shared_material import REPOSITORY, SHARED
 
@@ -112,6 +113,24 @@ def test_a_report_says_why_an_operation_runs_where_it_does() -> None:
     assert {step["backend"] for step in places["steps"]} == {"reference"}
     assert all([name for name, _ in refused] == ["builtin"] for _, _, refused in places["operations"])
     assert all("is neither a copy" in reason for reason in places["reasons"])
+
+
+def test_arithmetic_of_branches_that_one_native_operation_holds_is_counted() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (float[1, 16] x, bool c) => (float[1, 16] y) <float[16, 16] w = {WEIGHTS}> {
+        y = If (c) <then_branch = a () => (float[1, 16] p) { p = MatMul (x, w) },
+                    else_branch = b () => (float[1, 16] q) {
+                        i = NonZero (x)
+                        f = Cast <to = 1> (i)
+                        s = ReduceSum <keepdims = 0> (f)
+                        q = Add (x, s)
+                    }>
+    }"""
+    content = parser.parse_model(text.replace("WEIGHTS", ", ".join(["1"] * 256))).SerializeToString()
+    package = frontend.load(content)
+    said = told(package)["facts"]
+    assert said["arithmetic"]["multiply_adds"] == 256
+    assert [runs["name"] for runs in said["runs"]["backends"]] == ["llvm"]
 
 
 def test_each_pass_that_changes_something_is_a_stage() -> None:

@@ -153,13 +153,13 @@ def arithmetic(graphs: Iterable[Subgraph]) -> dict[str, Any]:
 
 
 def _arithmetic(found: Compiled) -> dict[str, Any]:
-    """That of the model, or of what it is compiled to where more shapes are known by then."""
+    """Counted in the model or in its program, whichever shows more: a program knows more shapes, but its native
+    operations hide the branches and loops inside them."""
     said = arithmetic(found.model.subgraphs)
     if found.program is None or not said["unknown"]:
         return said
-    return min(
-        said, arithmetic(routine.subgraph for routine in found.program.routines), key=lambda told: int(told["unknown"])
-    )
+    made = arithmetic(routine.subgraph for routine in found.program.routines)
+    return max(made, said, key=lambda told: (int(told["multiply_adds"] + told["others"]), -int(told["unknown"])))
 
 
 def _multiplies(op: Op) -> bool:
