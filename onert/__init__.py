@@ -44,8 +44,10 @@ if TYPE_CHECKING:
         get_all_providers,
         get_available_providers,
         get_device,
+        preload_dlls,
         set_default_logger_severity,
         set_default_logger_verbosity,
+        set_seed,
     )
 
 __version__ = "0.1.0"
@@ -85,8 +87,10 @@ __all__ = [
     "get_device",
     "load",
     "load_bundle",
+    "preload_dlls",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_seed",
 ]
 
 _SESSION = (
@@ -104,8 +108,10 @@ _SESSION = (
     "get_all_providers",
     "get_available_providers",
     "get_device",
+    "preload_dlls",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_seed",
 )
 """ONNX Runtime's names: an application that was written for it runs with `import onert as onnxruntime`."""
 

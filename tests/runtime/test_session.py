@@ -12,7 +12,7 @@ import pytest
 from patience import PATIENCE
 
 import onert
-from onert.runtime.session import Backend
+from onert.runtime.session import Backend, seeds
 
 onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
 
@@ -28,6 +28,11 @@ g (seq(float[2]) xs, float[2] y) => (seq(float[2]) zs, int64 n) { zs = SequenceI
   n = SequenceLength (zs) }"""
 WORDS = """<ir_version: 10, opset_import: ["" : 20]> g (string[n] x, string[n] y) => (string[n] z) {
   z = StringConcat (x, y) }"""
+RANDOM = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[1, 64] x) => (float[1, 64] y, float[1, 64] z, float[1, 64] s) {
+  y = RandomNormalLike (x)
+  z = Bernoulli (x)
+  s = RandomUniformLike <seed = 3.0> (x) }"""
 ROW = np.float32([1, 2, 3])
 FEED = {"x": np.ones((2, 3), np.float32), "y": ROW}
 
@@ -114,6 +119,35 @@ def test_values_of_the_interface_are_fed_and_given() -> None:
     x.update_inplace(np.zeros((2, 3), np.float32))
     assert not FEED["x"].any() if x.numpy() is FEED["x"] else True
     FEED["x"][:] = 1
+
+
+def test_tensors_of_other_libraries_are_shared_through_dlpack() -> None:
+    x = np.ones((2, 3), np.float32)
+    value = onert.OrtValue.from_dlpack(x)
+    assert value.data_ptr() == x.ctypes.data
+    x[0] = 5
+    np.testing.assert_array_equal(np.from_dlpack(value), x)
+    with pytest.raises(TypeError, match="a value is made of a list"):
+        onert.OrtValue.from_dlpack([1.0])
+
+
+def test_a_seed_of_the_process_makes_sessions_draw_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "_PROCESS", seeds._Process())
+
+    def drawn() -> list[Any]:
+        session = _session(RANDOM)
+        return [np.concatenate(session.run(None, {"x": np.full((1, 64), 0.5, np.float32)})) for _ in range(2)]
+
+    (free, _), (other, _) = drawn(), drawn()
+    assert np.all(free[2] == other[2])  # the model gives this one's seed
+    assert not np.array_equal(free, other)
+    onert.set_seed(7)
+    first, again = drawn(), drawn()
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(*first)
+    assert np.all(free[2] == first[0][2])
+    onert.set_seed(8)
+    assert not np.array_equal(drawn(), first)
 
 
 def test_sequences_are_lists_and_words_are_texts() -> None:

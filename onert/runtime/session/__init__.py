@@ -12,10 +12,12 @@ from .choices import (
     get_all_providers,
     get_available_providers,
     get_device,
+    preload_dlls,
     set_default_logger_severity,
     set_default_logger_verbosity,
 )
 from .inference_session import InferenceSession
+from .seeds import set_seed
 from .values import ModelMetadata, NodeArg, OrtValue
 
 __all__ = [
@@ -34,6 +36,8 @@ __all__ = [
     "get_all_providers",
     "get_available_providers",
     "get_device",
+    "preload_dlls",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_seed",
 ]

@@ -172,6 +172,10 @@ def get_device() -> str:
     return "CPU"
 
 
+def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
+    """Accepted: there are no libraries of other devices to load."""
+
+
 def set_default_logger_severity(severity: int) -> None:
     """Accepted: onert writes nothing unless it is asked to."""
     if not 0 <= severity <= 4:  # ONNX Runtime's levels

@@ -26,6 +26,7 @@ from onert.runtime.errors import ArgumentError, RunError
 from .binding import IOBinding
 from .choices import PROVIDER, RunOptions, SessionOptions, noted
 from .errors import FailedRun, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile
+from .seeds import seeded
 from .values import ModelMetadata, NodeArg, OrtValue, given, maps, node_argument, row, taken
 
 MOST_AT_A_TIME = 4
@@ -68,7 +69,7 @@ class InferenceSession:
         try:
             shapes = self._fixed()
             options = options.choose(input_shapes={**options.input_shapes, **shapes}) if shapes else options
-            self._program = compiler.compile(package, options, load_backends(options.backends))
+            self._program = compiler.compile(seeded(package), options, load_backends(options.backends))
         except OnertError as error:
             raise NotImplementedError(str(error)) from error
         ends = self._ends()

@@ -77,6 +77,22 @@ class OrtValue:
         _require_cpu(device_type, device_id)
         return OrtValue(np.zeros(tuple(shape), numpy_type(element_type)))
 
+    @classmethod
+    def from_dlpack(cls, data: Any, /) -> OrtValue:
+        """A value that shares the memory of a tensor that implements DLPack, such as PyTorch's.
+
+        TypeError if it does not; BufferError if its memory is not the processor's.
+        """
+        if not hasattr(data, "__dlpack__"):
+            raise TypeError(f"a value is made of a {type(data).__name__}, expected a tensor with __dlpack__")
+        return cls(np.from_dlpack(data))
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self.numpy().__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.numpy().__dlpack_device__()
+
     def numpy(self) -> Array:
         """The array itself; ArgumentError for a sequence."""
         if not isinstance(self._content, np.ndarray):
