@@ -7,11 +7,12 @@ from math import gcd, log2
 from onert.ir.symbolic.trace import hint, is_symbolic
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
 from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
+from onert_llvm.kernels.contraction.direct.grouped_f32 import Groups
 from onert_llvm.target.isa import Dot, Isa
 from onert_llvm.target.machines import machine
 
 from .cost_model import MANY_REGISTERS, require
-from .tile_cycles import lines_held
+from .tile_cycles import lanes_to_choose, lines_held
 
 _OF_FIRST_CACHE, _MANY_CHANNELS = 7 / 16, 6
 """The part of the first cache for bytes of a picture that a depthwise convolution reads again and again, and registers
@@ -20,6 +21,10 @@ of channels that are computed in parts in any case.
 
 MOST_ACROSS, _FEW, _MOST_COLUMNS = 11, 7, 20
 """Outputs of a strip of floats at most. Registers are enough for `_FEW`, and for more that see fewer columns."""
+
+
+_MOST_WIDTH = 7
+"""Columns of a window at most, where small groups are computed side by side."""
 
 
 def strip(
@@ -53,6 +58,17 @@ def pixels_together(channels: int, stride: int, out_w: int, isa: Isa) -> int:
     together = isa.f32 // gcd(channels, isa.f32)
     fills = 2 * channels <= isa.f32 and isa.free_masks and stride == 1
     return together if fills and not is_symbolic(out_w) and out_w % together == 0 else 1
+
+
+def grouped(window: tuple[int, int], stride: int, dilation: int, groups: Groups, channels: int, isa: Isa) -> Isa | None:
+    """The registers for a convolution of small groups side by side; None where each is better multiplied alone: with as
+    many outputs as a register has, where strides leave nothing to minimal filtering.
+    """
+    if groups.outputs >= isa.f32 + (stride > 1) or window[1] > _MOST_WIDTH:
+        return None
+    found = [each for each in lanes_to_choose(isa) if groups.fits(each.f32)]
+    found = [each for each in found if each.free_masks or (groups.whole(each.f32) and channels >= each.f32)]
+    return min(found, key=lambda each: each.f32 / groups.results(each.f32), default=None)
 
 
 def chunk(window: tuple[int, int], size: tuple[int, int], channels: int, isa: Isa) -> int:

@@ -29,10 +29,10 @@ from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule.line_tiles import LineTile, line_tile
 from onert_llvm.target.isa import Isa
 
-from . import planes
 from .bfloat.layers import rounded_rows, rounded_windows, shared_rows, terms
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .cut import cut
+from .direct import grouped, planes
 from .epilogue import Tail, Windows, tail
 from .winograd import layers as winograd
 
@@ -135,11 +135,15 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
         windows = Windows(operations[0], geometry, lowering.operand(x), (x, weight), after)
         _convolve(lowering, windows, c, found, geometry.padded)
         return
+    filters = lowering.elements(weight)
+    windows = Windows(operations[0], geometry, lowering.operand(x), (x,), after)
+    finite = groups > 1 and (not geometry.padded or all_finite(filters))
+    if finite and grouped.lowered(lowering, windows, filters, n):
+        return
     each = n // groups
     for group in range(groups):
-        filters = lowering.elements(weight)[group * each : (group + 1) * each]
-        own = after.from_column(group * each)
-        convolve_constant(lowering, operations[0], geometry, filters, own, n, lowering.operand(x, group * c * 4), (x,))
+        part, own = filters[group * each : (group + 1) * each], after.from_column(group * each)
+        convolve_constant(lowering, operations[0], geometry, part, own, n, lowering.operand(x, group * c * 4), (x,))
 
 
 def convolve_constant(

@@ -18,7 +18,8 @@ from onert_llvm.schedule.depthwise import MOST_ACROSS, chunk, pixels_together, s
 
 from .conv_geometry import plane
 from .depthwise import repeated
-from .epilogue import tail
+from .direct import grouped
+from .epilogue import Windows, tail
 from .float_conv_fc import all_finite, convolve_constant
 
 MOST_TAPS = 256
@@ -59,6 +60,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     if geometry.channels == 1:
         filters = w.transpose(3, 1, 2, 0)
         convolve_constant(lowering, operations[0], geometry, filters, after, n, lowering.operand(x), (x,))
+        return
+    windows = Windows(operations[0], geometry, lowering.operand(x), (x,), after)
+    if n > geometry.channels and grouped.lowered(lowering, windows, w.transpose(3, 1, 2, 0), n):
         return
     source, reads, touched = repeated(lowering, operations[0], x, n // geometry.channels)
     geometry = evolve(geometry, channels=n)

@@ -21,7 +21,7 @@ class Strip(Value):
     that a window reaches out of the picture by half of its width at most, to either side.
 
     Outputs may be so many pixels `together`, side by side in the lanes as they are in memory: then few channels fill
-    registers. `stride` is as many.
+    registers. `stride` is as many. `lanes` are those of a register that outputs take, if not all.
     """
 
     window: tuple[int, int]
@@ -32,6 +32,7 @@ class Strip(Value):
     chunked: bool = False
     near: bool = False
     together: int = 1
+    lanes: int = 0
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -161,9 +162,10 @@ def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Va
 
 
 def _channels(k: Kernel, strip: Strip, out: Val, pixels: Pixels, span: tuple[Val, Val], body: Body) -> None:
-    lanes, (start, channels) = k.isa.f32, span
+    (start, channels), lanes = span, strip.lanes or k.isa.f32
     if strip.masked:
-        body(out, pixels, start, k.mask(lanes, channels))
+        body(out, pixels, start, k.mask(k.isa.f32, channels))
         return
+    mask = None if lanes == k.isa.f32 else k.mask(k.isa.f32, k.index(lanes))
     with k.loop(channels, start, step=lanes) as c:
-        body(out, pixels, c.min(channels - lanes), None)
+        body(out, pixels, c.min(channels - lanes), mask)

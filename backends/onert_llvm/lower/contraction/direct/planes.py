@@ -10,11 +10,10 @@ from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.expression import is_little
 from onert_llvm.kernels.contraction.direct.plane_conv_f32 import PlaneConvF32
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import Plane
+from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.lower.strided_copy import move, side
 from onert_llvm.schedule.planes import plane_registers
-
-from .conv_geometry import Plane
-from .epilogue import Windows
 
 _ACROSS, _SUMS = 5, 15
 """Columns of a window that are written out, so that no loop is around so few, and sums beside which they may be."""

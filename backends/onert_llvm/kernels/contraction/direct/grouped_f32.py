@@ -1,0 +1,107 @@
+"""Convolution of small groups of channels in float32: neighbouring groups side by side in the lanes."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, Kernel, Val, View
+from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue, row_windows
+from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
+
+from .depthwise_strip import Pixels, Row, Strip, each_strip
+
+
+@frozen
+class Groups(Value):
+    """Groups of so many `inputs` and `outputs`; a register has the results of whole ones, or a part of one."""
+
+    inputs: int
+    outputs: int
+
+    def together(self, lanes: int) -> int:
+        """How many groups a register has; 1 if it has a part of one alone."""
+        return max(1, min(lanes // self.outputs, lanes // self.inputs))
+
+    def results(self, lanes: int) -> int:
+        """How many results a register has."""
+        return min(lanes, self.together(lanes) * self.outputs)
+
+    def fits(self, lanes: int) -> bool:
+        """Whether registers have whole groups, or groups whole registers."""
+        return max(self.inputs, self.outputs) <= lanes or self.outputs % lanes == 0
+
+    def whole(self, lanes: int) -> bool:
+        """Whether no lanes are left over."""
+        return self.results(lanes) == lanes and (self.together(lanes) * self.inputs in (1, 2, 4, 8, 16))
+
+
+@frozen
+class GroupedF32(Value):
+    """Weights are `[taps, inputs of a group, outputs]`; work tiles are rows of the output, through all images.
+
+    Each register of outputs sees its groups' inputs one after the other, each in the lanes of its group.
+    """
+
+    strip: Strip
+    groups: Groups
+    epilogue: Epilogue = PLAIN
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("w", "c", "channels", "ldc", *self.strip.slots, *WINDOW, *self.epilogue.slots)
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
+            self._store(k, task, self._sums(k, task, pixels, c, mask), out, c, mask)
+
+        each_strip(k, task, begin, end, self.strip, F32, body)
+
+    def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
+        lanes, strip, groups = k.isa.f32, self.strip, self.groups
+        taps, channels = strip.window[1], task.i64("channels")
+        acc = [k.var(self.epilogue.start(k, task, c, lanes, mask)) for _ in range(strip.across)]
+        filters = task.view("w", F32, 1)[c].address
+        first = c // groups.outputs * groups.inputs
+
+        def add(tap: Val, row: Row) -> None:
+            places = {column: row[column] for column in strip.columns}
+
+            def products(j: Val, seen: dict[int, Val]) -> None:
+                for tx in range(taps):
+                    at = ((tap * taps + tx) * groups.inputs + j) * channels
+                    w = k.view(filters, F32, 1)[at].load(lanes, mask)
+                    for x, total in enumerate(acc):
+                        total.set(k.fma(seen[x * strip.stride + tx * strip.dilation], w, total.get()))
+
+            if groups.outputs >= lanes:
+                with k.loop(groups.inputs, nonempty=True) as j:
+                    products(j, {n: k.view(p.address, F32, 1)[j].load().splat(lanes) for n, p in places.items()})
+                return
+            loaded = {n: self._inputs(k, task, p, first, mask) for n, p in places.items()}
+            for number in range(groups.inputs):
+                order = [i // groups.outputs * groups.inputs + number for i in range(groups.results(lanes))]
+                order += order[:1] * (lanes - len(order))
+                products(k.index(number), {n: value.shuffle(order) for n, value in loaded.items()})
+
+        pixels.each_row(first, add)
+        return [total.get() for total in acc]
+
+    def _inputs(self, k: Kernel, task: Task, place: View, first: Val, mask: Val | None) -> Val:
+        """The inputs of a register's groups."""
+        lanes, groups = k.isa.f32, self.groups
+        count = groups.together(lanes) * groups.inputs
+        if mask is None and gcd(count, lanes) == count:
+            return place.load(count)
+        return place.load(lanes, k.mask(lanes, (task.i64("pixel") - first).min(count)))
+
+    def _store(self, k: Kernel, task: Task, acc: list[Val], out: Val, c: Val, mask: Val | None) -> None:
+        target = k.view(task.view("c", F32, task.i64("ldc"), 1)[out, c].address, F32, task.i64("ldc"), 1)
+        others = row_windows(k, task, self.epilogue.matrices)
+        given = self.epilogue.given(task, k.isa.f32)
+        for x, value in enumerate(acc):
+            rows = {n: v[out + x, c] for n, v in others.items()}
+            target[x].store(self.epilogue.apply(k, task, value, c, rows, mask, given), mask)
