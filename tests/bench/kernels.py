@@ -189,10 +189,10 @@ class Runner:
         image = load([compile_text(str(build(spec)), spec.isa)])
         values = {n: v.ctypes.data if isinstance(v, np.ndarray) else v for n, v in slots.items()}
         task = spec.layout.fill(**{n: values[n] for n in spec.layout.names})
-        entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(image[spec.symbol])
+        entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(image[spec.symbol])
         self.kept += [image, slots, task]
         address = task.ctypes.data
-        return lambda: entry(address, 0, tiles)
+        return lambda: entry(address, 0, tiles, 0)
 
     def numbers(self, *shape: int) -> Array:
         if self.integer:

@@ -17,7 +17,7 @@ from onert_llvm.codegen.llvm_codegen import compile_text
 from onert_llvm.runtime.object_loader import Image, load
 
 Array = np.ndarray[Any, Any]
-ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _libc = ctypes.CDLL(None, use_errno=True)
 _NO_ACCESS = 0
 _kept: deque[mmap.mmap] = deque(maxlen=256)
@@ -63,4 +63,4 @@ def run(spec: KernelSpec, tiles: int, slots: Mapping[str, Any], pieces: int = 1)
     entry = ENTRY(loaded(spec)[spec.symbol])
     bounds = [tiles * i // pieces for i in range(pieces + 1)]
     for begin, end in pairwise(bounds):
-        entry(task.ctypes.data, begin, end)
+        entry(task.ctypes.data, begin, end, 0)

@@ -151,7 +151,7 @@ class Entries:
         for command in commands:
             if isinstance(command, Bound):
                 self._fill(b, task, command.slots, bases)
-                b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles)])
+                b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles), I64(0)])
             else:
                 self._program(b, task, command.steps, bases)
 
@@ -236,7 +236,7 @@ class Entries:
         return found
 
     def _kernel(self, symbol: str) -> ir.Function:
-        return self._declared(symbol, [PTR, I64, I64])
+        return self._declared(symbol, [PTR, I64, I64, I64])
 
     def _declared(self, symbol: str, parameters: Sequence[ir.Type], result: ir.Type = VOID) -> ir.Function:
         """A function of another module."""

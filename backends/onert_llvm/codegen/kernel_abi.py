@@ -1,7 +1,8 @@
-"""The binary interface of kernels: `void kernel(ptr task, i64 begin, i64 end)`.
+"""The binary interface of kernels: `void kernel(ptr task, i64 begin, i64 end, i64 thread)`.
 
 `task` points to 8-byte slots (pointers, 64-bit integers, bits of a float32) whose order a `TaskLayout` states; `begin`
-and `end` bound a range of independent work tiles, so that any number of threads may share them. A kernel keeps nothing
+and `end` bound a range of independent work tiles, so that any number of threads may share them. `thread` is the number
+of the one that calls among those of a run, so that each can have scratch memory of its own. A kernel keeps nothing
 between calls and equal specs give the same code.
 """
 
@@ -15,7 +16,7 @@ from attrs import field, frozen
 from onert.ir.process.digests import digest
 from onert.ir.value import Told, Value
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, I64, PTR, Block, Kernel, Module, Type, Val, View
+from onert_llvm.irbuilder import F32, I8, I64, PTR, Block, Kernel, Module, Type, Val, View
 from onert_llvm.target.isa import Isa
 
 
@@ -39,6 +40,10 @@ class Task(Told):
     def view(self, name: str, element: Type, *strides: Val | int) -> View:
         """The memory that a slot points to."""
         return self.k.view(self.ptr(name), element, *strides)
+
+    def own(self, rooms: str, each: str) -> Val:
+        """Where the calling thread's part of scratch memory begins, of which each has so many bytes."""
+        return self.view(rooms, I8, self.i64(each))[self.k.arg("thread")].address
 
     def report(self, number: Val) -> None:
         """Write down an element that broke the rule of slot `report`."""
@@ -114,7 +119,7 @@ def build(spec: KernelSpec, own_target: bool = False) -> Module:
     isa = spec.isa
     target = f'"target-cpu"="{isa.cpu}" "target-features"="{isa.features}"' if own_target else ""
     module = Module(spec.symbol, isa.triple, target)
-    k = Kernel(module, spec.symbol, {"task": PTR, "begin": I64, "end": I64}, spec.isa)
+    k = Kernel(module, spec.symbol, {"task": PTR, "begin": I64, "end": I64, "thread": I64}, spec.isa)
     spec.algorithm.emit(k, Task(k, spec.layout), k.arg("begin"), k.arg("end"))
     k.finish()
     return module

@@ -107,6 +107,11 @@ class Lowering:
         self.settle(None)
 
     @property
+    def callers(self) -> int:
+        """How many threads may run a command, each with scratch memory of its own: others help those that it is for."""
+        return self._all_threads
+
+    @property
     def lane(self) -> int:
         """The number of the scratch memory of those threads."""
         return self._lanes[self._home]

@@ -42,7 +42,7 @@ _CLOSE = 1 + 1e-9
 """By how much more one number of cycles must be than another, so that it is not by rounding."""
 
 MOST_PIECES = 4
-"""Pieces of a command for each thread, each of which has memory of its own; more where that is less than it may be."""
+"""Pieces of a command for each thread; more where they are long."""
 
 _AGAIN = 1 / 50
 """The part of the products' time that transforming a picture again for other panels may take, where threads share."""
@@ -264,11 +264,6 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
 def _weights(layer: Layer) -> int:
     """Bytes of the transformed weights."""
     return 4 * prod(layer.form.stored) * layer.steps * layer.n
-
-
-def most_rooms(size: int, threads: int, isa: Isa) -> int:
-    """How many pieces may have memory of so many bytes each."""
-    return max(MOST_PIECES * threads, int(MOST_PIECES * threads * _OF_CACHE * machine(isa).second_cache) // size)
 
 
 def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:

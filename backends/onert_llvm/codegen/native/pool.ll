@@ -1,7 +1,7 @@
 ; Native threads that walk a list of commands together; `run.ll` is for one alone.
 ;
-; A program is an array of commands. A kernel is `void kernel(ptr task, i64 begin, i64 end)` over a range of independent
-; tiles, which are cut into pieces. All threads walk the same array in the same order, and each has a share of every
+; A program is an array of commands. A kernel is `void kernel(ptr task, i64 begin, i64 end, i64 thread)` over a range of
+; independent tiles, which are cut into pieces; the number of the thread says which scratch memory it may use. All threads walk the same array in the same order, and each has a share of every
 ; command's pieces, that of its number; so one that computed some rows of a picture computes the same rows of the next,
 ; which are in its cache. Who is done with its own share takes pieces of the others'.
 ; Before a command whose `sync` is set a thread waits until all pieces of the commands before it are done: for pieces,
@@ -239,7 +239,7 @@ work:
   %tile = udiv i64 %before1, %pieces
   %stop = udiv i64 %before2, %pieces
   call void @onert_pool_stage(ptr %pool, i64 %me, i64 2)
-  call void %fn(ptr %task, i64 %tile, i64 %stop)
+  call void %fn(ptr %task, i64 %tile, i64 %stop, i64 %me)
   %more = add i64 %making, 1
   %lent = call i1 @is_lent(ptr %pool, i64 %me)
   br i1 %lent, label %write, label %look
@@ -587,7 +587,7 @@ command:
   %task = load ptr, ptr %taskp, align 8
   %tilesp = getelementptr %Command, ptr %c, i32 0, i32 2
   %tiles = load i64, ptr %tilesp, align 8
-  call void %fn(ptr %task, i64 0, i64 %tiles)
+  call void %fn(ptr %task, i64 0, i64 %tiles, i64 0)
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %count
   br i1 %end, label %done, label %command

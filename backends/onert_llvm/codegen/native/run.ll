@@ -20,7 +20,7 @@ command:
 run:
   %tilesp = getelementptr %Command, ptr %c, i32 0, i32 2
   %tiles = load i64, ptr %tilesp, align 8
-  call void %fn(ptr %task, i64 0, i64 %tiles)
+  call void %fn(ptr %task, i64 0, i64 %tiles, i64 0)
   br label %following
 following:
   %next = add i64 %i, 1
@@ -52,7 +52,7 @@ done:
 }
 
 ; The same as a kernel, whose task is a program, and its tiles the commands of this.
-define void @onert_program(ptr %commands, i64 %begin, i64 %count) {
+define void @onert_program(ptr %commands, i64 %begin, i64 %count, i64 %thread) {
   call void @onert_run(ptr %commands, i64 %count)
   ret void
 }

@@ -162,19 +162,14 @@ class BilinearInt8(Value):
     """The same of signed bytes, with weights in whole steps of 1/1024; work tiles are rows of the output.
 
     Records have rows in place of bytes where they are of `lines`. Rows of the input that an output row lies between are
-    first made as wide as it, in 32 bits, and stay in the piece's own of `rooms` for the output rows that follow.
+    first made as wide as it, in 32 bits, and stay in the thread's own of `rooms` for the output rows that follow.
     """
 
-    slots = (
-        *("x", "out", "lines", "columns", "in_h", "line", "out_h", "out_w", "channels"),
-        *("rooms", "room", "tiles", "pieces"),
-    )
+    slots = ("x", "out", "lines", "columns", "in_h", "line", "out_h", "out_w", "channels", "rooms", "room")
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.f32, task.i64("out_w") * task.i64("channels")
-        piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
-        room = task.view("rooms", I8, task.i64("room"))[piece].address
-        widened = k.view(room, I32, width + lanes, 1)
+        widened = k.view(task.own("rooms", "room"), I32, width + lanes, 1)
         here = k.view(k.scratch(I64, 2), I64, 1)
         for i in (0, 1):
             here[i].store(k.const(I64, -1))
@@ -209,5 +204,5 @@ class BilinearInt8(Value):
 
 
 def resize_room(width: int, lanes: int) -> int:
-    """Bytes that a piece of `BilinearInt8` takes for rows of so many results."""
+    """Bytes that a thread of `BilinearInt8` takes for rows of so many results."""
     return -(-2 * 4 * (width + lanes) // 64) * 64

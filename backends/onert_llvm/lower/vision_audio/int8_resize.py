@@ -8,8 +8,7 @@ import numpy as np
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
-from onert.ir.symbolic.trace import minimum
-from onert_llvm.command.command import Slot, most_pieces
+from onert_llvm.command.command import Slot
 from onert_llvm.kernels.vision_audio.resize import BilinearInt8, BilinearUint8, resize_room
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
@@ -40,10 +39,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         slots |= {"lines": lowering.constant(_records(op, out_h, h, w * c, signed)), "image": h * w * c}
         lowering.run(at, BilinearUint8(), tiles, *ends, slots, flops)
         return
-    parts, size = minimum(tiles, most_pieces(lowering.threads)), resize_room(out_w * c, lowering.isa.f32)
-    (rooms,) = lowering.scratch(parts * size)
+    size = resize_room(out_w * c, lowering.isa.f32)
+    (rooms,) = lowering.scratch(size * lowering.callers)
     slots |= {"lines": lowering.constant(_records(op, out_h, h, 1, signed)), "in_h": h, "line": w * c}
-    slots |= {"rooms": rooms.pointer, "room": size, "tiles": tiles, "pieces": parts}
+    slots |= {"rooms": rooms.pointer, "room": size}
     lowering.run(at, BilinearInt8(), tiles, *ends, slots, flops, (rooms,))
 
 

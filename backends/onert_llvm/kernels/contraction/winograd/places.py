@@ -15,11 +15,10 @@ from .form import Sizes
 SLOTS = (
     "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
     "pad_h", "pad_w", "pixel", "row", "image", "down", "across", "total", "block", "group", "groups",
-    "rooms", "room", "tiles", "pieces",
+    "rooms", "room",
 )  # fmt: skip
 """`total` tiles of outputs, `down` by `across` in a picture, `block` of them in a work tile; `group` panels of columns
-in one, `groups` of these in all. `rooms` is memory of `room` bytes for each of so many `pieces` of the command, whose
-work tiles are so many `tiles`.
+in one, `groups` of these in all. `rooms` is memory of `room` bytes for each thread.
 """
 
 RATES = ("dilation_h", "dilation_w")

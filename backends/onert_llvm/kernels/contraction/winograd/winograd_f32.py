@@ -53,8 +53,7 @@ class WinogradF32(Value):
         return (*SLOTS, *(RATES if self.form.dilated else ()), *self.epilogue.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
-        place = task.view("rooms", I8, task.i64("room"))[piece].address
+        place = task.own("rooms", "room")
         width = self.tile.columns.widest * k.isa.f32
         terms = k.view(place, F32, self._steps(task) * self.form.places + _APART, 1)
         sums = k.view(terms[task.i64("block")].address, F32, width * self.form.places + _APART, 1)

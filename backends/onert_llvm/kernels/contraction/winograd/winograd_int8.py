@@ -77,8 +77,7 @@ class WinogradInt8(Value):
         return (*SLOTS, *(RATES if self.dilated else ()), *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
-        own = task.view("rooms", I8, task.i64("room"))[piece].address
+        own = task.own("rooms", "room")
         width, block = self.tile.columns.widest * k.isa.f32, task.i64("block")
         terms = k.view(own, I16, task.i64("k") * PLACES + LINE // 2, 1)
         sums = k.view(terms[block].address, I32, width * PLACES + LINE // 4, 1)

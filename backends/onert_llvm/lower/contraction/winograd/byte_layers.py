@@ -115,13 +115,11 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
         "group": cut.group,
         "groups": groups,
         "room": size,
-        "tiles": work,
-        "pieces": parts,
     }
     flops = 2 * geometry.rows * geometry.taps * channels * n
     late = schedule.is_late(sizes, cut.block, lowering.threads)
     algorithm = WinogradInt8(cut.tile, how, signed, wide, dilated, late)
-    return Plan(algorithm, slots, work, parts, parts * size, flops)
+    return Plan(algorithm, slots, work, parts, size * lowering.callers, flops)
 
 
 def _centred(weights: Filter) -> Array:

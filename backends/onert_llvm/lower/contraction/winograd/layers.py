@@ -19,7 +19,7 @@ from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
 from onert_llvm.schedule.float_packing import PackWinograd, panel_bytes_f32, panels
-from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, most_rooms, possible, tiles
+from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, possible, tiles
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
 """What a precision allows. Results of F(2x2, 3x3) are nearer to the true ones than sums of all terms are, those of
@@ -61,11 +61,8 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     work = -(-total // cut.block) * groups
     flops = 2 * geometry.rows * geometry.taps * channels * n
     size = room(form, cut.tile, cut.block, layer.steps, lowering.isa.f32)
-    parts = min(
-        short_pieces(lowering.threads, hint(flops), MOST_PIECES), most_rooms(size, lowering.threads, lowering.isa)
-    )
-    parts = minimum(work, parts)
-    rooms = windows.scratch(lowering, parts * size)
+    parts = minimum(work, short_pieces(lowering.threads, hint(flops), MOST_PIECES))
+    rooms = windows.scratch(lowering, size * lowering.callers)
     algorithm = WinogradF32(form, cut.tile, after.epilogue, Terms.PAIRED if paired else Terms.FLOAT)
     slots: dict[str, Slot] = {
         **geometry.slots,
@@ -87,8 +84,6 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         "groups": groups,
         "rooms": rooms.pointer,
         "room": size,
-        "tiles": work,
-        "pieces": parts,
     }
     slots = {name: slots[name] for name in algorithm.slots}
     reads, touched = (*windows.reads, *after.reads), (rooms, *after.accesses)
