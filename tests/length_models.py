@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from onert.ir import DType, Package, Subgraphs, TensorType
+from onert.ir import DType, Package, Quantization, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.control_flow.control import While
 from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
@@ -22,7 +23,8 @@ from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast, Quantize
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
@@ -232,14 +234,47 @@ def _reduced() -> Subgraphs:
     return b.model([b.add(Reduce(kind), x, b.constant(np.int32([-1]))) for kind in (Reduction.SUM, Reduction.PROD)])
 
 
+def _bytes() -> Subgraphs:
+    """Rows of bytes with the same added to each, which look at one another."""
+    b = Builder()
+    scale = (Quantization((0.05,), (3,)),)
+    x = b.add(Quantize(DType.INT8), b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x"), quantization=scale)
+    own = b.constant(np.arange(-4, 4, dtype=np.int8), scale[0])
+    y = b.add(Binary(BinaryKind.ADD), x, own, quantization=scale)
+    scores = b.add(BatchMatMul(adjoint_y=True), y, x, quantization=scale)
+    return b.model([scores, b.add(BatchMatMul(), scores, y, quantization=scale)])
+
+
+def _rounds() -> Subgraphs:
+    """As many rounds of a loop as there are rows, each of which takes longer the more rows there are."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 3)), "x")
+    at, zero = b.constant(0, dtype=DType.INT32), b.constant(np.int32(0))
+    count = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT32), x), at)
+    types = (TensorType(DType.INT32, ()), *(TensorType(DType.FLOAT32, (None, 3)),) * 2)
+    types = (types[0], *types)
+    results = b.add_many(While(1, 2, types), zero, count, x, x)
+    condition, body = Builder("condition"), Builder("body")
+    given = [condition.input(each) for each in types]
+    i, n, rows, turned = (body.input(each) for each in types)
+    first, rest = (body.constant(each, dtype=DType.INT32) for each in ([0, 0], [1, 0]))
+    most = body.constant([1, 3], dtype=DType.INT32), body.constant([-1, 3], dtype=DType.INT32)
+    next_ = body.add(Concat(0), body.add(Slice(), turned, rest, most[1]), body.add(Slice(), turned, first, most[0]))
+    sums = body.add(Binary(BinaryKind.ADD), body.add(Unary(UnaryKind.TANH), rows), next_)
+    after = body.add(Binary(BinaryKind.ADD), i, body.constant(np.int32(1)))
+    less = condition.add(Comparison(ComparisonKind.LESS), *given[:2])
+    graphs = b.subgraph(results[2:]), condition.subgraph([less]), body.subgraph([after, n, sums, next_])
+    return Subgraphs(graphs)
+
+
 def opened(model: Subgraphs) -> Package:
     """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
-    (graph,) = model.subgraphs
+    graph, *called = model.subgraphs
     operands = tuple(
         evolve(o, signature_shape=(None,) * len(o.type.shape)) if at in graph.inputs else o
         for at, o in enumerate(graph.operands)
     )
-    return Package((Subgraphs((evolve(graph, operands=operands),)),), "made")
+    return Package((Subgraphs((evolve(graph, operands=operands), *called)),), "made")
 
 
 MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
@@ -264,5 +299,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("parted", _parted, lambda n: [(1, max(n, 1), 8)]),
     ("halved", _scaled(BinaryKind.MUL, 0.5, UnaryKind.FLOOR), lambda n: [(1, 3, 8, n + 2)]),
     ("thirds", _scaled(BinaryKind.DIV, 3, UnaryKind.CEIL), lambda n: [(1, 3, 8, n + 2)]),
+    ("bytes", _bytes, lambda n: [(1, max(n, 1), 8)]),
+    ("rounds", _rounds, lambda n: [(max(n, 1), 3)]),
     ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),
 ]

@@ -96,12 +96,13 @@ def walked(
             return _Alone(alone, start, len(some), keep, of)
         return _Together(together(), kernel, start, len(some), keep, of, state)
 
-    def jumps(jump: Command) -> Callable[[], bool | None]:
+    def jumps(jump: Command, program: BoundCommands, at: int) -> Callable[[], bool | None]:
         if not jump.slots["flag"]:
             return _always
         ask = ctypes.CFUNCTYPE(ctypes.c_bool, pointer, pointer, integer, integer, pointer)(kernel.pool[JUMP.symbol])
-        slots = (jump.slots[name] for name in CONDITION)
-        return partial(ask, *(place(value) if isinstance(value, Pointer) else int(value) for value in slots))
+        first = program.slot(at, JUMP.layout.slot(CONDITION[0]))
+        slots = (ctypes.c_uint64 * len(CONDITION)).from_address(first)
+        return lambda: ask(*slots)  # lengths may change them
 
     def walk(program: BoundCommands, some: Sequence[Command], of: int | None = None) -> _Alone | _Together | _Walk:
         """Commands as they are run best: those with work for threads are cut at jumps, and walked from here."""
@@ -112,7 +113,7 @@ def walked(
         for start, stop in pairwise(sorted({0, len(some), *cuts})):
             command, length = some[start], stop - start
             if command.spec == JUMP:
-                steps[start] = jumps(command), _by(command), 1
+                steps[start] = jumps(command, program, start), _by(command), 1
             elif length == 1 and _is_long(command):
                 steps[start] = walk(program.inner[start], command.program, command.operation), 1, 1
             else:

@@ -16,7 +16,7 @@ from onert.ir import Array, Context
 from onert.ir.process import imports
 from onert.ir.symbolic.instructions import Instructions, NoInstructionError
 from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
-from onert_llvm.command.command import COPY, JUMP, Access, Area, Command, Lowered, Pointer, all_steps
+from onert_llvm.command.command import COPY, Access, Area, Command, Lowered, Pointer, all_steps
 
 from .aligned_memory import Elements
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, is_idle, walked
@@ -297,8 +297,6 @@ class _Settling:
         slots: dict[str, Any] = {}
         for number, name in enumerate(command.spec.layout.names):
             slots[name] = self._slot(command.slots[name], path, number)
-        if command.spec is JUMP and any(c.path == path for c in self.changes):
-            raise NoInstructionError("a jump depends on a length")
         for number, value in ((TILES, command.tiles), (PIECES, command.pieces)):
             if self.is_open(value):
                 if command.program:

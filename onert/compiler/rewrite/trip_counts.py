@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from onert.compiler.rewrite.counts.extents import Extents
-from onert.ir import Op, Operation, Subgraph, TensorType
+from onert.ir import Array, Op, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.fill import Within
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.symbolic.trace import maximum
 
 from .edit import definer
 
@@ -32,9 +33,9 @@ def trips(
     """
     found = []
     for at, limit, step in _counters(condition, body, largest or {}):
-        start = given[at].value
+        start = _number(given[at].value)
         if start is not None:
-            found.append(max(0, -((int(start.min(initial=limit)) - limit) // step)))
+            found.append(maximum(0, -((start - limit) // step)))
     return min(found, default=None)
 
 
@@ -48,8 +49,8 @@ def known_trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]
     if found is None or bound is None or bound.array.size != 1:
         return None
     at, limit, step = found
-    start = given[at].value
-    return None if start is None or start.size != 1 else max(0, -((int(start.min()) - limit) // step))
+    start = _number(given[at].value)
+    return None if start is None else maximum(0, -((start - limit) // step))
 
 
 def _counters(
@@ -96,7 +97,7 @@ def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int
     """The largest that a bound can be; None if it may be any number, and change."""
     data = condition.operands[bound].data
     if data is not None:
-        return int(data.array.max())
+        return _number(data.array)
     most = int(np.iinfo(condition.type(bound).dtype.numpy).max)
     if bound in condition.inputs:
         at = condition.inputs.index(bound)
@@ -104,6 +105,14 @@ def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int
         return min(most, largest.get(at, most)) if same else None
     found = Extents(condition, {i: o.known for i, o in enumerate(condition.operands)}, {}, lambda _: {}).one(bound)
     return None if found is None or found.high >= most else found.high
+
+
+def _number(array: Array | None) -> int | None:
+    """The only element of an array; None where it has several, or is not known."""
+    if array is None or array.size != 1:
+        return None
+    found: int = array.reshape(-1).tolist()[0]
+    return found
 
 
 def grows(body: Subgraph, at: int) -> int | None:

@@ -26,6 +26,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import ArgReduce, Reduce, Reduction
 from onert.ir.ops.vision_audio.boxes import CountedBoxes
 from onert.ir.shape import num_elements, static
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 
 MOST_CELLS = 64
@@ -128,7 +129,7 @@ class Extents(Value):
                 return None
             everything = _everything(type_.dtype)
             found = self._cells(operand, type_, depth) if depth < MOST_DEPTH else None
-            small = (num_elements(type_.shape) or 0) <= MOST_CELLS
+            small = not any(map(is_symbolic, type_.shape)) and (num_elements(type_.shape) or 0) <= MOST_CELLS
             cells = np.array(everything, object) if found is None else np.array(found, object)
             if small:
                 cells = np.array(np.broadcast_to(cells, type_.shape))  # type: ignore[arg-type]
@@ -240,7 +241,7 @@ class Extents(Value):
         if x is None or axes is None or function is None:
             return None
         size, left = (num_elements(self.types[i].shape) for i in (operation.used[0], operation.outputs[0]))
-        if not size or left != 1:
+        if is_symbolic(size) or not size or left != 1:
             return None
         if x.shape == self.types[operation.used[0]].shape:
             found = x.reshape(-1)[0]

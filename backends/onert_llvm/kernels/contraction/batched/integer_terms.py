@@ -40,14 +40,12 @@ class CentreBytes(Value):
 class CentredTerms(Terms):
     """16-bit numbers times bytes less `zero`, by pairs; A has an even number of columns.
 
-    `k` is A's width in pairs, less one where B has an `odd` number of rows. The rows of B have as many elements as
-    there are registers of columns.
+    `k` is A's width in pairs, less one where B has an `odd` number of rows (1, else 0). The rows of B have as many
+    elements as there are registers of columns.
     """
 
-    odd: bool
-
     name = "bytes"
-    element, other, slots = I16, I8, ("zero",)
+    element, other, slots = I16, I8, ("zero", "odd")
 
     def group(self, k: Kernel) -> int:
         return GROUP
@@ -72,7 +70,7 @@ class CentredTerms(Terms):
         with reading.each() as run:
             with k.loop(run.depth) as pair:
                 step(run.rows, pair, GROUP)
-            if self.odd:
+            with k.loop(task.i64("odd")):
                 step(run.rows, run.depth, 1)
         return [[x.get() for x in row] for row in acc]
 

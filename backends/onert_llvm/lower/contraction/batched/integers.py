@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.rescale import product_multiplier
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.symbolic.trace import largest
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
@@ -73,7 +74,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     touched = tuple(evolve(one.access, write=False) for one in (a, b) if one.access is not None)
     if whole:
         how, own = _requantized(lowering, types, sides.k)
-        algorithm = BatchedContraction(tile, CentredTerms(sides.k % 2 == 1), Bytes(how, alike=True))
+        own["odd"] = sides.k % 2
+        algorithm = BatchedContraction(tile, CentredTerms(), Bytes(how, alike=True))
     else:
         own = _multiplier(types)
         algorithm = BatchedContraction(tile, WideTerms(types.input(1).dtype is DType.INT16), HalvesUp())
@@ -83,7 +85,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 def _requantized(lowering: Lowering, types: CallTypes, depth: int) -> tuple[Requantize, dict[str, Slot]]:
     x, y, out = types.input(0), types.input(1), types.output
     pair = product_multiplier(x, y, out)
-    how = scaling(np.array([depth * 255 * 255]), pair, out.zero_point)
+    how = scaling(np.array([largest(depth) * 255 * 255]), pair, out.zero_point)
     columns = pack_columns(how, np.zeros(lowering.isa.f32, np.int64), pair, out.zero_point, lowering.isa)
     kind = Requantize(how)
     slots: dict[str, Slot] = {"columns": lowering.constant(columns), "zero_point": out.zero_point}
