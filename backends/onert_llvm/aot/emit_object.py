@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
-from attrs import frozen
+from attrs import evolve, frozen
 from llvmlite import ir
 
 from onert.backend import Blueprint, EntryPoint, Footprint, ObjectCode, Place, Region, Version
@@ -15,7 +15,7 @@ from onert_llvm.codegen.kernel_abi import build
 from onert_llvm.codegen.llvm_codegen import link
 from onert_llvm.codegen.masked_calls import as_calls
 from onert_llvm.codegen.native import cpuid_text, jump_text, pool_texts, run_text, support_texts, together_text
-from onert_llvm.command.command import JUMP, REPORT_BYTES, Area, Command, Lowered, Pointer, all_steps
+from onert_llvm.command.command import JUMP, REPORT_BYTES, SEVERAL, Area, Command, Lowered, Pointer, all_steps
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers
 from onert_llvm.runtime.native_kernel import is_idle
@@ -233,7 +233,12 @@ class _Part:
         first = self.key[2] > 0  # of a later sequence: it waits for all of those before
         for command, clash in zip(commands, barriers(commands, address), strict=True):
             sync, first = clash or first, False
-            yield command.operation, run(command, sync)
+            if command.spec != SEVERAL:
+                yield command.operation, run(command, sync)
+                continue
+            for step in command.program:
+                yield command.operation, run(evolve(step, pieces=min(step.tiles, command.pieces)), sync)
+                sync = False
 
     def _key(self, pointer: Pointer) -> Key:
         return (*self.key, pointer.area.value, pointer.index)

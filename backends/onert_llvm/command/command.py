@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from onert.ir import Array
+from onert.ir.symbolic.trace import hint, minimum
 from onert.ir.value import Told, Value
 
 from .task_layout import TaskLayout
@@ -82,6 +83,8 @@ COPY = "copy_rows"
 """The name of the code that copies memory and does nothing else."""
 PROGRAM = Callee("program", "onert_program", TaskLayout(()))
 """The code of a command that runs a program on one thread: its steps one after the other, but for jumps."""
+SEVERAL = Callee("several", "onert_several", TaskLayout(()))
+"""The code of a command that stands for n of one kernel, as many tiles each: tile t is tile t // n of step t % n."""
 
 
 @frozen
@@ -89,8 +92,9 @@ class Command(Value):
     """Run a kernel over `tiles` work tiles, cut into `pieces` for threads that share them.
 
     `operation` is the first operation it stands for, by its index in the subgraph. `flops` counts multiplications and
-    additions, for profiles. `program` are the steps of one whose code is `PROGRAM`: kernels, jumps, programs.
-    `threads` are those that run it, as `Group.threads` has them.
+    additions, for profiles. `program` are the steps of one whose code is `PROGRAM`: kernels, jumps, programs; or of one
+    whose code is `SEVERAL`: kernels, whose `pieces` are how many steps there are. `threads` are those that run it, as
+    `Group.threads` has them.
     """
 
     spec: Code
@@ -122,6 +126,23 @@ def most_pieces(threads: int, each: int = _PIECES_EACH) -> int:
 def short_pieces(threads: int, flops: int, each: int = _PIECES_EACH) -> int:
     """The same for a command of so many operations on floats: who loses its processor in a piece soon ends it."""
     return most_pieces(threads, max(each, flops // _LONG // threads))
+
+
+def at_once(commands: Sequence[Command], threads: int) -> Command | None:
+    """One command for those that differ in the values of their slots alone, and of which none touches what another
+    writes, but for the `rooms` that each thread has of its own; None where they are not so alike.
+    """
+    first, *others = commands
+    own = {first.slots.get("rooms")}
+    kept = any(a.write and a.pointer.area is Area.SCRATCH and a.pointer not in own for a in first.accesses)
+    if kept or not others or any((c.spec, c.tiles, c.program) != (first.spec, first.tiles, ()) for c in commands):
+        return None
+    count = len(commands)
+    tiles, flops = count * first.tiles, sum(c.flops for c in commands)
+    accesses = tuple(dict.fromkeys(a for c in commands for a in c.accesses))
+    steps = tuple(evolve(c, pieces=count) for c in commands)
+    pieces = minimum(tiles, short_pieces(threads, hint(flops)))
+    return Command(SEVERAL, {}, tiles, pieces, accesses, first.operation, flops, steps, first.threads)
 
 
 def all_steps(commands: Iterable[Command]) -> Iterator[Command]:

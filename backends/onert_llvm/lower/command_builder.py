@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from onert_llvm.command.command import (
     Lowered,
     Pointer,
     Slot,
+    at_once,
     kernel_calls,
     most_pieces,
     short_pieces,
@@ -348,6 +350,14 @@ class Lowering:
             if scratch and (left.until < 0 or self.compact):
                 del self._in_scratch[what]
         self._commands.append(command if self._home is None else evolve(command, threads=self._home))
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let the commands that follow, of which none touches what another writes, be one where they are alike."""
+        first = len(self._commands)
+        yield
+        found = at_once(_looking_ahead(self._commands[first:]), self.threads)
+        self._commands[first:] = self._commands[first:] if found is None else [found]
 
     def news(self) -> Iterator[Any]:
         """The kernels of the commands that were emitted since this was asked last."""

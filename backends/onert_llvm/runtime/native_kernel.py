@@ -143,7 +143,7 @@ def _packed(command: Command) -> int:
 
 def _is_long(command: Command) -> bool:
     """Whether a command is a program with steps that are worth sharing."""
-    return bool(command.program) and _shared_work(tuple(kernel_calls((command,)))) >= _SHARED_ROUND
+    return command.spec == PROGRAM and _shared_work(tuple(kernel_calls((command,)))) >= _SHARED_ROUND
 
 
 def _always() -> None:
@@ -358,7 +358,7 @@ class BoundCommands:
         for number, (row, command, sync) in enumerate(zip(self._rows, commands, syncs, strict=False)):
             row[_TASK] = at
             if command.program:
-                row[_FN], row[_TASK] = kernel.pool[PROGRAM.symbol], self.inner[number].address(0)
+                row[_FN], row[_TASK] = kernel.pool[command.spec.symbol], self.inner[number].address(0)
             elif command.spec != JUMP:
                 row[_FN] = kernel.kernels[command.spec.symbol]
             row[_TILES], row[_PIECES], row[_SYNC] = command.tiles, command.pieces, sync

@@ -16,7 +16,7 @@ from onert.ir import Array, Context
 from onert.ir.process import imports
 from onert.ir.symbolic.instructions import Instructions, NoInstructionError
 from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
-from onert_llvm.command.command import COPY, Access, Area, Command, Lowered, Pointer, all_steps
+from onert_llvm.command.command import COPY, PROGRAM, Access, Area, Command, Lowered, Pointer, all_steps
 
 from .aligned_memory import Elements
 from .native_kernel import BoundCommands, NativeKernel, Places, checked, is_idle, walked
@@ -299,7 +299,7 @@ class _Settling:
             slots[name] = self._slot(command.slots[name], path, number)
         for number, value in ((TILES, command.tiles), (PIECES, command.pieces)):
             if self.is_open(value):
-                if command.program:
+                if command.spec == PROGRAM:
                     raise NoInstructionError("the number of steps of a program depends on a length")
                 self.changes.append(Change(path, number, self.given(value)[1]))
         return evolve(

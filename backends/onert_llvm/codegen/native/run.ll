@@ -56,3 +56,28 @@ define void @onert_program(ptr %commands, i64 %begin, i64 %count, i64 %thread) {
   call void @onert_run(ptr %commands, i64 %count)
   ret void
 }
+
+; Several commands of one kernel as one, whose task they are; their pieces say how many there are. Tile t is tile t / n of
+; command t % n, so that who computes some rows of a picture computes them for all groups of its channels.
+define void @onert_several(ptr %commands, i64 %begin, i64 %end, i64 %thread) {
+entry:
+  %countp = getelementptr %Command, ptr %commands, i32 0, i32 3
+  %count = load i64, ptr %countp, align 8
+  %none = icmp sge i64 %begin, %end
+  br i1 %none, label %done, label %each
+each:
+  %t = phi i64 [ %begin, %entry ], [ %next, %each ]
+  %number = urem i64 %t, %count
+  %tile = udiv i64 %t, %count
+  %stop = add i64 %tile, 1
+  %c = getelementptr %Command, ptr %commands, i64 %number
+  %fn = load ptr, ptr %c, align 8
+  %taskp = getelementptr %Command, ptr %c, i32 0, i32 1
+  %task = load ptr, ptr %taskp, align 8
+  call void %fn(ptr %task, i64 %tile, i64 %stop, i64 %thread)
+  %next = add i64 %t, 1
+  %last = icmp eq i64 %next, %end
+  br i1 %last, label %done, label %each
+done:
+  ret void
+}

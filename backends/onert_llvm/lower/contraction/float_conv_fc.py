@@ -123,7 +123,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution and its epilogue, group by group."""
+    """A convolution and its epilogue, all groups at once where their commands are alike."""
     _, operation, op = lowering.first(operations, Conv2D)
     x, weight, bias = lowering.layer(operations[0])
     n, _, _, c = lowering.shape(weight)
@@ -141,9 +141,11 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     if finite and grouped.lowered(lowering, windows, filters, n):
         return
     each = n // groups
-    for group in range(groups):
-        part, own = filters[group * each : (group + 1) * each], after.from_column(group * each)
-        convolve_constant(lowering, operations[0], geometry, part, own, n, lowering.operand(x, group * c * 4), (x,))
+    with lowering.at_once():
+        for group in range(groups):
+            part, own = filters[group * each : (group + 1) * each], after.from_column(group * each)
+            source = lowering.operand(x, group * c * 4)
+            convolve_constant(lowering, operations[0], geometry, part, own, n, source, (x,))
 
 
 def convolve_constant(

@@ -75,9 +75,10 @@ def _cut(
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution, group by group."""
-    for layer, geometry in groups(lowering, operations, Parameters):
-        convolve(lowering, layer, geometry)
+    """A convolution, all groups at once where their commands are alike."""
+    with lowering.at_once():
+        for layer, geometry in groups(lowering, operations, Parameters):
+            convolve(lowering, layer, geometry)
 
 
 def convolve(lowering: Lowering, layer: Layer[Parameters], geometry: Plane) -> None:

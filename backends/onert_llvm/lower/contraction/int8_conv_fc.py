@@ -97,9 +97,10 @@ def _cut(
 
 @_with_chain
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution, group by group."""
-    for layer, geometry in groups(lowering, operations, _outputs(lowering, operations)):
-        convolve(lowering, layer, geometry)
+    """A convolution, all groups at once where their commands are alike."""
+    with lowering.at_once():
+        for layer, geometry in groups(lowering, operations, _outputs(lowering, operations)):
+            convolve(lowering, layer, geometry)
 
 
 def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None:
