@@ -171,9 +171,11 @@ def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> No
 
 def _run_cut(op: FirstEntries, x: Tensor, count: Tensor, result: Tensor, context: Context) -> None:
     """Entries of a tensor whose shape is known: there is nothing to infer, and they are no more than the tensor has."""
-    found = op.evaluate(x.array, count.array.copy())
-    context.hold(found.nbytes - _bytes_of(result), beside=found.nbytes + x.array.nbytes)
-    context.spend(WORK_OF_AN_EVALUATION + WORK_OF_AN_EVALUATED_BYTE * (found.nbytes + x.array.nbytes))
+    whole = x.array
+    found = op.evaluate(whole, count.array)  # which reads the count once
+    moved = found.nbytes + whole.nbytes
+    context.hold(found.nbytes - _bytes_of(result), beside=moved)
+    context.spend(WORK_OF_AN_EVALUATION + WORK_OF_AN_EVALUATED_BYTE * moved)
     result.assign(found)
 
 

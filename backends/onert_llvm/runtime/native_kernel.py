@@ -268,13 +268,13 @@ class _Together:
 class _Checked:
     """A run after which the first broken rule is an ExecutionError."""
 
-    __slots__ = ("_broken", "_checks", "_clean", "_reports", "_run")
+    __slots__ = ("_checks", "_clean", "_none", "_reports", "_run")
 
     def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
         self._clean = True
         self._run = run
         self._checks = checks
-        self._reports, self._broken = reports, reports[:, 0]
+        self._reports, self._none = reports, bytes(reports.nbytes)
 
     def __call__(self) -> None:
         self._after(self._run)
@@ -284,8 +284,8 @@ class _Checked:
             self._reports[:] = 0
         self._clean = False
         run()
-        if self._broken.any():
-            number = int(self._broken.argmax())
+        if self._reports.tobytes() != self._none:  # in a tenth of the time that `any` takes
+            number = int(self._reports[:, 0].argmax())
             element = int(self._reports[number, 1])
             raise ExecutionError(self._checks[number].sentence(element))
         self._clean = True

@@ -9,7 +9,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp
 
-from .detection import greatest
+from .detection import first_greatest, greatest
 
 _FIELDS = ("low_y", "low_x", "high_y", "high_x", "area")
 
@@ -120,8 +120,11 @@ class ClassBoxes(Value):
 
     `boxes` are four float32 each, two opposite corners or with `centred` x, y, width and height. At most `most` of a
     class stay, an integer of 64 bits if `wide`; with `limited` those that score more than `least`. A box goes if it
-    shares more than `iou` of the area of both with a better one that stays. `work` points to memory for five float64 of
-    `room` boxes (whole registers), `left` for the scores that are left. There is one work tile. All is in float64.
+    shares more than `iou` of the area of both with a better one that stays. There is one work tile. All is in float64.
+
+    Boxes that score enough are put one behind the other in `places`, int64, with their scores in `left`, and `tops` has
+    the best of each register of these. The best of all is taken out again and again, and compared with those that stay:
+    mostly these are few. `work` points to memory for five float64 of each of them, `room` in all (whole registers).
     """
 
     centred: bool
@@ -130,79 +133,104 @@ class ClassBoxes(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        names = ("boxes", "scores", "most", "iou", "work", "left", "room", "pictures", "classes", "own")
-        return (*names, "found", "count", "bound", *(("least",) if self.limited else ()))
+        names = ("boxes", "scores", "most", "iou", "work", "left", "tops", "places", "room", "pictures", "classes")
+        return (*names, "own", "found", "count", "bound", *(("least",) if self.limited else ()))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        work = task.view("work", F64, task.i64("room"), 1)
-        boxes = {name: k.view(work[i].address, F64, 1) for i, name in enumerate(_FIELDS)}
-        left, found = task.view("left", F64, 1), task.view("found", I64, 3, 1)
+        found, rows = task.view("found", I64, 3, 1), task.view("found", I64, 1)
         with k.loop(end, begin):
             count = k.var(k.index(0))
             asked = task.view("most", I64 if self.wide else I32, 1)[0].load_once().cast(I64)
             most = asked.clamp(0, task.i64("own"))
-            with k.loop(task.i64("pictures")) as picture:
-                self._corners(k, task, picture, boxes)
-                with k.loop(task.i64("classes")) as number:
-                    self._scores(k, task, picture * task.i64("classes") + number, left)
-                    going = k.var(most > 0)
-                    with k.loop(most), k.when(going.get()):
-                        best, index = greatest(
-                            k, task.i64("own"), k.const(F64, float("-inf")), lambda at, *lanes: left[at].load(*lanes)
-                        )
-                        going.set(best > float("-inf"))
-                        with k.when(going.get()):
-                            at = index.cast(I64)
-                            for column, value in enumerate((picture, number, at)):
-                                found[count.get(), column].store(value)
-                            count.set(count.get() + 1)
-                            self._lessen(k, task, boxes, left, at)
+            with k.loop(task.i64("pictures")) as picture, k.loop(task.i64("classes")) as number:
+                held = self._candidates(k, task, picture * task.i64("classes") + number)
+                first = count.get()
+                with k.loop(held), k.when(count.get() - first < most):
+                    place = self._best(k, task, held)
+                    box = self._box(task, picture, place)
+                    with k.when(self._overlaps(k, task, box, count.get() - first).eq(0)):
+                        for name, view in self._stay(k, task).items():
+                            view[count.get() - first].store(box[name])
+                        for column, value in enumerate((picture, number, place)):
+                            found[count.get(), column].store(value)
+                        count.set(count.get() + 1)
             with k.loop(task.i64("bound") * 3, count.get() * 3) as rest:
-                task.view("found", I64, 1)[rest].store(k.index(0))
+                rows[rest].store(k.index(0))
             task.view("count", I64, 1)[0].store(count.get())
 
-    def _corners(self, k: Kernel, task: Task, picture: Val, boxes: dict[str, View]) -> None:
-        given = task.view("boxes", F32, task.i64("own") * 4, 4, 1)[picture]
-        with k.loop(task.i64("own"), nonempty=True) as i:
-            a, b, c, d = (given[i, side].load().cast(F64) for side in range(4))
-            if self.centred:
-                low, high = (b - d / 2.0, a - c / 2.0), (b + d / 2.0, a + c / 2.0)
-            else:
-                low, high = ((f(a, c), f(b, d)) for f in (Val.minimum, Val.maximum))
-            values = (*low, *high, (high[0] - low[0]) * (high[1] - low[1]))
-            for name, value in zip(_FIELDS, values, strict=True):
-                boxes[name][i].store(value)
+    def _candidates(self, k: Kernel, task: Task, row: Val) -> Val:
+        """Put the boxes of a class that score enough one behind the other; how many they are."""
+        lanes, own, gone = k.isa.f32, task.i64("own"), k.const(F64, float("-inf"))
+        scores = k.view(task.view("scores", F32, own, 1)[row].address, F32, 1)
+        left, tops, places = task.view("left", F64, 1), task.view("tops", F64, 1), task.view("places", I64, 1)
+        held = k.var(k.index(0))
+        floor = task.view("least", F32, 1)[0].load() if self.limited else None
+        with k.loop(own, step=lanes, nonempty=True) as first:
+            mask = k.mask(lanes, own - first)
+            if floor is not None:
+                mask &= scores[first].load(lanes, mask) > floor.splat(lanes)
+            with k.when(mask.any()), k.loop((first + lanes).min(own), first, nonempty=True) as at:
+                score = scores[at].load()
+                wide = score.cast(F64)
+                if floor is None:
+                    lowest = (wide > gone).select(wide, k.const(F64, _LOWEST))
+                    wide = wide.ne(wide).select(k.const(F64, _UNORDERED), lowest)
+                left[held.get()].store(wide)
+                places[held.get()].store(at)
+                held.set(held.get() + (1 if floor is None else (score > floor).select(k.index(1), k.index(0))))
+        left[held.get()].store(gone.splat(lanes))
+        with k.loop(held.get(), step=lanes) as first:
+            tops[first // lanes].store(self._top(k, left[first].load(lanes))[0])
+        return held.get()
 
-    def _scores(self, k: Kernel, task: Task, row: Val, left: View) -> None:
-        """The scores of a class; those that are too little are gone from the start."""
-        given = task.view("scores", F32, task.i64("own"), 1)[row]
-        with k.loop(task.i64("own"), nonempty=True) as i:
-            score = given[i].load()
-            wide = score.cast(F64)
-            if self.limited:
-                floor = task.view("least", F32, 1)[0].load()
-                left[i].store((score > floor).select(wide, k.const(F64, float("-inf"))))
-            else:
-                lowest = (wide > float("-inf")).select(wide, k.const(F64, _LOWEST))
-                left[i].store(wide.ne(wide).select(k.const(F64, _UNORDERED), lowest))
+    @staticmethod
+    def _top(k: Kernel, scores: Val) -> tuple[Val, Val]:
+        return first_greatest(scores, k.iota(I32, scores.lanes))
 
-    def _lessen(self, k: Kernel, task: Task, boxes: dict[str, View], left: View, at: Val) -> None:
-        """Take out the box itself and what it overlaps."""
-        lanes, count = k.isa.f32, task.i64("own")
-        gone = k.const(F64, float("-inf"))
-        left[at].store(gone)
-        own = {name: boxes[name][at].load().splat(lanes) for name in _FIELDS}
+    def _best(self, k: Kernel, task: Task, held: Val) -> Val:
+        """Take out the best of those that are left; which box it is."""
+        lanes, gone = k.isa.f32, k.const(F64, float("-inf"))
+        left, tops = task.view("left", F64, 1), task.view("tops", F64, 1)
+        registers = (held + lanes - 1) // lanes
+        _, number = greatest(k, registers, gone, lambda at, *some: tops[at].load(*some))
+        register = number.cast(I64)
+        scores = left[register * lanes].load(lanes)
+        _, lane = self._top(k, scores)
+        others = k.iota(I32, lanes).eq(lane.splat(lanes)).select(gone.splat(lanes), scores)
+        left[register * lanes].store(others)
+        tops[register].store(self._top(k, others)[0])
+        return task.view("places", I64, 1)[register * lanes + lane.cast(I64)].load()
+
+    def _box(self, task: Task, picture: Val, at: Val) -> dict[str, Val]:
+        """Corners in order, and the area."""
+        given = task.view("boxes", F32, 4, 1)
+        a, b, c, d = (given[picture * task.i64("own") + at, side].load().cast(F64) for side in range(4))
+        if self.centred:
+            low, high = (b - d / 2.0, a - c / 2.0), (b + d / 2.0, a + c / 2.0)
+        else:
+            low, high = ((f(a, c), f(b, d)) for f in (Val.minimum, Val.maximum))
+        return dict(zip(_FIELDS, (*low, *high, (high[0] - low[0]) * (high[1] - low[1])), strict=True))
+
+    def _stay(self, k: Kernel, task: Task) -> dict[str, View]:
+        """The boxes that stay."""
+        work = task.view("work", F64, task.i64("room"), 1)
+        return {name: k.view(work[i].address, F64, 1) for i, name in enumerate(_FIELDS)}
+
+    def _overlaps(self, k: Kernel, task: Task, box: dict[str, Val], count: Val) -> Val:
+        """Whether a box shares too much with one of those that stay."""
+        lanes, stay = k.isa.f32, self._stay(k, task)
         bound = task.view("iou", F32, 1)[0].load().cast(F64).splat(lanes)
-        with k.loop(count, step=lanes, nonempty=True) as first:
+        other = {name: value.splat(lanes) for name, value in box.items()}
+        found = k.var(k.mask(lanes, k.index(0)))
+        with k.loop(count, step=lanes) as first:
             mask = k.mask(lanes, count - first)
-            other = {name: boxes[name][first].load(lanes, mask) for name in _FIELDS}
+            own = {name: view[first].load(lanes, mask) for name, view in stay.items()}
             sides = []
             for axis in "yx":
-                side = own[f"high_{axis}"].minimum(other[f"high_{axis}"]) - own[f"low_{axis}"].maximum(
-                    other[f"low_{axis}"]
-                )
+                high = own[f"high_{axis}"].minimum(other[f"high_{axis}"])
+                side = high - own[f"low_{axis}"].maximum(other[f"low_{axis}"])
                 sides.append(side.maximum(side.like(0.0)))
             shared = sides[0] * sides[1]
             whole = own["area"] + other["area"] - shared
-            score = left[first].load(lanes, mask)
-            left[first].store((shared > bound * whole).select(gone.splat(lanes), score), mask)
+            found.set(found.get() | (mask & (shared > bound * whole)))
+        return found.get().any()

@@ -67,10 +67,13 @@ def lower_classes(lowering: Lowering, operations: Sequence[int]) -> None:
     found, count = operation.outputs
     pictures, classes, own = lowering.shape(reads["scores"])
     room = -(-own // lowering.isa.f32) * lowering.isa.f32
-    work, left = lowering.scratch(8 * _FIELDS * room, 8 * room)
+    more = room + lowering.isa.f32  # what follows the last score is stored too
+    work, left, tops, places = lowering.scratch(8 * _FIELDS * room, 8 * more, 8 * more, 8 * more)
     slots: dict[str, Slot] = {
         "work": work.pointer,
         "left": left.pointer,
+        "tops": tops.pointer,
+        "places": places.pointer,
         "room": room,
         "pictures": pictures,
         "classes": classes,
@@ -81,4 +84,4 @@ def lower_classes(lowering: Lowering, operations: Sequence[int]) -> None:
         slots["iou"] = lowering.constant(np.zeros(1, np.float32))
     kernel = ClassBoxes(op.centred, lowering.type(reads["most"]).dtype is DType.INT64, "least" in reads)
     flops = 60 * own * op.bound
-    lowering.run(at, kernel, 1, reads, {"found": found, "count": count}, slots, flops, (work, left))
+    lowering.run(at, kernel, 1, reads, {"found": found, "count": count}, slots, flops, (work, left, tops, places))

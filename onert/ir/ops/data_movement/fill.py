@@ -170,11 +170,11 @@ class FirstEntries(OnStored):
 
     @staticmethod
     def _checked(count: int | None, size: int | None) -> None:
-        fits = count is None or (count >= 0 and (size is None or count <= size))
-        require(fits, f"count is {count}, expected 0 to the dimension, {size}")
+        if count is not None and (count < 0 or (size is not None and count > size)):
+            raise RuleError(f"count is {count}, expected 0 to the dimension, {size}")
 
     def evaluate(self, x: Array, count: Array) -> Array:
-        axis, found = normalize_axis(self.axis, x.ndim), sv.values(count)[0]
+        axis, found = normalize_axis(self.axis, x.ndim), count.item()
         self._checked(found, x.shape[axis])
         return np.ascontiguousarray(x[(*(slice(None),) * axis, slice(found))])
 
