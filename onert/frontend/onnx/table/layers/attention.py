@@ -6,15 +6,18 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import frozen
 
 from onert.frontend.onnx.building import converted
 from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.messages import Graph
 from onert.frontend.onnx.node import Importer, Node, Value
 from onert.ir import DType, ModelError
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.value import Told
 
 from .rotary import rotary_embedding
 
@@ -46,12 +49,53 @@ def repeated_heads(x: Expression, heads: int) -> Expression:
     return x.take([at // (heads // own) for at in range(heads)], 1)
 
 
+@frozen(eq=False)
+class Groups(Told):
+    """Several of `heads` of queries for each of `own` heads of keys and values, which are not repeated for them.
+
+    What is [batch, heads, tokens, n] is computed as [batch, own, heads / own, tokens, n]; of one token as
+    [batch, own, heads / own, n], so that keys are read once for all rows that meet them.
+    """
+
+    heads: int
+    own: int
+    one: bool
+
+    @staticmethod
+    def of(q: Expression, k: Expression) -> Groups:
+        """Those of queries and keys [batch, heads, tokens, n]; ModelError if they do not divide evenly."""
+        heads, own = q.known(1, "the query"), k.known(1, "a key or value")
+        if own < 1 or heads % own:
+            raise ModelError(f"{heads} heads of queries do not share {own} of keys and values evenly")
+        return Groups(heads, own, q.shape[2] == 1)
+
+    def apart(self, x: Expression) -> Expression:
+        """What each head of queries has, by groups; also what is the same for all heads."""
+        if self.heads == self.own or x.rank < 3 or (self.one and x.shape[-3] == 1):
+            return x
+        if x.shape[-3] == 1:
+            return x.expand(x.rank - 3)
+        first, each = ([x.size(0)] if x.rank > 3 else []), self.heads // self.own
+        return x.reshaped(*first, self.own, each, *(() if self.one else (x.size(x.rank - 2),)), x.size(x.rank - 1))
+
+    def shared(self, x: Expression) -> Expression:
+        """Keys or values [batch, own, keys, n] beside what is `apart`."""
+        return x if self.heads == self.own or self.one else x.expand(2)
+
+    def together(self, x: Expression) -> Expression:
+        """What is `apart` as [batch, heads, tokens, n]."""
+        if self.heads == self.own:
+            return x
+        tokens = 1 if self.one else x.size(3)
+        return x.reshaped(x.size(0), self.heads, tokens, x.size(x.rank - 1))
+
+
 def scores(q: Expression, k: Expression, scale: float) -> Expression:
-    """`q · kᵀ * scale`, the root of the scale applied to each side."""
-    root = math.sqrt(scale) if scale >= 0 else 1.0
-    left, right = q * root, k.transpose(0, 1, 3, 2) * root
-    found = left @ right
-    return found if scale >= 0 else found * scale
+    """`q · kᵀ * scale`; of 16-bit floats, which sums of products may leave, with the root of the scale on each side."""
+    root = math.sqrt(scale) if scale > 0 and q.dtype in (DType.FLOAT16, DType.BFLOAT16) else 1.0
+    left, right = (q, k) if root == 1 else (q * root, k * root)
+    found = q.of(q.draft.add(BatchMatMul(adjoint_y=True), left.operand, right.operand))
+    return found if root != 1 else found * scale
 
 
 def usual_scale(q: Expression) -> float:
@@ -80,11 +124,12 @@ def _attention(node: Node) -> tuple[int | None, ...]:
     if past[0] is not None and past[1] is not None:
         k, v = past[0].joined([k], 2), past[1].joined([v], 2)
     scale = node.number("scale") if node.given("scale") else usual_scale(q)
-    heads = q.known(1, "the query")
-    raw = scores(q, repeated_heads(k, heads), scale)
+    groups = Groups.of(q, k)
+    raw = scores(groups.apart(q), groups.shared(k), scale)
     cap = node.number("softcap")
     capped = raw if cap == 0 else (raw / cap).unary(UnaryKind.TANH) * cap
     bias = _bias(node, q, k, past[0])
+    bias = None if bias is None else groups.apart(bias)
     biased = capped if bias is None else capped + bias
     precise = node.element_type("softmax_precision", q.dtype) if node.integer("softmax_precision") else q.dtype
     weights = softmax(biased.cast(precise))
@@ -92,11 +137,12 @@ def _attention(node: Node) -> tuple[int | None, ...]:
         empty = bias.reduce(Reduction.MAX, [bias.rank - 1]).equals(_NOTHING)
         weights = empty.choose(weights.like(0), weights)
     weights = weights.cast(q.dtype)
-    y = weights @ repeated_heads(v, heads).cast(q.dtype)
+    y = groups.together(weights @ groups.shared(v).cast(q.dtype))
     shown = {0: raw, 1: capped, 2: biased, 3: weights}.get(node.integer("qk_matmul_output_mode"))
     if shown is None:
         raise ModelError(f"qk_matmul_output_mode is {node.integer('qk_matmul_output_mode')}, expected 0 to 3")
-    return (heads_together(y) if flat else y).operand, k.operand, v.operand, shown.operand
+    kept = groups.together(shown).operand if node.wants(3) else None
+    return (heads_together(y) if flat else y).operand, k.operand, v.operand, kept
 
 
 def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> Expression | None:

@@ -8,9 +8,9 @@ from onert.frontend.onnx.expression import Expression, operand, optional
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import split
 from onert.frontend.onnx.table.layers.attention import (
+    Groups,
     heads_apart,
     heads_together,
-    repeated_heads,
     scores,
     softmax,
     usual_scale,
@@ -235,26 +235,26 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
     window = node.integer("local_window_size", -1)
     if window > 0:
         seen = seen & (columns > rows - window)
-    hidden = seen.expand(1).choose(q.like(0), _LEAST)
-    raw, cap = scores(q, repeated_heads(k, heads), _scale(node, q)), node.number("softcap")
+    hidden, groups = seen.expand(1).choose(q.like(0), _LEAST), Groups.of(q, k)
+    raw, cap = scores(groups.apart(q), groups.shared(k), _scale(node, q)), node.number("softcap")
     raw = (raw / cap).unary(UnaryKind.TANH) * cap if cap else raw
     bias = optional(node, 10)
-    raw = (raw if bias is None else raw + bias) + hidden
-    weights = _with_sink(node, raw, heads)
+    raw = raw + groups.apart(hidden if bias is None else bias + hidden)
+    weights = _with_sink(node, raw, groups)
     shown = {1: raw, 2: weights}.get(node.integer("qk_output"))
-    y = heads_together(weights @ repeated_heads(v, heads))
-    return y.operand, k.operand, v.operand, None if shown is None else shown.operand
+    y = heads_together(groups.together(weights @ groups.shared(v)))
+    return y.operand, k.operand, v.operand, None if shown is None else groups.together(shown).operand
 
 
-def _with_sink(node: Node, x: Expression, heads: int) -> Expression:
+def _with_sink(node: Node, x: Expression, groups: Groups) -> Expression:
     """The softmax of scores beside one that belongs to no key: 0, or each head's own."""
-    sink = optional(node, 11)
+    sink, last = optional(node, 11), x.rank - 1
     if sink is None and not node.integer("smooth_softmax") > 0:
         return softmax(x)
-    alone = x.like(0).reshape(1, 1, 1, 1) if sink is None else sink.reshape(1, heads, 1, 1)
-    largest = x.reduce(Reduction.MAX, [3]).at_least(alone)
+    alone = x.like(0).reshape(1, 1, 1, 1) if sink is None else sink.reshape(1, groups.heads, 1, 1)
+    largest = x.reduce(Reduction.MAX, [last]).at_least(groups.apart(alone))
     powers = (x - largest).unary(UnaryKind.EXP)
-    return powers / (powers.sum(3) + (alone - largest).unary(UnaryKind.EXP))
+    return powers / (powers.sum(last) + (groups.apart(alone) - largest).unary(UnaryKind.EXP))
 
 
 def _written(
@@ -271,8 +271,8 @@ def _written(
     found = []
     for x, before in ((k, past[0]), (v, past[1])):
         row = x.like(0).reshape(1, 1, 1, 1).broadcast(x.size(0).joined([x.size(1), one, x.size(3)], 0))
-        rows = before.joined([x, row], 2).transpose(0, 2, 1, 3)
-        found.append(x.of(x.draft.add(Gather(1, 1), rows.operand, which.operand)).transpose(0, 2, 1, 3))
+        rows = before.joined([x, row], 2)
+        found.append(x.of(x.draft.add(Gather(2, 1), rows.operand, which.operand)))
     return found[0], found[1]
 
 
