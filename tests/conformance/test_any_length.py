@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnxruntime import InferenceSession
-from open_layers import LAYERS
+from open_layers import LAYERS as SIMPLE
+from open_positions import POSITIONS
 
 import onert
+
+LAYERS = SIMPLE | POSITIONS
 
 _BYTES = 0.0501
 """A step of the results that are bytes: sums of bytes are rounded once here."""

@@ -12,6 +12,7 @@ from onert.ir.analysis.inference import infer
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.fill import Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
@@ -173,6 +174,9 @@ class Draft(Builder):
 
     def numbers(self, count: int, like: int, shape: Sequence[int]) -> int:
         """0, 1 .. as elements of the type of `like`, in a shape of so many elements."""
+        if is_symbolic(count):
+            found = self.add(Range(), *(self.number(each) for each in (0, count, 1)))
+            return self.reshaped(self.cast(found, self.dtype(like)), *shape)
         return self.constant(np.arange(count).astype(self.dtype(like).numpy).reshape(tuple(shape)))
 
     def cast(self, x: int, to: DType) -> int:

@@ -76,8 +76,8 @@ def _gather_elements(d: Draft, op: GatherElements, types: CallTypes, operands: S
 
 def _diagonal(d: Draft, rows: int, columns: int) -> int:
     """Where the diagonal of a matrix is."""
-    down, across = (np.arange(n, dtype=np.int32) for n in (rows, columns))
-    return d.compared(ComparisonKind.EQUAL, d.constant(down[:, None]), d.constant(across))
+    zero = d.number(0)
+    return d.compared(ComparisonKind.EQUAL, d.numbers(rows, zero, (rows, 1)), d.numbers(columns, zero, (columns,)))
 
 
 def _matrix_diag(d: Draft, op: MatrixDiag, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -104,11 +104,11 @@ def _matrix_band_part(d: Draft, op: MatrixBandPart, types: CallTypes, operands: 
     """Select(And(Or(above <= upper, upper < 0), Or(below <= lower, lower < 0)), x, 0)"""
     x, *bounds = operands
     *_, rows, columns = d.shape(x)
-    down, across = (np.arange(n, dtype=np.int64) for n in (rows, columns))
+    lower, upper = (d.cast(d.reshaped(bound), DType.INT64) for bound in bounds)
+    down, across = d.numbers(rows, lower, (rows, 1)), d.numbers(columns, upper, (columns,))
     sides = []
-    for bound, near, far in zip(bounds, (across, down[:, None]), (down[:, None], across), strict=True):
-        most = d.cast(d.reshaped(bound), DType.INT64)
-        inside = d.compared(ComparisonKind.LESS_EQUAL, d.difference(d.constant(far), d.constant(near)), most)
+    for most, near, far in ((lower, across, down), (upper, down, across)):
+        inside = d.compared(ComparisonKind.LESS_EQUAL, d.difference(far, near), most)
         sides.append(d.binary(BinaryKind.LOGICAL_OR, inside, d.compared(ComparisonKind.LESS, most, d.like(most, 0))))
     return [d.chosen(d.binary(BinaryKind.LOGICAL_AND, *sides), x, d.like(x, 0))]
 

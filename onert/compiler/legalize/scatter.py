@@ -308,11 +308,12 @@ def _scatter_elements(d: Draft, op: ScatterElements, types: CallTypes, operands:
     axis, total, count = normalize_axis(op.axis, len(shape)), math.prod(shape), math.prod(given)
     indices = _wide(d, indices, total + 1)
     steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    along_each = np.ogrid[tuple(slice(n) for n in given)]
-    others = sum(along_each[i] * step for i, step in enumerate(steps) if i != axis)
     along, inside = _flat(d, [indices], [shape[axis]])
     flat = d.product(along, d.like(indices, steps[axis]))
-    flat = d.sum(flat, d.constant(np.broadcast_to(others, given).astype(d.dtype(indices).numpy)))
+    for i, size in enumerate(given):
+        if i != axis:
+            numbers = d.numbers(size, indices, [size if at == i else 1 for at in range(len(given))])
+            flat = d.sum(flat, d.product(numbers, d.like(indices, steps[i])))
     places = d.reshaped(d.chosen(inside, flat, d.like(indices, total)), count, 1)
     line = d.reshaped(x, total), places, d.reshaped(updates, count)
     found = d.add(ScatterSlices(op.combination), *line, quantization=(d.type(x).quantization,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from typing import Any
 
 import numpy as np
 from attrs import evolve
@@ -12,27 +13,13 @@ from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
-from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.ops.elementwise.unary import Unary
-from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.process import imports
 from onert.ir.shape import num_elements
-from onert.ir.symbolic.trace import OneLengthError, is_symbolic
+from onert.ir.symbolic.trace import is_symbolic
 
 SMALL = 16 << 10  # bytes that a result may always have, however few its operands have
 ROOM = 64 << 20  # bytes by which folding may make a small model larger
 WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; to make a filter of bytes float32 takes 1500 a byte
-
-_ROUNDED_ONCE = (
-    BinaryKind.ADD,
-    BinaryKind.SUB,
-    BinaryKind.MUL,
-    BinaryKind.DIV,
-    BinaryKind.MAXIMUM,
-    BinaryKind.MINIMUM,
-)
-"""The functions of floats that round once, as kernels do."""
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
@@ -50,6 +37,7 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
     """
     edit = Edit(subgraph)
     open_: set[int] = set()
+    tables: Any = None
     known: dict[int, Operand] = {}
     constants = sum(operand.type.nbytes for operand in subgraph.operands if operand.is_constant)
     room = ROOM + 4 * constants
@@ -61,8 +49,9 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
         if types is None:
             continue
         if _depends_on_lengths(types) or not open_.isdisjoint(operation.used):
-            _require_exact(operation, types)
-            open_.update(operation.outputs)
+            tables = tables or imports.module("onert.compiler.rewrite.tables").Tables(subgraph, _worthwhile)
+            if tables.add(at, types):
+                open_.update(operation.outputs)
             continue
         if not _worthwhile(types):
             continue
@@ -80,6 +69,8 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
             known[out] = evolve(old, type=old.type.with_shape(result.shape), data=Constant(result))
             edit.redefine(out, known[out])
         edit.remove(at)
+    if tables is not None:
+        tables.place(edit)
     return edit.done()
 
 
@@ -114,25 +105,12 @@ def _depends_on_lengths(types: CallTypes) -> bool:
     )
 
 
-def _require_exact(operation: Operation, types: CallTypes) -> None:
-    """OneLengthError for an operation that is left to the run because its result depends on lengths, where kernels
-    might round otherwise than `evaluate`, of which a program for one length has it."""
-    op = operation.op
-    if not any(t is not None and t.dtype.is_float for t in (*types.inputs, *types.outputs)):
-        return  # integers never differ
-    rounded = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
-    exact = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
-    kinds = imports.module("onert.compiler.rewrite.shape_arithmetic").KINDS
-    if (not isinstance(op, kinds) or (rounded and not exact)) and _worthwhile(types):
-        raise OneLengthError(f"{operation} is computed before the run for each length")
-
-
 def _worthwhile(types: CallTypes) -> bool:
     """Whether the results are plain elements, known in number, and few beside the operands."""
-    largest = max((num_elements(t.shape) or 0 for t in types.inputs if t is not None), default=0)
     for result in types.outputs:
         if not result.is_static or result.dtype.is_handle:
             return False
-        if result.nbytes > SMALL and result.nbytes > largest * result.dtype.itemsize:
+        given = (num_elements(t.shape) or 0 for t in types.inputs if t is not None)
+        if result.nbytes > SMALL and result.nbytes > max(given, default=0) * result.dtype.itemsize:
             return False
     return True

@@ -1,0 +1,267 @@
+"""Constants that depend on lengths, as the run gets them where kernels might round otherwise than `evaluate` does.
+
+Such a constant is mostly a function of places, as rotary embeddings and relative positions are. It is computed for
+every integer that a place may be, once for many lengths, and the run gathers what it needs. So its elements have the
+bits that folding gives them in a program for one length.
+
+    p = Range(0, length, 1); y = Cos(p * const)   -->   p = Range(0, length, 1); y = Gather(const', p)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import (
+    CallTypes,
+    Constant,
+    DType,
+    OnertError,
+    Op,
+    Operand,
+    Operation,
+    Subgraph,
+    TensorType,
+)
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
+from onert.ir.ops.data_movement.element_indices import GatherElements
+from onert.ir.ops.data_movement.fill import Fill, Range
+from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
+from onert.ir.ops.data_movement.joining import Concat, Split, SplitV, Unpack
+from onert.ir.ops.data_movement.layout import Reverse, Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, Tile
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary
+from onert.ir.ops.reduction.reduce import Reduce
+from onert.ir.shape import normalize_axis, static
+from onert.ir.symbolic.trace import OneLengthError, is_symbolic
+
+from .edit import Edit
+from .shape_arithmetic import KINDS
+from .tabled import (
+    MOST_BYTES,
+    Tabled,
+    UnknownError,
+    apart,
+    behind,
+    counted,
+    evaluated,
+    joined,
+    looked_up,
+    multiplied,
+    of_length,
+    refused,
+    reshaped,
+    stretched,
+)
+
+_ROUNDED_ONCE = (
+    BinaryKind.ADD,
+    BinaryKind.SUB,
+    BinaryKind.MUL,
+    BinaryKind.DIV,
+    BinaryKind.MAXIMUM,
+    BinaryKind.MINIMUM,
+)
+"""The functions of floats that round once, as kernels do."""
+
+_MOVES = (
+    Copy,
+    GatherElements,
+    GatherNd,
+    MatrixBandPart,
+    MatrixDiag,
+    MatrixSetDiag,
+    MirrorPad,
+    OneHot,
+    Pad,
+    Reverse,
+    Split,
+    SplitV,
+    Tile,
+    Unpack,
+)
+"""What else has the elements that it was given, or others of these."""
+
+_MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError)
+
+
+class Tables:
+    """The tensors of a graph that lengths decide. `types` are asked whether a program for one length has their results
+    as constants (`is_folded`)."""
+
+    def __init__(self, subgraph: Subgraph, is_folded: Callable[[CallTypes], bool]) -> None:
+        self._subgraph = subgraph
+        self._is_folded = is_folded
+        self._made: dict[int, tuple[int, CallTypes]] = {}
+        self._folded: set[int] = set()
+        self._tabled: dict[int, Tabled | None] = {}
+        self._inexact: dict[int, int] = {}  # tensors that kernels might compute otherwise, and their operations
+
+    def add(self, at: int, types: CallTypes) -> bool:
+        """Learn what operation `at` gives: whether a program for one length may have it as a constant.
+
+        OneLengthError where it has, kernels might give another, and it is not known how that depends on places.
+        """
+        operation = self._subgraph.operations[at]
+        exact = _is_exact(operation.op, types)
+        if not exact and not self._would_fold(operation, types):
+            return False
+        for out in operation.outputs:
+            self._made[out] = at, types
+        if not exact or not self._inexact.keys().isdisjoint(operation.used):
+            known = self._is_known(operation)
+            if known:
+                self._inexact[operation.outputs[0]] = at
+            elif not exact:
+                raise OneLengthError(f"{operation} is computed before the run for each length")
+        return True
+
+    def _is_known(self, operation: Operation) -> bool:
+        """Find how a result depends on places, and all that it is made of."""
+        waiting, found = list(operation.outputs), set[int]()
+        while waiting:
+            operand = waiting.pop()
+            if operand in self._made and operand not in self._tabled and operand not in found:
+                found.add(operand)
+                waiting += self._subgraph.operations[self._made[operand][0]].used
+        for operand in sorted(found, key=lambda each: self._made[each][0]):
+            at, types = self._made[operand]
+            self._tabled[operand] = self._found(self._subgraph.operations[at], types)
+        return self._tabled[operation.outputs[0]] is not None
+
+    def place(self, edit: Edit) -> None:
+        """Gather what kernels might compute otherwise, where an operation that stays needs it."""
+        gone = set(self._inexact.values())
+        staying = (operation for at, operation in enumerate(self._subgraph.operations) if at not in gone)
+        needed = {i for operation in staying for i in operation.used} | set(self._subgraph.kept)
+        for operand, at in self._inexact.items():
+            edit.replace(at, *(self._gathered(edit, operand) if operand in needed else ()))
+
+    def _would_fold(self, operation: Operation, types: CallTypes) -> bool:
+        """Whether a program for one length computes an operation before the run, and all that it depends on."""
+        if not self._is_folded(types):
+            return False
+        waiting = list(operation.used)
+        while waiting:
+            operand = waiting.pop()
+            made = None if operand in self._folded else self._made.get(operand)
+            if made is not None:
+                if not self._is_folded(made[1]):
+                    return False
+                self._folded.add(operand)
+                waiting += self._subgraph.operations[made[0]].used
+        return True
+
+    def _found(self, operation: Operation, types: CallTypes) -> Tabled | None:
+        """How the result depends on places; None where nobody knows."""
+        try:
+            found = self._tabled_by(operation, types)
+            return stretched(found, types.output) if found.table.nbytes <= MOST_BYTES else None
+        except _MISHAPS:
+            return None
+
+    def _tabled_by(self, operation: Operation, types: CallTypes) -> Tabled:
+        op, output = operation.op, types.output
+        if len(operation.outputs) != 1 or any(t is None or t.quantization for t in (*types.inputs, output)):
+            raise UnknownError
+        if isinstance(op, Range):
+            return counted(operation.outputs[0], types)
+        if isinstance(op, Fill):
+            value = self._given(operation, types, 1).table
+            return Tabled(None, 0, (), value.reshape((1,) * output.rank))
+        first = self._given(operation, types, 0)
+        if isinstance(op, ExpandDims | Reshape | Squeeze):
+            return reshaped(first, static(types.input(0).shape), static(output.shape))
+        if isinstance(op, BroadcastTo):
+            return behind(first, output.rank)
+        if isinstance(op, Transpose):
+            order = [normalize_axis(axis, output.rank) for axis in sv.integers(types.input(1), "permutation") or ()]
+            return evolve(
+                first, axes=tuple(order.index(axis) for axis in first.axes), table=np.transpose(first.table, order)
+            )
+        given = [first, *(self._given(operation, types, at) for at in range(1, len(types.inputs)))]
+        if isinstance(op, Gather):
+            return looked_up(op, given, types)
+        if isinstance(op, Concat):
+            return joined(op, given, types)
+        if isinstance(op, BatchMatMul):
+            return multiplied(op, given, types)
+        if not isinstance(op, Binary | Cast | Comparison | Select | Unary):
+            raise UnknownError
+        given = [behind(each, output.rank) for each in given]
+        if isinstance(op, Binary) and len({(each.root, each.axes) for each in given if each.root is not None}) > 1:
+            return apart(operation.outputs[0], op, given)
+        return evaluated(op, given, types)
+
+    def _given(self, operation: Operation, types: CallTypes, at: int) -> Tabled:
+        """An operand; a constant one depends on no place, and a length is a place itself."""
+        operand, data = operation.inputs[at], types.input(at).data
+        if data is None:
+            return self._tabled[-1 if operand is None else operand] or refused()
+        if data.is_symbolic:
+            assert operand is not None
+            return of_length(operand, types.input(at))
+        return Tabled(None, 0, (), data.array)
+
+    def _gathered(self, edit: Edit, operand: int) -> list[Operation]:
+        """Operations that give a tensor by its table."""
+        tabled, type_ = self._tabled[operand], self._subgraph.type(operand)
+        assert tabled is not None
+        made: list[Operation] = []
+
+        def add(op: Op, inputs: Sequence[int], dtype: DType, shape: Sequence[int]) -> int:
+            out = edit.operand(Operand(TensorType(dtype, tuple(shape))))
+            made.append(Operation(op, tuple(inputs), (out,)))
+            return out
+
+        dims: tuple[int, ...] = ()
+        rest = [axis for axis in range(tabled.table.ndim) if axis not in tabled.axes]
+        order = (*tabled.axes, *rest)
+        rows = np.transpose(tabled.table, order)
+        if tabled.root is None:
+            found = edit.constant(tabled.table)
+        else:
+            places, index = self._subgraph.type(tabled.root), tabled.root
+            dtype, dims = places.dtype, static(places.shape)
+            if len(dims) != len(tabled.axes):
+                dims = (1,)
+                index = add(Reshape(dims), (index,), dtype, dims)
+            if dtype not in (DType.INT32, DType.INT64):
+                dtype = DType.INT32
+                index = add(Cast(dtype), (index,), dtype, dims)
+            if tabled.low:
+                low = edit.constant(np.array(tabled.low, dtype.numpy))
+                index = add(Binary(BinaryKind.SUB), (index, low), dtype, dims)
+            rows = np.ascontiguousarray(rows.reshape(len(rows), *rows.shape[len(dims) :]))
+            found = add(Gather(), (edit.constant(rows), index), type_.dtype, (*dims, *rows.shape[1:]))
+        if order != tuple(range(len(order))):
+            back = np.argsort(order).astype(np.int32)
+            moved = [(*dims, *rows.shape[1:])[axis] for axis in back]
+            found = add(Transpose(), (found, edit.constant(back)), type_.dtype, moved)
+        shape = edit.operand(Operand(TensorType(DType.INT32, (type_.rank,)), data=_dims(static(type_.shape))))
+        add(BroadcastTo(), (found, shape), type_.dtype, static(type_.shape))
+        return [*made[:-1], evolve(made[-1], outputs=(operand,))]
+
+
+def _is_exact(op: Op, types: CallTypes) -> bool:
+    """Whether kernels give the very results of `evaluate`."""
+    if not any(t is not None and t.dtype.is_float for t in (*types.inputs, *types.outputs)):
+        return True  # integers never differ
+    rounds = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
+    once = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
+    return isinstance(op, _MOVES) or (isinstance(op, KINDS) and (once or not rounds))
+
+
+def _dims(shape: tuple[int, ...]) -> Constant:
+    return Constant(np.array(shape, object if any(map(is_symbolic, shape)) else np.int32))

@@ -1,0 +1,50 @@
+"""Constants that depend on lengths have, in one program for many lengths, the bits of programs for one length each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from open_layers import Layer
+from open_positions import POSITIONS
+
+import onert
+from onert.compiler.compiler import Compilation
+
+LENGTHS = (*range(2, 25), 40, 33, 3)
+ALONE = (3, 8, 17, 40)
+MOST_COMPILED = 12
+
+
+def _given(layer: Layer, length: int) -> dict[str, Any]:
+    random = np.random.default_rng(length)
+    sizes = dict.fromkeys(layer.sizes, length) | {"n": 2}
+    shapes = {name: [sizes[d] if isinstance(d, str) else d for d in dims] for name, dims in layer.inputs.items()}
+    return {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_few_programs_give_every_length_the_bits_of_one_compiled_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer, made = POSITIONS[name], list[Any]()
+    package = onert.load(layer.content)
+    before = Compilation.compiled
+
+    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
+        made.append(more)
+        return before(self, *given, **more)
+
+    execution = onert.Execution(onert.compile(package, num_threads=1))
+    with monkeypatch.context() as patched:
+        patched.setattr(Compilation, "compiled", counted)
+        for length in LENGTHS:
+            execution.run(_given(layer, length))
+    assert len(made) <= MOST_COMPILED
+    for length in ALONE:
+        given = _given(layer, length)
+        shapes = {key: array.shape for key, array in given.items()}
+        alone = onert.Execution(onert.compile(package, num_threads=1, input_shapes=shapes))
+        (found,), (expected,) = execution.run(given).values(), alone.run(given).values()
+        assert found.tobytes() == expected.tobytes(), length
