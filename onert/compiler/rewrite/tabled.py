@@ -57,15 +57,21 @@ def stretched(tabled: Tabled, type_: TensorType) -> Tabled:
         raise UnknownError
     if wanted == tabled.table.shape:
         return tabled
-    if math.prod(wanted) * type_.dtype.itemsize > MOST_BYTES:
-        raise UnknownError
+    _bound(math.prod(wanted), type_.dtype)
     return evolve(tabled, table=np.ascontiguousarray(np.broadcast_to(tabled.table, wanted)))
+
+
+def _bound(elements: int, dtype: DType) -> None:
+    """UnknownError for a table of more elements than are worth it, before it is made."""
+    if elements * dtype.itemsize > MOST_BYTES:
+        raise UnknownError
 
 
 def _root(operand: int, rank: int, low: int, high: int, dtype: DType) -> Tabled:
     """An operand of integers from `low` to before `high`, of which the table says which they are."""
     if not -_MOST <= low <= high <= _MOST:
         raise UnknownError
+    _bound(high - low, dtype)
     table = np.arange(low, max(high, low + 1)).astype(dtype.numpy)
     return Tabled(operand, low, tuple(range(rank)), table.reshape(-1, *(1,) * (rank - 1)))
 
@@ -136,6 +142,12 @@ def reshaped(tabled: Tabled, before: tuple[int, ...], after: tuple[int, ...]) ->
 
 
 def evaluated(op: Op, given: Sequence[Tabled], types: CallTypes) -> Tabled:
+    """A function of elements that depend on the same places in the same way, or on none."""
+    _bound(math.prod(np.broadcast_shapes(*(each.table.shape for each in given))), types.output.dtype)
+    return _placed(op, given, types)
+
+
+def _placed(op: Op, given: Sequence[Tabled], types: CallTypes) -> Tabled:
     """An operation on operands that depend on the same places in the same way, or on none."""
     placed = next((each for each in given if each.root is not None), given[0])
     for each in given:
@@ -144,10 +156,15 @@ def evaluated(op: Op, given: Sequence[Tabled], types: CallTypes) -> Tabled:
                 raise UnknownError
         elif (each.root, each.low, each.axes) != (placed.root, placed.low, placed.axes):
             raise UnknownError
+    return evolve(placed, table=_made(op, given, types))
+
+
+def _made(op: Op, given: Sequence[Tabled], types: CallTypes) -> Array:
+    """What an operation gives of tables."""
     tables = [each.table for each in given]
     inputs = tuple(types.input(at).with_shape(table.shape) for at, table in enumerate(tables))
     (found,) = evaluate(op, tables, CallTypes(inputs, types.outputs))
-    return evolve(placed, table=found)
+    return found
 
 
 def looked_up(op: Gather, given: Sequence[Tabled], types: CallTypes) -> Tabled:
@@ -155,8 +172,9 @@ def looked_up(op: Gather, given: Sequence[Tabled], types: CallTypes) -> Tabled:
     x, indices = given
     if x.root is not None or op.batch_dims or any(map(is_symbolic, types.input(0).shape)):
         raise UnknownError
-    (found,) = evaluate(op, [x.table, indices.table], types)
     axis = normalize_axis(op.axis, x.table.ndim)
+    _bound(indices.table.size * math.prod(x.table.shape) // max(1, x.table.shape[axis]), types.output.dtype)
+    (found,) = evaluate(op, [x.table, indices.table], types)
     return evolve(indices, axes=tuple(axis + each for each in indices.axes), table=found)
 
 
@@ -173,7 +191,8 @@ def joined(op: Concat, given: Sequence[Tabled], types: CallTypes) -> Tabled:
     ]
     if len(wide) != len(given):
         raise UnknownError
-    return evaluated(op, wide, types)
+    _bound(sum(each.table.size for each in wide), types.output.dtype)
+    return _placed(op, wide, types)
 
 
 def multiplied(op: BatchMatMul, given: Sequence[Tabled], types: CallTypes) -> Tabled:
@@ -192,7 +211,5 @@ def multiplied(op: BatchMatMul, given: Sequence[Tabled], types: CallTypes) -> Ta
         raise UnknownError
     if any(other[axis - rank] != 1 for axis in moved[placed] if axis < rank - 2 and axis - rank >= -len(other)):
         raise UnknownError
-    tables = [each.table for each in given]
-    inputs = tuple(types.input(at).with_shape(table.shape) for at, table in enumerate(tables))
-    (found,) = evaluate(op, tables, CallTypes(inputs, types.outputs))
-    return evolve(given[placed], axes=moved[placed], table=found)
+    _bound(math.prod(each.table.size for each in given), types.output.dtype)
+    return evolve(given[placed], axes=moved[placed], table=_made(op, given, types))
