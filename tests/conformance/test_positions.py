@@ -14,6 +14,8 @@ from onert.compiler.compiler import Compilation
 
 LENGTHS = (*range(2, 25), 40, 33, 3)
 ALONE = (3, 8, 17, 40)
+FOLDED, MORE = (600, 640, 650), (600, 640, 700, 650)
+"""Lengths of which some results are too large for constants."""
 MOST_COMPILED = 12
 
 
@@ -48,3 +50,17 @@ def test_few_programs_give_every_length_the_bits_of_one_compiled_alone(
         alone = onert.Execution(onert.compile(package, num_threads=1, input_shapes=shapes))
         (found,), (expected,) = execution.run(given).values(), alone.run(given).values()
         assert found.tobytes() == expected.tobytes(), length
+
+
+@pytest.mark.parametrize("lengths", [FOLDED, MORE])
+@pytest.mark.parametrize("name", ["rotary", "rotary by products", "rotary behind a past"])
+def test_what_is_too_large_for_a_constant_has_the_same_bits(name: str, lengths: tuple[int, ...]) -> None:
+    layer = POSITIONS[name]
+    package = onert.load(layer.content)
+    execution = onert.Execution(onert.compile(package, num_threads=1))
+    for length in lengths:
+        given = _given(layer, length)
+        found = execution.run(given)["y"].tobytes()
+    shapes = {key: array.shape for key, array in given.items()}
+    alone = onert.Execution(onert.compile(package, num_threads=1, input_shapes=shapes))
+    assert found == alone.run(given)["y"].tobytes()

@@ -115,13 +115,13 @@ class Tables:
         """
         operation = self._subgraph.operations[at]
         exact = _is_exact(operation.op, types)
-        if not exact and not self._would_fold(operation, types):
+        tabled = not exact or not self._inexact.keys().isdisjoint(operation.used)
+        if tabled and not self._would_fold(operation, types):
             return False
         for out in operation.outputs:
             self._made[out] = at, types
-        if not exact or not self._inexact.keys().isdisjoint(operation.used):
-            known = self._is_known(operation)
-            if known:
+        if tabled:
+            if self._is_known(operation):
                 self._inexact[operation.outputs[0]] = at
             elif not exact:
                 raise OneLengthError(f"{operation} is computed before the run for each length")
