@@ -16,12 +16,12 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.control_flow.control import While
-from onert.ir.ops.data_movement.fill import Fill, Range
-from onert.ir.ops.data_movement.gather import Gather
-from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.fill import Fill, Range, Unique, Where
+from onert.ir.ops.data_movement.gather import Gather, GatherNd
+from onert.ir.ops.data_movement.joining import Concat, Pack, Unpack
+from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
-from onert.ir.ops.data_movement.slicing import Pad, Slice
+from onert.ir.ops.data_movement.slicing import Pad, Slice, StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast, Quantize
@@ -246,7 +246,7 @@ def _bytes() -> Subgraphs:
 
 
 def _rounds() -> Subgraphs:
-    """As many rounds of a loop as there are rows, each of which takes longer the more rows there are."""
+    """As many rounds of a loop as there are rows, each of which picks one and takes longer the more there are."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (2, 3)), "x")
     at, zero = b.constant(0, dtype=DType.INT32), b.constant(np.int32(0))
@@ -260,11 +260,36 @@ def _rounds() -> Subgraphs:
     first, rest = (body.constant(each, dtype=DType.INT32) for each in ([0, 0], [1, 0]))
     most = body.constant([1, 3], dtype=DType.INT32), body.constant([-1, 3], dtype=DType.INT32)
     next_ = body.add(Concat(0), body.add(Slice(), turned, rest, most[1]), body.add(Slice(), turned, first, most[0]))
-    sums = body.add(Binary(BinaryKind.ADD), body.add(Unary(UnaryKind.TANH), rows), next_)
     after = body.add(Binary(BinaryKind.ADD), i, body.constant(np.int32(1)))
+    ends = [body.add(Reshape((1,)), end) for end in (i, after)]
+    picked = body.add(StridedSlice(shrink_axis_mask=1), rows, *ends, body.constant([1], dtype=DType.INT32))
+    sums = body.add(Binary(BinaryKind.ADD), body.add(Unary(UnaryKind.TANH), rows), next_)
+    sums = body.add(Binary(BinaryKind.SUB), sums, picked)
     less = condition.add(Comparison(ComparisonKind.LESS), *given[:2])
     graphs = b.subgraph(results[2:]), condition.subgraph([less]), body.subgraph([after, n, sums, next_])
     return Subgraphs(graphs)
+
+
+def _bordered() -> Subgraphs:
+    """A row of zeros behind others, in a shape whose parts were taken apart and put together."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4, 3)), "x")
+    rows, _, width = b.add_many(Unpack(3), b.add(ShapeOf(DType.INT32), x))
+    shape = b.add(Pack(), rows, b.constant(np.int32(1)), width)
+    return b.model([b.add(Concat(1), x, b.add(Fill(), shape, b.constant(np.float32(0))))])
+
+
+def found() -> Subgraphs:
+    """Elements above 0, of which only a run knows how many there are: all but the first, the different ones."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+    above = b.add(Comparison(ComparisonKind.GREATER), x, b.constant(np.float32(0)))
+    elements = b.add(GatherNd(), x, b.add(Where(), above))
+    ends = [b.constant([number], dtype=DType.INT32) for number in (1, 0, 1)]
+    rest = b.add(StridedSlice(end_mask=1), elements, *ends)
+    different = b.add_many(Unique(), b.add(Cast(DType.INT32), b.add(Reshape((-1,)), x)))
+    backwards = b.add(Reverse(), elements, b.constant([0], dtype=DType.INT32))
+    return b.model([rest, *different, b.add(Concat(0), backwards, elements)])
 
 
 def opened(model: Subgraphs) -> Package:
@@ -299,6 +324,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("parted", _parted, lambda n: [(1, max(n, 1), 8)]),
     ("halved", _scaled(BinaryKind.MUL, 0.5, UnaryKind.FLOOR), lambda n: [(1, 3, 8, n + 2)]),
     ("thirds", _scaled(BinaryKind.DIV, 3, UnaryKind.CEIL), lambda n: [(1, 3, 8, n + 2)]),
+    ("bordered", _bordered, lambda n: [(n, 4, 3)]),
     ("bytes", _bytes, lambda n: [(1, max(n, 1), 8)]),
     ("rounds", _rounds, lambda n: [(max(n, 1), 3)]),
     ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),

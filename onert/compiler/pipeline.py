@@ -33,6 +33,7 @@ from onert.compiler.passes.windows.trim_windows import trim_windows
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
 from onert.ir import Effect, Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
+from onert.ir.ops.data_movement.slicing import StridedSlice
 from onert.ir.process import imports
 
 from .extension import Extension, decompositions_with, passes_of
@@ -150,9 +151,10 @@ def with_generators(graph: Subgraph, model: Subgraphs | None) -> Subgraph:
 def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
     """The graph in which results of which only a run knows how many there are have known shapes (`legalize.bounded`).
 
-    The modules that it takes are read where a shape is not known: most models have none.
+    The modules that it takes are read where a shape, or which index is picked, is not known: in most models all are.
     """
-    if all(operand.type.is_static for operand in graph.operands):
+    picks = any(isinstance(o.op, StridedSlice) and o.op.picks(graph.type(o.used[1])) for o in graph.operations)
+    if not picks and all(operand.type.is_static for operand in graph.operands):
         return graph
     found: Subgraph = imports.module("onert.compiler.legalize.bounded").bounded(graph, supports)
     return found

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import frozen
-from length_models import LENGTHS, MODELS, interpolated, opened, pooled, weights
+from length_models import LENGTHS, MODELS, found, interpolated, opened, pooled, weights
 
 import onert
 from onert.compiler.compiler import Compilation
@@ -28,8 +28,10 @@ from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.symbolic.instructions import instructions
 from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum, settled
 
+FOUND = ("found", found, lambda n: [(1, 6, n, 3)])
 
-@pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in MODELS])
+
+@pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in (*MODELS, FOUND)])
 def test_a_new_length_has_the_bits_of_a_program_compiled_for_it_alone(
     model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]]
 ) -> None:
@@ -55,7 +57,7 @@ def _told() -> Subgraphs:
     return b.model([b.add(ShapeOf(), x), b.add(Binary(BinaryKind.ADD), x, x)])
 
 
-@pytest.mark.parametrize("model", [pooled, _told, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)])
+@pytest.mark.parametrize("model", [pooled, found, _told, *(interpolated(how, 1.7, (1, 2)) for how in Interpolation)])
 def test_few_lengths_are_compiled_of_many(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
     before = Compilation.compiled

@@ -48,16 +48,18 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
             break  # inferring the whole says so, with the place
         for out, type_ in zip(operation.outputs, found, strict=True):
             types[out] = type_
-        value = _value(operation, types, shapes)
-        if value is None:
-            value = _rounded(operation, subgraph, types, scaled)
+        values = [_value(operation, types, shapes, which) for which in range(len(operation.outputs))]
+        if len(values) == 1 and values[0] is None:
+            values = [_rounded(operation, subgraph, types, scaled)]
             if isinstance(operation.op, Binary) and shapes.intersection(operation.used):
                 scaled[operation.outputs[0]] = at
-        if value is not None:
-            (out,) = operation.outputs
-            types[out] = types[out].with_shape(value.shape).with_data(Constant(value))
-            shapes.add(out)
-            edit.redefine(out, evolve(subgraph.operands[out], type=types[out].with_data(None), data=types[out].data))
+        known = [value for value in values if value is not None]
+        if known and len(known) == len(values):
+            for out, value in zip(operation.outputs, known, strict=True):
+                types[out] = types[out].with_shape(value.shape).with_data(Constant(value))
+                shapes.add(out)
+                new = evolve(subgraph.operands[out], type=types[out].with_data(None), data=types[out].data)
+                edit.redefine(out, new)
             edit.remove(at)
             folded.add(at)
     for at in _unused(subgraph, scaled, folded):
@@ -76,24 +78,23 @@ def _inferred(subgraph: Subgraph, operation: Operation, types: list[TensorType])
     return tuple(declare(result, type_) for result, type_ in zip(results, declared, strict=True))
 
 
-def _value(operation: Operation, types: list[TensorType], shapes: set[int]) -> Array | None:
-    """What the operation gives, where shapes and constants decide it."""
-    if len(operation.outputs) != 1:
-        return None
+def _value(operation: Operation, types: list[TensorType], shapes: set[int], which: int) -> Array | None:
+    """One of the operation's results, where shapes and constants decide it."""
     inputs = tuple(None if i is None else types[i] for i in operation.inputs)
     if inputs and inputs[0] is not None and (value := _of_type(operation.op, inputs[0])) is not None:
         return value
-    output = types[operation.outputs[0]]
+    outputs = tuple(types[o] for o in operation.outputs)
+    output = outputs[which]
     if not shapes.intersection(operation.used) or not is_function(operation) or not _small(output):
         return None
     if any(t is not None and t.data is None for t in inputs):
         return None
     arrays = [None if t is None or t.data is None else t.data.array for t in inputs]
     if any(t is not None and t.data is not None and t.data.is_symbolic for t in inputs):
-        found: Array | None = _arithmetic().evaluated(operation.op, arrays, output)
+        found: Array | None = _arithmetic().evaluated(operation.op, arrays, output, which)
         return found  # else the run does it, for each length
     try:
-        (result,) = evaluate(operation.op, arrays, CallTypes(inputs, (output,)))
+        result = evaluate(operation.op, arrays, CallTypes(inputs, outputs))[which]
     except _MISHAPS:
         return None  # whoever runs the operation says so, with its place
     return np.ascontiguousarray(result).reshape(result.shape) if result.shape == output.shape else None

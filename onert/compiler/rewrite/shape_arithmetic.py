@@ -19,7 +19,7 @@ from onert.ir import Array, DType, OnertError, Op, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import Gather
-from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Slice, StridedSlice
@@ -98,12 +98,14 @@ _REDUCTIONS: Mapping[Reduction, Callable[[Any, Any], Any]] = {
     Reduction.MIN: minimum,
 }
 _MOVED = (BroadcastTo, Concat, ExpandDims, Fill, Gather, Pack, Reshape, Slice, Squeeze, StridedSlice, Transpose)
-KINDS = (*_MOVED, Binary, BroadcastArgs, Cast, Comparison, CumSum, Range, Reduce, Select, Unary)
+_APART = (Split, SplitV, Unpack)
+KINDS = (*_MOVED, *_APART, Binary, BroadcastArgs, Cast, Comparison, CumSum, Range, Reduce, Select, Unary)
 """The operations that are known to be exact on integers, and but for a few functions on floats."""
 
 
-def evaluated(op: Op, arrays: list[Array | None], output: TensorType) -> Array | None:
-    """What an operation gives for these elements, symbolic ones or plain; None where it is not known to be exact.
+def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int = 0) -> Array | None:
+    """What an operation gives for these elements, symbolic ones or plain, as one of its results; None where it is not
+    known to be exact.
 
     What is decided becomes a condition.
     """
@@ -113,7 +115,8 @@ def evaluated(op: Op, arrays: list[Array | None], output: TensorType) -> Array |
     if any(a is None for a in given):
         return None
     try:
-        result = np.asarray(_found(op, [a for a in given if a is not None], output.dtype), object)
+        found = _found(op, [a for a in given if a is not None], output.dtype)
+        result = np.asarray(found[which] if isinstance(op, _APART) else found, object)
         if result.shape != output.shape:
             return None
         if output.dtype is not DType.BOOL:

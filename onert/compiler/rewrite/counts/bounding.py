@@ -269,8 +269,8 @@ class Bounding:
             found = apart(operation.op, types, [{} if c is None else c.axes for c in given])
             if found is None or (len(found) > 1 and any(each.how.constants for each in found)):
                 return False
-            for position, array in found[0].how.constants.items():
-                inputs[position] = self.writer.constant(array)
+            for position, integers in found[0].how.constants.items():
+                inputs[position] = self.writer.integers(integers)
             results = infer(operation.op, [None if i is None else self.types[i] for i in inputs])
         except RuleError:
             return False  # the run says so
@@ -316,5 +316,5 @@ class Bounding:
                 continue
             for axis in axes:
                 count = x.axes[axis] if op.to is DType.INT64 else w.add(Cast(op.to), x.axes[axis])
-                parts.append(w.add(Reshape(), count, w.constant(np.array([1], np.int32))))
+                parts.append(w.add(Reshape(), count, w.integers([1], DType.INT32)))
         w.made.append(Operation(Concat(0), tuple(parts), operation.outputs, operation.location))

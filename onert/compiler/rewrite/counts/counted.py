@@ -67,12 +67,12 @@ def _concat(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None if not given or given[0] is None else (given[0],)
     whole = w.add(op, *wholes, quantization=out.quantization)
     rank = types[0].rank
-    count, total = w.constant(np.array(0, np.int64)), sure(0)
+    count, total = w.integers(0), sure(0)
     moved = False
     for part, type_, counted in zip(wholes, types, given, strict=True):
         if moved:
-            at: list[int] = [w.constant(np.array([0], np.int64)) for _ in range(rank)]
-            at[along] = w.add(Reshape(), count, w.constant(np.array([1], np.int32)))
+            at: list[int] = [w.integers([0]) for _ in range(rank)]
+            at[along] = w.add(Reshape(), count, w.integers([1], DType.INT32))
             start = at[0] if rank == 1 else w.add(Concat(0), *at)
             whole = w.add(DynamicUpdateSlice(), whole, part, start, quantization=out.quantization)
         own = w.number(type_.shape[along] or 0) if counted is None else counted.count
@@ -164,12 +164,12 @@ def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
             return w.add_many(op, whole, k, quantization=type_.quantization)
     number = w.add(Reshape(()), k) if w.types[k].shape else k
     number = number if w.types[number].dtype is DType.INT64 else w.add(Cast(DType.INT64), number)
-    most = w.constant(np.array(type_.shape[last], np.int64))
+    most = w.integers(type_.shape[last])
     count = w.add(Within(inclusive=True), number, most if x is None else x.count)
     asked = w.extents.one(k)
     size = type_.shape[last] or 0
     room = size if asked is None else min(size, max(asked.high, 1))
-    sized = w.constant(np.array(room, np.int32))
+    sized = w.integers(room, DType.INT32)
     values, places = w.add_many(op, whole, sized, quantization=type_.quantization)
     return Counted(values, count, last, False), Counted(places, count, last, False)
 
@@ -189,25 +189,25 @@ def _unique(w: Writer, operation: Operation, given: Given) -> Written | None:
     if not flat or real or not count or type_.quantization is not None or (counted is not None and type_.rank != 1):
         return None
     x = x if type_.rank == 1 else w.add(Reshape((count,)), x)
-    ones = w.constant(np.ones(count, np.int64))
+    ones = w.equal(1, count)
     if counted is not None:
         inside = w.inside(counted)
         x, ones = w.add(Select(), inside, x, w.part(x, 0, 1)), w.add(Cast(DType.INT64), inside)
-    values, places = w.add_many(TopK(DType.INT64), x, w.constant(np.array(count, np.int32)))
+    values, places = w.add_many(TopK(DType.INT64), x, w.integers(count, DType.INT32))
     begins = w.constant(np.ones(1, np.bool_))
     if count > 1:
         begins = w.add(Concat(0), begins, _differ(w, w.part(values, 0, count - 1), w.part(values, 1, count - 1)))
-    minus, nothing = w.constant(np.array(-1, np.int64)), w.constant(np.zeros(count, np.int64))
+    minus, nothing = w.integers(-1), w.equal(0, count)
     group = w.sum(w.running(begins), minus)
     if isinstance(op, UniqueSlices) and op.sorted:
         last = w.part(group, count - 1, 1)
         group = w.add(Binary(BinaryKind.SUB), last, group)
         firsts = w.put(nothing, w.add(Select(), begins, group, minus), places)
-        number, inverse = w.sum(last, w.constant(np.array([1], np.int64))), w.put(nothing, places, group)
+        number, inverse = w.sum(last, w.integers([1])), w.put(nothing, places, group)
         number = w.add(Reshape(()), number)
     else:
         first_in_order = w.put(nothing, w.add(Select(), begins, group, minus), places)
-        there = w.put(nothing, w.add(Select(), begins, places, minus), w.constant(np.ones(count, np.int64)))
+        there = w.put(nothing, w.add(Select(), begins, places, minus), w.equal(1, count))
         mask = w.add(Cast(DType.BOOL), there)
         found, number = w.add_many(CountedWhere(), mask)
         firsts = w.add(Reshape((count,)), found)
@@ -246,9 +246,10 @@ def _moved_back(w: Writer, operation: Operation, given: Given) -> Written | None
     others = [a for a in backwards if a != x.axis]
     if x.axis not in backwards or 0 in type_.shape:
         return None
-    whole = w.add(operation.op, x.operand, w.constant(np.array(others, np.int32))) if others else x.operand
-    from_behind = w.constant(np.arange(-1, -1 - w.bound(x), -1, dtype=np.int64))
-    places = w.add(Binary(BinaryKind.MAXIMUM), w.sum(from_behind, x.count), w.number(0))
+    whole = w.add(operation.op, x.operand, w.integers(others, DType.INT32)) if others else x.operand
+    last = w.sum(x.count, w.number(-1))
+    from_behind = w.add(Binary(BinaryKind.SUB), last, w.numbers(w.bound(x)))
+    places = w.add(Binary(BinaryKind.MAXIMUM), from_behind, w.number(0))
     return (Counted(w.add(Gather(x.axis), whole, places, quantization=type_.quantization), x.count, x.axis, False),)
 
 

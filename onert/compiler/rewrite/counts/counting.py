@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -24,6 +25,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.vision_audio.interpolate import Interpolate
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
+from onert.ir.symbolic.trace import has_symbols, is_symbolic
 from onert.ir.value import Value
 
 from .extents import Extent, Extents
@@ -53,7 +55,7 @@ COUNTING = (
 def is_open(graph: Subgraph, operation: Operation) -> bool:
     """Whether only a run may know how much an operation gives that is given no first entries, or where a slice is."""
     op = operation.op
-    if isinstance(op, StridedSlice) and op.shrink_axis_mask and graph.type(operation.used[1]).value is None:
+    if isinstance(op, StridedSlice) and op.picks(graph.type(operation.used[1])):
         return True
     return isinstance(op, COUNTING) and not all(graph.type(o).is_static for o in operation.outputs)
 
@@ -173,19 +175,38 @@ class Writer:
         self.made.append(Operation(op, inputs, outputs, self.location))
         return outputs
 
+    def integers(self, values: Any, dtype: DType = DType.INT64) -> int:
+        """A constant of integers in the shape of these, some of which may depend on lengths."""
+        array = np.array(values, object)
+        return self.constant(array if has_symbols(array) else array.astype(dtype.numpy), dtype)
+
     def number(self, value: int) -> int:
-        return self.constant(np.array(value, np.int64))
+        return self.integers(value)
+
+    def numbers(self, count: int, behind: int = 0) -> int:
+        """0, 1 .. along an axis with so many others of one entry behind it."""
+        shape = (-1, *(1,) * behind)
+        if not is_symbolic(count):
+            return self.constant(np.arange(count, dtype=np.int64).reshape(shape))
+        found = self.add(Range(), *map(self.number, (0, count, 1)))
+        return self.add(Reshape(shape), found) if behind else found
+
+    def equal(self, value: int, count: int) -> int:
+        """So many times the same integer in a row."""
+        if is_symbolic(count):
+            return self.add(Fill(), self.integers([count]), self.number(value))
+        return self.constant(np.full(count, value, np.int64))
 
     def sum(self, a: int, b: int) -> int:
         return self.add(Binary(BinaryKind.ADD), a, b)
 
     def part(self, x: int, begin: int, size: int) -> int:
         """So many entries of a row, from one on."""
-        return self.add(Slice(), x, *(self.constant(np.array([each], np.int32)) for each in (begin, size)))
+        return self.add(Slice(), x, *(self.integers([each], DType.INT32) for each in (begin, size)))
 
     def running(self, mask: int) -> int:
         """How many of a row are true up to each, itself included."""
-        return self.add(CumSum(), self.add(Cast(DType.INT64), mask), self.constant(np.array(0, np.int32)))
+        return self.add(CumSum(), self.add(Cast(DType.INT64), mask), self.integers(0, DType.INT32))
 
     def put(self, row: int, places: int, given: int, combination: Combination = Combination.REPLACE) -> int:
         """A row with elements put at places, but for those below 0."""
@@ -196,8 +217,8 @@ class Writer:
         """Which entries count, in a shape that broadcasts along the others."""
         type_, found = self.types[counted.operand], None
         for axis, count in counted.axes.items():
-            number = np.arange(type_.shape[axis] or 0, dtype=np.int64).reshape(-1, *(1,) * (type_.rank - axis - 1))
-            mask = self.add(Comparison(ComparisonKind.LESS), self.constant(number), count)
+            number = self.numbers(type_.shape[axis] or 0, type_.rank - axis - 1)
+            mask = self.add(Comparison(ComparisonKind.LESS), number, count)
             found = mask if found is None else self.add(Binary(BinaryKind.LOGICAL_AND), found, mask)
         assert found is not None
         return found

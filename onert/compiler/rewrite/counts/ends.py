@@ -174,7 +174,7 @@ def fitted(w: Writer, each: Given, end: End) -> tuple[int, tuple[int, ...]]:
     )
     whole, kept = each.operand, tuple(map(min, have, room))
     if 0 in have and have != room:
-        nothing, shape = w.like(each.end.type, 0), w.constant(np.array(room, np.int32))
+        nothing, shape = w.like(each.end.type, 0), w.integers(room, DType.INT32)
         return w.add(BroadcastTo(), nothing, shape, quantization=quantization), counts
     if kept != have:
         appended = _appended(w, whole, end)

@@ -272,11 +272,11 @@ def _everything(dtype: DType) -> Extent:
 
 def _of_array(array: Array) -> Cells | None:
     """Integers that are known."""
-    if array.dtype.kind not in "iub" or not array.size:
+    if array.dtype.kind not in "iubO" or not array.size:
         return None
     if array.size > MOST_CELLS:
-        return Extent(int(array.min()), int(array.max()))
-    return _row([sure(int(i)) for i in array.reshape(-1)]).reshape(array.shape)
+        return None if array.dtype == object else Extent(int(array.min()), int(array.max()))
+    return _row([sure(i if is_symbolic(i) else int(i)) for i in array.reshape(-1)]).reshape(array.shape)
 
 
 def _row(extents: list[Extent]) -> Cells:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 from attrs import field, frozen
 
-from onert.ir import Array, CallTypes, Op
+from onert.ir import CallTypes, Op
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.conv3d import Conv3D
@@ -46,11 +45,11 @@ from onert.ir.value import Value
 @frozen
 class Moved(Value):
     """How an operation runs on whole tensors: along which axis of the results the entries that count come first, what
-    operands must have behind theirs, constants that take the place of operands, and whether zeros behind stay zeros."""
+    operands must have behind theirs, integers that take the place of operands, and whether zeros behind stay zeros."""
 
     axis: int
     filled: Mapping[int, float] = field(factory=dict)
-    constants: Mapping[int, Array] = field(factory=dict)
+    constants: Mapping[int, tuple[int, ...]] = field(factory=dict)
     keeps_zeros: bool = True
 
 
@@ -151,7 +150,7 @@ def _reshape(op: Reshape, types: CallTypes, axes: Axes) -> Moved | None:
     at = wanted.index(-1)
     if math.prod(shape[:own]) != math.prod(wanted[:at]) or math.prod(shape[own + 1 :]) != math.prod(wanted[at + 1 :]):
         return None
-    return Moved(at, constants={1: np.array((*wanted[:at], shape[own], *wanted[at + 1 :]), np.int64)})
+    return Moved(at, constants={1: (*wanted[:at], shape[own], *wanted[at + 1 :])})
 
 
 def _slice(op: Slice, types: CallTypes, axes: Axes) -> Moved | None:

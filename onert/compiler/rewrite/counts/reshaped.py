@@ -36,7 +36,7 @@ def reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
 def _flat(w: Writer, x: Counted) -> Counted:
     """The elements that count, one behind the other."""
     type_ = w.types[x.operand]
-    mask = w.add(BroadcastTo(), w.inside(x), w.constant(np.array(type_.shape, np.int64)))
+    mask = w.add(BroadcastTo(), w.inside(x), w.integers(type_.shape))
     places, count = w.add_many(CountedWhere(), mask)
     elements = w.add(GatherNd(), x.operand, places, quantization=type_.quantization)
     return Counted(elements, count, 0, False)
@@ -68,7 +68,7 @@ def _of_one_axis(w: Writer, op: Reshape, x: Counted, wanted: list[Extent]) -> Wr
         rest = w.add(Binary(BinaryKind.FLOOR_MOD), whole, w.number(behind))
         none = w.add(Within(inclusive=True), rest, w.number(0))
         count = w.sum(w.add(Binary(BinaryKind.FLOOR_DIV), whole, w.number(behind)), none)
-    new = w.constant(np.array([size if i == at else c.low for i, c in enumerate(wanted)], np.int64))
+    new = w.integers([size if i == at else c.low for i, c in enumerate(wanted)])
     plain = evolve(op, new_shape=None)
     whole = w.add(plain, x.operand, new, quantization=w.types[x.operand].quantization)
     return (Counted(whole, count, at, x.zeros),)

@@ -87,7 +87,7 @@ class _Numbers:
     def along(self, axis: int, rank: int) -> _Numbers:
         """A row as factors along an axis."""
         shape = (-1, *(1,) * (rank - 1 - axis))
-        return _Numbers(self.w, self.w.add(Reshape(), self.operand, self.w.constant(np.array(shape, np.int32))))
+        return _Numbers(self.w, self.w.add(Reshape(), self.operand, self.w.integers(shape, DType.INT32)))
 
 
 @frozen(eq=False)

@@ -33,9 +33,7 @@ def _below(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> i
         return at
     columns = []
     for axis in range(depth or 0):
-        begin, size = (
-            w.constant(np.array(each, np.int32)) for each in ([0] * len(front) + [axis], [-1] * len(front) + [1])
-        )
+        begin, size = (w.integers(each, DType.INT32) for each in ([0] * len(front) + [axis], [-1] * len(front) + [1]))
         column = at if depth == 1 else w.add(Slice(), at, begin, size)
         columns.append(w.add(Within(), column, limits[axis], rows) if axis in limits else column)
     return columns[0] if depth == 1 else w.add(Concat(len(front)), *columns)
@@ -111,7 +109,7 @@ def _elements(w: Writer, operation: Operation, given: Given) -> Written | None:
     longer = w.add(Pad(), x, w.constant(margins), quantization=type_.quantization)
     behind = w.filled(evolve(indices, operand=at), size)
     put = w.add(op, longer, behind, updates, quantization=type_.quantization)
-    sizes = w.constant(np.array(type_.shape, np.int32))
+    sizes = w.integers(type_.shape, DType.INT32)
     return (first_of(w.add(Slice(), put, w.constant(begin), sizes, quantization=type_.quantization), limit),)
 
 

@@ -89,7 +89,7 @@ def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
             return None
         else:
             counts[at] = number_at(w, dims, at, cells[at])
-    shape = w.constant(np.array(sizes, np.int64))
+    shape = w.integers(sizes)
     whole = w.add(BroadcastTo(), value if x is None else x.operand, shape, quantization=type_.quantization)
     return (first_of(whole, counts),)
 
@@ -107,7 +107,7 @@ def _tiled(w: Writer, operation: Operation, given: Given) -> Written | None:
         return None
     if any(c.high * ((type_.shape[at] or 0) if at in unknown else 1) > MOST_SIZED for at, c in enumerate(cells)):
         return None
-    most = w.constant(np.array([c.high for c in cells], np.int32))
+    most = w.integers([c.high for c in cells], DType.INT32)
     for at in unknown:
         number, size = number_at(w, multiples, at, cells[at]), type_.shape[at] or 0
         counts[at] = number if size == 1 else w.add(Binary(BinaryKind.MUL), number, w.number(size))
@@ -143,7 +143,7 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
     whole = w.add(op, whole, w.constant(amounts), *(() if value is None else (value,)))
     if any(size >= 0 for size in sizes):
         begin = w.constant(np.zeros(type_.rank, np.int32))
-        whole = w.add(Slice(), whole, begin, w.constant(np.array(sizes, np.int32)))
+        whole = w.add(Slice(), whole, begin, w.integers(sizes, DType.INT32))
     flat, counts = w.add(Reshape((cells.size,)), margins), {}
     for axis, total in totals.items():
         margin = w.as_count(w.part(flat, 2 * axis + 1, 1))
@@ -187,12 +187,10 @@ def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
     whole_axes = {*open_, *(a for a in range(step.size) if masks >> a & 1 and step.reshape(-1)[a] == 1)}
     opened = sum(1 << a for a in open_)
     if len(whole_axes) < step.size:
-        bounds = [
-            np.array([0 if a in open_ else c.low for a, c in enumerate(cells)], np.int64) for cells in (low, high)
-        ]
+        bounds = [[0 if a in open_ else c.low for a, c in enumerate(cells)] for cells in (low, high)]
         shrunk = op.shrink_axis_mask & ~opened
         rest = StridedSlice(op.begin_mask | opened, op.end_mask | opened, shrink_axis_mask=shrunk)
-        numbers = [w.constant(b) for b in bounds] + [w.constant(step.astype(np.int64))]
+        numbers = [w.integers(b) for b in bounds] + [w.constant(step.astype(np.int64))]
         whole = w.add(rest, whole, *numbers, quantization=type_.quantization)
     counts = {a - len(gone): n for a, n in axes.items() if a >= step.size}
     for axis in reversed(open_):  # so that what goes stands behind what is left
@@ -224,7 +222,7 @@ def _is_open(op: StridedSlice, axis: int, low: Cells, high: Cells) -> bool:
 
 def _from(w: Writer, x: int, axis: int, first: int, size: int) -> int:
     """The entries of a tensor from one on, the last one again and again behind them."""
-    places = w.sum(w.constant(np.arange(size, dtype=np.int64)), first)
+    places = w.sum(w.numbers(size), first)
     places = w.add(Binary(BinaryKind.MINIMUM), places, w.number(size - 1))
     return w.add(Gather(axis), x, places, quantization=w.types[x].quantization)
 
@@ -257,8 +255,8 @@ def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
     if not open_ or any(sizes[a].low < 0 and sizes[a].exact != -1 for a in open_):
         return None
     if any(a not in open_ and (low[a].low or sizes[a].low not in (-1, type_.shape[a])) for a in range(type_.rank)):
-        begins = w.constant(np.array([0 if a in open_ else c.low for a, c in enumerate(low)], np.int64))
-        rest = w.constant(np.array([-1 if a in open_ else c.low for a, c in enumerate(sizes)], np.int64))
+        begins = w.integers([0 if a in open_ else c.low for a, c in enumerate(low)])
+        rest = w.integers([-1 if a in open_ else c.low for a, c in enumerate(sizes)])
         whole = w.add(Slice(), whole, begins, rest, quantization=type_.quantization)
     counts = {}
     for axis in open_:
@@ -274,7 +272,7 @@ def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
             return None
         kept = [exact if a == axis else -1 for a in range(type_.rank)]
         zeros = w.constant(np.zeros(type_.rank, np.int64))
-        whole = w.add(Slice(), whole, zeros, w.constant(np.array(kept, np.int64)), quantization=type_.quantization)
+        whole = w.add(Slice(), whole, zeros, w.integers(kept), quantization=type_.quantization)
         whole = w.if_sure(whole, axis, number, exact)
     return (first_of(whole, counts),)
 
@@ -317,7 +315,7 @@ def _hot(w: Writer, operation: Operation, given: Given) -> Written | None:
     if any(given) or most is None or most.exact is not None or not 0 < most.high <= MOST_SIZED or 0 in type_.shape:
         return None
     count = w.length(most, lambda: w.as_count(depth))
-    whole = w.add(op, indices, w.constant(np.array(most.high, np.int32)), on, off)
+    whole = w.add(op, indices, w.integers(most.high, DType.INT32), on, off)
     return (Counted(whole, count, normalize_axis(op.axis, type_.rank + 1), False),)
 
 

@@ -99,6 +99,10 @@ class StridedSlice(OnStored):
                 shape.append(d if part == slice(None, None, 1) else None if d is None else shapes.span(part, d)[1])
         return x.result(tuple(shape))
 
+    def picks(self, begin: TensorType) -> bool:
+        """Whether only a run knows which index it takes of an axis that it drops."""
+        return bool(self.shrink_axis_mask) and begin.value is None
+
     def _unknown(self, x: TensorType, count: int) -> Shape:
         """The result's rank is known although the bounds are not."""
         out: list[Dim] = []
