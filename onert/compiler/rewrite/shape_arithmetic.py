@@ -17,17 +17,20 @@ import numpy as np
 
 from onert.ir import Array, DType, OnertError, Op, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
+from onert.ir.ops.data_movement.element_indices import GatherElements
 from onert.ir.ops.data_movement.fill import Fill, Range
-from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
-from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Slice, StridedSlice
+from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, MirrorPad, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
-from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind, ZerosLike
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.shape import broadcast, static
@@ -101,6 +104,22 @@ _MOVED = (BroadcastTo, Concat, ExpandDims, Fill, Gather, Pack, Reshape, Slice, S
 _APART = (Split, SplitV, Unpack)
 KINDS = (*_MOVED, *_APART, Binary, BroadcastArgs, Cast, Comparison, CumSum, Range, Reduce, Select, Unary)
 """The operations that are known to be exact on integers, and but for a few functions on floats."""
+EXACT = (
+    *KINDS,
+    Copy,
+    GatherElements,
+    GatherNd,
+    MatrixBandPart,
+    MatrixDiag,
+    MatrixSetDiag,
+    MirrorPad,
+    OneHot,
+    Pad,
+    Reverse,
+    Tile,
+    ZerosLike,
+)
+"""Those, and others that only move elements."""
 
 
 def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int = 0) -> Array | None:

@@ -28,15 +28,12 @@ from onert.ir import (
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
-from onert.ir.ops.data_movement.element_indices import GatherElements
 from onert.ir.ops.data_movement.fill import Fill, Range
-from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
-from onert.ir.ops.data_movement.joining import Concat, Split, SplitV, Unpack
-from onert.ir.ops.data_movement.layout import Reverse, Transpose
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, Tile
+from onert.ir.ops.data_movement.slicing import BroadcastTo
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast
@@ -47,7 +44,7 @@ from onert.ir.shape import normalize_axis, static
 from onert.ir.symbolic.trace import OneLengthError, is_symbolic
 
 from .edit import Edit
-from .shape_arithmetic import KINDS
+from .shape_arithmetic import EXACT
 from .tabled import (
     MOST_BYTES,
     Tabled,
@@ -74,24 +71,6 @@ _ROUNDED_ONCE = (
     BinaryKind.MINIMUM,
 )
 """The functions of floats that round once, as kernels do."""
-
-_MOVES = (
-    Copy,
-    GatherElements,
-    GatherNd,
-    MatrixBandPart,
-    MatrixDiag,
-    MatrixSetDiag,
-    MirrorPad,
-    OneHot,
-    Pad,
-    Reverse,
-    Split,
-    SplitV,
-    Tile,
-    Unpack,
-)
-"""What else has the elements that it was given, or others of these."""
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError)
 
@@ -260,7 +239,7 @@ def _is_exact(op: Op, types: CallTypes) -> bool:
         return True  # integers never differ
     rounds = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
     once = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
-    return isinstance(op, _MOVES) or (isinstance(op, KINDS) and (once or not rounds))
+    return isinstance(op, EXACT) and (once or not rounds)
 
 
 def _dims(shape: tuple[int, ...]) -> Constant:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from onert.ir import CallTypes
-from onert.ir.symbolic.trace import are_same
+from onert.ir.symbolic.trace import are_same, hint
 from onert.ir.value import Value
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.elementwise.broadcast_rows import DIMENSIONS
@@ -80,7 +80,7 @@ def longer(found: Grid, which: int) -> tuple[Grid, int]:
         i == which or (not found.single[i] and steps[2] == found.width) for i, steps in enumerate(found.strides)
     )
     rows = found.outer[2]
-    times = next((t for t in range(WIDE // found.width, 0, -1) if are_same(rows % t, 0)), 1)
+    times = next((t for t in range(WIDE // hint(found.width), 0, -1) if are_same(rows % t, 0)), 1)
     if not (same and plain and times > 1):
         return found, 1
     width = found.width * times

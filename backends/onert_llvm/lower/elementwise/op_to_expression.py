@@ -245,7 +245,7 @@ def rule_of(op: Op, types: CallTypes) -> str | None:
     operand = types.input(1).value
     if operand is None or operand.size != 1:
         return _RULES[op.kind]
-    one = int(operand.reshape(-1)[0])
+    (one,) = operand.reshape(-1).tolist()
     return _RULES[op.kind] if (one < 0 if op.kind is BinaryKind.POW else one == 0) else None
 
 

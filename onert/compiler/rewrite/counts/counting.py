@@ -183,12 +183,12 @@ class Writer:
     def number(self, value: int) -> int:
         return self.integers(value)
 
-    def numbers(self, count: int, behind: int = 0) -> int:
+    def numbers(self, count: int, behind: int = 0, dtype: DType = DType.INT64) -> int:
         """0, 1 .. along an axis with so many others of one entry behind it."""
         shape = (-1, *(1,) * behind)
         if not is_symbolic(count):
-            return self.constant(np.arange(count, dtype=np.int64).reshape(shape))
-        found = self.add(Range(), *map(self.number, (0, count, 1)))
+            return self.constant(np.arange(count, dtype=dtype.numpy).reshape(shape))
+        found = self.add(Range(), *(self.integers(each, dtype) for each in (0, count, 1)))
         return self.add(Reshape(shape), found) if behind else found
 
     def equal(self, value: int, count: int) -> int:

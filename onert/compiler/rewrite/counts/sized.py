@@ -61,7 +61,7 @@ def _range(w: Writer, operation: Operation, given: Given) -> Written | None:
         return w.add(Binary(BinaryKind.SUB), w.as_count(limit), w.as_count(start))
 
     count = w.length(distance, compute)
-    numbers = w.add(Copy(), w.constant(np.arange(distance.high, dtype=kind.numpy)))
+    numbers = w.add(Copy(), w.numbers(distance.high, dtype=kind))
     return (Counted(numbers if first.exact == 0 else w.sum(numbers, start), count, 0, False),)
 
 
