@@ -29,6 +29,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 
@@ -279,6 +280,15 @@ def _bordered() -> Subgraphs:
     return b.model([b.add(Concat(1), x, b.add(Fill(), shape, b.constant(np.float32(0))))])
 
 
+def _merged() -> Subgraphs:
+    """Axes merged by a shape that is multiplied together, as Keras writes the heads of attention."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 3, 2, 3)), "x")
+    sizes, count = b.add(ShapeOf(DType.INT32), x), b.constant(np.int32(3))
+    shape = b.add(UnsortedSegment(SegmentReduction.PROD), sizes, b.constant([0, 1, 2, 2], dtype=DType.INT32), count)
+    return b.model([b.add(FullyConnected(keep_dims=True), b.add(Reshape(), x, shape), b.constant(weights(4, 6)))])
+
+
 def found() -> Subgraphs:
     """Elements above 0, of which only a run knows how many there are: all but the first, the different ones."""
     b = Builder()
@@ -325,6 +335,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("halved", _scaled(BinaryKind.MUL, 0.5, UnaryKind.FLOOR), lambda n: [(1, 3, 8, n + 2)]),
     ("thirds", _scaled(BinaryKind.DIV, 3, UnaryKind.CEIL), lambda n: [(1, 3, 8, n + 2)]),
     ("bordered", _bordered, lambda n: [(n, 4, 3)]),
+    ("merged", _merged, lambda n: [(n, 3, 2, 3)]),
     ("bytes", _bytes, lambda n: [(1, max(n, 1), 8)]),
     ("rounds", _rounds, lambda n: [(max(n, 1), 3)]),
     ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),

@@ -73,7 +73,9 @@ def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any],
     return execution, lambda n: weights(1, 6, n, 3), expected
 
 
-@pytest.mark.parametrize("name", ["attention", "heads", "rows of heads", "steps", "bordered", "bytes", "rounds"])
+@pytest.mark.parametrize(
+    "name", ["attention", "heads", "rows of heads", "steps", "bordered", "merged", "bytes", "rounds"]
+)
 def test_a_new_length_asks_nothing_of_python(name: str) -> None:
     model, shapes = next(row[1:] for row in MODELS if row[0] == name)
     execution = onert.Execution(onert.compile(opened(model())))

@@ -33,6 +33,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind, ZerosLike
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
 from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
 from onert.ir.shape import broadcast, static
 from onert.ir.symbolic.trace import has_symbols, is_symbolic, maximum, minimum, where_greater
 
@@ -100,6 +101,7 @@ _REDUCTIONS: Mapping[Reduction, Callable[[Any, Any], Any]] = {
     Reduction.MAX: maximum,
     Reduction.MIN: minimum,
 }
+_SEGMENTS = {SegmentReduction.SUM: Reduction.SUM, SegmentReduction.PROD: Reduction.PROD}
 _MOVED = (BroadcastTo, Concat, ExpandDims, Fill, Gather, Pack, Reshape, Slice, Squeeze, StridedSlice, Transpose)
 _APART = (Split, SplitV, Unpack)
 KINDS = (*_MOVED, *_APART, Binary, BroadcastArgs, Cast, Comparison, CumSum, Range, Reduce, Select, Unary)
@@ -128,7 +130,11 @@ def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int
 
     What is decided becomes a condition.
     """
-    if not isinstance(op, KINDS) or isinstance(op, CumSum | Range) or any(map(is_symbolic, output.shape)):
+    if (
+        not isinstance(op, (*KINDS, UnsortedSegment))
+        or isinstance(op, CumSum | Range)
+        or any(map(is_symbolic, output.shape))
+    ):
         return None
     given = [_exact(a) for a in arrays if a is not None]
     if any(a is None for a in given):
@@ -230,6 +236,8 @@ def _found(op: Op, arrays: list[Array], dtype: DType) -> Any:
         return _refused() if op.rows or condition.dtype == object else np.where(condition, *_objects(*parts))
     if isinstance(op, Reduce):
         return _reduced(op, *arrays)
+    if isinstance(op, UnsortedSegment):
+        return _segments(op, *arrays) if dtype.is_integer else _refused()
     assert op.evaluate is not None
     return op.evaluate(
         *(_objects(arrays[0]) if isinstance(op, Gather | Slice | StridedSlice) else arrays[:1]), *arrays[1:]
@@ -252,3 +260,15 @@ def _reduced(op: Reduce, x: Array, axes: Array) -> Array:
     found = np.empty((1,) * x.ndim if op.keep_dims else (), object)
     found[...] = reduce(function, x.reshape(-1).tolist())
     return found
+
+
+def _segments(op: UnsortedSegment, x: Array, numbers: Array, count: Array) -> Array:
+    """Elements with the same number made one, as axes are that are merged."""
+    kind, segments = _SEGMENTS.get(op.kind), count.reshape(-1).tolist()
+    if kind is None or x.ndim != 1 or numbers.shape != x.shape or has_symbols(numbers) or has_symbols(count):
+        raise _InexactError
+    found = [1 if op.kind is SegmentReduction.PROD else 0] * segments[0]
+    for at, element in zip(numbers.tolist(), x.tolist(), strict=True):
+        if at >= 0:
+            found[at] = _REDUCTIONS[kind](found[at], element)
+    return np.array(found, object)
