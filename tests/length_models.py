@@ -16,8 +16,9 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.control_flow.control import While
+from onert.ir.ops.data_movement.diagonal import MatrixBandPart
 from onert.ir.ops.data_movement.fill import Fill, Range, Unique, Where
-from onert.ir.ops.data_movement.gather import Gather, GatherNd
+from onert.ir.ops.data_movement.gather import Gather, GatherNd, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat, Pack, Unpack
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
@@ -25,7 +26,7 @@ from onert.ir.ops.data_movement.slicing import Pad, Slice, StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast, Quantize
-from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind, ZerosLike
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
@@ -289,6 +290,19 @@ def _merged() -> Subgraphs:
     return b.model([b.add(FullyConnected(keep_dims=True), b.add(Reshape(), x, shape), b.constant(weights(4, 6)))])
 
 
+def _triangle() -> Subgraphs:
+    """Rows weighed by a triangle of ones, as masks of attention are, and by numbers that are added up at places."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+    sizes = b.add(ShapeOf(DType.INT32), x)
+    places, numbers = b.constant([[0, 1], [0, 1], [0, 3]], dtype=DType.INT32), b.constant(np.float32([0.1, 0.7, -0.3]))
+    zeros = b.add(ZerosLike(), b.add(Fill(), sizes, b.constant(np.float32(1))))
+    ones = b.add(Fill(), b.add(Gather(0, 0), sizes, b.constant([0, 0], dtype=DType.INT32)), b.constant(np.float32(1)))
+    below = b.add(MatrixBandPart(), ones, b.constant(np.int32(-1)), b.constant(np.int32(0)))
+    added = b.add(Binary(BinaryKind.ADD), b.add(ScatterNd(), places, numbers, sizes), zeros)
+    return b.model([b.add(BatchMatMul(), below, x), b.add(Binary(BinaryKind.MUL), x, added)])
+
+
 def found() -> Subgraphs:
     """Elements above 0, of which only a run knows how many there are: all but the first, the different ones."""
     b = Builder()
@@ -336,6 +350,7 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("thirds", _scaled(BinaryKind.DIV, 3, UnaryKind.CEIL), lambda n: [(1, 3, 8, n + 2)]),
     ("bordered", _bordered, lambda n: [(n, 4, 3)]),
     ("merged", _merged, lambda n: [(n, 3, 2, 3)]),
+    ("triangle", _triangle, lambda n: [(max(n, 1), 4)]),
     ("bytes", _bytes, lambda n: [(1, max(n, 1), 8)]),
     ("rounds", _rounds, lambda n: [(max(n, 1), 3)]),
     ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),

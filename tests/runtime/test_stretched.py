@@ -74,7 +74,7 @@ def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any],
 
 
 @pytest.mark.parametrize(
-    "name", ["attention", "heads", "rows of heads", "steps", "bordered", "merged", "bytes", "rounds"]
+    "name", ["attention", "heads", "rows of heads", "steps", "bordered", "merged", "triangle", "bytes", "rounds"]
 )
 def test_a_new_length_asks_nothing_of_python(name: str) -> None:
     model, shapes = next(row[1:] for row in MODELS if row[0] == name)

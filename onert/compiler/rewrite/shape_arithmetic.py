@@ -21,7 +21,7 @@ from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
 from onert.ir.ops.data_movement.element_indices import GatherElements
 from onert.ir.ops.data_movement.fill import Fill, Range
-from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
+from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
@@ -118,10 +118,11 @@ EXACT = (
     OneHot,
     Pad,
     Reverse,
+    ScatterNd,
     Tile,
     ZerosLike,
 )
-"""Those, and others that only move elements."""
+"""Those, and others that only move elements, or add them up in an order that is told."""
 
 
 def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int = 0) -> Array | None:
