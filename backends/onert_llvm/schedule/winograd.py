@@ -50,11 +50,20 @@ _AGAIN = 1 / 50
 
 @frozen
 class Blocks(Value):
-    """How tiles are cut: `block` tiles in a work tile by `group` of the panels."""
+    """How tiles are cut: `block` tiles in a work tile by `group` of the panels; all blocks by one group before the next
+    where threads share `columns`.
+    """
 
     tile: Tile
     block: int
     group: int
+    columns: bool = False
+
+    def slots(self, total: int, panels: int) -> dict[str, int]:
+        """What says so to a kernel for so many tiles, which may be symbolic, and panels."""
+        blocks, groups = -(-total // self.block), -(-panels // self.group)
+        after = {"next_block": 1, "next_group": blocks} if self.columns else {"next_block": groups, "next_group": 1}
+        return {"block": self.block, "group": self.group, "blocks": blocks, "groups": groups, **after}
 
 
 @frozen
@@ -278,6 +287,15 @@ def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:
     return cpu.forward[number] / form.points * prod(form.parts), cpu.back[number] / 4
 
 
+def _by_columns(layer: Layer, total: int) -> bool:
+    """Whether threads that share so many tiles had rather each read a part of the weights, and all of the picture, of
+    which other threads have written the rest.
+    """
+    (high, wide), (down, across) = layer.form.tile, layer.form.strides
+    pixels = total * high * wide
+    return 4 * pixels * (down * across * layer.channels + layer.n) * machine(layer.isa).foreign < _weights(layer)
+
+
 def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
     """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
     for cut in _cuts(layer):
@@ -304,6 +322,9 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
         count = max(count, min(many, steps // max(2, tile.columns.widest)))
         block = -(-steps // count) * tile.mr
         count = -(-seen // block)
+    if threads > 1 and not stays and panels >= threads and _by_columns(layer, seen):
+        groups = min(panels, max(threads, min(many, MOST_PIECES * threads) // count))
+        return Blocks(tile, block, -(-panels // groups), columns=True)
     if count % threads:
         # Each thread takes as many blocks where there are tiles enough for that, else as many columns.
         count = min(-(-count // threads) * threads, steps)

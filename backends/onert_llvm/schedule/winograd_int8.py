@@ -160,11 +160,9 @@ def _are_far(layer: Layer) -> bool:
     return _weights(layer) > _NEAR * machine(layer.isa).second_cache
 
 
-def is_late(layer: Layer, block: int, threads: int) -> bool:
-    """Whether weights would be late for blocks of so many tiles if they were asked for only one place before. Threads
-    that share a layer ask for different weights at once, and gained nothing by asking earlier.
-    """
-    return threads == 1 and _are_far(layer) and block <= _FEW
+def is_late(layer: Layer, block: int) -> bool:
+    """Whether weights would be late for blocks of so many tiles if they were asked for only one place before."""
+    return _are_far(layer) and block <= _FEW
 
 
 def _tiles(isa: Isa, total: int, shared: bool) -> Sequence[tuple[int, int]]:

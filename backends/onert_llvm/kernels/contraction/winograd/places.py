@@ -15,10 +15,11 @@ from .form import Sizes
 SLOTS = (
     "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
     "pad_h", "pad_w", "pixel", "row", "image", "down", "across", "total", "block", "group", "groups",
-    "rooms", "room",
+    "blocks", "next_block", "next_group", "rooms", "room",
 )  # fmt: skip
-"""`total` tiles of outputs, `down` by `across` in a picture, `block` of them in a work tile; `group` panels of columns
-in one, `groups` of these in all. `rooms` is memory of `room` bytes for each thread.
+"""`total` tiles of outputs, `down` by `across` in a picture, `block` of them in a work tile, `blocks` of these in all;
+`group` panels of columns in one, `groups` of these in all. The next block comes after `next_block` work tiles, the next
+group after `next_group`. `rooms` is memory of `room` bytes for each thread.
 """
 
 RATES = ("dilation_h", "dilation_w")
@@ -38,6 +39,13 @@ class Place:
 def rates(task: Task, dilated: bool) -> tuple[Val | int, Val | int]:
     """How far pixels of a window, and outputs of a tile, are apart: along columns, and along rows."""
     return (task.i64(RATES[0]), task.i64(RATES[1])) if dilated else (1, 1)
+
+
+def block_of(task: Task, t: Val) -> tuple[Val, Val]:
+    """The first tile of outputs of a work tile, and its first panel."""
+    block = t // task.i64("next_block") % task.i64("blocks")
+    group = t // task.i64("next_group") % task.i64("groups")
+    return block * task.i64("block"), group * task.i64("group")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from onert_llvm.kernels.contraction.float_microkernel import accumulators, multi
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
 
 from .form import Form, transform
-from .places import RATES, SLOTS, Place, each_place, rates, rows_from
+from .places import RATES, SLOTS, Place, block_of, each_place, rates, rows_from
 
 _APART = LINE // 4
 """Elements between what is transformed of one tile and of the next, so that these do not lie in one set of a cache."""
@@ -37,7 +37,7 @@ def room(form: Form, tile: Tile, block: int, steps: int, lanes: int) -> int:
 class WinogradF32(Value):
     """A convolution of the form's stride, whose channels and columns each fill a register at least.
 
-    Weights are packed by `pack_winograd`. Work tile t is block t // groups of the tiles by group t % groups of panels;
+    Weights are packed by `pack_winograd`. Work tiles are blocks of the tiles by groups of panels (`block_of`);
     the last block takes tiles of the one before once more where it had fewer than the register tile has rows. What is
     not finite reaches only results in whose window it is: others that it has spoilt are computed again. Where `terms`
     are pairs of bfloat16, transforms are rounded and their sums are not.
@@ -58,8 +58,8 @@ class WinogradF32(Value):
         terms = k.view(place, F32, self._steps(task) * self.form.places + _APART, 1)
         sums = k.view(terms[task.i64("block")].address, F32, width * self.form.places + _APART, 1)
         with k.loop(end, begin) as t:
-            rest, group = task.i64("total"), t % task.i64("groups") * task.i64("group")
-            first = (t // task.i64("groups") * task.i64("block")).min(rest - self.tile.mr)
+            rest, (start, group) = task.i64("total"), block_of(task, t)
+            first = start.min(rest - self.tile.mr)
             count = (rest - first).min(task.i64("block"))
             with self._each(k, task, first, count) as at:
                 self._pictures(k, task, at, terms[at.number])

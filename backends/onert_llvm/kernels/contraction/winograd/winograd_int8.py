@@ -28,7 +28,7 @@ from onert_llvm.kernels.contraction.float_microkernel import accumulators
 from onert_llvm.kernels.contraction.int8_microkernel import dot_pairs, offset
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel, each_register, parked
 
-from .places import RATES, SLOTS, Place, each_place, rates, rows_from
+from .places import RATES, SLOTS, Place, block_of, each_place, rates, rows_from
 
 OUTPUTS, POINTS = 4, 6
 """Of a tile along an axis: outputs, and pixels that it sees."""
@@ -83,8 +83,8 @@ class WinogradInt8(Value):
         sums = k.view(terms[block].address, I32, width * PLACES + LINE // 4, 1)
         aside, seen = sums[block].address, self.how.watched(k) if isinstance(self.how, Dynamic) else None
         with k.loop(end, begin) as t:
-            rest, group = task.i64("total"), t % task.i64("groups") * task.i64("group")
-            first = (t // task.i64("groups") * block).min(rest - self.tile.mr)
+            rest, (start, group) = task.i64("total"), block_of(task, t)
+            first = start.min(rest - self.tile.mr)
             count = (rest - first).min(block)
             with self._each(k, task, first, count) as at:
                 self._pictures(k, task, at, terms[at.number])

@@ -97,8 +97,8 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
     cut = schedule.blocks(sizes, total, lowering.threads, lowering.tiles(code))
     lowering.has_code(code, cut.tile)
     count = panels(n, cut.tile.columns, isa)
-    groups = -(-count // cut.group)
-    work = -(-total // cut.block) * groups
+    shares = cut.slots(total, count)
+    work = shares["blocks"] * shares["groups"]
     parts = minimum(work, most_pieces(lowering.threads, MOST_PIECES))
     size = room(cut.tile, cut.block, channels, n, isa.f32)
     slots: dict[str, Slot] = {
@@ -111,13 +111,11 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
         "down": down,
         "across": across,
         "total": total,
-        "block": cut.block,
-        "group": cut.group,
-        "groups": groups,
+        **shares,
         "room": size,
     }
     flops = 2 * geometry.rows * geometry.taps * channels * n
-    late = schedule.is_late(sizes, cut.block, lowering.threads)
+    late = schedule.is_late(sizes, cut.block)
     algorithm = WinogradInt8(cut.tile, how, signed, wide, dilated, late)
     return Plan(algorithm, slots, work, parts, size * lowering.callers, flops)
 

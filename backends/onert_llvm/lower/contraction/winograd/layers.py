@@ -57,8 +57,8 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     cut = blocks(layer, total, lowering.threads, lowering.tiles(code))
     lowering.has_code(code, cut.tile)
     count = panels(n, cut.tile.columns, lowering.isa)
-    groups = -(-count // cut.group)
-    work = -(-total // cut.block) * groups
+    shares = cut.slots(total, count)
+    work = shares["blocks"] * shares["groups"]
     flops = 2 * geometry.rows * geometry.taps * channels * n
     size = room(form, cut.tile, cut.block, layer.steps, lowering.isa.f32)
     parts = minimum(work, short_pieces(lowering.threads, hint(flops), MOST_PIECES))
@@ -79,9 +79,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
         "down": down,
         "across": across,
         "total": total,
-        "block": cut.block,
-        "group": cut.group,
-        "groups": groups,
+        **shares,
         "rooms": rooms.pointer,
         "room": size,
     }
