@@ -179,6 +179,24 @@ def test_no_piece_is_done_before_those_that_it_waits_for(functions: Functions, p
     assert len(commands.done) == sum(pieces for pieces, _ in PATTERNS[name])
 
 
+def test_each_thread_calls_kernels_with_a_number_of_its_own(functions: Functions) -> None:
+    pool, numbers = Pool(functions, 3), set[tuple[int, int]]()
+
+    def told(task: int | None, begin: int, end: int, thread: int) -> None:
+        numbers.add((threading.get_ident(), thread))
+
+    commands = Commands(functions, pool, lambda: None, TWO)
+    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(told)
+    commands.rows[: len(TWO), 0] = ctypes.cast(kernel, ctypes.c_void_p).value
+    stop = time.monotonic() + PATIENCE
+    while len(numbers) < 2 and time.monotonic() < stop:
+        commands.run_native(pool.pointer, commands.rows.ctypes.data, len(TWO), None)
+    pool.close()
+    assert (threading.get_ident(), 0) in numbers
+    assert len({thread for thread, _ in numbers}) == len({number for _, number in numbers}) == len(numbers) > 1
+    assert {number for _, number in numbers} <= {0, 1, 2}
+
+
 def test_a_caller_lends_its_processor_to_a_worker_that_computes_nothing(functions: Functions, pool: Pool) -> None:
     """Unless it sleeps before it has looked, for it may itself have no processor meanwhile: then in a later run."""
     words = (ctypes.c_int64 * 24).from_address(pool._address)
