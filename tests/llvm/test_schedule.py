@@ -16,6 +16,7 @@ from onert_llvm.schedule.cost_model import (
     _SplitAlong,
     _tile,
     near_tiles,
+    own_room,
     packed_tile,
     product_tile,
     row_work,
@@ -153,3 +154,12 @@ def test_sums_never_pass_their_bounds_and_reach_them(signed: bool, zero: int, we
         assert (total <= found).all()
         assert (every <= found).all()
     assert (found <= 2 * worst + np.abs(bias)).all()
+
+
+@ISAS
+@pytest.mark.parametrize("threads", [2, 5])
+def test_scratch_memory_of_a_thread_lies_at_one_place_for_layers_of_all_sizes(isa: Isa, threads: int) -> None:
+    cache = machine(isa).second_cache
+    assert {own_room(size, threads, isa) for size in (1, 1000, cache)} == {cache}
+    assert own_room(cache + 1, threads, isa) == 2 * cache
+    assert own_room(1000, 1, isa) == 1000

@@ -340,6 +340,14 @@ def fetching(tile: Tile, isa: Isa) -> Tile:
     return evolve(tile, ahead=1) if alike else tile
 
 
+def own_room(nbytes: int, threads: int, isa: Isa) -> int:
+    """How far apart so many bytes of scratch memory of each of some threads are: whole second caches, so that for all
+    layers each thread has the same memory, which no other has in its cache.
+    """
+    step = machine(isa).second_cache if threads > 1 else 1
+    return -(-nbytes // step) * step
+
+
 def row_work(
     shape: Shape, tile: Tile, panels: int, row_bytes: int, isa: Isa, threads: int = 1, batches: int = 1
 ) -> Work:
