@@ -25,7 +25,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, acce
         return False
     cut = strip((kh, kw), geometry.stride[1], geometry.dilation[1], geometry.out[1], n, isa)
     cut = evolve(cut, chunked=True, near=geometry.near, lanes=groups.results(isa.f32))
-    after = windows.after.shared(geometry.taps * inputs)
+    after = windows.after
     some = chunk((kh, kw), geometry.size, n, isa)
     some = max(1, some // (inputs * cut.lanes)) * cut.lanes
     lines, chunks = geometry.images * geometry.out[0], -(-n // some)
