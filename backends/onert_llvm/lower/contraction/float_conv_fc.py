@@ -29,7 +29,7 @@ from onert_llvm.schedule.float_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule.line_tiles import LineTile, line_tile
 from onert_llvm.target.isa import Isa
 
-from .bfloat.layers import rounded_rows, rounded_windows, shared_rows, terms
+from .bfloat.layers import rounded_bytes, rounded_rows, rounded_windows, shared_rows, terms
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .cut import cut
 from .direct import grouped, planes
@@ -221,7 +221,8 @@ def along_lines(
     after, source, reads, touched = after.repeated(lowering, together), windows.source, windows.reads, after.accesses
     if kind is Terms.PAIRED:
         elements = geometry.images * geometry.size[0] * geometry.size[1] * c
-        made = rounded_rows(lowering, windows.operation, source, (1, elements, elements), reads)
+        room = windows.scratch(lowering, rounded_bytes(lowering, 1, elements))
+        made = rounded_rows(lowering, windows.operation, source, (1, elements, elements), reads, room)
         source, reads, touched = made.pointer, (), (made, *touched)
     lines = Lines(kh, width * c, together * geometry.stride[1] * c, together)
     slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}

@@ -40,17 +40,23 @@ def rounded_windows(lowering: Lowering, windows: Windows, channels: int) -> tupl
     geometry = windows.geometry
     pixels = geometry.images * geometry.size[0] * geometry.size[1]
     shape = pixels, channels, geometry.channels
-    made = shared_rows(lowering, windows.operation, windows.source, shape, windows.reads)
+    room = windows.scratch(lowering, rounded_bytes(lowering, pixels, channels))
+    made = shared_rows(lowering, windows.operation, windows.source, shape, windows.reads, room)
     paired = evolve(geometry, channels=(channels + 1) // 2)
     return evolve(windows, geometry=paired, source=made.pointer, reads=()), made
 
 
 def shared_rows(
-    lowering: Lowering, at: int, source: Pointer, shape: tuple[int, int, int], reads: Sequence[int]
+    lowering: Lowering,
+    at: int,
+    source: Pointer,
+    shape: tuple[int, int, int],
+    reads: Sequence[int],
+    room: Access | None = None,
 ) -> Access:
     """The same as `rounded_rows`, made once for layers in a row with the same input, as queries, keys and values."""
     what = ("pairs", source, shape)
-    found: Access = lowering.left(what) or lowering.leave(what, rounded_rows(lowering, at, source, shape, reads))
+    found: Access = lowering.left(what) or lowering.leave(what, rounded_rows(lowering, at, source, shape, reads, room))
     return found
 
 

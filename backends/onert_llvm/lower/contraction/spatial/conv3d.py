@@ -1,28 +1,31 @@
-"""Convolutions over three axes and their transposes, in float32 with constant weights.
+"""Convolutions over three axes and their transposes, in float32 with constant weights, as convolutions over two.
 
-A transposed convolution is one convolution of all its phases, as over two axes (`phases`).
+The planes that a window sees become channels of one plane: copying them takes little beside the products. A window of
+one plane, or of one line of planes, needs no copy. A transposed convolution is one convolution of all its phases, as
+over two axes (`phases`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import Array, CallTypes, DType
-from onert.ir.ops.arithmetic.window import Window
+from onert.ir.ops.arithmetic.window import Padding, Window, taps
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.value import Value
-from onert_llvm.command.command import Slot
-from onert_llvm.kernels.contraction.contraction import Contraction
-from onert_llvm.kernels.contraction.direct.volumes import AXES, Volumes
+from onert_llvm.command.command import Access
 from onert_llvm.kernels.contraction.epilogue import ACC
-from onert_llvm.kernels.contraction.float_terms import ABSENT, FloatTerms
+from onert_llvm.kernels.contraction.float_terms import ABSENT
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import Plane
 from onert_llvm.lower.contraction.epilogue import Tail, tail
-from onert_llvm.lower.contraction.float_conv_fc import all_finite, present, product
+from onert_llvm.lower.contraction.float_conv_fc import all_finite, convolve_constant, present
 from onert_llvm.lower.elementwise.op_to_expression import activated
+from onert_llvm.lower.strided_copy import move, side
 
 from .phases import Axis, Phases, after_sums, put, rooms
 
@@ -43,6 +46,8 @@ def why_not(op: Conv3D | TransposeConv3D, types: CallTypes) -> str | None:
         return "a tensor has no elements"
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
+    if not all_finite(weight.value):
+        return "the weights are not all finite, and planes outside of the picture are multiplied by them"
     dilated = any(dilation > 1 for _, dilation in op.steps)
     return "a dilated one has no native form" if dilated and isinstance(op, TransposeConv3D) else None
 
@@ -59,21 +64,30 @@ class _Space(Value):
     dilation: Triple
     pads: Triple
 
-    @property
-    def rows(self) -> int:
-        return self.images * self.out[0] * self.out[1] * self.out[2]
+    def plane(self, channels: int) -> Plane:
+        """Windows along height and width, over a picture of so many channels for each plane of the results."""
+        each = (self.size, self.out, self.window, self.stride, self.dilation, self.pads)
+        size, out, window, stride, dilation, pads = ((values[1], values[2]) for values in each)
+        return Plane(self.images * self.out[0], size, channels, out, window, stride, dilation, pads)
+
+    def lines(self, channels: int) -> Plane:
+        """Windows along the depth, over pictures in which each plane is a line."""
+        each = (self.window, self.stride, self.dilation)
+        window, stride, dilation = ((values[0], 1) for values in each)
+        line = self.size[1] * self.size[2]
+        size, out = (self.size[0], line), (self.out[0], line)
+        return Plane(self.images, size, channels, out, window, stride, dilation, (self.pads[0], 0))
 
     @property
-    def slots(self) -> dict[str, Slot]:
-        named = {
-            "in": self.size,
-            "out": self.out,
-            "kernel": self.window,
-            "stride": self.stride,
-            "dilation": self.dilation,
-            "pad": self.pads,
-        }
-        return {f"{name}_{axis}": triple[i] for name, triple in named.items() for i, axis in enumerate(AXES)}
+    def flat(self) -> bool:
+        """Whether windows have one plane, and each plane is one of the results'."""
+        return self.window[0] == self.stride[0] == 1 and self.pads[0] == 0 and self.size[0] == self.out[0]
+
+    @property
+    def deep(self) -> bool:
+        """Whether windows have one pixel of each plane, and each pixel is one of the results'."""
+        single = self.window[1:] == self.stride[1:] == (1, 1)
+        return single and self.pads[1:] == (0, 0) and self.size[1:] == self.out[1:]
 
 
 def _triple(values: Sequence[int]) -> Triple:
@@ -106,16 +120,41 @@ def _convolve(
     lowering: Lowering, at: int, space: _Space, filters: Array, after: Tail, x: int, holes: bool = False
 ) -> None:
     """The windows of `x` times filters `[depth, height, width, channels, n]`, with `holes` where these are `ABSENT`."""
-    *taps, channels, n = filters.shape
-    exact = holes or not all_finite(filters)
-    filters = filters if holes else present(filters) if exact else filters
-    found = product(lowering, space.rows, np.ascontiguousarray(filters.reshape(-1, channels, n)))
-    slots: dict[str, Slot] = {**after.slots, **found.slots, **space.slots, "c": after.place, "k": channels}
-    slots |= {"input": lowering.operand(x), "zero": lowering.constant(np.zeros(channels, np.float32))}
-    algorithm = Contraction(found.tile, Volumes(), FloatTerms(exact=exact), after.epilogue)
-    flops = 2 * space.rows * int(np.prod(taps)) * channels * n
-    reads = (x, *after.reads)
-    lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, accesses=after.accesses)
+    depth, height, width, channels, n = filters.shape
+    ordered = np.moveaxis(filters, 4, 0)
+    source, reads = lowering.operand(x), [x]
+    if space.flat:
+        plane, ordered = space.plane(channels), ordered[:, 0]
+    elif space.deep:
+        plane, ordered = space.lines(channels), ordered[:, :, 0]
+    else:
+        made = _planes(lowering, at, space, after, x, depth, channels)
+        after = evolve(after, accesses=(*after.accesses, evolve(made, write=False)))
+        plane, source, reads = space.plane(depth * channels), made.pointer, []
+        ordered = ordered.transpose(0, 2, 3, 1, 4).reshape(n, height, width, depth * channels)
+    convolve_constant(lowering, at, plane, np.ascontiguousarray(ordered), after, n, source, reads, holes)
+
+
+def _planes(lowering: Lowering, at: int, space: _Space, after: Tail, x: int, depth: int, channels: int) -> Access:
+    """The pictures of all results: pixels with the channels of each plane that a window sees, 0 for those outside."""
+    pixels = space.size[1] * space.size[2]
+    shape = (space.images, space.out[0], pixels, depth, channels)
+    *_, room = lowering.scratch(*(access.nbytes for access in after.accesses), 4 * math.prod(shape))
+    taken = side(lowering.operand(x), (space.images, space.size[0], pixels, channels), 4)
+    made, nothing = side(room.pointer, shape, 4), side(lowering.constant(np.zeros(1, np.float32)), (), 4)
+    window = Window(depth, space.stride[0], space.dilation[0], Padding.VALID)
+    met = {tap.index: tap for tap in taps(window, space.size[0], space.out[0], space.pads[0])}
+    for number in range(depth):
+        own, ends = made.view[:, :, :, number], [(0, space.out[0])]
+        if number in met:
+            there, here = met[number].source, met[number].target
+            move(lowering, at, taken.at(taken.view[:, there]), made.at(own[:, here]), (x,))
+            ends = [(0, here.start), (here.stop, space.out[0])]
+        for first, last in ends:
+            if first < last:
+                empty = own[:, first:last]
+                move(lowering, at, nothing.at(nothing.view.broadcast_to(empty.shape)), made.at(empty))
+    return room
 
 
 def lower_transposed(lowering: Lowering, operations: Sequence[int]) -> None:
