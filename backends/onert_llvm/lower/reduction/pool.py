@@ -12,7 +12,7 @@ from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.shape import static
-from onert_llvm.command.command import Slot
+from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.reduction.elements import Elements, Plain
@@ -20,7 +20,7 @@ from onert_llvm.kernels.reduction.fold import Fold
 from onert_llvm.kernels.reduction.pool import Pool, WindowPool, found_apart
 from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.conv_geometry import counts, pooled_plane
+from onert_llvm.lower.contraction.conv_geometry import Plane, counts, pooled_plane
 from onert_llvm.lower.dtype_sets import KINDS, QUANTIZED
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.depthwise import pool_strip, strip
@@ -29,6 +29,10 @@ from .block import Block, reduction
 
 MOST_TAPS = 16
 """Elements of a window whose taps are written out."""
+
+_APART = 5
+"""The greatest, or the sum of floats, of windows of so many rows and columns is that of each row first, then of these.
+"""
 
 _FEW_ACROSS = 2
 """Outputs of a strip of floats for which it is found apart what is not a number: with more it is not."""
@@ -80,20 +84,50 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
             slots["divisor"] = 1.0 / (h * w) if isinstance(elements, Plain) else h * w
         reduction(lowering, at, Block(plane.images, h * w, c), elements, slots)
         return
-    slots |= {**plane.slots, "channels": c, "zero": 0}
+    here, there = lowering.operand(source), lowering.operand(result)
+    summed = op.kind is Pooling.AVERAGE and isinstance(elements, Plain) and max(plane.window) <= MOST_TAPS
+    if not (op.kind is Pooling.MAX or summed) or min(plane.window) < _APART:
+        _pool(lowering, at, op, plane, elements, {**slots, "input": here, "c": there}, ((source,), (result,)))
+        return
+    rows = evolve(plane, out=(h, plane.out[1]), window=(1, plane.window[1]), stride=(1, plane.stride[1]))
+    rows = evolve(rows, pads=(0, plane.pads[1]))
+    columns = evolve(plane, size=rows.out, window=(plane.window[0], 1), stride=(plane.stride[0], 1))
+    columns = evolve(columns, pads=(plane.pads[0], 0))
+    (room,) = lowering.scratch(rows.rows * c * lowering.type(source).dtype.itemsize)
+    plain = evolve(elements, tree=ACC, mean=False) if isinstance(elements, Plain) else elements
+    middle = room.pointer
+    _pool(lowering, at, op, rows, plain, {**slots, "input": here, "c": middle}, ((source,), ()), (room,))
+    left = (evolve(room, write=False),)
+    _pool(lowering, at, op, columns, elements, {**slots, "input": middle, "c": there}, ((), (result,)), left)
+
+
+def _pool(
+    lowering: Lowering,
+    at: int,
+    op: Pool2D,
+    plane: Plane,
+    elements: Elements,
+    slots: dict[str, Slot],
+    touched: tuple[Sequence[int], Sequence[int]],
+    accesses: Sequence[Access] = (),
+) -> None:
+    """Pooling from the slot `input` to `c`, and the operands that this reads and writes."""
+    dtype, c = lowering.type(lowering.operation(at).outputs[0]).dtype, plane.channels
+    slots = {**slots, **plane.slots, "channels": c, "zero": 0}
     algorithm: Pool | WindowPool = WindowPool(elements, op.counts_margins)
     if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
         window, across, isa = plane.window, (plane.stride[1], plane.out[1]), lowering.isa
         cut = strip(window, across[0], 1, across[1], c, isa, _FEW_ACROSS)
         if not (elements.spoils and found_apart(cut, isa.registers)):
-            cut = pool_strip(window, *across, c * lowering.type(source).dtype.itemsize, c, isa)
+            cut = pool_strip(window, *across, c * dtype.itemsize, c, isa)
         algorithm = Pool(elements, evolve(cut, near=plane.near))
         around = 0 if elements.mean else elements.fold.start(elements.kind)
-        slots |= {"zero": lowering.constant(np.full(c, around, lowering.type(source).dtype.numpy)), "ldc": c}
+        slots |= {"zero": lowering.constant(np.full(c, around, dtype.numpy)), "ldc": c}
         if elements.mean:
-            slots["divisors"] = lowering.computed(partial(_divisors, op, isinstance(elements, Plain)), h, w)
+            sizes = lowering.shape(lowering.operation(at).used[0])[1:3]
+            slots["divisors"] = lowering.computed(partial(_divisors, op, isinstance(elements, Plain)), *sizes)
     flops = plane.rows * c * plane.taps
-    lowering.run(at, algorithm, plane.images * plane.out[0], {"input": source}, {"c": result}, slots, flops)
+    lowering.emit(at, algorithm, slots, plane.images * plane.out[0], *touched, flops, accesses)
 
 
 def _elements(op: Pool2D, out: TensorType) -> Elements:
