@@ -217,13 +217,13 @@ def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
     if last.target == unit or last.size == 1:
         if last.source == unit or last.size == 1:
             return Core.RUN, axes
+        turns = _turns(axes, unit) if isa.f32 > 1 and unit <= 4 else None
+        if turns is not None:
+            return turns
         if last.source == 0 and unit <= 8:
             return Core.SPREAD, axes
         if isa.f32 == 1 or unit > 4:
             return Core.EACH, axes
-        turns = _turns(axes, unit)
-        if turns is not None:
-            return turns
         for i, axis in enumerate(axes[:-1]):
             if axis.source == unit and min(axis.size, last.size) >= _LEAST_SQUARE:
                 return Core.ACROSS, [*axes[:i], *axes[i + 1 : -1], axis, last]

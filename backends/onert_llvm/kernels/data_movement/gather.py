@@ -32,15 +32,17 @@ class Gather(Value):
     """`out[outer, i] = x[outer, index[i]]`, slices of `width` elements of `unit` bytes.
 
     An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` bytes apart; `wide` says
-    that they are 64-bit integers. `group` neighbouring outer positions share their `count` indices. A part that is not
-    below its limit is written to `report` (and 1 before it), and its slice is left alone; with `skip` one below 0 is
-    not written. Work tile t: outer position t // pieces, and `piece` of its indices.
+    that they are 64-bit integers, `single` that slices have one element. `group` neighbouring outer positions share
+    their `count` indices. A part that is not below its limit is written to `report` (and 1 before it), and its slice is
+    left alone; with `skip` one below 0 is not written. Work tile t: outer position t // pieces, and `piece` of its
+    indices.
     """
 
     unit: int
     depth: int
     wide: bool
     skip: bool = False
+    single: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -63,7 +65,9 @@ class Gather(Value):
     def _slice(self, k: Kernel, task: Task, place: Val, there: Val) -> None:
         source, target = task.view("x", I8, 1)[place].address, task.view("out", I8, 1)[there].address
         element, lanes = ELEMENTS[self.unit]
-        if lanes > 1:
+        if self.single:
+            k.view(target, element, lanes)[0].store(k.view(source, element, lanes)[0].load(lanes))
+        elif lanes > 1:
             with k.loop(task.i64("width")) as e:
                 k.view(target, element, lanes)[e].store(k.view(source, element, lanes)[e].load(lanes))
         else:

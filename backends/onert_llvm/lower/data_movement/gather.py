@@ -17,7 +17,7 @@ from onert.ir.ops.data_movement.part_update import broken_rule
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axis
-from onert.ir.symbolic.trace import hint
+from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.data_movement.gather import Gather as GatherSlices
@@ -119,9 +119,33 @@ def lower_picked(lowering: Lowering, operations: Sequence[int]) -> None:
     h, height = before[first], after[first]
     w, width = (before[last], after[last]) if last > first else (1, 1)
     n, c = math.prod(before[:first]), math.prod(before[last + 1 :])
+    if _evenly(lowering, at, op, tuple(moving), (n, h, w, c), (height, width)):
+        return
     table = lowering.computed(partial(_picked, op, tuple(moving)), h, w, height, width)
     slices = _Slices(n, n, h * w * c, height * width, c, (h * w,), (c,))
     _emit(lowering, at, slices, operation.used[:1], table, True, f"element {{}} is outside of {h * w}")
+
+
+def _evenly(
+    lowering: Lowering,
+    at: int,
+    op: Interpolate,
+    moving: tuple[int, ...],
+    sizes: tuple[int, int, int, int],
+    after: tuple[int, int],
+) -> bool:
+    """Copy elements that are all repeated as often; False where they are not, or where only the run tells."""
+    (n, h, w, c), (height, width) = sizes, after
+    if any(map(is_symbolic, (h, w, *after))) or not h or not w or height % h or width % w:
+        return False
+    rows, columns = (np.repeat(np.arange(count), total // count) for count, total in ((h, height), (w, width)))
+    if not np.array_equal(_picked(op, moving, h, w, height, width), (rows[:, None] * w + columns).reshape(-1)):
+        return False
+    (source,), (result,) = lowering.operation(at).used[:1], lowering.operation(at).outputs
+    own, made, shape = operand(lowering, source), operand(lowering, result), (n, h, height // h, w, width // w, c)
+    taken = own.at(own.view.reshape(n, h, 1, w, 1, c).broadcast_to(shape))
+    move(lowering, at, taken, made.at(made.view.reshape(shape)), (source,))
+    return True
 
 
 def _picked(op: Interpolate, moving: tuple[int, ...], h: int, w: int, height: int, width: int) -> Array:
@@ -179,6 +203,7 @@ def _emit(
 ) -> None:
     result = lowering.operation(at).outputs[0]
     unit = lowering.type(result).dtype.itemsize
+    single = not is_symbolic(s.width) and s.width * unit in ELEMENTS
     piece = max(1, _PIECE // max(1, hint(s.width) * unit))
     pieces = -(-s.count // piece)
     slots: dict[str, Slot] = {
@@ -186,7 +211,7 @@ def _emit(
         "out": lowering.operand(result),
         "index": index,
         "report": lowering.check(at, rule),
-        "width": s.width,
+        "width": 1 if single else s.width,
         "count": s.count,
         "piece": piece,
         "pieces": pieces,
@@ -197,7 +222,7 @@ def _emit(
     }
     for i, (limit, step) in enumerate(zip(s.limits, s.steps, strict=True)):
         slots |= {f"limit{i}": limit, f"step{i}": step * unit}
-    algorithm = GatherSlices(unit, len(s.limits), wide, skip)
+    algorithm = GatherSlices(s.width * unit if single else unit, len(s.limits), wide, skip, single)
     lowering.emit(at, algorithm, slots, s.outer * pieces, reads, (result,))
 
 
