@@ -22,8 +22,8 @@ from .direct import grouped
 from .epilogue import Windows, tail
 from .float_conv_fc import all_finite, convolve_constant
 
-MOST_TAPS = 256
-"""Elements of a window, whose code is written out."""
+MOST_ACROSS_WINDOW = 64
+"""Columns of a window, whose code is written out."""
 
 
 def why_not(op: DepthwiseConv2D, types: CallTypes) -> str | None:
@@ -38,8 +38,7 @@ def why_not(op: DepthwiseConv2D, types: CallTypes) -> str | None:
         return f"activation {op.activation.name} has no native form"
     if any(0 in t.shape for t in present):
         return "a tensor has no elements"
-    _, height, width, _ = static(weight.shape)
-    if types.input(0).shape[3] != 1 and height * width > MOST_TAPS:
+    if types.input(0).shape[3] != 1 and static(weight.shape)[2] > MOST_ACROSS_WINDOW:
         return "the window is too large to write out"
     if not all_finite(weight.value):
         return "the weights are not all finite, and pixels outside of the picture are multiplied by them"

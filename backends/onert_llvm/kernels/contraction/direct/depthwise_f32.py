@@ -44,11 +44,14 @@ class DepthwiseF32(Value):
         def add(tap: Val, row: Row) -> None:
             weights = k.view(filters, F32, channels * taps, channels, 1)[tap]
             places = {column: row.pixels[column] if column in beside else row[column] for column in strip.columns}
-            seen = {column: place.load(lanes, beside.get(column, mask)) for column, place in places.items()}
+            seen: dict[int, Val] = {}
             for tx in range(taps):
                 w = weights[tx].load(lanes, mask)
                 for x, total in enumerate(acc):
-                    total.set(k.fma(seen[x * strip.stride + tx * strip.dilation], w, total.get()))
+                    column = x * strip.stride + tx * strip.dilation
+                    if column not in seen:  # late, so that wide windows do not need more registers
+                        seen[column] = places[column].load(lanes, beside.get(column, mask))
+                    total.set(k.fma(seen[column], w, total.get()))
 
         pixels.each_row(c, add)
         return [total.get() for total in acc]
