@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
+from math import gcd, prod
+
+import numpy as np
+from attrs import evolve, frozen
 
 from onert.frontend.onnx.building import (
     binary,
@@ -10,6 +15,7 @@ from onert.frontend.onnx.building import (
     dimension,
     ints,
     joined,
+    known_shape,
     require_rank,
     reshape,
     to_back,
@@ -18,7 +24,7 @@ from onert.frontend.onnx.building import (
 )
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.elements.movement import padded, split
+from onert.frontend.onnx.table.elements.movement import padded, sliced, split
 from onert.ir import DType, ModelError
 from onert.ir.ops.arithmetic.window import MAX_STEP, Padding
 from onert.ir.ops.contraction.conv import Conv2D
@@ -29,10 +35,15 @@ from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
 from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.value import Value
 
 from .windows import Windows, explicit, windows
 
 _LINE = DType.INT32
+_MOST_PHASES, _FEW_PHASES = 1024, 4
+"""Of a transposed convolution, each with filters of its own; and so few that, where each channel is alone, to put them
+in turns takes longer than to sum the zeros between elements.
+"""
 
 
 def _conv(node: Node) -> int:
@@ -77,6 +88,10 @@ def convolved(d: Draft, x: int, weight: int, bias: int | None, over: Windows, gr
 
 def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows, groups: int) -> int:
     """Three dimensions, whose filters lie [depth, height, width, channels, filters]; a group at a time."""
+    held, sizes = d.type(weight).value, d.type(image).shape[1:4]
+    known = held is not None and bool(np.isfinite(held).all()) and None not in sizes
+    if groups > 1 and known and d.type(image).dtype.is_float:
+        return _plane_by_plane(d, image, weight, bias, over)
     image, padding = over.applied(d, image, 3)
     (depth, height, width), (deep, high, wide) = over.strides, over.dilations
     op = Conv3D(padding, depth, height, width, deep, high, wide)
@@ -90,6 +105,35 @@ def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows
     parts = [d.add(op, i, transpose(d, w, (2, 3, 4, 1, 0))) for i, w in zip(images, weights, strict=True)]
     out = d.add(Concat(4), *parts)
     return out if bias is None else binary(d, BinaryKind.ADD, out, bias)
+
+
+def _plane_by_plane(d: Draft, image: int, weight: int, bias: int | None, over: Windows) -> int:
+    """Three dimensions as the sum of what each plane of a window adds, all groups at once; finite constant filters."""
+    _, depth, height, width, channels = d.type(image).shape
+    (step, down, across), (apart, high, wide) = over.strides, over.dilations
+    if over.kernel[1:] == over.strides[1:] == (1, 1) and not any(map(any, over.margins[1:])):
+        filters, inner = d.type(weight).shape[:2]
+        lines = reshape(d, image, (None, depth, (height or 0) * (width or 0), channels))
+        own = reshape(d, transpose(d, weight, (0, 2, 3, 4, 1)), (filters, over.kernel[0], 1, inner))
+        margins = explicit((over.margins[0], (0, 0)), 2)
+        out = d.add(Conv2D(margins, step, 1, apart, 1), lines, own, bias)
+        return reshape(d, out, (None, d.type(out).shape[1], height, width, filters))
+    image = padded(d, image, [(0, 0), over.margins[0], (0, 0), (0, 0), (0, 0)])
+    count = ((depth or 0) + sum(over.margins[0]) - over.extents[0]) // step + 1
+    flat = evolve(over, kernel=over.kernel[1:], strides=over.strides[1:], dilations=over.dilations[1:])
+    flat = evolve(flat, margins=over.margins[1:])
+    filters, total = transpose(d, weight, (2, 0, 3, 4, 1)), None
+    for number in range(over.kernel[0]):
+        first = number * apart
+        limits = (ints(d, [first]), ints(d, [first + (count - 1) * step + 1]))
+        pictures = reshape(d, sliced(d, image, [1], *limits, ints(d, [step])), (None, height, width, channels))
+        own = sliced(d, filters, [0], ints(d, [number]), ints(d, [number + 1]), None)
+        own = reshape(d, own, d.type(filters).shape[1:])
+        pictures, padding = flat.applied(d, pictures, 2)
+        part = d.add(Conv2D(padding, down, across, high, wide), pictures, own, None if number else bias)
+        total = part if total is None else binary(d, BinaryKind.ADD, part, total)
+    assert total is not None
+    return reshape(d, total, (None, count, *d.type(total).shape[1:]))
 
 
 def _transposed(node: Node) -> int:
@@ -118,17 +162,110 @@ def _transposed(node: Node) -> int:
     inside = all(max(side) < k for side, k in zip(margins, kernel, strict=True)) and all(a >= 0 for a, _ in margins)
     if groups == 1 and inside and all(a == 1 for a in dilations) and d.type(x).dtype.is_float:
         return _scattered(d, x, weight, node.optional(2), strides, margins)
+    single = groups == channels and inner == 1
+    few = prod(strides) <= (_FEW_PHASES if single else 1)
+    if not few and None not in d.type(x).shape[1:] and d.type(x).dtype.is_float:
+        found = _phases(d.type(x).shape[2:], kernel, strides, dilations, margins)
+        if found is not None and prod(len(axis.each) for axis in found) <= _MOST_PHASES:
+            return _phase_by_phase(d, x, _turned(d, weight, groups), node.optional(2), found, groups)
     if any(s > 1 for s in strides):
         x = d.add(Dilate(), x, ints(d, (1, 1, *strides), _LINE), d.constant(0, d.type(x).dtype))
     around = [(e - 1 - before, e - 1 - after) for e, (before, after) in zip(extents, margins, strict=True)]
     x = padded(d, x, [(0, 0), (0, 0), *around])
-    mirrored = d.add(Reverse(), weight, ints(d, range(2, rank), _LINE))
-    # [groups * inputs, filters, ...] becomes [groups * filters, inputs, ...]
+    over = Windows(tuple(kernel), (1,) * spatial, tuple(dilations), ((0, 0),) * spatial, Padding.VALID)
+    return convolved(d, x, _turned(d, weight, groups), node.optional(2), over, groups, rank)
+
+
+def _turned(d: Draft, weight: int, groups: int) -> int:
+    """Filters [groups * inputs, filters, ...] mirrored, as [groups * filters, inputs, ...]."""
+    channels, inner, *kernel = known_shape(d, weight, "the filter")
+    mirrored = d.add(Reverse(), weight, ints(d, range(2, 2 + len(kernel)), _LINE))
     each = channels // groups
     parted = reshape(d, mirrored, (groups, each, inner, *kernel))
-    turned = reshape(d, transpose(d, parted, (0, 2, 1, *range(3, 3 + spatial))), (groups * inner, each, *kernel))
-    over = Windows(tuple(kernel), (1,) * spatial, tuple(dilations), ((0, 0),) * spatial, Padding.VALID)
-    return convolved(d, x, turned, node.optional(2), over, groups, rank)
+    order = (0, 2, 1, *range(3, 3 + len(kernel)))
+    return reshape(d, transpose(d, parted, order), (groups * inner, each, *kernel))
+
+
+@frozen
+class _Phase(Value):
+    """Every so many-th result along an axis: a convolution with each `step`-th of the mirrored taps from `first` on."""
+
+    first: int
+    step: int
+    count: int
+    dilation: int
+    margins: tuple[int, int]
+
+
+@frozen
+class _Phases(Value):
+    """The phases of an axis, how many results each has, and which of all are the operation's."""
+
+    each: tuple[_Phase, ...]
+    count: int
+    first: int
+    size: int
+
+
+def _phases(
+    sizes: Sequence[int | None],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    margins: Sequence[tuple[int, int]],
+) -> list[_Phases] | None:
+    """The phases of each axis; None where one has no taps.
+
+    Result y sums `x[i] * w[k]` over `i * stride + k * dilation = y + before`, so its taps are the k with
+    `k * dilation % stride == (y + before) % stride`.
+    """
+    found = []
+    for n, taps, stride, apart, (before, after) in zip(sizes, kernel, strides, dilations, margins, strict=True):
+        size = ((n or 0) - 1) * stride + (taps - 1) * apart + 1 - before - after
+        begin, common, each = before // stride, gcd(stride, apart), []
+        count = (size - 1 + before) // stride - begin + 1
+        for rest in range(stride):
+            own = [k for k in range(taps) if (k * apart - rest) % stride == 0]
+            if not own or size < 1:
+                return None
+            left, right = ((k * apart - rest) // stride for k in (own[-1], own[0]))
+            around = (left - begin, begin + count - 1 - right - ((n or 0) - 1))
+            each.append(_Phase(taps - 1 - own[-1], stride // common, len(own), apart // common, around))
+        found.append(_Phases(tuple(each), count, before - begin * stride, size))
+    return found
+
+
+def _phase_by_phase(d: Draft, x: int, turned: int, bias: int | None, axes: Sequence[_Phases], groups: int) -> int:
+    """A transposed convolution of an image [batch, channels, ...] as a convolution for each phase, put in turns.
+
+    Phases that differ in their filters alone are more filters of one convolution.
+    """
+    spatial, found = len(axes), []
+    for phases in product(*(axis.each for axis in axes)):
+        ends = [p.first + (p.count - 1) * p.step + 1 for p in phases]
+        firsts, steps = [p.first for p in phases], [p.step for p in phases]
+        own = sliced(d, turned, range(2, 2 + spatial), ints(d, firsts), ints(d, ends), ints(d, steps))
+        kernel, apart = (tuple(p.count for p in phases), tuple(p.dilation for p in phases))
+        found.append((Windows(kernel, (1,) * spatial, apart, tuple(p.margins for p in phases), Padding.VALID), own))
+    counts, strides = [a.count for a in axes], [len(a.each) for a in axes]
+    filters, each, *_ = known_shape(d, turned, "the filter")
+    inner, over = filters // groups, found[0][0]
+    if all(other == over for other, _ in found):
+        parts = [reshape(d, own, (groups, 1, inner, each, *over.kernel)) for _, own in found]
+        joint = reshape(d, d.add(Concat(1), *parts), (filters * len(found), each, *over.kernel))
+        if bias is not None:
+            bias = reshape(d, d.add(Concat(1), *[reshape(d, bias, (groups, 1, inner))] * len(found)), (None,))
+        joint = convolved(d, x, joint, bias, over, groups, 2 + spatial)
+        joint, first, own_axes = reshape(d, joint, (None, groups, *strides, inner, *counts)), 2, (1, 2 + spatial)
+    else:
+        joint = d.add(Concat(1), *(convolved(d, x, own, bias, over, groups, 2 + spatial) for over, own in found))
+        joint = reshape(d, joint, (None, *strides, groups, inner, *counts))
+        first, own_axes = 1, (1 + spatial, 2 + spatial)
+    turns = (i for axis in range(spatial) for i in (3 + spatial + axis, first + axis))
+    whole = transpose(d, joint, (0, *own_axes, *turns))
+    whole = reshape(d, whole, (None, filters, *(n * s for n, s in zip(counts, strides, strict=True))))
+    limits = (ints(d, [a.first for a in axes]), ints(d, [a.first + a.size for a in axes]))
+    return sliced(d, whole, range(2, 2 + spatial), *limits, None)
 
 
 def _scattered(
