@@ -41,15 +41,34 @@ class TopK(Value):
             with k.loop(half) as i:
                 at = half - 1 - i
                 heap.sift(at, count, *heap.load(at))
-            with k.loop(width, count) as i:
-                value = x[i].load()
-                with k.when(heap.before((value, i), heap.load(k.index(0)))):
-                    heap.sift(k.index(0), count, value, i)
+            self._offer(k, heap, x, count, width)
             with k.loop(count, 1) as i:
                 end_ = count - i
                 least, last = heap.load(k.index(0)), heap.load(end_)
                 heap.store(end_, *least)
                 heap.sift(k.index(0), end_, *last)
+
+    def _offer(self, k: Kernel, heap: _Heap, x: View, count: Val, width: Val) -> None:
+        """The elements behind those that the heap began with; registers of which none is greater than its top are
+        passed over.
+        """
+        lanes = k.isa.lanes(self.kind.memory.width)
+
+        def offer(i: Val) -> None:
+            value = x[i].load()
+            with k.when(heap.before((value, i), heap.load(k.index(0)))):
+                heap.sift(k.index(0), count, value, i)
+
+        whole = count
+        if lanes > 1:
+            whole = width - (width - count) % lanes
+            with k.loop(whole, count, step=lanes) as first:
+                some = x[first].load(lanes)
+                greater = heap.greater(some, heap.values[0].load().splat(lanes))
+                with k.when(greater.any()), k.loop(lanes) as i:
+                    offer(first + i)
+        with k.loop(width, whole) as i:
+            offer(i)
 
 
 @define(eq=False)
@@ -72,13 +91,15 @@ class _Heap:
     def before(self, one: tuple[Val, Val], other: tuple[Val, Val]) -> Val:
         """Whether one is earlier in the result than the other."""
         (a, i), (b, j) = one, other
-        greater, equal = self._greater(a, b), a.eq(b)
+        equal = a.eq(b)
         if self.task.kind.is_float:
-            greater, equal = greater | (a.ne(a) & b.eq(b)), equal | (a.ne(a) & b.ne(b))
-        return greater | (equal & (i < j))
+            equal = equal | (a.ne(a) & b.ne(b))
+        return self.greater(a, b) | (equal & (i < j))
 
-    def _greater(self, a: Val, b: Val) -> Val:
-        return b.ult(a) if self.task.kind.unsigned else a > b
+    def greater(self, a: Val, b: Val) -> Val:
+        """Whether one is earlier wherever it was."""
+        greater = b.ult(a) if self.task.kind.unsigned else a > b
+        return greater | (a.ne(a) & b.eq(b)) if self.task.kind.is_float else greater
 
     def sift(self, top: Val, size: Val, value: Val, place: Val) -> None:
         """Put an element in at `top`, below which all is in order, and let it sink among `size` elements."""
