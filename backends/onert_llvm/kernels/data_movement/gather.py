@@ -34,8 +34,8 @@ class Gather(Value):
     An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` bytes apart; `wide` says
     that they are 64-bit integers, `single` that slices have one element. `group` neighbouring outer positions share
     their `count` indices. A part that is not below its limit is written to `report` (and 1 before it), and its slice is
-    left alone; with `skip` one below 0 is not written. Work tile t: outer position t // pieces, and `piece` of its
-    indices.
+    left alone; with `skip` one below 0 is not written. Those that are `known` were checked before the run. Work tile t:
+    outer position t // pieces, and `piece` of its indices.
     """
 
     unit: int
@@ -43,6 +43,7 @@ class Gather(Value):
     wide: bool
     skip: bool = False
     single: bool = False
+    known: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -57,13 +58,20 @@ class Gather(Value):
             last = (first + task.i64("piece")).min(task.i64("count"))
             shared = outer // task.i64("group")
             rows = task.view("index", element, task.i64("count") * self.depth, self.depth, 1)[shared]
+            out = k.view(task.view("out", I8, 1)[outer * task.i64("out_outer")].address, I8, task.i64("out_step"))
+            if self.known:
+                x = k.view(task.view("x", I8, 1)[outer * task.i64("x_outer")].address, I8, 1)
+                steps = [task.i64(f"step{axis}") for axis in range(self.depth)]
+                with k.loop(last, first) as i:
+                    parts = [rows[i, axis].load().cast(I64) * step for axis, step in enumerate(steps)]
+                    self._slice(k, task, x[sum(parts[1:], parts[0])].address, out[i].address)
+                return
             with k.loop(last, first) as i:
                 place, inside = place_of(k, task, rows[i], self.depth, self.skip, outer * task.i64("x_outer"))
                 with k.when(inside):
-                    self._slice(k, task, place, outer * task.i64("out_outer") + i * task.i64("out_step"))
+                    self._slice(k, task, task.view("x", I8, 1)[place].address, out[i].address)
 
-    def _slice(self, k: Kernel, task: Task, place: Val, there: Val) -> None:
-        source, target = task.view("x", I8, 1)[place].address, task.view("out", I8, 1)[there].address
+    def _slice(self, k: Kernel, task: Task, source: Val, target: Val) -> None:
         element, lanes = ELEMENTS[self.unit]
         if self.single:
             k.view(target, element, lanes)[0].store(k.view(source, element, lanes)[0].load(lanes))

@@ -97,7 +97,7 @@ def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
     _, height, width, _ = lowering.shape(operation.outputs[0])
     table = lowering.computed(partial(_pixels, op), h, w, height, width)
     slices = _Slices(n, n, h * w * c, height * width, c, (h * w,), (c,))
-    _emit(lowering, at, slices, operation.used[:1], table, True, f"pixel {{}} is outside of {h * w}")
+    _emit(lowering, at, slices, operation.used[:1], table, True)
 
 
 def _pixels(op: ResizeNearestNeighbor, h: int, w: int, height: int, width: int) -> Array:
@@ -123,7 +123,7 @@ def lower_picked(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     table = lowering.computed(partial(_picked, op, tuple(moving)), h, w, height, width)
     slices = _Slices(n, n, h * w * c, height * width, c, (h * w,), (c,))
-    _emit(lowering, at, slices, operation.used[:1], table, True, f"element {{}} is outside of {h * w}")
+    _emit(lowering, at, slices, operation.used[:1], table, True)
 
 
 def _evenly(
@@ -187,8 +187,16 @@ def _emit_checked(
     lowering: Lowering, at: int, slices: _Slices, source: int, indices: int, what: str, skip: bool = False
 ) -> None:
     wide = lowering.type(indices).dtype is DType.INT64
-    rule = f"index {{}} is outside of {what}"
+    rule = "" if _all_inside(lowering, indices, slices.limits) else f"index {{}} is outside of {what}"
     _emit(lowering, at, slices, (source, indices), lowering.operand(indices), wide, rule, skip)
+
+
+def _all_inside(lowering: Lowering, indices: int, limits: Sequence[int]) -> bool:
+    """Whether indices are constants, all of whose parts are below the limits."""
+    if not lowering.subgraph.operands[indices].is_constant or any(map(is_symbolic, limits)):
+        return False
+    parts = lowering.elements(indices).reshape(-1, len(limits))
+    return bool(((parts >= 0) & (parts < np.array(limits))).all())
 
 
 def _emit(
@@ -198,9 +206,10 @@ def _emit(
     reads: Sequence[int],
     index: Pointer,
     wide: bool,
-    rule: str,
+    rule: str = "",
     skip: bool = False,
 ) -> None:
+    """Without a `rule` that an index may break all are known to be right."""
     result = lowering.operation(at).outputs[0]
     unit = lowering.type(result).dtype.itemsize
     single = not is_symbolic(s.width) and s.width * unit in ELEMENTS
@@ -210,7 +219,7 @@ def _emit(
         "x": lowering.operand(reads[0]),
         "out": lowering.operand(result),
         "index": index,
-        "report": lowering.check(at, rule),
+        "report": lowering.check(at, rule) if rule else 0,
         "width": 1 if single else s.width,
         "count": s.count,
         "piece": piece,
@@ -222,7 +231,7 @@ def _emit(
     }
     for i, (limit, step) in enumerate(zip(s.limits, s.steps, strict=True)):
         slots |= {f"limit{i}": limit, f"step{i}": step * unit}
-    algorithm = GatherSlices(s.width * unit if single else unit, len(s.limits), wide, skip, single)
+    algorithm = GatherSlices(s.width * unit if single else unit, len(s.limits), wide, skip, single, not rule)
     lowering.emit(at, algorithm, slots, s.outer * pieces, reads, (result,))
 
 
