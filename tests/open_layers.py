@@ -67,7 +67,7 @@ def conv(channels: int, filters: int, window: int, *, group: int = 1, step: int 
     nodes = [node("Conv", "x w b", "c", **attributes), node(ending or "Identity", "c")]
     shape = (filters, channels // group, *([window] * rank))
     constants = {"w": _weights(*shape), "b": _weights(filters)}
-    return layer(nodes, {"x": ["n", channels, *"hw"[:rank]]}, constants)
+    return layer(nodes, {"x": ["n", channels, *"hwd"[:rank]]}, constants)
 
 
 def transposed(channels: int, filters: int, window: int, step: int) -> Layer:
@@ -181,6 +181,11 @@ LAYERS: Mapping[str, Layer] = {
     "depthwise 5x5 by 2": conv(36, 36, 5, group=36, step=2),
     "depthwise 3x3, dilated": conv(48, 48, 3, group=48, apart=2),
     "3x3 in groups": conv(32, 32, 3, group=4),
+    "3x3 in small groups": conv(32, 32, 3, group=16),
+    "3x3 by 2 in groups": conv(32, 32, 3, group=2, step=2),
+    "several filters of each channel": conv(12, 36, 3, group=12),
+    "3x3x3": conv(8, 16, 3, rank=3),
+    "1x1x1": conv(8, 16, 1, rank=3),
     "3x3, dilated": conv(32, 32, 3, apart=4),
     "1x1": conv(24, 48, 1),
     "1x1 to one, sigmoid": conv(16, 1, 1, ending="Sigmoid"),
