@@ -1,0 +1,34 @@
+"""Pools of large windows, put together along their rows first, on every target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Margins, Padding
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert_llvm.target.isa import Isa, runnable
+
+from .natively import by_meaning, natively, same, single
+
+POOLS = [
+    Pool2D(Pooling.MAX, 5, 6, Padding.SAME, 1, 2),
+    Pool2D(Pooling.MAX, 7, 5, Margins(((3, 1), (0, 4))), 2, 1, Activation.TANH),
+    Pool2D(Pooling.MAX, 5, 20, Padding.SAME),
+    Pool2D(Pooling.AVERAGE, 5, 7, Padding.SAME, 1, 2, Activation.RELU),
+    Pool2D(Pooling.AVERAGE, 6, 5, Margins(((2, 3), (4, 0))), counts_margins=True),
+]
+
+
+@pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize("channels", [3, 36])
+def test_large_pools_are_those_of_their_meaning(isa: Isa, channels: int) -> None:
+    x = np.random.default_rng(channels).normal(size=(2, 12, 21, channels)).astype(np.float32)
+    x[1, 4, 9, 1], x[0, :, :3, 2] = np.nan, -np.inf
+    for op in POOLS:
+        given = x if op.kind is Pooling.MAX else np.nan_to_num(x, neginf=-3)
+        graph, inputs = single(op, given)
+        found = natively(graph, inputs, isa, 1)
+        same(found, by_meaning(graph, inputs), 1e-6)
+        np.testing.assert_array_equal(found, natively(graph, inputs, isa, 3))
