@@ -24,10 +24,11 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, acce
     if isa is None:
         return False
     cut = strip((kh, kw), geometry.stride[1], geometry.dilation[1], geometry.out[1], n, isa)
-    cut = evolve(cut, chunked=True, near=geometry.near, lanes=groups.results(isa.f32))
+    lanes = groups.results(isa.f32)
+    cut = evolve(cut, chunked=True, near=geometry.near, lanes=lanes, masked=n < lanes)
     after = windows.after
     some = chunk((kh, kw), geometry.size, n, isa)
-    some = max(1, some // (inputs * cut.lanes)) * cut.lanes
+    some = max(1, some // (inputs * lanes)) * lanes
     lines, chunks = geometry.images * geometry.out[0], -(-n // some)
     block = -(-lines // lowering.threads)  # a thread's share, which has all channels of its rows
     slots = {

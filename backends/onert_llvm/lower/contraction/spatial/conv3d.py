@@ -8,7 +8,8 @@ over two axes (`phases`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 from attrs import evolve, frozen
@@ -16,8 +17,9 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.window import Padding, Window, taps
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
-from onert_llvm.command.command import Access
+from onert_llvm.command.command import Access, Pointer
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.float_terms import ABSENT
 from onert_llvm.lower.command_builder import Lowering
@@ -30,6 +32,8 @@ from onert_llvm.lower.strided_copy import move, side
 from .phases import Axis, Phases, after_sums, put, rooms
 
 Triple = tuple[int, int, int]
+_MOST_BYTES = 1 << 26
+"""Memory for the planes of windows side by side; those of larger volumes are convolved part by part."""
 
 
 def why_not(op: Conv3D | TransposeConv3D, types: CallTypes) -> str | None:
@@ -121,26 +125,58 @@ def _convolve(
 ) -> None:
     """The windows of `x` times filters `[depth, height, width, channels, n]`, with `holes` where these are `ABSENT`."""
     depth, height, width, channels, n = filters.shape
-    ordered = np.moveaxis(filters, 4, 0)
-    source, reads = lowering.operand(x), [x]
-    if space.flat:
-        plane, ordered = space.plane(channels), ordered[:, 0]
-    elif space.deep:
-        plane, ordered = space.lines(channels), ordered[:, :, 0]
-    else:
-        made = _planes(lowering, at, space, after, x, depth, channels)
-        after = evolve(after, accesses=(*after.accesses, evolve(made, write=False)))
-        plane, source, reads = space.plane(depth * channels), made.pointer, []
-        ordered = ordered.transpose(0, 2, 3, 1, 4).reshape(n, height, width, depth * channels)
-    convolve_constant(lowering, at, plane, np.ascontiguousarray(ordered), after, n, source, reads, holes)
+    ordered, source = np.moveaxis(filters, 4, 0), lowering.operand(x)
+    if space.flat or space.deep:
+        plane = space.plane(channels) if space.flat else space.lines(channels)
+        ordered = np.ascontiguousarray(ordered[:, 0] if space.flat else ordered[:, :, 0])
+        convolve_constant(lowering, at, plane, ordered, after, n, source, (x,), holes)
+        return
+    ordered = np.ascontiguousarray(ordered.transpose(0, 2, 3, 1, 4).reshape(n, height, width, depth * channels))
+    for first, part in _parts(space, 4 * depth * channels):
+        own = _from_row(after, first * space.out[1] * space.out[2], 4 * n)
+        image = first // space.out[0] * math.prod(space.size) * channels * 4
+        made = _planes(lowering, at, part, own, (x, image), depth, channels)
+        own = evolve(own, accesses=(*own.accesses, evolve(made, write=False)))
+        convolve_constant(lowering, at, part.plane(depth * channels), ordered, own, n, made.pointer, (), holes)
 
 
-def _planes(lowering: Lowering, at: int, space: _Space, after: Tail, x: int, depth: int, channels: int) -> Access:
-    """The pictures of all results: pixels with the channels of each plane that a window sees, 0 for those outside."""
-    pixels = space.size[1] * space.size[2]
+def _parts(space: _Space, pixel: int) -> Iterator[tuple[int, _Space]]:
+    """Planes of results whose pictures, of so many bytes a pixel, take moderate memory: the number of the first, and
+    the windows that they see.
+    """
+    each, sizes = space.size[1] * space.size[2] * pixel, (space.images, *space.size, *space.out)
+    if any(map(is_symbolic, sizes)) or space.images * space.out[0] * each <= _MOST_BYTES:
+        yield 0, space
+        return
+    parts = -(-space.out[0] // max(1, _MOST_BYTES // each))
+    count = -(-space.out[0] // parts)  # all about as large, so that the same is chosen for all
+    for image, first in product(range(space.images), range(0, space.out[0], count)):
+        out = (min(count, space.out[0] - first), *space.out[1:])
+        pads = (space.pads[0] - first * space.stride[0], *space.pads[1:])
+        yield image * space.out[0] + first, evolve(space, images=1, out=out, pads=pads)
+
+
+def _from_row(after: Tail, row: int, pitch: int) -> Tail:
+    """The same for the results from a row on, whose rows take so many bytes."""
+    slots = dict(after.slots)
+    for name in after.epilogue.matrices:
+        pointer = slots[name]
+        assert isinstance(pointer, Pointer)
+        slots[name] = evolve(pointer, offset=pointer.offset + row * pitch)
+    return evolve(after, slots=slots, place=evolve(after.place, offset=after.place.offset + row * pitch))
+
+
+def _planes(
+    lowering: Lowering, at: int, space: _Space, after: Tail, source: tuple[int, int], depth: int, channels: int
+) -> Access:
+    """The pictures of all results: pixels with the channels of each plane that a window sees, 0 for those outside.
+
+    The `source` is an operand, and how many bytes of it lie before the first image.
+    """
+    (x, begin), pixels = source, space.size[1] * space.size[2]
     shape = (space.images, space.out[0], pixels, depth, channels)
     *_, room = lowering.scratch(*(access.nbytes for access in after.accesses), 4 * math.prod(shape))
-    taken = side(lowering.operand(x), (space.images, space.size[0], pixels, channels), 4)
+    taken = side(lowering.operand(x, begin), (space.images, space.size[0], pixels, channels), 4)
     made, nothing = side(room.pointer, shape, 4), side(lowering.constant(np.zeros(1, np.float32)), (), 4)
     window = Window(depth, space.stride[0], space.dilation[0], Padding.VALID)
     met = {tap.index: tap for tap in taps(window, space.size[0], space.out[0], space.pads[0])}

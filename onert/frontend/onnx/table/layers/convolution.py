@@ -160,7 +160,8 @@ def _transposed(node: Node) -> int:
     extents = [(k - 1) * a + 1 for k, a in zip(kernel, dilations, strict=True)]
     margins = _transposed_margins(node, d.type(x).shape[2:], extents, strides)
     inside = all(max(side) < k for side, k in zip(margins, kernel, strict=True)) and all(a >= 0 for a, _ in margins)
-    if groups == 1 and inside and all(a == 1 for a in dilations) and d.type(x).dtype.is_float:
+    uneven = rank == 5 and any(k % s for k, s in zip(kernel, strides, strict=True)) and None not in d.type(x).shape[1:]
+    if groups == 1 and inside and all(a == 1 for a in dilations) and d.type(x).dtype.is_float and not uneven:
         return _scattered(d, x, weight, node.optional(2), strides, margins)
     single = groups == channels and inner == 1
     few = prod(strides) <= (_FEW_PHASES if single else 1)
