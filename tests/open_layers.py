@@ -81,6 +81,14 @@ def pool(kind: str, window: int, step: int, pad: int) -> Layer:
     return layer(nodes, {"x": ["n", 20, "h", "w"]}, {}, h=window, w=window)
 
 
+def same(kind: str, window: int, step: int, auto: str, *operands: Any, **attributes: Any) -> Layer:
+    """Windows in margins that depend on the size."""
+    constants = dict(zip("wb", operands, strict=False))
+    over = {"strides": [step] * 2, "kernel_shape": [window] * 2, "auto_pad": auto}
+    nodes = [node(kind, " ".join(("x", *constants)), **over, **attributes)]
+    return layer(nodes, {"x": ["n", 8, "h", "w"]}, constants, h=window, w=window)
+
+
 def matmul(x: Dims, z: Dims) -> Layer:
     return layer([node("MatMul", "x z")], {"x": x, "z": z}, {})
 
@@ -198,6 +206,12 @@ LAYERS: Mapping[str, Layer] = {
     "transposed 3x3 by 2": transposed(16, 8, 3, 2),
     "transposed 4x4 by 2": transposed(8, 21, 4, 2),
     **dict(_pools()),
+    "3x3 by 2, lower margins": same("Conv", 3, 2, "SAME_LOWER", _weights(24, 8, 3, 3), _weights(24)),
+    "transposed 4x4 by 2, upper margins": same("ConvTranspose", 4, 2, "SAME_UPPER", _weights(8, 16, 4, 4)),
+    "MaxPool 2 by 2, lower margins": same("MaxPool", 2, 2, "SAME_LOWER"),
+    "AveragePool 3 by 2, lower margins": same("AveragePool", 3, 2, "SAME_LOWER"),
+    "AveragePool 3 by 2, margins counted": same("AveragePool", 3, 2, "SAME_UPPER", count_include_pad=1),
+    "LpPool 3 by 2, upper margins": same("LpPool", 3, 2, "SAME_UPPER"),
     "product": matmul(["n", "a", "k"], ["n", "k", "b"]),
     "product, square": matmul(["a", 16], [16, "a"]),
     "product of heads": matmul([4, "a", 24], [4, 24, "b"]),
@@ -214,6 +228,11 @@ LAYERS: Mapping[str, Layer] = {
     **dict(_reductions()),
     "LayerNormalization": plain("LayerNormalization", ["n", "a", 48], {"g": _weights(48), "b": _weights(48)}),
     "InstanceNormalization": plain("InstanceNormalization", ["n", 6, "h", "w"], {"g": _weights(6), "b": _weights(6)}),
+    "InstanceNormalization of volumes": plain(
+        "InstanceNormalization", ["n", 6, "a", "h", "w"], {"g": _weights(6), "b": _weights(6)}
+    ),
+    "Hardmax": plain("Hardmax", ["n", "a", "b"], axis=1),
+    "EyeLike": plain("EyeLike", ["a", "b"], k=-2),
     "Transpose to channels last": plain("Transpose", ["n", "a", "h", "w"], perm=[0, 2, 3, 1]),
     "Transpose": plain("Transpose", ["n", "a", "b"], perm=[0, 2, 1]),
     "CumSum": plain("CumSum", ["n", "a"], {"axis": np.int64(1)}),

@@ -15,6 +15,51 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
         'g (float[n, 20] x) => (float[n, m] y) <float[2] s = {1, 2.3}> { y = Resize <mode = "linear"> (x, , s) }',
         {"x": np.arange(40, dtype=np.float32).reshape(2, 20)},
     ),
+    "a shape of open length whose zero is the dimension of x": (
+        "g (float[n, 6] x, int64[k] s) => (float[a, b, c] y) { y = Reshape (x, s) }",
+        {"x": np.arange(12, dtype=np.float32).reshape(2, 6), "s": np.array([0, 3, -1])},
+    ),
+    "where the largest stand in margins of an open size": (
+        "g (float[n, 2, h, w] x) => (float[a, b, c, d] y, int64[a, b, c, d] z) "
+        '{ y, z = MaxPool <kernel_shape = [4, 3], strides = [3, 2], auto_pad = "SAME_UPPER"> (x) }',
+        {"x": np.arange(180, dtype=np.float32).reshape(2, 2, 9, 5) * 7 % 31},
+    ),
+    "where the largest stand in margins of an open size, columns first": (
+        "g (float[n, 2, h, w] x) => (float[a, b, c, d] y, int64[a, b, c, d] z) { y, z = "
+        'MaxPool <kernel_shape = [4, 3], strides = [3, 2], auto_pad = "SAME_LOWER", storage_order = 1> (x) }',
+        {"x": np.arange(160, dtype=np.float32).reshape(2, 2, 8, 5) * 7 % 31},
+    ),
+    "groups of channels of pictures of open size": (
+        "g (float[n, 6, h, w] x, float[3] s, float[3] b) => (float[n, 6, h, w] y) "
+        "{ y = GroupNormalization <num_groups = 3> (x, s, b) }",
+        {
+            "x": np.arange(180, dtype=np.float32).reshape(2, 6, 3, 5) % 17,
+            "s": np.float32([1, 2, 3]),
+            "b": np.ones(3, np.float32),
+        },
+    ),
+    "a ratio kept of an open size": (
+        "g (float[n, 2, h, w] x) => (float[a, b, c, d] y) <int64[2] s = {7, 9}> "
+        '{ y = Resize <axes = [2, 3], keep_aspect_ratio_policy = "not_larger", mode = "linear"> (x, , , s) }',
+        {"x": np.arange(30, dtype=np.float32).reshape(1, 2, 3, 5)},
+    ),
+    "an einsum's dimension of 1 broadcasts": (
+        'g (float[2, 3] x, float[2, 1] z) => (float[a] y) { y = Einsum <equation = "ij,ij->i"> (x, z) }',
+        {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "z": np.float32([[2], [3]])},
+    ),
+    "an einsum's dimension of 1 broadcasts within its ellipsis": (
+        'g (float[2, n, 4] x, float[2, 1, 4] z) => (float[a, b] y) { y = Einsum <equation = "...i,...i->..."> (x, z) }',
+        {"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4), "z": np.arange(8, dtype=np.float32).reshape(2, 1, 4)},
+    ),
+    "a transposed convolution fills a larger shape up behind": (
+        "g (float[1, 1, 3] x) => (float[a, b, c] y) <float[1, 1, 2] w = {1, 10}> "
+        "{ y = ConvTranspose <strides = [3], output_shape = [10]> (x, w) }",
+        {"x": np.float32([[[1, 2, 3]]])},
+    ),
+    "a tensor wraps around what is left of it": (
+        'g (float[4] x) => (float[a] y) <int64[2] p = {-1, 2}> { y = Pad <mode = "wrap"> (x, p) }',
+        {"x": np.arange(4, dtype=np.float32)},
+    ),
     "triangles of matrices of open size above the diagonal": (
         "g (float[n, m] x) => (float[n, m] y) <int64 k = {1}> { y = Trilu <upper = 1> (x, k) }",
         {"x": np.arange(1, 13, dtype=np.float32).reshape(3, 4)},
@@ -31,10 +76,22 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
 def test_results_are_onnx_runtimes(name: str, backends: tuple[str, ...]) -> None:
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is the peer")
     text, feed = CASES[name]
-    content = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> {text}').SerializeToString()
+    content = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 19]> {text}').SerializeToString()
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     found = onert.Execution(onert.compile(onert.load(content), backends=backends)).run(dict(feed))
     for mine, theirs in zip(found.values(), session.run(None, feed), strict=True):
         assert mine.shape == theirs.shape
         assert mine.dtype == theirs.dtype
         assert np.allclose(mine, theirs, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+def test_ends_whose_number_is_an_inputs_size_cut_at_every_size() -> None:
+    text = (
+        "g (float[n, m] x, int64[n] e) => (float[a, b] y) "
+        "<int64[1] s = {0}, int64[1] t = {1}> { y = Slice (x, s, e, t) }"
+    )
+    content = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 19]> {text}').SerializeToString()
+    execution = onert.Execution(onert.compile(onert.load(content)))
+    for rows, size in ((1, 8), (1, 4), (7, 8), (2, 3)):
+        x = np.arange(rows * size, dtype=np.float32).reshape(rows, size)
+        np.testing.assert_array_equal(execution.run({"x": x, "e": np.full(rows, 2)})["y"], x[:, :2])

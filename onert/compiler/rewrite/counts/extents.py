@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,7 +24,7 @@ from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import ArgReduce, Reduce, Reduction
 from onert.ir.ops.vision_audio.boxes import CountedBoxes
-from onert.ir.shape import num_elements, static
+from onert.ir.shape import num_elements
 from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 
@@ -217,19 +216,21 @@ class Extents(Value):
 
     def _moved(self, operation: Operation, moving: tuple[int, ...], depth: int) -> Cells | None:
         """The extents where the operation puts the integers: it is asked where it puts their numbers."""
-        cells = [self.of(i, depth) for i in moving]
+        cells: list[Cells] = []
+        for i in moving:
+            each = self.of(i, depth)
+            if each is None or each.shape != self.types[i].shape:
+                return None  # one extent says what all of many can be
+            cells.append(each)
         others = [self.types[i].value for i in operation.used[len(moving) :]]
-        if any(c is None or c.shape != self.types[i].shape for c, i in zip(cells, moving, strict=True)):
-            return None  # one extent says what all of many can be
         if any(o is None for o in others):
             return None
-        flat = np.concatenate([c.reshape(-1) for c in cells if c is not None])
+        flat = np.concatenate([c.reshape(-1) for c in cells])
         numbers: list[Array] = []
         at = 0
-        for i in moving:
-            shape = static(self.types[i].shape)
-            numbers.append(np.arange(at, at + math.prod(shape)).reshape(shape))
-            at += numbers[-1].size
+        for each in cells:
+            numbers.append(np.arange(at, at + each.size).reshape(each.shape))
+            at += each.size
         evaluate = operation.op.evaluate
         assert evaluate is not None
         found = np.asarray(evaluate(*numbers, *others))

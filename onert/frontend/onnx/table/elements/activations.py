@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from onert.frontend.onnx.building import axis_last, binary, cast, like, require_rank, reshape, times, transpose
+from onert.frontend.onnx.building import (
+    axis_last,
+    binary,
+    cast,
+    dimension,
+    like,
+    require_rank,
+    reshape,
+    times,
+    transpose,
+)
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
@@ -144,11 +154,9 @@ def along_axis(node: Node, x: int, apply: Callable[[Draft, int], int]) -> int:
 
 def _hardmax(node: Node) -> int:
     def apply(d: Draft, x: int) -> int:
-        size = d.type(x).shape[-1]
-        if size is None:
-            raise ModelError(f"is given {d.type(x)}, expected a known last dimension")
         where = d.add(ArgReduce(Extreme.MAX), x, d.constant(-1, DType.INT32))
-        return d.add(OneHot(), where, d.constant(size, DType.INT32), like(d, x, 1), like(d, x, 0))
+        size = cast(d, reshape(d, dimension(d, x, d.type(x).rank - 1), ()), DType.INT32)
+        return d.add(OneHot(), where, size, like(d, x, 1), like(d, x, 0))
 
     return along_axis(node, node.input(0), apply)
 

@@ -82,7 +82,7 @@ def surrounded(x: Expression, before: Expression, behind: Expression, value: int
     ones = ints(d, [1] * x.rank)
     cut = d.add(StridedSlice(), x.operand, starts.operand, stops.operand, ones)
     margins = before.at_least(0).expand(1).joined([behind.at_least(0).expand(1)], 1)
-    return x.of(d.add(Pad(), cut, margins.operand, like(d, x.operand, 0) if value is None else value))
+    return x.of(d.add(Pad(), cut, margins.operand, value))
 
 
 def _cropped(node: Node) -> int:
@@ -111,8 +111,8 @@ def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -
     inside = all(s is None or max(m) < max(s, 1) for s, m in zip(shape, margins, strict=True))
     if mode == "reflect" and inside and min(map(min, margins), default=0) >= 0:
         return d.add(MirrorPad(Mirror.REFLECT), x, d.constant(np.array(margins, np.int32).reshape(-1, 2)))
-    found = Expression(d, x)
-    for axis, (before, after) in enumerate(margins):
+    found = Expression(d, padded(d, x, [(min(a, 0), min(b, 0)) for a, b in margins]))
+    for axis, (before, after) in enumerate((max(a, 0), max(b, 0)) for a, b in margins):
         if before or after:
             first, last = (found.of(d.constant(v, DType.INT64)) for v in (-before, after))
             found = found.take(_places(found, axis, first, last, mode), axis)

@@ -21,6 +21,7 @@ from onert.frontend.onnx.building import (
     shape_of,
 )
 from onert.frontend.onnx.draft import Draft, capture
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Fork, Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.element_indices import ScatterElements
@@ -106,7 +107,11 @@ def _zeros_replaced(d: Draft, x: int, shape: int) -> int:
     """A shape that only the run tells, its zeros replaced by x's dimensions at their places."""
     count, rank = d.type(shape).shape[0] if d.type(shape).rank == 1 else None, require_rank(d, x)
     if count is None:
-        return shape
+        if d.type(shape).rank != 1:
+            return shape
+        given = Expression(d, cast(d, shape, DType.INT64))
+        dims = given.of(shape_of(d, x)).joined([given * 0], 0).take(given.size(0).count(), 0)
+        return given.equals(0).choose(dims, given).operand
     own = joined(d, [shape_of(d, x), ints(d, [0] * count)]) if count > rank else shape_of(d, x)
     own = d.add(Gather(0), own, ints(d, range(count)))
     wide = cast(d, shape, DType.INT64)
@@ -278,12 +283,16 @@ def _range(node: Node) -> int:
 def _eye_like(node: Node) -> int:
     d, x = node.draft, node.input(0)
     type_ = d.type(x)
-    if type_.rank != 2 or not type_.is_static:
-        raise ModelError(f"is given {type_}, expected a matrix of known shape")
-    rows, columns = (s or 0 for s in type_.shape)
+    if require_rank(d, x) != 2:
+        raise ModelError(f"is given {type_}, expected a matrix")
     dtype = node.element_type("dtype", type_.dtype)
-    d.memory.spend(rows * columns * 8, "a matrix of ones on a diagonal")
-    return d.constant(np.eye(rows, columns, node.integer("k")).astype(dtype.numpy), dtype)
+    if not type_.is_static:
+        given = Expression(d, x)
+        rows, columns = (given.size(axis).count() for axis in (0, 1))
+        return (rows.expand(1) + node.integer("k")).equals(columns).cast(dtype).operand
+    high, wide = (s or 0 for s in type_.shape)
+    d.memory.spend(high * wide * 8, "a matrix of ones on a diagonal")
+    return d.constant(np.eye(high, wide, node.integer("k")).astype(dtype.numpy), dtype)
 
 
 _IMPORTERS: dict[str, Importer] = {

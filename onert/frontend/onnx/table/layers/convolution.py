@@ -318,11 +318,13 @@ def _transposed_margins(
             before, after = (pads[i], pads[i + count]) if auto == "NOTSET" else (0, 0)
             found.append((before, after - more[i]))
             continue
-        if size is None:
-            raise ModelError(f"is given {node.type(0)}, expected known dimensions with {auto} or an output_shape")
-        out = size * strides[i] if wanted is None else wanted[-count:][i]
-        total = strides[i] * (size - 1) + more[i] + extents[i] - out
-        half = total // 2
+        if wanted is None:
+            total = more[i] + extents[i] - strides[i]
+        elif size is None:
+            raise ModelError(f"is given {node.type(0)}, expected known dimensions with an output_shape")
+        else:
+            total = strides[i] * (size - 1) + more[i] + extents[i] - wanted[-count:][i]
+        half = total // 2 if auto != "NOTSET" or total > 0 else total  # what is too much lies behind
         before, after = (half, total - half) if auto == "SAME_UPPER" else (total - half, half)
         found.append((before, after - more[i]))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from attrs import evolve
 
 from onert.frontend.onnx.building import binary, cast, reshape
 from onert.frontend.onnx.node import Importer, Node
@@ -69,7 +70,13 @@ def _of_known(node: Node, filters: Array, over: Windows, groups: int) -> Sums | 
     point = int(zero.reshape(())) if zero is not None else reshape(d, node.input(2), ())
     if filters.ndim == 4:
         return summed(d, x, filters, over, groups, point, known=zero is not None)
-    plane = Windows((1, *over.kernel), (1, *over.strides), (1, *over.dilations), ((0, 0), *over.margins), over.padding)
+    plane = evolve(
+        over,
+        kernel=(1, *over.kernel),
+        strides=(1, *over.strides),
+        dilations=(1, *over.dilations),
+        margins=((0, 0), *over.margins),
+    )
     image = d.add(ExpandDims(), x, d.constant(2, DType.INT32))
     found = summed(d, image, filters[:, :, None], plane, groups, point, known=zero is not None)
     return None if found is None else Sums(d.add(Squeeze((2,)), found.operand), found.most)

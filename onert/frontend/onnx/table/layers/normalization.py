@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onert.frontend.onnx.building import binary, cast, ints, like, require_rank, reshape, to_back, to_front, transpose
 from onert.frontend.onnx.draft import Draft
-from onert.frontend.onnx.expression import operand
+from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import padded
 from onert.ir import DType, ModelError
@@ -106,11 +106,14 @@ def _instance(node: Node) -> int:
         return transpose(d, d.add(op, transpose(d, x, to_front(4)), node.input(1), node.input(2)), to_back(4))
     if rank == 3:
         return d.add(op, x, node.input(1), node.input(2))
-    shape = d.type(x).shape
-    if not d.type(x).is_static:
-        raise ModelError(f"is given {d.type(x)}, expected a known shape")
-    flat = reshape(d, x, (shape[0], shape[1], None))
-    return reshape(d, d.add(op, flat, node.input(1), node.input(2)), shape)
+    dims = _dims(d, x)
+    flat = Expression(d, x).reshaped(*dims[:2], -1).operand
+    return Expression(d, d.add(op, flat, node.input(1), node.input(2))).reshaped(*dims).operand
+
+
+def _dims(d: Draft, x: int) -> list[int | Expression]:
+    """The dimensions, those that only the run knows as operands."""
+    return [Expression(d, x).size(axis) if n is None else n for axis, n in enumerate(d.type(x).shape)]
 
 
 def _group(node: Node) -> int:
@@ -119,19 +122,19 @@ def _group(node: Node) -> int:
     Scale and bias have an element for each channel, before opset 21 for each group.
     """
     d, x, groups = node.draft, node.input(0), node.integer("num_groups")
-    shape, dtype = d.type(x).shape, d.type(x).dtype
-    rank, channels = require_rank(d, x, 3), d.type(x).shape[1]
-    if channels is None or groups < 1 or channels % groups or shape.count(None) > 1:
+    rank, dtype = require_rank(d, x, 3), d.type(x).dtype
+    channels, dims = d.type(x).shape[1], _dims(d, x)
+    if channels is None or groups < 1 or channels % groups:
         raise ModelError(f"{groups} groups do not fit {d.type(x)}")
     wide = x if dtype is DType.FLOAT64 else cast(d, x, _stash(node))
-    parted = reshape(d, wide, (shape[0], groups, channels // groups, *shape[2:]))
+    parted = Expression(d, wide).reshaped(dims[0], groups, channels // groups, *dims[2:]).operand
     found, _, _ = standardized(d, parted, range(2, rank + 1), node.number("epsilon", 1e-5))
     scale, bias = node.input(1), node.input(2)
     if node.version < 21:
         scale, bias = (reshape(d, i, (groups, *(1,) * (rank - 1))) for i in (scale, bias))
         out = binary(d, ADD, binary(d, MUL, cast(d, found, dtype), scale), bias)
-        return reshape(d, out, shape)
-    out = reshape(d, cast(d, found, dtype), shape)
+        return Expression(d, out).reshaped(*dims).operand
+    out = Expression(d, cast(d, found, dtype)).reshaped(*dims).operand
     scale, bias = (reshape(d, i, (channels, *(1,) * (rank - 2))) for i in (scale, bias))
     return binary(d, ADD, binary(d, MUL, out, scale), bias)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from onert.frontend.onnx.building import ints, joined
 from onert.frontend.onnx.expression import Expression, operand
 from onert.frontend.onnx.node import Importer, Node
@@ -11,17 +13,39 @@ from onert.ir.ops.data_movement.columns import PooledPlaces
 from onert.ir.ops.data_movement.element_indices import ScatterElements
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.slicing import Pad
+from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.reduction.determinant import Determinant
 
 from .windows import Windows, windows
 
 
-def places(node: Node, over: Windows, margins: list[tuple[int, int]]) -> int:
-    """The output Indices of MaxPool: numbers of elements in the whole tensor."""
-    pads = (*(a for a, _ in margins), *(b for _, b in margins))
+def places(node: Node, over: Windows, more: tuple[tuple[int, int], ...]) -> int:
+    """The output Indices of MaxPool: numbers of elements in the whole tensor; `more` is added to the margins."""
+    if over.open:
+        return _places_by_run(node, over)
+    pads = (*(a for a, _ in over.margins), *(b + c for (_, b), (_, c) in zip(over.margins, more, strict=True)))
     first = node.integer("storage_order") == 1
     op = PooledPlaces(over.kernel, over.strides, over.dilations, pads, columns_first=first)
     return node.draft.add(op, node.input(0))
+
+
+def _places_by_run(node: Node, over: Windows) -> int:
+    """The same in margins that only the run tells: places in what is filled up, less the margins before."""
+    x = operand(node, 0)
+    low = -math.inf if x.dtype.is_float else x.dtype.limits[0]
+    full = over.filled(x, 2, x.like(low).operand)
+    pads = (0,) * (2 * len(over.kernel))
+    at = x.of(node.draft.add(PooledPlaces(over.kernel, over.strides, over.dilations, pads), full.operand))
+    before, _ = over.same_sides(x, 2)
+    coordinates: dict[int, Expression] = {}
+    for axis in reversed(range(x.rank)):
+        coordinates[axis] = at.binary(BinaryKind.FLOOR_MOD, full.size(axis)) - before.take([axis], 0)
+        at = at.binary(BinaryKind.FLOOR_DIV, full.size(axis))
+    order = range(2, x.rank) if node.integer("storage_order") != 1 else reversed(range(2, x.rank))
+    found = coordinates[0]
+    for axis in (1, *order):
+        found = found * x.size(axis) + coordinates[axis]
+    return found.operand
 
 
 def _unpooled(node: Node) -> int:
@@ -62,10 +86,20 @@ def _cornered(x: Expression, shape: Expression, wanted: Expression, starts: Expr
 
 
 def _einsum(node: Node) -> int:
+    """A dimension of 1 broadcasts to another operand's of the same letter: it is left out."""
     given, arrow, result = node.text("equation").replace(" ", "").partition("->")
-    operands = node.operands()
-    ranks = [Expression(node.draft, operand).rank for operand in operands]
-    return node.draft.add(Einsum(spelled(given, arrow, result, ranks)), *operands)
+    operands = [Expression(node.draft, each) for each in node.operands()]
+    inputs, _, out = spelled(given, arrow, result, [x.rank for x in operands]).partition("->")
+    groups = inputs.split(",")
+    if any(x.rank != len(group) for x, group in zip(operands, groups, strict=True)):
+        return node.draft.add(Einsum(f"{inputs}->{out}"), *(x.operand for x in operands))  # which says what is wrong
+    wide = {c for x, group in zip(operands, groups, strict=True) for c, n in zip(group, x.shape, strict=True) if n != 1}
+    for at, (x, group) in enumerate(zip(operands, groups, strict=True)):
+        gone = [a for a, c in enumerate(group) if x.shape[a] == 1 and c in wide and group.count(c) == 1]
+        if gone:
+            operands[at] = x.squeeze(*gone)
+            groups[at] = "".join(c for a, c in enumerate(group) if a not in gone)
+    return node.draft.add(Einsum(f"{','.join(groups)}->{out}"), *(x.operand for x in operands))
 
 
 _IMPORTERS: dict[str, Importer] = {

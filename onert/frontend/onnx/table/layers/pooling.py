@@ -121,9 +121,12 @@ def _least(d: Draft, x: int) -> float:
     return -math.inf if dtype.is_float else dtype.limits[0]
 
 
-def _around(over: Windows, more: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
+def _filled(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], value: int | None = None) -> int:
+    """An image [batch, ..., channels] in its margins."""
+    if over.open:
+        return over.filled(Expression(d, image), 1, value).operand
     both = [(a, b + c) for (a, b), (_, c) in zip(over.margins, more, strict=True)]
-    return [(0, 0), *both, (0, 0)]
+    return padded(d, image, [(0, 0), *both, (0, 0)], value)
 
 
 def _plain(d: Draft, image: int, kind: Pooling, over: Windows) -> bool:
@@ -144,18 +147,19 @@ def _max(node: Node) -> int | tuple[int, int]:
     over, more = _windows(node)
     rank = d.type(x).rank
     image = transpose(d, x, to_front(rank))
-    around = _around(over, more)
-    margins = any(map(any, around))
-    same = over.padding is Padding.SAME or (margins and over.is_same(d.type(x).shape[2:]) and not any(map(any, more)))
+    beyond = any(map(any, more))
+    margins = beyond or any(map(any, over.margins))
+    same = over.padding is Padding.SAME or (margins and over.is_same(d.type(x).shape[2:]) and not beyond)
     plain, sides = _plain(d, image, Pooling.MAX, over), _sides(over, more)
-    if same and plain:
+    if same and plain and not over.lower:
         out = _pooled(d, image, Pooling.MAX, over, Padding.SAME)
     elif margins and plain and sides is not None:
         out = _pooled(d, image, Pooling.MAX, over, sides)
     else:
-        out = _pooled(d, padded(d, image, around, like(d, x, _least(d, x))), Pooling.MAX, over, Padding.VALID)
+        least = like(d, x, _least(d, x))
+        out = _pooled(d, _filled(d, image, over, more, least), Pooling.MAX, over, Padding.VALID)
     found = _begun(node, over, transpose(d, out, to_back(rank)))
-    return (found, _begun(node, over, places(node, over, around[1:-1]))) if node.wants(1) else found
+    return (found, _begun(node, over, places(node, over, more))) if node.wants(1) else found
 
 
 def _average(node: Node) -> int:
@@ -167,8 +171,8 @@ def _average(node: Node) -> int:
     counted = node.flag("count_include_pad")
     margins = any(map(any, over.margins)) or over.padding is Padding.SAME
     beyond = any(map(any, more))
-    counted = counted and any(map(any, over.margins))
-    same = over.padding is Padding.SAME or over.is_same(sizes)
+    counted = counted and (over.open or any(map(any, over.margins)))
+    same = not over.lower and (over.padding is Padding.SAME or over.is_same(sizes))
     plain, sides = _plain(d, image, Pooling.AVERAGE, over), _sides(over, more)
     if not margins and not beyond:
         out = _pooled(d, image, Pooling.AVERAGE, over, Padding.VALID)
@@ -177,7 +181,7 @@ def _average(node: Node) -> int:
     elif plain and sides is not None and over.padding is Padding.VALID and not (counted and beyond):
         out = _pooled(d, image, Pooling.AVERAGE, over, sides, counted=counted)
     else:
-        means = _pooled(d, padded(d, image, _around(over, more)), Pooling.AVERAGE, over, Padding.VALID)
+        means = _pooled(d, _filled(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
         out = means
         if beyond or not counted:
             out = binary(d, BinaryKind.DIV, means, _share(d, image, over, more, counted=counted))
@@ -193,7 +197,7 @@ def _share(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...
         ones = padded(d, ones, [(0, 0), *over.margins, (0, 0)], like(d, image, 1))
         ones = padded(d, ones, [(0, 0), *more, (0, 0)])
     else:
-        ones = padded(d, ones, _around(over, more))
+        ones = _filled(d, ones, over, more)
     return _pooled(d, ones, Pooling.AVERAGE, over, Padding.VALID)
 
 
@@ -203,9 +207,7 @@ def _norm(node: Node) -> int:
     over, more = _windows(node)
     rank = d.type(x).rank
     image = transpose(d, powers(d, x, p), to_front(rank))
-    if over.padding is Padding.SAME and not all(d.type(x).shape[2:]):
-        raise ModelError(f"is given {d.type(x)}, expected known dimensions with this padding")
-    means = _pooled(d, padded(d, image, _around(over, more)), Pooling.AVERAGE, over, Padding.VALID)
+    means = _pooled(d, _filled(d, image, over, more), Pooling.AVERAGE, over, Padding.VALID)
     sums = binary(d, BinaryKind.MUL, means, like(d, x, math.prod(over.kernel)))
     return _begun(node, over, transpose(d, root(d, sums, p), to_back(rank)))
 

@@ -38,6 +38,8 @@ def _resize(node: Node) -> int:
     region = None if region is None else region.reshape(-1)
     scales_at, sizes_at = (2, 3) if since_11 else (1, None)
     told = _told_by_run(node, scales_at, sizes_at)
+    if sizes_at is not None and _filled(node, sizes_at) and _policy(node) != "stretch":
+        told = told or any(d.type(x).shape[a] is None for a in axes)
     scales = node.constant(scales_at, "scales").reshape(-1) if not told and _filled(node, scales_at) else None
     interpolation = _member(Interpolation, "mode", node.text("mode", "nearest"))
     coordinates = _member(
@@ -156,7 +158,7 @@ def _kept_ratio(node: Node, before: list[int | None], sizes: list[int]) -> tuple
     policy = _policy(node)
     if policy == "stretch":
         return sizes, None
-    if None in before or 0 in before:
+    if 0 in before:
         raise ModelError(f"keep_aspect_ratio_policy is {policy!r} for dimensions {before}")
     ratios = [size / (b or 1) for size, b in zip(sizes, before, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)

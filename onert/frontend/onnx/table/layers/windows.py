@@ -6,24 +6,33 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from onert.frontend.onnx.building import ints
 from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Node
 from onert.frontend.onnx.table.elements.movement import padded
+from onert.frontend.onnx.table.elements.padding import surrounded
 from onert.ir import ModelError
 from onert.ir.ops.arithmetic.window import MAX_STEP, Margins, Padding
+from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.shape import Dim
 from onert.ir.value import Value
 
 
 @frozen
 class Windows(Value):
-    """Sizes, strides and dilations for each dimension, and explicit margins, or a padding that says them."""
+    """Sizes, strides and dilations for each dimension, and explicit margins, or a padding that says them.
+
+    SAME margins that only the run tells are `open`, and `lower` where what is odd lies before.
+    """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     margins: tuple[tuple[int, int], ...]
     padding: Padding
+    open: bool = False
+    lower: bool = False
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -39,6 +48,8 @@ class Windows(Value):
 
         The operation slides over `count` axes, the first of which may be one that these windows do not know.
         """
+        if self.lower:
+            return self.filled(Expression(d, image), d.type(image).rank - 1 - len(self.margins)).operand, Padding.VALID
         sizes = d.type(image).shape[-1 - len(self.margins) : -1]
         if self.padding is Padding.SAME or (any(map(any, self.margins)) and self.is_same(sizes)):
             return image, Padding.SAME
@@ -46,6 +57,21 @@ class Windows(Value):
         around = [(0, 0)] * (d.type(image).rank - 1 - len(cut))
         image = padded(d, image, [*around, *cut, (0, 0)])
         return image, explicit([(max(a, 0), max(b, 0)) for a, b in self.margins], count)
+
+    def same_sides(self, x: Expression, first: int) -> tuple[Expression, Expression]:
+        """The margins of SAME padding before and behind each axis of x, int64: the windows' axes begin with `first`."""
+        zero = x.of(ints(x.draft, [0]))
+        before, behind = [zero] * x.rank, [zero] * x.rank
+        for axis, (extent, stride) in enumerate(zip(self.extents, self.strides, strict=True), first):
+            outputs = (x.size(axis) + (stride - 1)).binary(BinaryKind.FLOOR_DIV, stride)
+            total = ((outputs - 1) * stride + extent - x.size(axis)).at_least(0)
+            half = total.binary(BinaryKind.FLOOR_DIV, 2)
+            before[axis], behind[axis] = (total - half, half) if self.lower else (half, total - half)
+        return before[0].joined(before[1:], 0), behind[0].joined(behind[1:], 0)
+
+    def filled(self, x: Expression, first: int, value: int | None = None) -> Expression:
+        """The tensor with the margins of SAME padding, whatever its sizes are."""
+        return surrounded(x, *self.same_sides(x, first), value)
 
 
 def explicit(sides: Sequence[tuple[int, int]], count: int) -> Padding | Margins:
@@ -80,19 +106,16 @@ def windows(node: Node, kernel: tuple[int, ...], sizes: Sequence[Dim]) -> Window
     if len(pads) != 2 * count or not all(abs(p) <= MAX_STEP for p in pads):
         raise ModelError(f"pads is {list(pads)}, expected {2 * count} numbers")
     margins = tuple((pads[i], pads[i + count]) for i in range(count))
-    padding = Padding.VALID
-    if auto == "SAME_UPPER":
-        padding = Padding.SAME
+    padding, unknown, lower = Padding.VALID, False, False
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         sides = [_same((k - 1) * a + 1, s, n) for k, a, s, n in zip(kernel, dilations, strides, sizes, strict=True)]
-        if auto == "SAME_LOWER":
-            if None in sides:
-                raise ModelError(f"is given {node.type(0)}, expected known dimensions with auto_pad SAME_LOWER")
-            margins = tuple((s[1], s[0]) for s in sides if s is not None)
-        elif None not in sides:
-            margins = tuple(s for s in sides if s is not None)
+        unknown = None in sides
+        lower = unknown and auto == "SAME_LOWER"
+        padding = Padding.SAME if unknown or auto == "SAME_UPPER" else Padding.VALID
+        if not unknown:
+            margins = tuple(s if auto == "SAME_UPPER" else (s[1], s[0]) for s in sides if s is not None)
     elif auto == "VALID":
         margins = ((0, 0),) * count
     elif auto != "NOTSET":
         raise ModelError(f"auto_pad is {auto!r}, expected NOTSET, SAME_UPPER, SAME_LOWER or VALID")
-    return Windows(kernel, strides, dilations, margins, padding)
+    return Windows(kernel, strides, dilations, margins, padding, unknown, lower)
