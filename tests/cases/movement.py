@@ -182,6 +182,9 @@ _JOINTS = [
 
 _PICKS = [
     _case("rows", Gather(), [_upto(3, 2), _n(2, 0)], _rows([[4, 5], [0, 1]])),
+    _case("every second column", Gather(1), [_upto(2, 5), _n(1, 3)], _rows([[1, 3], [6, 8]]), constant=(1,)),
+    _case("one column", Gather(-1), [_upto(2, 3), _n(2).reshape(())], _rows([2, 5]), constant=(1,)),
+    _case("rows twice", Gather(), [_upto(3, 1), _n(1, 1)], _rows([[1], [1]]), constant=(1,)),
     _case("of each batch", Gather(1, 1), [_upto(2, 2), _n(1, 0).reshape(2, 1)], _rows([[1], [2]])),
     _case("elements and rows", GatherNd(), [_upto(2, 2), _n(1, 0).reshape(1, 2)], _rows([2])),
     _case("rows", EmbeddingLookup(), [_n(1, 1), _upto(2, 3)], _rows([[3, 4, 5], [3, 4, 5]])),

@@ -80,7 +80,7 @@ _KINDS: Mapping[str, str] = {
     "norms": "BatchNorm InstanceNorm RmsNorm L2Normalization LocalResponseNormalization Softmax LogSoftmax",
     "elementwise": "Conv2D DepthwiseConv2D Pool2D Binary PRelu LeakyRelu Unary Cast Select",
     "windows": "FromColumns PooledPlaces TransposeConv2D Conv3D",
-    "movement": "Slice Split BroadcastTo BroadcastArgs Fill Range PutRow Squeeze ExpandDims",
+    "movement": "Gather Slice Split BroadcastTo BroadcastArgs Fill Range PutRow Squeeze ExpandDims",
     "places": (
         "OneHot GatherElements ReverseSequence MatrixDiag MatrixSetDiag MatrixBandPart ZerosLike ShapeOf Rank "
         "Reshape EmbeddingLookup FakeQuant Bucketize AddN"
@@ -101,7 +101,7 @@ def has_decompositions(kind: type[Op]) -> bool:
     return kind.__name__ in places()
 
 
-_PLAINER = frozenset(("Interpolate",))
+_PLAINER = frozenset(("Gather", "Interpolate"))
 """Kinds of which some decompositions are plainer than a native form."""
 
 

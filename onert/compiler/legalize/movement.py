@@ -8,10 +8,10 @@ import numpy as np
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.data_movement.fill import Fill, Range, Within
-from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.ops.data_movement.gather import Gather, PutRow
 from onert.ir.ops.data_movement.joining import Concat, Split
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Slice
+from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Slice, StridedSlice
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.reduction.scan import CumSum
@@ -183,7 +183,33 @@ def _reshaped(d: Draft, op: Squeeze | ExpandDims, types: CallTypes, operands: Se
     return [d.moved(Reshape(), operands[0], d.integers(*static(types.output.shape)))]
 
 
+def _why_no_stride(op: Gather, types: CallTypes) -> str | None:
+    indices = types.input(1).value
+    if indices is None or indices.dtype == object:
+        return "its indices are not known before the run"
+    if op.batch_dims or indices.ndim > 1:
+        return "its indices are no row"
+    steps = np.diff(indices.reshape(-1))
+    even = (steps > 0).all() and (steps == steps[:1]).all()
+    return moves(op, types) if even else "its indices are not evenly apart"
+
+
+def _strided(d: Draft, op: Gather, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """StridedSlice(x)"""
+    indices, axis = types.input(1).value, normalize_axis(op.axis, types.input(0).rank)
+    assert indices is not None
+    row = indices.reshape(-1)
+    step = int(row[1] - row[0]) if len(row) > 1 else 1
+    bounds = np.zeros((3, axis + 1), np.int32)
+    bounds[:, axis] = row[0], row[-1] + 1, step
+    bounds[2, :axis] = 1
+    before = (1 << axis) - 1
+    taken = StridedSlice(before, before, shrink_axis_mask=0 if indices.ndim else 1 << axis)
+    return [d.moved(taken, operands[0], *(d.constant(each) for each in bounds))]
+
+
 DECOMPOSITIONS = {
+    Gather: (Decomposition(_why_no_stride, _strided, plainer=True),),
     Slice: (Decomposition(_why_no_slice, _slice),),
     Split: (Decomposition(_why_no_split, _split),),
     BroadcastTo: (Decomposition(_why_not_repeated, _repeated),),

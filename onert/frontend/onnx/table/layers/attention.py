@@ -54,7 +54,8 @@ class Groups(Told):
     """Several of `heads` of queries for each of `own` heads of keys and values, which are not repeated for them.
 
     What is [batch, heads, tokens, n] is computed as [batch, own, heads / own, tokens, n]; of one token as
-    [batch, own, heads / own, n], so that keys are read once for all rows that meet them.
+    [batch, own, heads / own, n], so that keys are read once for all rows that meet them. Where it is not known whether
+    a bias is the same for all heads, keys and values are repeated.
     """
 
     heads: int
@@ -62,12 +63,13 @@ class Groups(Told):
     one: bool
 
     @staticmethod
-    def of(q: Expression, k: Expression) -> Groups:
+    def of(q: Expression, k: Expression, bias: Expression | None) -> Groups:
         """Those of queries and keys [batch, heads, tokens, n]; ModelError if they do not divide evenly."""
         heads, own = q.known(1, "the query"), k.known(1, "a key or value")
         if own < 1 or heads % own:
             raise ModelError(f"{heads} heads of queries do not share {own} of keys and values evenly")
-        return Groups(heads, own, q.shape[2] == 1)
+        unclear = bias is not None and bias.rank >= 3 and bias.shape[-3] is None
+        return Groups(heads, heads if unclear else own, q.shape[2] == 1)
 
     def apart(self, x: Expression) -> Expression:
         """What each head of queries has, by groups; also what is the same for all heads."""
@@ -80,7 +82,9 @@ class Groups(Told):
 
     def shared(self, x: Expression) -> Expression:
         """Keys or values [batch, own, keys, n] beside what is `apart`."""
-        return x if self.heads == self.own or self.one else x.expand(2)
+        if self.heads == self.own:
+            return repeated_heads(x, self.heads)
+        return x if self.one else x.expand(2)
 
     def together(self, x: Expression) -> Expression:
         """What is `apart` as [batch, heads, tokens, n]."""
@@ -124,11 +128,11 @@ def _attention(node: Node) -> tuple[int | None, ...]:
     if past[0] is not None and past[1] is not None:
         k, v = past[0].joined([k], 2), past[1].joined([v], 2)
     scale = node.number("scale") if node.given("scale") else usual_scale(q)
-    groups = Groups.of(q, k)
+    bias = _bias(node, q, k, past[0])
+    groups = Groups.of(q, k, bias)
     raw = scores(groups.apart(q), groups.shared(k), scale)
     cap = node.number("softcap")
     capped = raw if cap == 0 else (raw / cap).unary(UnaryKind.TANH) * cap
-    bias = _bias(node, q, k, past[0])
     bias = None if bias is None else groups.apart(bias)
     biased = capped if bias is None else capped + bias
     precise = node.element_type("softmax_precision", q.dtype) if node.integer("softmax_precision") else q.dtype

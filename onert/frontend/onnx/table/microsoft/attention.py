@@ -235,10 +235,10 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
     window = node.integer("local_window_size", -1)
     if window > 0:
         seen = seen & (columns > rows - window)
-    hidden, groups = seen.expand(1).choose(q.like(0), _LEAST), Groups.of(q, k)
+    hidden, bias = seen.expand(1).choose(q.like(0), _LEAST), optional(node, 10)
+    groups = Groups.of(q, k, bias)
     raw, cap = scores(groups.apart(q), groups.shared(k), _scale(node, q)), node.number("softcap")
     raw = (raw / cap).unary(UnaryKind.TANH) * cap if cap else raw
-    bias = optional(node, 10)
     raw = raw + groups.apart(hidden if bias is None else bias + hidden)
     weights = _with_sink(node, raw, groups)
     shown = {1: raw, 2: weights}.get(node.integer("qk_output"))
