@@ -317,12 +317,7 @@ class Execution:
         elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays):
             self._give(inputs)
         self.execute()
-        setup, infos = self._runner.setup, self._base.outputs
-        if setup.own_outputs:
-            return {info.name: self._result(i) for i, info in enumerate(infos)}
-        tensors = setup.frame.tensors
-        ends = zip(infos, setup.frame.routine.subgraph.outputs, strict=True)
-        return {info.name: copied(tensors[operand].array, info) for info, operand in ends}
+        return self._runner.setup.results(self._base.outputs)
 
     def _give(self, inputs: Inputs) -> None:
         """Copy inputs, so that kernels stay bound to one place although every call brings other arrays."""

@@ -14,7 +14,7 @@ from onert.exec.frames.frame import Frame
 from onert.ir import Array, ExecutionError
 from onert.ir.value import Told
 
-from .arguments import Usual
+from .arguments import Usual, copied
 from .context import Instance
 from .exclusive import Body
 from .memory_overlap import is_same
@@ -149,6 +149,13 @@ class Setup(Told):
             placed = self.frame.tensors[self.input(i)].buffer
             if i in self.copied or (self.input(i), own) not in self._pairs or not is_same(buffer, placed):
                 yield f"input {self.inputs[i].name!r}", self.copied[i][0] if i in self.copied else placed
+
+    def results(self, infos: Sequence[TensorInfo]) -> dict[str, Array]:
+        """All outputs of the last run by name: the buffers that they were given, otherwise copies; `infos` are the
+        model's."""
+        tensors, own = self.frame.tensors, self.own_outputs
+        ends = enumerate(zip(infos, self.frame.routine.subgraph.outputs, strict=True))
+        return {i.name: tensors[o].array if at in own else copied(tensors[o].array, i) for at, (i, o) in ends}
 
     @property
     def _pairs(self) -> tuple[tuple[int, int], ...]:

@@ -1,0 +1,102 @@
+"""Attention with a past, and boxes picked by their scores, beside ONNX Runtime, as a table in Markdown.
+
+    python tests/bench/onnx_operators.py [--threads 1,2] [--seconds 2]
+
+Numbers are drawn once. Both run in turn, by their sessions' `run`; a ratio is the median over the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+import onert
+from onert.tools.contest import Contestant, contest
+
+Feed = dict[str, Any]
+_DRAW = np.random.default_rng(0)
+
+
+def _floats(*shape: int) -> Any:
+    return _DRAW.normal(size=shape).astype(np.float32)
+
+
+def model(nodes: list[Any], feed: Feed, outputs: list[str], constants: Feed) -> bytes:
+    """The content of a file with these nodes."""
+    ends = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in feed.items()
+    ]
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    held = [numpy_helper.from_array(x, name) for name, x in constants.items()]
+    opsets = [helper.make_opsetid("", 15), helper.make_opsetid("com.microsoft", 1)]
+    graph = helper.make_graph(nodes, "one", ends, results, held)
+    content: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    return content
+
+
+def attention(past: int, heads: int, own: int) -> tuple[bytes, Feed]:
+    """One token behind `past` others, 64 features a head."""
+    feed = {"q": _floats(1, 1, heads * 64), "k": _floats(1, 1, own * 64), "v": _floats(1, 1, own * 64)}
+    feed |= {"past_k": _floats(1, own, past, 64), "past_v": _floats(1, own, past, 64), "seen": np.int32([past])}
+    names, sizes = [*feed, "most"], {"num_heads": heads, "kv_num_heads": own}
+    node = helper.make_node("GroupQueryAttention", names, ["y", "all_k", "all_v"], domain="com.microsoft", **sizes)
+    return model([node], feed, ["y", "all_k", "all_v"], {"most": np.int32(past + 1)}), feed
+
+
+def picks(count: int) -> tuple[bytes, Feed]:
+    """Boxes, scores and classes of the boxes that stay, 50 at most, as detectors' graphs end."""
+    corner, size = _DRAW.uniform(0, 1, (count, 2)), _DRAW.uniform(0.05, 0.3, (count, 2))
+    feed = {"boxes": np.concatenate([corner, corner + size], 1), "scores": _DRAW.uniform(0, 1, count)}
+    feed = {name: x.astype(np.float32) for name, x in (feed | {"classes": _DRAW.integers(0, 9, count)}).items()}
+    constants = {"most": np.int64([50]), "iou": np.float32([0.5]), "least": np.float32([0.3])}
+    constants |= {"zero": np.int64([0]), "pair": np.int64([0, 1]), "last": np.int64(2)}
+    steps = (
+        ("Unsqueeze", ["boxes", "zero"], "b", {}),
+        ("Unsqueeze", ["scores", "pair"], "s", {}),
+        ("NonMaxSuppression", ["b", "s", "most", "iou", "least"], "found", {}),
+        ("Gather", ["found", "last"], "which", {"axis": 1}),
+        *(("Gather", [name, "which"], f"own_{name}", {}) for name in feed),
+    )
+    nodes = [helper.make_node(kind, names, [out], **attributes) for kind, names, out, attributes in steps]
+    return model(nodes, feed, [f"own_{name}" for name in feed], constants), feed
+
+
+ROWS = (
+    *(
+        (f"a token behind {past}, {heads} heads of {own}", attention, (past, heads, own))
+        for past, heads, own in ((127, 8, 2), (511, 8, 2), (1023, 32, 8))
+    ),
+    *((f"picks of {count} boxes", picks, (count,)) for count in (100, 2000)),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", default="1")
+    parser.add_argument("--seconds", type=float, default=2.0)
+    chosen = parser.parse_args()
+    print("| operators | threads | onert us | ONNX Runtime us | faster by |\n|---|---:|---:|---:|---:|")
+    for name, write, sizes in ROWS:
+        content, feed = write(*sizes)
+        for threads in map(int, chosen.threads.split(",")):
+            sessions = []
+            for maker in (onert, onnxruntime):
+                options: Any = maker.SessionOptions()
+                options.intra_op_num_threads = threads
+                sessions.append(maker.InferenceSession(content, options, providers=["CPUExecutionProvider"]))
+            ours, theirs = sessions
+            for mine, other in zip(ours.run(None, feed), theirs.run(None, feed), strict=True):
+                np.testing.assert_allclose(mine, other, atol=1e-4)
+            calls = [Contestant(maker, partial(s.run, None, feed)) for maker, s in zip("ab", sessions, strict=True)]
+            mine, other = contest(calls, budget_seconds=chosen.seconds)
+            found = f"{mine.minimum * 1e6:.1f} | {other.minimum * 1e6:.1f} | {mine.ratio(other):.2f}"
+            print(f"| {name} | {threads} | {found} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

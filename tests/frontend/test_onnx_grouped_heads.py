@@ -1,0 +1,37 @@
+"""Heads of queries that share keys and values, under masks of every shape, whether sizes are known or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from frontend.onnx_domain_cases import floats
+
+import onert
+
+onnx = pytest.importorskip("onnx", reason="the package onnx writes the models, and its evaluator is the oracle")
+reference = pytest.importorskip("onnx.reference")
+
+_MASKS = ((5,), (1, 1, 5), (1, 4, 5), (2, 4, 5), (2, 1, 5), (4, 5))
+"""Shapes of masks without the queries: those before them are batches and heads, or heads."""
+
+
+@pytest.mark.parametrize("tokens", [1, 3])
+@pytest.mark.parametrize("before", [None, *_MASKS])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_groups_of_queries_see_the_keys_that_repeated_heads_would(
+    tokens: int, before: tuple[int, ...] | None, is_open: bool
+) -> None:
+    h, feed = onnx.helper, {"q": floats(2, 4, tokens, 16), "k": floats(2, 2, 5, 16), "v": floats(2, 2, 5, 16)}
+    if before is not None:
+        feed["mask"] = floats(*before[:-1], tokens, 5)
+    ends = []
+    for name, x in feed.items():
+        unknown = range(x.ndim) if name == "mask" else (0, 2)
+        shape = [f"{name}{at}" if is_open and at in unknown else size for at, size in enumerate(x.shape)]
+        ends.append(h.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+    node = h.make_node("Attention", list(feed), ["y"])
+    graph = h.make_graph([node], "one", ends, [h.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)])
+    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 23)], ir_version=10)
+    (wanted,) = reference.ReferenceEvaluator(model).run(None, feed)
+    found = onert.Execution(onert.compile(onert.load(model.SerializeToString()))).run(feed)
+    np.testing.assert_allclose(found["y"], wanted, atol=1e-5)
