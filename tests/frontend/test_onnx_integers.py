@@ -13,6 +13,9 @@ GEMM = """<ir_version: 8, opset_import: ["" : 13]>
 g (int64[1, 2] a, int64[2, 1] b, int64[1, 1] c) => (int64[1, 1] y) {{ y = Gemm<alpha = {}, beta = {}>(a, b, c) }}"""
 SHRINK = """<ir_version: 8, opset_import: ["" : 13]>
 g ({}[4] x) => ({}[4] y) {{ y = Shrink<bias = {}, lambd = 0.5>(x) }}"""
+BYTES = """<ir_version: 8, opset_import: ["" : 13]>
+g ({0}[2, 3, 48] x, {0} less) => (int32[2, 3, 20] y) <{1}[48, 20] w, {1}[{2}] zero> {{
+    y = MatMulInteger(x, w, less, zero) }}"""
 BACKENDS = [(), ("reference",)]
 
 
@@ -48,3 +51,23 @@ def test_shrunk_integers_wrap_where_they_leave_their_range(
     (y,) = Backend.run_model(model, {"x": np.array(x, dtype)}, backends=backends)
     assert y.dtype == np.dtype(dtype)
     assert y.tolist() == expected
+
+
+@pytest.mark.parametrize("backends", BACKENDS)
+@pytest.mark.parametrize("left", ["uint8", "int8"])
+@pytest.mark.parametrize("right", ["uint8", "int8"])
+@pytest.mark.parametrize("zeros", [[0], [3], [100], "each"])
+def test_products_of_bytes_are_exact_whatever_the_zero_points_of_the_weights(
+    left: str, right: str, zeros: list[int] | str, backends: tuple[str, ...]
+) -> None:
+    draw, low = np.random.default_rng(0), {"uint8": 0, "int8": -128}
+    x = draw.integers(low[left], low[left] + 256, (2, 3, 48))
+    w = draw.integers(low[right], low[right] + 256, (48, 20))
+    zero = draw.integers(low[right], low[right] + 256, 20) if zeros == "each" else np.array(zeros)
+    model = onnx.parser.parse_model(BYTES.format(left, right, len(zero)))
+    constants = {"w": w.astype(right), "zero": zero.astype(right)}
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in constants.items())
+    feed = {"x": x.astype(left), "less": np.array(7, left)}
+    (y,) = Backend.run_model(model.SerializeToString(), feed, backends=backends)
+    np.testing.assert_array_equal(y, (x - 7) @ (w - zero))

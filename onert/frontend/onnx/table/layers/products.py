@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.onnx.building import binary, cast, require_rank, reshape, times, transpose
+from onert.frontend.onnx.building import binary, cast, ints, require_rank, reshape, times, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
@@ -15,6 +15,7 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
 from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 _LINE = DType.INT32
 
@@ -82,8 +83,9 @@ def _gemm(node: Node) -> int:
     return out if c is None else binary(d, BinaryKind.ADD, out, c)
 
 
-def _signed(node: Node) -> Array | None:
-    """The second matrix of a product of integers less its zero points, where these are constant signed bytes.
+def _signed(node: Node) -> tuple[Array, Array] | None:
+    """The second matrix of a product of integers as constant signed bytes, and its zero points: none where signed bytes
+    hold what is less these.
 
     None where there is no such matrix, or the first operand is a vector or of unknown rank.
     """
@@ -94,25 +96,36 @@ def _signed(node: Node) -> Array | None:
         return None
     if zero.size not in (1, y.shape[1]) or y.dtype.itemsize != 1:
         return None
-    found = y.astype(np.int32) - zero.reshape(-1).astype(np.int32)
-    return found.astype(np.int8) if found.min() >= -128 and found.max() <= 127 else None
+    offset = 128 if y.dtype == np.uint8 else 0
+    stored, points = y.astype(np.int32) - offset, zero.reshape(-1).astype(np.int32) - offset
+    found = stored - points
+    if found.min() >= -128 and found.max() <= 127:
+        return found.astype(np.int8), np.zeros(0, np.int32)
+    return stored.astype(np.int8), points
 
 
 def _integers(node: Node) -> int:
     """Sums of products of 8-bit integers less their zero points, as int32."""
     d = node.draft
-    matrix = _signed(node)
+    known = _signed(node)
     zero = None
     if node.has(2):
         zero = cast(d, node.input(2), DType.INT32)
         if d.type(zero).rank == 1 and d.type(zero).shape[0] not in (1, None):
             zero = reshape(d, zero, (d.type(zero).shape[0], 1))
-    if matrix is not None:
+    if known is not None:
+        matrix, points = known
         sums = d.add(BatchMatMul(output=DType.INT32), node.input(0), d.constant(matrix, DType.INT8))
+        columns = matrix.sum(axis=0, dtype=np.int32)
+        if points.size:
+            last = ints(d, [d.type(node.input(0)).rank - 1], DType.INT32)
+            rows = d.add(Reduce(Reduction.SUM, keep_dims=True), cast(d, node.input(0), DType.INT32), last)
+            much = binary(d, BinaryKind.MUL, rows, d.constant(points, DType.INT32))
+            sums, columns = binary(d, BinaryKind.SUB, sums, much), columns - len(matrix) * points
         if zero is None:
             return sums
-        columns = d.constant(matrix.sum(axis=0, dtype=np.int32), DType.INT32)
-        return binary(d, BinaryKind.SUB, sums, binary(d, BinaryKind.MUL, zero, columns))
+        less = binary(d, BinaryKind.MUL, zero, d.constant(columns, DType.INT32))
+        return binary(d, BinaryKind.SUB, sums, less)
     x, y = (cast(d, node.input(i), DType.INT32) for i in (0, 1))
     if zero is not None:
         x = binary(d, BinaryKind.SUB, x, zero)
