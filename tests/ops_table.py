@@ -162,10 +162,10 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
     "more to it, and for tensors of more than 4 MiB": (*("Call", "Case", "If", "While", "Loop", "Branch"),),
     "written in native operations for the elements of one row, with the number of different ones; slices of several "
     "elements stay on the reference backend": ("Unique", "UniqueSlices"),
-    "become functions of a variable of the entry, native but where only a run knows how many numbers are drawn, inside "
-    "of subgraphs, where one generator serves several operations, where more than 2**22 words are drawn at once, and "
-    "where drawing classes compares more than 2**22 sums of chances; without a seed they are in no bundle, for C has "
-    "nothing to draw one from": ("Random", "Multinomial"),
+    "become functions of a variable of the entry, which subgraphs take and give; native where it is known how many "
+    "numbers there can be, but for more than 2**22 words or compared sums of chances at once, for as many classes of "
+    "several rows as a run says, and for what the condition of a loop draws; without a seed they are in no bundle, for "
+    "C has nothing to draw one from": ("Random", "Multinomial"),
     "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
     "belong to the compiler": ("Permute", "Refuse"),
 }

@@ -139,10 +139,11 @@ def _variables(placed: Sequence[_Placed], share: bool) -> Iterator[Variable]:
 def _draft(symbol: str, program: Program, backend: Backend, options: Options, overlap: bool) -> _Draft:
     model = Subgraphs(tuple(routine.subgraph for routine in program.routines))
     try:
-        graph, beginnings = with_beginnings(with_variables(program.main.subgraph, model))
+        graph = with_variables(program.main.subgraph, model)
     except CompileError as error:
         raise CompileError(f"{symbol} cannot be bundled: {error}") from error
     graph, outputs = _with_lengths(graph, program.outputs)
+    graph, beginnings = with_beginnings(graph)
     operands = tuple(_operands(program.inputs, outputs, graph, beginnings))
     reasons = list(_why_not(graph, operands))
     try:

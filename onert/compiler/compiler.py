@@ -315,8 +315,12 @@ def _prepared(entry: Entry, asked: Compilation, budget: Budget, allowed: Limits)
 
 
 def _with_variables(model: Subgraphs, entry: int) -> Subgraphs:
-    """The model whose entry has its resource variables as operands, where it is known what they are; else it has them
-    as they were, and the reference backend reads and assigns them."""
+    """The model with choices between two graphs, whose entry has generators and its resource variables as operands,
+    where it is known what they are; else it has them as they were, and the reference backend reads and assigns them."""
+    if any(o.op.subgraphs for graph in model.subgraphs for o in graph.operations):
+        model = imports.module("onert.compiler.rewrite.choices").in_pairs(model)
+    if any(o.op.effect is Effect.WRITE for graph in model.subgraphs for o in graph.operations):
+        model = imports.module("onert.compiler.state.generators").with_generators(model, entry)
     graph = model[entry]
     plain = all(o.op.effect is Effect.NONE and not o.op.subgraphs for o in graph.operations)
     if plain and all(operand.type.dtype is not DType.RESOURCE for operand in graph.operands):

@@ -31,7 +31,7 @@ from onert.compiler.passes.widen import widened
 from onert.compiler.passes.windows.grouped_conv_to_depthwise import channels_alone
 from onert.compiler.passes.windows.trim_windows import trim_windows
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
-from onert.ir import Effect, Subgraph, Subgraphs
+from onert.ir import Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.data_movement.slicing import StridedSlice
 from onert.ir.process import imports
@@ -97,15 +97,13 @@ def optimize(
     most as much `work` together as one run may. `watch` sees each step of this, but not inside loops and branches.
     """
 
-    def prepared(graph: Subgraph, watch: Watch | None = None, *, entry: bool = False) -> Subgraph:
+    def prepared(graph: Subgraph, watch: Watch | None = None) -> Subgraph:
         graph = simplified(graph, options, extensions, watch, supports)
         if supports is None:
             return graph
         find = decompositions_with(extensions)
         decomposed = partial(legalize, supports=supports, find=find)
         steps = [(bounded.__name__, partial(bounded, supports=supports)), (legalize.__name__, decomposed)]
-        if entry:
-            steps.insert(0, (with_generators.__name__, partial(with_generators, model=model)))
         for name, step in steps:
             found = _prepared(name, step, graph, options, watch)
             if found is not graph:
@@ -114,7 +112,7 @@ def optimize(
                     graph = _prepared(name, step, graph, options, watch)
         return graph
 
-    subgraph = prepared(subgraph, watch, entry=entered)
+    subgraph = prepared(subgraph, watch)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
         found = enclose(model, subgraph, lambda g: prepared(infer_alone(g)), runs, options.max_iterations, work)
         if found is not subgraph:
@@ -137,14 +135,6 @@ def enclose(
     found: Subgraph = imports.module("onert.compiler.passes.inline_control_flow").enclose(
         model, graph, settle, runs, most, work
     )
-    return found
-
-
-def with_generators(graph: Subgraph, model: Subgraphs | None) -> Subgraph:
-    """The graph in which random numbers are functions of variables (`state.generators`), read where there are any."""
-    if all(operation.op.effect is Effect.NONE for operation in graph.operations):
-        return graph
-    found: Subgraph = imports.module("onert.compiler.state.generators").with_generators(graph, model)
     return found
 
 
@@ -183,7 +173,7 @@ def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:
 
 def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
     """What `Options.disabled_passes` may name."""
-    own = (widened, with_generators, bounded, legalize, enclose)
+    own = (widened, bounded, legalize, enclose)
     return (*(p.name for p in (*OPTIONAL, *passes_of(extensions))), *(step.__name__ for step in own))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from onert.ir import Array, DType, Quantization
 from onert.ir.ops.data_movement.dense import Bucketize, Combiner, Dilate, EmbeddingLookupSparse, SparseToDense
 from onert.ir.ops.data_movement.diagonal import MatrixDiag, MatrixSetDiag
-from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial, Random
+from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial, MultinomialFrom, Random, RandomFrom
 from onert.ir.ops.lookup.hash_tables import HashTable, HashTableImport
 from onert.ir.ops.lookup.projection import LshProjection
 from onert.ir.ops.lookup.skip_gram import SkipGram
@@ -39,6 +39,7 @@ _SPARSE = (
     np.float32([[1, 2], [3, 4], [5, 6]]),
 )
 
+_STATE = np.uint64([5, 0, 7])
 CASES = [
     Case("runs", SegmentSum(), (_ROWS, np.int32([0, 0, 1, 2])), (np.int32([[4, 6], [5, 6], [7, 8]]),), constant=(1,)),
     Case("no rows", SegmentSum(), (np.zeros((0, 2), np.float32), np.int32([])), (np.zeros((0, 2), np.float32),)),
@@ -159,6 +160,36 @@ CASES = [
         Multinomial(),
         (np.float32([[-np.inf, 3], [0, -np.inf]]), np.int32(3)),
         (np.int64([[1, 1, 1], [0, 0, 0]]),),
+    ),
+    *(
+        Case(
+            f"{each.name.lower()} numbers of a state",
+            RandomFrom(each),
+            (np.uint64([5, (1 << 64) - 1, 7]), np.int32([2, 3])),
+            constant=(1,),
+        )
+        for each in Distribution
+    ),
+    Case(
+        "no number of a state",
+        RandomFrom(Distribution.UNIFORM),
+        (_STATE, np.int32([2, 0])),
+        (_STATE, np.empty((2, 0), np.float32)),
+        constant=(1,),
+    ),
+    Case(
+        "classes of a state",
+        MultinomialFrom(DType.INT64),
+        (_STATE, np.float32([[-np.inf, 3], [0, -np.inf]]), np.int32(3)),
+        (np.uint64([5, 4096, 7]), np.int64([[1, 1, 1], [0, 0, 0]])),
+        constant=(2,),
+    ),
+    Case(
+        "no class of a state",
+        MultinomialFrom(DType.INT32),
+        (_STATE, np.float32([[0, 1]]), np.int32(0)),
+        (_STATE, np.empty((1, 0), np.int32)),
+        constant=(2,),
     ),
     Case("classes as int32", Multinomial(DType.INT32, 5), (np.float32([[0, 0, 0]]), np.int32(4))),
     Case("handle", HashTable(7, DType.STRING, DType.INT64), (), (_handle("hash table", 7, "str", "i64"),)),

@@ -16,6 +16,7 @@ from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Where
 from onert.ir.ops.data_movement.gather import Gather, OneHot, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
+from onert.ir.ops.data_movement.random_numbers import Distribution, Random
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -259,6 +260,18 @@ def _resized(d: Draft) -> int:
     return d.b.add(Reshape(), d.b.add(kind(corners, half), there, size), d.row(-1, COLUMNS))
 
 
+def _random(d: Draft) -> int:
+    """Numbers that a run draws, as many as it says; two draws may share a generator."""
+    op = Random(tuple(Distribution)[d.whole(0, 2)], 3, 4, d.whole(0, 3))
+    n, m = d.number(), d.least(d.number(), COLUMNS)
+    if d.whole(0, 2):
+        return d.b.add(op, d.b.add(Pack(0), n, d.one(COLUMNS)))
+    drawn = d.b.add(op, d.b.add(Pack(0), d.one(ROWS), m))
+    rest = d.b.add(Binary(BinaryKind.SUB), d.one(COLUMNS), m)
+    margins = d.b.add(Reshape(), d.b.add(Pack(0), d.one(0), d.one(0), d.one(0), rest), d.row(2, 2))
+    return d.b.add(Pad(), drawn, margins)
+
+
 def _put_into(d: Draft) -> int:
     """Rows put into as many rows, or added to more zeros."""
     x = d.any()
@@ -354,7 +367,7 @@ PLAIN: tuple[Draw, ...] = (
     *(_filtered, _filtered, _joined, _function, _with_constant, _chosen, _layer, _shares, _running, _turned),
     *(_best, _padded, _reshaped, _numbered, _filled, _parts, _halves, _marked, _different, _put, _reduced),
     *(_cut, _cut, _first_best, _boxes, _aligned, _attended, _paired, _paired, _cropped),
-    *(_resized, _put_into, _largest),
+    *(_resized, _put_into, _largest, _random),
 )
 DRAWS: tuple[Draw, ...] = (*PLAIN, _branched, _called, _looped, _looped, _looped_pairs)
 

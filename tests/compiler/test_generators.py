@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,22 @@ import pytest
 import onert
 from onert.compiler.legalize.decomposition import decompositions
 from onert.compiler.state.generators import with_generators
-from onert.ir import CallTypes, DType, Package, TensorType
+from onert.ir import CallTypes, DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial, Random
+from onert.ir.ops.control_flow.control import Call, Case, If, While
+from onert.ir.ops.data_movement.fill import FirstEntries
+from onert.ir.ops.data_movement.joining import Pack
+from onert.ir.ops.data_movement.random_numbers import STATE, Distribution, Multinomial, MultinomialFrom, Random
 from onert.ir.ops.data_movement.reshape import ShapeOf
+from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.stablehlo.gather import BitGenerator, HloRngBitGenerator
 from onert.ir.text import parse_subgraph, text
+
+from .counted_rows import evaluated
 
 Array = np.ndarray[Any, Any]
 LOGITS = np.float32([[0.2, 1.3, 2.5, -np.inf], [-np.inf, 1, -np.inf, 0.5], [0.1, 3, 0.1, 0.7]])
@@ -95,12 +104,150 @@ def test_numbers_without_a_seed_are_others_in_each_execution_and_in_no_bundle(tm
     assert parse_subgraph(text(model)) == model
 
 
-def test_one_generator_of_two_operations_serves_both_in_turn() -> None:
+def test_one_generator_of_two_operations_serves_both_in_turn(tmp_path: Path) -> None:
     op, kept = Random(Distribution.UNIFORM, 3, 4), _Kept()
-    execution, x = onert.Execution(onert.compile(_package(op, op))), np.zeros((3, 7), np.float32)
+    package, x = _package(op, op), np.zeros((3, 7), np.float32)
+    program = onert.compile(package)
+    assert _is_native(program)
+    onert.bundle(package, tmp_path, cpu="native")
+    execution, bundle = onert.Execution(program), onert.load_bundle(tmp_path)
     for _ in range(2):
-        for found in execution.run([x]).values():
-            np.testing.assert_array_equal(found, _expected(op, kept, np.int64(x.shape)))
+        runs = (execution.run([x]), bundle.run([x]))
+        for both in zip(*(found.values() for found in runs), strict=True):
+            theirs = _expected(op, kept, np.int64(x.shape))
+            for found in both:
+                np.testing.assert_array_equal(found, theirs)
+
+
+_ONE, _FLOATS = TensorType(DType.INT32, ()), TensorType(DType.FLOAT32, (2,))
+_DRAWN = Random(Distribution.UNIFORM, 5, 6)
+
+
+def _body(b: Builder, x: int) -> int:
+    return b.add(Binary(BinaryKind.ADD), x, b.add(_DRAWN, b.constant(np.int32([2]))))
+
+
+def _called_graph() -> Subgraph:
+    b = Builder()
+    return b.subgraph([_body(b, b.input(_FLOATS))])
+
+
+def _same_graph() -> Subgraph:
+    b = Builder()
+    return b.subgraph([b.add(Unary(UnaryKind.ABS), b.input(_FLOATS))])
+
+
+def _looping() -> tuple[Subgraph, Subgraph]:
+    """Adds to a state until a number is as large as another."""
+    bs = Builder(), Builder()
+    ends = [[b.input(_ONE), b.input(_ONE), b.input(_FLOATS)] for b in bs]
+    (i, n, _), (j, m, x) = ends
+    condition = bs[0].subgraph([bs[0].add(Comparison(ComparisonKind.LESS), i, n)])
+    following = bs[1].add(Binary(BinaryKind.ADD), j, bs[1].constant(np.int32(1)))
+    return condition, bs[1].subgraph([following, m, bs[1].add(Call(3, (_FLOATS,)), x)])
+
+
+def _calling(kind: str) -> Package:
+    """An entry that draws after what it runs has drawn, or not."""
+    b = Builder()
+    n, x = b.input(_ONE, "n"), b.input(_FLOATS, "x")
+    if kind == "loop":
+        zero = b.constant(np.int32(0))
+        y = b.add_many(While(1, 2, (_ONE, _ONE, _FLOATS)), zero, n, x)[2]
+    elif kind == "branch":
+        y = b.add(If(3, 4, (_FLOATS,)), b.add(Comparison(ComparisonKind.GREATER), n, b.constant(np.int32(2))), x)
+    else:
+        y = b.add(Case((3, 4, 3), (_FLOATS,)), n, x)
+    entry = b.subgraph([y, _body(b, x)])
+    return Package((Subgraphs((entry, *_looping(), _called_graph(), _same_graph())),), kind)
+
+
+@pytest.mark.parametrize(("kind", "drawn"), [("loop", (0, 3, 1)), ("branch", (0, 1, 0)), ("case", (1, 1, 0))])
+def test_subgraphs_draw_in_turn_with_those_that_run_them(kind: str, drawn: Sequence[int], tmp_path: Path) -> None:
+    package, kept = _calling(kind), _Kept()
+    program = onert.compile(package, num_threads=1)
+    assert _is_native(program)
+    onert.bundle(package, tmp_path, cpu="native")
+    execution, bundle = onert.Execution(program), onert.load_bundle(tmp_path)
+    for n, times in zip((0, 3, 1), drawn, strict=True):
+        x, given = np.float32([0.25, 0.5]), [np.int32(n), np.float32([0.25, 0.5])]
+        theirs = [x]
+        for _ in range(times):
+            theirs[0] = theirs[0] + _expected(_DRAWN, kept, np.int32([2]))
+        theirs.append(x + _expected(_DRAWN, kept, np.int32([2])))
+        for found in (execution.run(given), bundle.run(given)):
+            for one, other in zip(found.values(), theirs, strict=True):
+                np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_what_a_condition_draws_stays_where_it_is() -> None:
+    """It gives nothing but whether the loop goes on."""
+    b, c, d = Builder(), Builder(), Builder()
+    x = b.add(While(1, 2, (_FLOATS,)), b.input(_FLOATS))
+    drawn = c.add(Reduce(Reduction.SUM), _body(c, c.input(_FLOATS)), c.constant(np.int32([0])))
+    condition = c.subgraph([c.add(Comparison(ComparisonKind.LESS), drawn, c.constant(np.float32(9)))])
+    body = d.subgraph([_body(d, d.input(_FLOATS))])
+    model = Subgraphs((b.subgraph([x]), condition, body))
+    assert with_generators(model, 0) is model
+    execution, kept = onert.Execution(onert.compile(Package((model,), "drawn"))), _Kept()
+    (found,) = execution.run([np.zeros(2, np.float32)]).values()
+    theirs = np.zeros(2, np.float32)
+    while (theirs + _expected(_DRAWN, kept, np.int32([2]))).sum() < 9:
+        theirs = theirs + _expected(_DRAWN, kept, np.int32([2]))
+    np.testing.assert_array_equal(found, theirs)
+
+
+_SHAPES: dict[str, Callable[[int, int], tuple[int, ...]]] = {
+    "rows": lambda n, m: (n, 3),
+    "columns": lambda n, m: (2, n),
+    "both": lambda n, m: (n, 3, m),
+    "a row": lambda n, m: (1, n),
+}
+
+
+@pytest.mark.parametrize("shape", _SHAPES)
+@pytest.mark.parametrize("distribution", Distribution)
+def test_as_many_numbers_are_drawn_as_a_run_asks_for(distribution: Distribution, shape: str, tmp_path: Path) -> None:
+    op, kept, b = Random(distribution, 7, 8), _Kept(), Builder()
+    ends = [b.input(TensorType(DType.INT32, ()), name) for name in "nm"]
+    few = [b.add(Binary(BinaryKind.MINIMUM), each, b.constant(np.int32(6))) for each in ends]
+    sizes = [b.constant(np.int32(d)) if d < 4 else few[d - 8] for d in _SHAPES[shape](8, 9)]
+    package = Package((b.model([b.add(op, b.add(Pack(0), *sizes))]),), "drawn")
+    program = onert.compile(package, num_threads=1)
+    assert evaluated(program) <= {FirstEntries}
+    onert.bundle(package, tmp_path, cpu="native")
+    execution, bundle = onert.Execution(program), onert.load_bundle(tmp_path)
+    for n, m in ((5, 2), (0, 3), (6, 6), (1, 4)):
+        wanted = _SHAPES[shape](n, m)
+        theirs = _expected(op, kept, np.int32(wanted))
+        given = [np.int32(n), np.int32(m)][: len(package.models[0].primary.inputs)]
+        (found,) = execution.run(given).values()
+        np.testing.assert_allclose(found, theirs, rtol=1e-6, strict=True)
+        whole = bundle.run(given)[program.outputs[0].name]
+        np.testing.assert_allclose(whole[tuple(map(slice, wanted))], theirs, rtol=1e-6, strict=True)
+
+
+@pytest.mark.parametrize("counted", ["rows", "classes", "samples"])
+def test_classes_are_drawn_of_what_counts(counted: str) -> None:
+    """Of first rows, of first classes of one row, and as many of one row as a run says."""
+    op, kept, b = Multinomial(DType.INT32, 5, 6), _Kept(), Builder()
+    x, n = b.input(TensorType(DType.FLOAT32, (4, 5)), "x"), b.input(TensorType(DType.INT32, ()), "n")
+    most = b.add(
+        Binary(BinaryKind.MINIMUM),
+        b.add(Binary(BinaryKind.MAXIMUM), n, b.constant(np.int32(0))),
+        b.constant(np.int32(4)),
+    )
+    one, few = b.constant(np.int32(1)), b.constant(np.int32(3))
+    sizes = {"rows": (most, b.constant(np.int32(5))), "classes": (one, most), "samples": (one, b.constant(np.int32(5)))}
+    part = b.add(Slice(), x, b.constant(np.int32([0, 0])), b.add(Pack(0), *sizes[counted]))
+    program = onert.compile(Package((b.model([b.add(op, part, most if counted == "samples" else few)]),), "classes"))
+    assert evaluated(program) <= {FirstEntries}
+    execution = onert.Execution(program)
+    given = np.random.default_rng(3).standard_normal((4, 5)).astype(np.float32)
+    for n_ in (2, 4, 1, 3):
+        logits = given[:n_] if counted == "rows" else given[:1, : n_ if counted == "classes" else 5]
+        theirs = _expected(op, kept, logits, np.int32(n_ if counted == "samples" else 3))
+        np.testing.assert_array_equal(*execution.run([given, np.int32(n_)]).values(), theirs, strict=True)
 
 
 @pytest.mark.parametrize("to", [DType.INT32, DType.INT64])
@@ -132,7 +279,7 @@ def test_so_many_words_are_drawn_at_once_natively(words: int, refused: bool) -> 
 
 @pytest.mark.parametrize(("count", "refused"), [(1 << 10, False), ((1 << 10) + 1, True)])
 def test_so_many_sums_of_chances_are_compared_natively(count: int, refused: bool) -> None:
-    b = Builder()
-    logits = b.input(TensorType(DType.FLOAT32, (1, 1 << 12)))
-    graph = b.subgraph([b.add(Multinomial(DType.INT32, 5, 6), logits, b.constant(np.int32(count)))])
-    assert bool(with_generators(graph, None).state) is not refused
+    inputs = STATE, TensorType(DType.FLOAT32, (1, 1 << 12)), TensorType(DType.INT32, ())
+    types = CallTypes(inputs, (STATE, TensorType(DType.INT32, (1, count))))
+    (decomposition,) = decompositions(MultinomialFrom)
+    assert (decomposition.why_not(MultinomialFrom(DType.INT32), types) is not None) is refused

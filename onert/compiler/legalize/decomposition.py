@@ -73,7 +73,7 @@ _KINDS: Mapping[str, str] = {
     "vision_audio.spectra": "Fourier AudioSpectrogram Mfcc",
     "products": "HloDotGeneral BatchMatMul FullyConnected Einsum",
     "hlo.gather": "HloGather",
-    "hlo.randomness": "HloRngBitGenerator StatelessUniform",
+    "hlo.randomness": "HloRngBitGenerator StatelessUniform RandomFrom MultinomialFrom",
     "scatter": "HloScatter ScatterNd ScatterElements SparseToDense UnsortedSegment SegmentSum",
     "reductions": "HloReduce HloReduceWindow ReduceWindow HloSort Reduce ArgReduce",
     "transformer": "RoPE Attention MixtureOfExperts",

@@ -1,74 +1,121 @@
-"""Random numbers of the entry: bits of a generator whose state is a variable, kept from run to run.
+"""Random numbers as functions of the state of a generator, which is a variable of the entry, kept from run to run.
 
 %y = Random(UNIFORM, 1, 2) %shape   -->   %s = variable "1 2 0", begins with [1, 0, 2]
-                                          %n, %bits = HloRngBitGenerator %s
-                                          %y = uniform numbers of %bits
+                                          %n, %y = RandomFrom(UNIFORM) %s, %shape
                                           after the run: %s := %n
+
+Subgraphs take the states that any of them draws from as inputs behind their own, and give the next ones.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
 
-import numpy as np
+from attrs import evolve
 
-from onert.compiler.legalize.draft import Draft
-from onert.compiler.legalize.hlo.randomness import classes, normal, uniform
-from onert.compiler.rewrite.edit import Edit
-from onert.ir import CallTypes, DType, Operand, StateUpdate, Subgraph, Subgraphs
-from onert.ir.ops.data_movement.random_numbers import STATE, Distribution, Multinomial, Random
-from onert.ir.ops.elementwise.convert import Bitcast
-from onert.ir.ops.stablehlo.gather import BitGenerator, HloRngBitGenerator
-from onert.ir.shape import num_elements, static
+from onert.ir import Op, Operand, Resource, StateUpdate, Subgraph, Subgraphs
+from onert.ir.ops.control_flow.control import Call, Case, If, While
+from onert.ir.ops.data_movement.random_numbers import STATE, Multinomial, Random
 
-MOST_COMPARED = 1 << 22
-"""Sums of chances that drawing classes may compare."""
+MOST_HANDED = 1 << 16
+"""States of generators that subgraphs draw from, times operations that run subgraphs."""
+_HANDING = (Call, Case, If, While)
 
 
-def with_generators(graph: Subgraph, model: Subgraphs | None) -> Subgraph:
-    """The graph with variables in the place of generators, where it is known how much is drawn and no other operation
-    draws from the same one; itself where there are none."""
-    graphs = (graph,) if model is None else model.subgraphs
-    operations = (operation.op for each in graphs for operation in each.operations)
-    drawn = Counter(op.resource for op in operations if isinstance(op, Random | Multinomial))
-    edit, updates = Edit(graph), list(graph.state)
-    for at, operation in enumerate(graph.operations):
-        op = operation.op
-        if not isinstance(op, Random | Multinomial) or drawn[op.resource] > 1:
+class _Role(Enum):
+    """What a graph does with states."""
+
+    KEEPS = auto()
+    GIVES = auto()
+    TAKES = auto()
+    APART = auto()
+
+
+def with_generators(model: Subgraphs, entry: int) -> Subgraphs:
+    """The model with variables of the entry in the place of generators; itself where there are none.
+
+    Generators stay that a subgraph draws from which cannot hand on a state, such as the condition of a loop.
+    """
+    drawn = [_drawn(graph) for graph in model.subgraphs]
+    if not any(drawn):
+        return model
+    roles, calls = _roles(model, entry)
+    of = {role: {n: r for at, own in roles.items() if role in own for n, r in drawn[at].items()} for role in _Role}
+    stuck = of[_Role.TAKES] | of[_Role.APART]
+    if any(len(own) > 1 for own in roles.values()) or calls * len(of[_Role.GIVES]) > MOST_HANDED:
+        stuck |= of[_Role.GIVES]
+    handed = {name: held for name, held in of[_Role.GIVES].items() if name not in stuck}
+    kept = {name: held for name, held in of[_Role.KEEPS].items() if name not in stuck} | handed
+    graphs = list(model.subgraphs)
+    for at, own in roles.items() if handed else [(entry, {_Role.KEEPS})]:
+        for role in own - {_Role.APART}:
+            graphs[at] = _rewritten(graphs[at], role, kept if role is _Role.KEEPS else handed, tuple(handed))
+    return evolve(model, subgraphs=tuple(graphs)) if kept else model
+
+
+def _drawn(graph: Subgraph) -> dict[str, Resource]:
+    """The generators that operations of a graph draw from, by name."""
+    held = (o.op.resource for o in graph.operations if isinstance(o.op, Random | Multinomial))
+    return {each.name: each for each in held}
+
+
+def _roles(model: Subgraphs, entry: int) -> tuple[dict[int, set[_Role]], int]:
+    """What each graph that the entry runs does with states; how many operations run graphs."""
+    found, calls, waiting = dict[int, set[_Role]](), 0, [(entry, _Role.KEEPS)]
+    while waiting:
+        at, role = waiting.pop()
+        if role in found.setdefault(at, set()):
             continue
-        made = _written(op, graph.types(operation))
-        if made is not None:
-            held = op.resource
-            variable = edit.operand(Operand(STATE, held.name, variable=True, resource=held))
-            following = edit.operand(Operand(STATE))
-            given = operation.used[: len(made.inputs) - 1]
-            edit.inline(at, made, (variable, *given), (*operation.outputs, following))
-            updates.append(StateUpdate(variable, following))
-    edit.end_with(graph.outputs, updates)
-    return edit.done() if drawn else graph
+        found[at].add(role)
+        hands = role in (_Role.KEEPS, _Role.GIVES)
+        for operation in model[at].operations:
+            calls += bool(operation.op.subgraphs)
+            waiting += _called(operation.op) if hands else ((i, _Role.APART) for i in operation.op.subgraphs)
+    return found, calls
 
 
-def _written(op: Random | Multinomial, types: CallTypes) -> Subgraph | None:
-    """What gives the numbers of a state, and the next state; None where only a run knows how many there are."""
-    shape, count = types.output.shape, num_elements(types.output.shape)
-    if not count:
-        return None
-    d = Draft()
-    state = d.input(STATE)
-    if isinstance(op, Random):
-        following, bits = _drawn(d, state, -(-count // 4) * 4)
-        numbers = (uniform if op.distribution is Distribution.UNIFORM else normal)(d, bits)
-        return d.subgraph([d.reshaped(d.part(numbers, (0,), (count,)), *static(shape)), following])
-    logits = types.input(0)
-    batch, known = logits.shape
-    if known is None or count * known > MOST_COMPARED:
-        return None
-    following, bits = _drawn(d, state, 2 * count)
-    ahead = op.reserved(batch or 0, count // (batch or 1)) - -(-count // 2)
-    later = d.sum(d.add(Bitcast(DType.INT64), following), d.constant(np.array([0, ahead, 0], np.int64)))
-    return d.subgraph([classes(d, d.input(logits), bits, op.to), d.add(Bitcast(DType.UINT64), later)])
+def _called(op: Op) -> Iterator[tuple[int, _Role]]:
+    """The graphs that an operation runs, and what they do with states."""
+    if isinstance(op, While):
+        yield from ((op.condition, _Role.TAKES), (op.body, _Role.GIVES))
+    else:
+        yield from ((i, _Role.GIVES if isinstance(op, _HANDING) else _Role.APART) for i in op.subgraphs)
 
 
-def _drawn(d: Draft, state: int, words: int) -> tuple[int, ...]:
-    """The next state, and so many words of this one."""
-    return d.add_many(HloRngBitGenerator(BitGenerator.PHILOX, DType.UINT32, (words,)), state)
+def _rewritten(graph: Subgraph, role: _Role, names: dict[str, Resource], handed: Sequence[str]) -> Subgraph:
+    """A graph that has the states of some generators, and hands some to those that it runs."""
+    operands, operations = list(graph.operands), []
+
+    def new(operand: Operand) -> int:
+        operands.append(operand)
+        return len(operands) - 1
+
+    keeps = role is _Role.KEEPS
+    first = {
+        name: new(Operand(STATE, name, variable=True, resource=held) if keeps else Operand(STATE, name))
+        for name, held in names.items()
+    }
+    now = dict(first)
+    for operation in graph.operations:
+        op = operation.op
+        if isinstance(op, Random | Multinomial) and op.resource.name in now:
+            name = op.resource.name
+            inputs, outputs = (now[name], *operation.inputs), (new(Operand(STATE)), *operation.outputs)
+            operation, now[name] = evolve(operation, op=op.drawn, inputs=inputs, outputs=outputs), outputs[0]
+        elif isinstance(op, _HANDING) and role is not _Role.TAKES and handed:
+            given, following = [now[name] for name in handed], [new(Operand(STATE)) for _ in handed]
+            operation = evolve(
+                operation,
+                op=evolve(op, results=(*op.results, *(STATE for _ in handed))),
+                inputs=(*operation.inputs, *given),
+                outputs=(*operation.outputs, *following),
+            )
+            now.update(zip(handed, following, strict=True))
+        operations.append(operation)
+    changed = evolve(graph, operands=tuple(operands), operations=tuple(operations))
+    if keeps:
+        updates = (StateUpdate(variable, now[name]) for name, variable in first.items() if now[name] != variable)
+        return evolve(changed, state=(*graph.state, *updates))
+    outputs = graph.outputs if role is _Role.TAKES else (*graph.outputs, *now.values())
+    return evolve(changed, inputs=(*graph.inputs, *first.values()), outputs=outputs)

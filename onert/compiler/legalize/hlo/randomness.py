@@ -11,9 +11,16 @@ from onert.compiler.legalize.decomposition import Decomposition
 from onert.compiler.legalize.draft import Draft
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic import philox
+from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import Within
 from onert.ir.ops.data_movement.joining import Concat, Pack
-from onert.ir.ops.data_movement.random_numbers import SCRAMBLE, StatelessUniform
+from onert.ir.ops.data_movement.random_numbers import (
+    SCRAMBLE,
+    Distribution,
+    MultinomialFrom,
+    RandomFrom,
+    StatelessUniform,
+)
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.elementwise.convert import Bitcast
@@ -28,8 +35,12 @@ _MOST_WORDS = 1 << 22
 """That are drawn at once: in between each takes some hundred bytes."""
 
 
-def _why_not(op: HloRngBitGenerator | StatelessUniform, types: CallTypes) -> str | None:
-    words = op.words if isinstance(op, HloRngBitGenerator) else math.prod(static(types.output.shape))
+MOST_COMPARED = 1 << 22
+"""Sums of chances that drawing classes may compare."""
+
+
+def _why_not(op: HloRngBitGenerator | RandomFrom | StatelessUniform, types: CallTypes) -> str | None:
+    words = op.words if isinstance(op, HloRngBitGenerator) else math.prod(static(types.outputs[-1].shape))
     return None if words <= _MOST_WORDS else f"it draws {words} words at once"
 
 
@@ -144,6 +155,36 @@ def classes(d: Draft, logits: int, bits: int, to: DType) -> int:
     return d.cast(d.sum(d.reduced(Reduction.SUM, d.cast(passed, DType.INT64), (2,)), checked), to)
 
 
+def _drawn(d: Draft, state: int, words: int) -> tuple[int, ...]:
+    """The next state, and so many words of this one."""
+    return d.add_many(HloRngBitGenerator(BitGenerator.PHILOX, DType.UINT32, (words,)), state)
+
+
+def _numbers(d: Draft, op: RandomFrom, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    shape = static(types.outputs[1].shape)
+    count = math.prod(shape)
+    if not count:
+        return [d.add(Copy(), operands[0]), d.nothing(types.outputs[1])]
+    following, bits = _drawn(d, operands[0], -(-count // 4) * 4)
+    numbers = (uniform if op.distribution is Distribution.UNIFORM else normal)(d, bits)
+    return [following, d.reshaped(d.part(numbers, (0,), (count,)), *shape)]
+
+
+def _too_many_sums(op: MultinomialFrom, types: CallTypes) -> str | None:
+    sums = math.prod(static(types.outputs[1].shape)) * (types.input(1).shape[1] or 0)
+    return None if sums <= MOST_COMPARED else f"it compares {sums} sums of chances"
+
+
+def _drawn_classes(d: Draft, op: MultinomialFrom, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    batch, count = static(types.outputs[1].shape)
+    if not batch or not count:
+        return [d.add(Copy(), operands[0]), d.nothing(types.outputs[1])]
+    following, bits = _drawn(d, operands[0], 2 * batch * count)
+    ahead = op.reserved(batch, count) - -(-batch * count // 2)
+    later = d.sum(d.add(Bitcast(DType.INT64), following), d.constant(np.array([0, ahead, 0], np.int64)))
+    return [d.add(Bitcast(DType.UINT64), later), classes(d, operands[1], bits, op.to)]
+
+
 def _stateless(d: Draft, op: StatelessUniform, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """The seeds count blocks of the key that scrambles them; these words are the key and the counter of the bits."""
     shape, zero = static(types.output.shape), _long(d, 0)
@@ -160,4 +201,6 @@ def _stateless(d: Draft, op: StatelessUniform, types: CallTypes, operands: Seque
 DECOMPOSITIONS = {
     HloRngBitGenerator: (Decomposition(_why_not, _bits),),
     StatelessUniform: (Decomposition(_why_not, _stateless),),
+    RandomFrom: (Decomposition(_why_not, _numbers),),
+    MultinomialFrom: (Decomposition(_too_many_sums, _drawn_classes),),
 }

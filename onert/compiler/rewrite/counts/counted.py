@@ -32,6 +32,7 @@ from onert.ir.ops.vision_audio.detection import NonMaxSuppression
 from onert.ir.shape import normalize_axes, normalize_axis
 
 from .counting import Counted, Given, Rule, Writer, Written, first_of, known_as
+from .drawn import DRAWN
 from .extents import added, sure
 from .first_entries import counted_label
 from .resized import RESIZING, resized
@@ -317,6 +318,7 @@ def _suppressed(w: Writer, operation: Operation, given: Given) -> Written | None
 
 _RULES: dict[type[Op], Rule] = {
     **SIZED,
+    **DRAWN,
     Reverse: _moved_back,
     ArgReduce: _best,
     UnsortedSegment: _into_segments,
@@ -334,5 +336,5 @@ _RULES: dict[type[Op], Rule] = {
     **dict.fromkeys(RESIZING, resized),
 }
 
-OF_SEVERAL_AXES = (Reduce, Reshape, Fill, BroadcastTo, Tile, Pad, StridedSlice, Slice, *RESIZING)
+OF_SEVERAL_AXES = (Reduce, Reshape, Fill, BroadcastTo, Tile, Pad, StridedSlice, Slice, *DRAWN, *RESIZING)
 """The kinds whose rules look at all axes along which first entries count."""

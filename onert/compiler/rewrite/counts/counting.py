@@ -15,6 +15,7 @@ from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlice
 from onert.ir.ops.data_movement.fill import Fill, FirstEntries, Range, TopK, Unique, Within
 from onert.ir.ops.data_movement.gather import OneHot, ScatterNd
 from onert.ir.ops.data_movement.joining import SplitV
+from onert.ir.ops.data_movement.random_numbers import MultinomialFrom, RandomFrom
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, StridedSlice, Tile
 from onert.ir.ops.data_movement.unique import UniqueSlices
@@ -48,6 +49,8 @@ COUNTING = (
     ResizeBilinear,
     ResizeNearestNeighbor,
     Interpolate,
+    RandomFrom,
+    MultinomialFrom,
 )
 """Kinds of which only a run may know how much they give, though they are given no first entries."""
 

@@ -63,13 +63,23 @@ def _generator(seed: int, seed2: int, stream: int) -> Resource:
     return Resource("random", name, Constant(np.array([seed & _MASK64, 0, seed2 & _MASK64], np.uint64)))
 
 
-def _stream(context: Context, held: Resource, blocks: int) -> Philox:
-    """A generator as it stands, moved on by so many blocks for the next run."""
-    found = context.state.get(held.key, held.beginning(STATE))
-    assert found is not None  # a generator begins with a seed, or is drawn
-    key, low, high = (int(each) for each in found)
-    context.state[held.key] = np.array([key, (low + blocks) & _MASK64, high], np.uint64)
-    return Philox(key, low | high << 64)
+def _drawn(context: Context, held: Resource, op: RandomFrom | MultinomialFrom, *given: Array) -> Array:
+    """What an operation makes of a generator as it stands; the next run goes on with the next state."""
+    state = context.state.get(held.key, held.beginning(STATE))
+    assert state is not None  # a generator begins with a seed, or is drawn
+    context.state[held.key], numbers = op.evaluate(state, *given)
+    return numbers
+
+
+def _blocks(state: Array, reserved: int) -> tuple[Array, Philox]:
+    """The state moved on by so many blocks, and the blocks of this one."""
+    key, low, high = (int(each) for each in state)
+    return np.array([key, (low + reserved) & _MASK64, high], np.uint64), Philox(key, low | high << 64)
+
+
+def _require_state(state: TensorType) -> None:
+    known = state.dtype is STATE.dtype and state.shape in (STATE.shape, (None,))
+    require(known, f"the state is {state}, expected {STATE}")
 
 
 class Distribution(Enum):
@@ -101,16 +111,42 @@ class Random(Op):
         """The variable that keeps the generator."""
         return _generator(self.seed, self.seed2, self.stream)
 
+    @property
+    def drawn(self) -> RandomFrom:
+        """What is drawn, as a function of the generator's state."""
+        return RandomFrom(self.distribution)
+
     def infer(self, shape: TensorType) -> TensorType:
-        return sv.of_shape(DType.FLOAT32, shape, "shape")
+        return self.drawn.infer(STATE, shape)[1]
 
     def evaluate_in(self, context: Context, types: CallTypes, shape: Array) -> Array:
+        return _drawn(context, self.resource, self.drawn, shape)
+
+
+@frozen
+class RandomFrom(OnStored):
+    """Random numbers of a generator's state, as `Random` draws them.
+
+    - `state`: uint64 `[3]`: the key, and both halves of the counter of the next block
+    - `shape`: int32 or int64 of rank 1
+
+    Gives the next state, and the numbers; float32.
+    """
+
+    distribution: Distribution
+
+    def infer(self, state: TensorType, shape: TensorType) -> tuple[TensorType, TensorType]:
+        _require_state(state)
+        return STATE, sv.of_shape(DType.FLOAT32, shape, "shape")
+
+    def evaluate(self, state: Array, shape: Array) -> tuple[Array, Array]:
         wanted = sv.checked_shape(sv.values(shape), "shape")
         count = int(np.prod(wanted, dtype=np.int64))
         blocks = -(-count // 4)
-        bits = _stream(context, self.resource, blocks).blocks(blocks).reshape(-1)
+        following, stream = _blocks(state, blocks)
+        bits = stream.blocks(blocks).reshape(-1)
         numbers = uniform(bits) if self.distribution is Distribution.UNIFORM else normal(bits)
-        return numbers[:count].reshape(wanted)
+        return following, numbers[:count].reshape(wanted)
 
 
 @frozen
@@ -130,7 +166,41 @@ class Multinomial(Op):
 
     effect: ClassVar[Effect] = Effect.WRITE
 
+    @property
+    def resource(self) -> Resource:
+        """The variable that keeps the generator."""
+        return _generator(self.seed, self.seed2, self.stream)
+
+    @property
+    def drawn(self) -> MultinomialFrom:
+        """What is drawn, as a function of the generator's state."""
+        return MultinomialFrom(self.to)
+
     def infer(self, logits: TensorType, num_samples: TensorType) -> TensorType:
+        return self.drawn.infer(STATE, logits, num_samples)[1]
+
+    def rounds(self, types: CallTypes) -> int:
+        return types.input(0).shape[0] or 0
+
+    def evaluate_in(self, context: Context, types: CallTypes, logits: Array, num_samples: Array) -> Array:
+        return _drawn(context, self.resource, self.drawn, logits, num_samples)
+
+
+@frozen
+class MultinomialFrom(OnStored):
+    """Random numbers of classes of a generator's state, as `Multinomial` draws them.
+
+    - `state`: as `RandomFrom` has it
+    - `logits`: float32 `[batch, classes]`
+    - `num_samples`: one integer
+
+    Gives the next state, and the classes `[batch, num_samples]`; int32 or int64.
+    """
+
+    to: DType
+
+    def infer(self, state: TensorType, logits: TensorType, num_samples: TensorType) -> tuple[TensorType, TensorType]:
+        _require_state(state)
         require(self.to in (DType.INT32, DType.INT64), f"the result is {self.to.text}, expected i32 or i64")
         require(logits.dtype is DType.FLOAT32, f"logits hold {logits.dtype.text}, expected f32")
         require(logits.rank == 2, f"logits have rank {logits.rank}, expected 2")
@@ -138,15 +208,10 @@ class Multinomial(Op):
         require_one(num_samples, "num_samples")
         found = sv.integers(num_samples, "num_samples")
         if found is None:
-            return TensorType(self.to, (logits.shape[0], None))
+            return STATE, TensorType(self.to, (logits.shape[0], None))
         count = found[0]
         sv.checked_shape((count, *(() if logits.shape[0] is None else (logits.shape[0],))), "the samples' shape")
-        return TensorType(self.to, (logits.shape[0], count))
-
-    @property
-    def resource(self) -> Resource:
-        """The variable that keeps the generator."""
-        return _generator(self.seed, self.seed2, self.stream)
+        return STATE, TensorType(self.to, (logits.shape[0], count))
 
     @staticmethod
     def reserved(batch: int, count: int) -> int:
@@ -155,11 +220,11 @@ class Multinomial(Op):
         return batch * (-(-count // 4) * 4) * 2 * 256
 
     def rounds(self, types: CallTypes) -> int:
-        return types.input(0).shape[0] or 0
+        return types.input(1).shape[0] or 0
 
-    def evaluate_in(self, context: Context, types: CallTypes, logits: Array, num_samples: Array) -> Array:
+    def evaluate(self, state: Array, logits: Array, num_samples: Array) -> tuple[Array, Array]:
         count, batch = sv.values(num_samples)[0], len(logits)
-        stream = _stream(context, self.resource, self.reserved(batch, count))
+        following, stream = _blocks(state, self.reserved(batch, count))
         pairs = stream.blocks(-(-batch * count // 2)).reshape(-1, 2)[: batch * count]
         chances = uniform_double(pairs[:, 0], pairs[:, 1]).reshape(batch, count)
         out = np.empty((batch, count), self.to.numpy)
@@ -171,7 +236,7 @@ class Multinomial(Op):
             )
             below = np.cumsum(weights)
             found[:] = np.searchsorted(below, chance * below[-1], side="right")
-        return out
+        return following, out
 
 
 SCRAMBLE = 0x02461E29_3EC8F720

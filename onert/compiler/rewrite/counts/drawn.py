@@ -1,0 +1,91 @@
+"""Random numbers of which only a run knows how many there are, and classes of rows that count.
+
+As many are drawn as there can be at most; the generator moves on by what the run asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial, reduce
+
+import numpy as np
+
+from onert.ir import DType, Op, Operation
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.random_numbers import MultinomialFrom, RandomFrom
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Bitcast
+from onert.ir.shape import static
+
+from .counting import MOST_SIZED, Counted, Given, Rule, Writer, Written, first_of
+from .sized import number_at, open_sizes
+
+
+def _times(w: Writer, a: int, b: int) -> int:
+    return w.add(Binary(BinaryKind.MUL), a, b)
+
+
+def _fours(w: Writer, count: int) -> int:
+    """How many blocks of four there are in so many, the last one begun."""
+    return w.add(Binary(BinaryKind.FLOOR_DIV), w.sum(count, w.number(3)), w.number(4))
+
+
+def _moved_on(w: Writer, state: int, blocks: int) -> int:
+    """The state of a generator so many blocks later."""
+    steps = _times(w, w.constant(np.array([0, 1, 0], np.int64)), blocks)
+    return w.add(Bitcast(DType.UINT64), w.sum(w.add(Bitcast(DType.INT64), state), steps))
+
+
+def _numbers(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """Numbers in a computed shape lie one behind the other: where not only the first axis is counted, each is looked
+    up."""
+    state, dims = operation.used
+    type_ = w.types[dims]
+    found = None if any(given) or type_.rank != 1 else open_sizes(w, dims, type_.shape[0] or 0)
+    if found is None:
+        return None
+    cells, unknown = found
+    sizes = [each.high for each in cells]
+    total = math.prod(sizes)
+    if not 0 < total <= MOST_SIZED:
+        return None
+    counts = {at: number_at(w, dims, at, cells[at]) for at in unknown}
+    numbers = w.add_many(operation.op, state, w.constant(np.array([total], np.int64)))[1]
+    lengths = [counts[at] if at in counts else w.number(size) for at, size in enumerate(sizes)]
+    if math.prod(sizes[: unknown[-1]]) == 1:
+        whole = w.add(Reshape(), numbers, w.constant(np.array(sizes, np.int64)))
+    else:
+        along = (np.arange(size).reshape(-1, *(1,) * (len(sizes) - 1 - at)) for at, size in enumerate(sizes))
+        places = w.constant(next(along))
+        for length, more in zip(lengths[1:], along, strict=True):
+            places = w.sum(_times(w, places, length), w.constant(more))
+        whole = w.add(Gather(0), numbers, places)
+    drawn = reduce(partial(_times, w), lengths)
+    return _moved_on(w, state, _fours(w, drawn)), first_of(whole, counts)
+
+
+def _classes(w: Writer, operation: Operation, given: Given) -> Written | None:
+    """Classes that do not count are never drawn, and of rows that do not count all are as likely."""
+    op, (state, logits, samples), counted = operation.op, operation.used, given[1]
+    axes = {} if counted is None else counted.axes
+    whole = logits if counted is None else counted.operand
+    batch, count = static(w.types[whole].shape)[0], w.extents.one(samples)
+    if given[0] or given[2] or count is None or not 0 < count.high <= MOST_SIZED:
+        return None
+    if count.exact is None and batch != 1:
+        return None
+    for axis, value in ((1, -math.inf), (0, 0.0)):
+        if axis in axes:
+            whole = w.filled(Counted(whole, axes[axis], axis, False), value)
+    classes = w.add_many(op, state, whole, w.constant(np.array(count.high, np.int32)))[1]
+    each = w.length(count, lambda: w.as_count(samples))
+    counts = {at: n for at, n in ((0, axes.get(0)), (1, None if count.exact else each)) if n is not None}
+    blocks = _times(
+        w, _times(w, _fours(w, each), axes.get(0, w.number(batch))), w.number(MultinomialFrom.reserved(1, 4))
+    )
+    return _moved_on(w, state, blocks), first_of(classes, counts)
+
+
+DRAWN: Mapping[type[Op], Rule] = {RandomFrom: _numbers, MultinomialFrom: _classes}
