@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -149,10 +150,27 @@ def _interpolated(b: Builder, x: int, n: int, rows: int) -> list[int]:
     )
     rules = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC)
     found = [b.add(Interpolate(Interpolation.LINEAR, (0, 1), rule), x, size) for rule in rules]
+    found.append(b.add(Interpolate(Interpolation.LINEAR, (0, 1), Coordinates.HALF_PIXEL_SYMMETRIC), x, size))
     return found + [
         b.add(Interpolate(Interpolation.NEAREST, (0, 1), coordinates, rounding), x, size)
         for coordinates in rules
         for rounding in Rounding
+    ]
+
+
+def _spread(b: Builder, x: int, n: int, rows: int) -> list[int]:
+    """Of four neighbours, and of all that a shrunken length stands for; of known rows, and of those found and one."""
+    size = b.add(
+        Pack(0), b.add(Binary(BinaryKind.ADD), n, number(b, 1)), b.add(Binary(BinaryKind.MUL), n, number(b, 2))
+    )
+    more = b.add(Concat(0), rows, b.constant(np.full((1, 4), 0.5, np.float32)))
+    kinds = (Interpolation.LINEAR, Interpolation.CUBIC)
+    return [
+        b.add(Interpolate(kind, (0, 1), rule, exclude_outside=inside, antialias=spread), source, size)
+        for source in (x, more)
+        for rule in (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
+        for kind, inside, spread in product(kinds, (False, True), (False, True))
+        if kind is Interpolation.CUBIC or spread
     ]
 
 
@@ -165,6 +183,7 @@ WRITTEN: dict[str, Write] = {
     "shapes": _shaped,
     "pictures": _resized,
     "tensors in another size": _interpolated,
+    "tensors in another size of more than two neighbours": _spread,
 }
 
 

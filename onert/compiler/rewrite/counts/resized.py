@@ -7,27 +7,35 @@ operations' definitions in NumPy compute them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 
 import numpy as np
 from attrs import frozen
 
-from onert.ir import DType, Operation
+from onert.ir import DType, Operation, TensorType
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import Within
 from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 
 from .counting import MOST_SIZED, Counted, Given, Writer, Written, first_of
 from .sized import number_at
 
+_MOST_SHARES = 1 << 20
+"""Of all elements in all results along an axis."""
 RESIZING = (ResizeBilinear, ResizeNearestNeighbor, Interpolate)
 
 
@@ -84,10 +92,34 @@ class _Numbers:
         kept = self.w.types[self.operand].quantization
         return _Numbers(self.w, self.w.add(Gather(axis), self.operand, places.operand, quantization=kept))
 
+    def size(self) -> _Numbers:
+        """Without signs."""
+        return self.most(self * -1)
+
+    def total(self) -> _Numbers:
+        """The sum of each row."""
+        w = self.w
+        return _Numbers(
+            w, w.add(Reduce(Reduction.SUM, keep_dims=True), self.operand, w.constant(np.array([1], np.int32)))
+        )
+
+    def part(self, first: int, size: int) -> _Numbers:
+        """Some columns."""
+        w = self.w
+        bounds = (w.constant(np.array(each, np.int32)) for each in ((0, first), (-1, size)))
+        return _Numbers(w, w.add(Slice(), self.operand, *bounds))
+
+    def shaped(self, *shape: int) -> _Numbers:
+        """The same elements in another shape."""
+        return _Numbers(self.w, self.w.add(Reshape(), self.operand, self.w.integers(shape, DType.INT32)))
+
+    def turned(self, order: Sequence[int]) -> _Numbers:
+        """The axes in another order."""
+        return _Numbers(self.w, self.w.add(Transpose(), self.operand, self.w.constant(np.array(order, np.int32))))
+
     def along(self, axis: int, rank: int) -> _Numbers:
         """A row as factors along an axis."""
-        shape = (-1, *(1,) * (rank - 1 - axis))
-        return _Numbers(self.w, self.w.add(Reshape(), self.operand, self.w.integers(shape, DType.INT32)))
+        return self.shaped(-1, *(1,) * (rank - 1 - axis))
 
 
 @frozen(eq=False)
@@ -107,6 +139,10 @@ class _Along:
         """The nearest places that there are."""
         return places.cast(DType.INT64).most(0).least(self.before - 1)
 
+    def has(self, places: _Numbers) -> _Numbers:
+        """1 where there is such a place, else 0; float64."""
+        return (places + 1).least(self.before.cast(DType.FLOAT64) - places).least(1).most(0)
+
 
 def resized(w: Writer, operation: Operation, given: Given) -> Written | None:
     """A picture, or any tensor, in a size that only a run knows."""
@@ -115,10 +151,11 @@ def resized(w: Writer, operation: Operation, given: Given) -> Written | None:
     assert whole is not None
     axes = op.axes if isinstance(op, Interpolate) else (1, 2)
     alongs = None if any(given[1:]) else _alongs(w, operation, counted, axes)
-    if alongs is None or 0 in w.types[whole].shape:
+    type_ = w.types[whole]
+    if alongs is None or 0 in type_.shape:
         return None
     if isinstance(op, ResizeBilinear):
-        floats = w.types[whole].dtype.is_float or w.types[whole].dtype is DType.UINT8
+        floats = type_.dtype.is_float or type_.dtype is DType.UINT8
         made = (_between_pixels if floats else _between_bytes)(op, _Numbers(w, whole), alongs)
     elif isinstance(op, ResizeNearestNeighbor):
         made = _nearest_pixels(op, _Numbers(w, whole), alongs)
@@ -128,6 +165,8 @@ def resized(w: Writer, operation: Operation, given: Given) -> Written | None:
             made = _Numbers(w, whole)
             for along in alongs:
                 made = made.at(along.axis, along.inside(_rounded(op.rounding, _places(op, along).cast(DType.FLOAT64))))
+        elif op.antialias and any(_width(op, type_, each) * each.room > _MOST_SHARES for each in alongs):
+            return None
         else:
             made = _between(op, _Numbers(w, whole), alongs)
     counts = {} if counted is None else {axis: n for axis, n in counted.axes.items() if axis not in axes}
@@ -140,10 +179,9 @@ def _alongs(w: Writer, operation: Operation, counted: Counted | None, axes: tupl
     op = operation.op
     if isinstance(op, Interpolate):
         plain = op.interpolation is Interpolation.NEAREST or w.edit.subgraph.type(operation.outputs[0]).dtype.is_float
-        others = op.antialias or op.coordinates in (Coordinates.CROP, Coordinates.HALF_PIXEL_SYMMETRIC)
-        if not plain or others or op.interpolation is Interpolation.CUBIC or operation.inputs[1:].count(None):
+        if not plain or op.coordinates is Coordinates.CROP or op.scales is not None:
             return None
-        if len(operation.inputs) != 2 or op.scales is not None:
+        if len(operation.inputs) != 2 or operation.inputs[1] is None:
             return None
     x, sizes = operation.used
     type_, cells = w.types[x if counted is None else counted.operand], w.extents.of(sizes)
@@ -240,7 +278,7 @@ def _places(op: Interpolate, along: _Along) -> _Numbers:
     if op.coordinates is Coordinates.ASYMMETRIC:
         return index / scale
     where = (index + 0.5) / scale - 0.5
-    return where if op.coordinates is Coordinates.HALF_PIXEL else along.after.if_above(1, where, where * 0)
+    return along.after.if_above(1, where, where * 0) if op.coordinates is Coordinates.PYTORCH_HALF_PIXEL else where
 
 
 def _rounded(rounding: Rounding, where: _Numbers) -> _Numbers:
@@ -256,17 +294,77 @@ def _rounded(rounding: Rounding, where: _Numbers) -> _Numbers:
 
 
 def _between(op: Interpolate, x: _Numbers, alongs: list[_Along]) -> _Numbers:
-    """Averages of two neighbours along each axis; an axis that stays as long as it is is not looked at."""
-    wide, rank = x.cast(DType.FLOAT64), x.w.types[x.operand].rank
+    """Averages of neighbours along each axis; an axis that stays as long as it is is not looked at."""
+    wide, type_ = x.cast(DType.FLOAT64), x.w.types[x.operand]
     for along in alongs:
-        where = _places(op, along)
-        first = where.down()
-        terms = []
-        for tap in (first, first + 1):
-            far = tap - where
-            share = (far.most(far * -1) * -1 + 1).most(0)
-            terms.append((wide.at(along.axis, along.inside(tap)), share.along(along.axis, rank)))
-        (near, share), (next_, rest) = terms
-        changed = along.after - along.before
-        wide = changed.most(changed * -1).if_above(0, near * share + next_ * rest, near)
+        made = (_of_all if op.antialias else _of_neighbours)(op, wide, along, type_)
+        changed = (along.after - along.before).size()
+        wide = changed.if_above(0, made, wide.at(along.axis, along.inside(along.indices(DType.INT64))))
     return _stored(wide, x)
+
+
+def _share(op: Interpolate, distance: _Numbers) -> _Numbers:
+    """The share of an element at a distance."""
+    if op.interpolation is Interpolation.LINEAR:
+        return (distance * -1 + 1).most(0)
+    a, t = op.cubic, distance
+    inner = (t * (a + 2) - (a + 3)) * t * t + 1
+    outer = ((t * a - 5 * a) * t + 8 * a) * t - 4 * a
+    return t.if_above(1, t.if_above(2, t * 0, outer), inner)
+
+
+def _reach(op: Interpolate) -> int:
+    return 1 if op.interpolation is Interpolation.LINEAR else 2
+
+
+def _of_neighbours(op: Interpolate, wide: _Numbers, along: _Along, type_: TensorType) -> _Numbers:
+    """Elements on both sides, one by one."""
+    where, reach = _places(op, along), _reach(op)
+    taps = [where.down() + at for at in range(1 - reach, reach + 1)]
+    shares = [_share(op, (tap - where).size()) for tap in taps]
+    if op.exclude_outside:
+        shares = [share * along.has(tap) for tap, share in zip(taps, shares, strict=True)]
+        total = reduce(add, shares)
+        shares = [share / total for share in shares]
+    return reduce(
+        add,
+        (
+            wide.at(along.axis, along.inside(tap)) * share.along(along.axis, type_.rank)
+            for tap, share in zip(taps, shares, strict=True)
+        ),
+    )
+
+
+def _beside(op: Interpolate, entries: int) -> int:
+    """How far outside of as many entries there may be shares, whatever becomes of them."""
+    return 0 if op.exclude_outside else _reach(op) * entries + 1
+
+
+def _width(op: Interpolate, type_: TensorType, along: _Along) -> int:
+    entries = type_.shape[along.axis] or 0
+    return entries + 2 * _beside(op, entries)
+
+
+def _of_all(op: Interpolate, wide: _Numbers, along: _Along, type_: TensorType) -> _Numbers:
+    """A product with the shares of all elements: those outside are the border's, and where a length shrinks they are
+    spread."""
+    w, axis, rank, entries = wide.w, along.axis, type_.rank, type_.shape[along.axis] or 0
+    beside = _beside(op, entries)
+    before, after = (each.cast(DType.FLOAT64) for each in (along.before, along.after))
+    narrow = (after / before).least(1)
+    taps = _Numbers(w, w.constant(np.arange(-beside, entries + beside, dtype=np.float64)))
+    shares = _share(op, (taps - _places(op, along).along(0, 2)).size() * narrow)
+    own = _Numbers(w, w.constant(np.arange(entries, dtype=np.float64)))
+    found = shares.part(beside, entries) * along.has(own)
+    if beside:
+        left, right = shares.part(0, beside).total(), (shares * (taps - before + 1).least(1).most(0)).total()
+        found = found + left * (own.size() * -1 + 1).most(0) + right * ((own - before + 1).size() * -1 + 1).most(0)
+    total = found.total()
+    found = found / (total if op.exclude_outside else narrow.if_above(math.nextafter(1, 0), total * 0 + 1, total))
+    order = [axis, *(a for a in range(rank) if a != axis)]
+    there = wide.at(axis, along.inside(own))
+    moved = there if axis == 0 else there.turned(order)
+    shape = [w.types[moved.operand].shape[a] or 0 for a in range(1, rank)]
+    flat = moved.shaped(entries, math.prod(shape))
+    made = _Numbers(w, w.add(BatchMatMul(), found.operand, flat.operand)).shaped(along.room, *shape)
+    return made if axis == 0 else made.turned([order.index(a) for a in range(rank)])

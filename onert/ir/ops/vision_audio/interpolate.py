@@ -146,6 +146,9 @@ class Interpolate(Op):
         lengths = sv.values(sizes) if sizes is not None else shapes.static(self._lengths(type_, None))
         for axis, length in zip(self.axes, lengths, strict=True):
             require(x.shape[axis] > 0 or length == 0, f"axis {axis} is empty, there is nothing to resize")
+        if 0 in lengths:
+            there = dict(zip(self.axes, lengths, strict=True))
+            return np.zeros([there.get(axis, d) for axis, d in enumerate(x.shape)], x.dtype)
         if self.interpolation is Interpolation.NEAREST and self.coordinates is not Coordinates.CROP:
             for at, (axis, length) in enumerate(zip(self.axes, lengths, strict=True)):
                 x = np.take(x, self.nearest(at, x.shape[axis], length), axis)
