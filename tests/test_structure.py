@@ -179,3 +179,48 @@ def test_no_module_reads_pickles() -> None:
                 if names or allowed:
                     assert not {name.partition(".")[0] for name in names} & {*forbidden}, path
                     assert all(isinstance(each, ast.Constant) and each.value is False for each in allowed), path
+
+
+_LOWERED = "backends/onert_llvm"
+EXAMPLES: dict[str, tuple[str, set[str]]] = {
+    "an element-wise function": (
+        "ASINH",
+        {
+            "onert/ir/ops/elementwise/unary.py",
+            "onert/frontend/flow/table/elementwise.py",
+            f"{_LOWERED}/lower/elementwise/op_to_expression.py",
+            "tests/cases/elementwise.py",
+            "tests/cases/onnx.py",
+        },
+    ),
+    "an operation with a decomposition": (
+        "PooledPlaces",
+        {
+            "onert/ir/ops/data_movement/columns.py",
+            "tests/cases/onnx_pictures.py",
+            "onert/frontend/onnx/table/layers/places.py",
+            "onert/compiler/legalize/windows.py",
+            "onert/compiler/legalize/decomposition.py",
+        },
+    ),
+    "an operation with a native kernel": (
+        "CoupledProbabilities",
+        {
+            "onert/ir/ops/reduction/coupling.py",
+            "tests/cases/onnx_pictures.py",
+            "onert/frontend/onnx/table/learning/support_vectors.py",
+            f"{_LOWERED}/kernels/reduction/coupling.py",
+            f"{_LOWERED}/lower/reduction/coupling.py",
+            f"{_LOWERED}/rules/lazy_rules.py",
+        },
+    ),
+    "a pass": ("compare_bytes", {"onert/compiler/passes/quantized/compare_bytes.py", "onert/compiler/pipeline.py"}),
+}
+"""Of rows of the page's table of what to touch: a name, and the files of the product and the cases that have it."""
+
+
+@pytest.mark.parametrize(("name", "places"), EXAMPLES.values(), ids=EXAMPLES.keys())
+def test_what_is_added_is_named_where_the_page_says_and_nowhere_else(name: str, places: set[str]) -> None:
+    files = written("onert", "backends", "tests/cases")
+    found = {str(path.relative_to(REPOSITORY)) for path in files if re.search(rf"\b{name}\b", source(path).text)}
+    assert found == places

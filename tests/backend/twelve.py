@@ -178,9 +178,7 @@ def reasons(op: Any, types: CallTypes) -> Iterator[str | bool]:
     for t in (*types.inputs, *types.outputs):
         known = t is None or (t.is_static and t.quantization is None and 0 not in t.shape)
         yield not known and f"{t} is no plain tensor of a known shape"
-        yield (
-            t is not None and t.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL) and f"{t} is unknown"
-        )
+        yield t is not None and t.dtype not in ELEMENTS and f"{t} is unknown"
     yield getattr(op, "activation", Activation.NONE) is not Activation.NONE and "activations are operations"
     yield getattr(op, "batch_dims", 0) != 0 and "batches are not gathered"
     yield (getattr(op, "adjoint_x", False) or getattr(op, "adjoint_y", False)) and "matrices are not turned round"
