@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from onert.ir import ModelError
 from onert.ir.content import Source, opened
@@ -49,6 +49,30 @@ def is_directory(path: Path) -> bool:
 def resolved(path: Path) -> Path:
     """The path without links; one that goes round in a circle is left as it is, and opening it fails."""
     return Path(os.path.realpath(path))
+
+
+def checked(inside: str, whole: str) -> PurePosixPath:
+    """A path inside a whole, such as "the package"; ModelError for one that is absolute, climbs out, or cannot be
+    printed."""
+    path = PurePosixPath(inside)
+    if not inside or path.is_absolute() or ".." in path.parts or "\\" in inside:
+        raise ModelError(f"the path {inside!r} leaves {whole}")
+    if not inside.isprintable():  # control characters, and halves of characters that no system takes
+        raise ModelError(f"the path {inside!r} has characters that are not printable")
+    return path
+
+
+def path_in(folder: Path, inside: str, whole: str) -> Path:
+    """Where a file of a folder lies; ModelError as in `checked`, and where a link leads out."""
+    path = resolved(folder / checked(inside, whole))
+    if not path.is_relative_to(resolved(folder)):
+        raise ModelError(f"the path {inside!r} leaves {whole} through a link")
+    return path
+
+
+def path_beside(model: Path, inside: str) -> Path:
+    """Where a file in the folder of a model's file lies; ModelError as in `path_in`."""
+    return path_in(resolved(model).parent, inside, "the model's folder")
 
 
 def reason(error: Exception) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Protocol
 
 from attrs import frozen
 
-from onert.frontend.files import open_file, resolved
+from onert.frontend.files import checked, open_file, path_in
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
 from onert.ir.content import Held, Source
@@ -35,14 +35,7 @@ class Archive(Protocol):
         """The content of a file of at most `most` bytes, read now; ModelError as in `source`, or where it is larger."""
 
 
-def checked(inside: str) -> PurePosixPath:
-    """A path inside the package; ModelError for one that is absolute, climbs out, or cannot be printed."""
-    path = PurePosixPath(inside)
-    if not inside or path.is_absolute() or ".." in path.parts or "\\" in inside:
-        raise ModelError(f"the path {inside!r} leaves the package")
-    if not inside.isprintable():  # control characters, and halves of characters that no system takes
-        raise ModelError(f"the path {inside!r} has characters that are not printable")
-    return path
+WHOLE = "the package"
 
 
 @frozen
@@ -52,10 +45,7 @@ class Directory(Value):
     root: Path
 
     def path(self, inside: str) -> Path:
-        path = resolved(self.root / checked(inside))
-        if not path.is_relative_to(resolved(self.root)):
-            raise ModelError(f"the path {inside!r} leaves the package through a link")
-        return path
+        return path_in(self.root, inside, WHOLE)
 
     def has(self, inside: str) -> bool:
         return os.path.isfile(self.path(inside))
@@ -88,7 +78,7 @@ class Zip(Told):
         return None
 
     def _name(self, inside: str) -> str:
-        return f"{self.prefix}{checked(inside)}"
+        return f"{self.prefix}{checked(inside, WHOLE)}"
 
     def has(self, inside: str) -> bool:
         return self._name(inside) in self.files.members

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 from attrs import field, frozen
 
-from onert.frontend.files import open_file, resolved
+from onert.frontend.files import open_file, path_beside
 from onert.frontend.flatbuffer import Data
 from onert.ir import Array, DType, ModelError
 from onert.ir.dtype import NARROW_FLOATS, codes_of
@@ -123,13 +123,7 @@ class Storage:
     def _file(self, location: str) -> Data:
         if self.path is None:
             raise ModelError(f"its elements are in the file '{location}', but the model was not loaded from a file")
-        inside = PurePosixPath(location)
-        if not location or inside.is_absolute() or ".." in inside.parts or "\\" in location:
-            raise ModelError(f"the path '{location}' leaves the model's folder")
-        folder = resolved(self.path).parent
-        path = resolved(folder / inside)
-        if not path.is_relative_to(folder):
-            raise ModelError(f"the path '{location}' leaves the model's folder through a link")
+        path = path_beside(self.path, location)
         if path not in self.files:
             try:
                 self.files[path] = open_file(path).data

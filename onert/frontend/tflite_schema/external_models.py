@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from attrs import field, frozen
 
-from onert.frontend.files import open_file, resolved
+from onert.frontend.files import open_file, path_beside, resolved
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError, Subgraph, Subgraphs
 from onert.ir.link import renumber
@@ -70,16 +70,7 @@ class Neighbors(Told):
     def _place(self, location: str) -> Path:
         if self.path is None:
             raise ModelError(f"the model {location!r} is to be run, but this one was not loaded from a file")
-        inside = PurePosixPath(location)
-        if not location or inside.is_absolute() or ".." in inside.parts or "\\" in location:
-            raise ModelError(f"the path {location!r} leaves the model's folder")
-        if not location.isprintable():
-            raise ModelError(f"the path {location!r} has characters that are not printable")
-        folder = resolved(self.path).parent
-        path = resolved(folder / inside)
-        if not path.is_relative_to(folder):
-            raise ModelError(f"the path {location!r} leaves the model's folder through a link")
-        return path
+        return path_beside(self.path, location)
 
     def _model(self, path: Path, location: str) -> Subgraphs:
         files = (*self.chain.files, resolved(self.path or path))
