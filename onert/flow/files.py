@@ -15,7 +15,7 @@ from onert.frontend.flow.resolve import resolve
 from onert.ir import ModelError
 from onert.ir.process.replacing import replace
 
-from .graph import Blob, Connector, Function, Graph, Operation, Variable
+from .graph import Graph, Operation, Variable
 
 
 def save(flow: Graph, file: Path | BinaryIO, version: int) -> None:
@@ -89,9 +89,16 @@ def flow_file(flow: Graph) -> records.FlowFile:
     return records.FlowFile(
         variables=tuple(map(_variable, flow.vars.values())),
         operations=tuple(map(_operation, flow.ops.values())),
-        functions=tuple(map(_function, flow.funcs.values())),
-        connectors=tuple(map(_connector, flow.cnxs.values())),
-        blobs=tuple(map(_blob, flow.blobs.values())),
+        functions=tuple(
+            records.Function(f.name, tuple(o.name for o in f.ops), int(f.flags)) for f in flow.funcs.values()
+        ),
+        connectors=tuple(
+            records.Connector(c.name, tuple(v.name for v in c.links), int(c.flags)) for c in flow.cnxs.values()
+        ),
+        blobs=tuple(
+            records.Blob(b.name, b.type, tuple(b.attrs.items()), _raw(b.data), int(b.flags))
+            for b in flow.blobs.values()
+        ),
         flags=flow.flags,
     )
 
@@ -113,18 +120,6 @@ def _operation(operation: Operation) -> records.Operation:
     return records.Operation(
         operation.name, operation.type, inputs, outputs, tuple(operation.attrs.items()), int(operation.flags)
     )
-
-
-def _function(function: Function) -> records.Function:
-    return records.Function(function.name, tuple(o.name for o in function.ops), int(function.flags))
-
-
-def _connector(connector: Connector) -> records.Connector:
-    return records.Connector(connector.name, tuple(v.name for v in connector.links), int(connector.flags))
-
-
-def _blob(blob: Blob) -> records.Blob:
-    return records.Blob(blob.name, blob.type, tuple(blob.attrs.items()), _raw(blob.data), int(blob.flags))
 
 
 def _raw(data: Any) -> bytes | memoryview:

@@ -108,11 +108,6 @@ def _why_no_function(op: Unary, types: CallTypes) -> str | None:
     return only_float32(op, types) if op.kind is UnaryKind.ERF else only_floats(op, types)
 
 
-def _function(d: Draft, op: Unary, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """RSQRT(x) = 1 / SQRT(x), and so on"""
-    return [_FUNCTIONS[op.kind](d, operands[0])]
-
-
 # ---- of two
 
 
@@ -207,7 +202,7 @@ DECOMPOSITIONS = {
     Pool2D: (Decomposition(_why_not_apart, _apart), POOL),
     Binary: (Decomposition(_why_not_apart, _apart), Decomposition(_why_no_pair, _pair)),
     PRelu: (Decomposition(only_floats, _leaning),),
-    Unary: (Decomposition(_why_no_function, _function),),
+    Unary: (Decomposition(_why_no_function, lambda d, op, types, operands: [_FUNCTIONS[op.kind](d, operands[0])]),),
     Cast: (Decomposition(_why_not_boolean, _boolean), Decomposition(_why_not_through_float32, _through_float32)),
     Select: (Decomposition(_why_no_rows, _rows),),
 }

@@ -148,10 +148,6 @@ def _common_shape(d: Draft, op: BroadcastArgs, types: CallTypes, operands: Seque
     return [d.sum(none, d.chosen(d.compared(ComparisonKind.EQUAL, a, ones), b, a))]
 
 
-def _why_no_row(op: PutRow, types: CallTypes) -> str | None:
-    return moves(op, types) or _why_no_tables(types, (0,))
-
-
 def _put_row(d: Draft, op: PutRow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Select(Equal([0, 1 ..], Gather([0, 1 ..], index)), row, x): the Gather refuses an index that there is not.
 
@@ -216,7 +212,7 @@ DECOMPOSITIONS = {
     BroadcastArgs: (Decomposition(_why_no_shape, _common_shape),),
     Fill: (Decomposition(_why_not_filled, _filled),),
     Range: (Decomposition(_why_not_counted, _counted),),
-    PutRow: (Decomposition(_why_no_row, _put_row),),
+    PutRow: (Decomposition(lambda op, types: moves(op, types) or _why_no_tables(types, (0,)), _put_row),),
     Squeeze: (Decomposition(_why_not_reshaped, _reshaped),),
     ExpandDims: (Decomposition(_why_not_reshaped, _reshaped),),
 }

@@ -132,18 +132,8 @@ def _shape_of(d: Draft, op: ShapeOf, types: CallTypes, operands: Sequence[int]) 
     return [d.constant(np.array(d.shape(operands[0]), op.to.numpy))]
 
 
-def _rank(d: Draft, op: Rank, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """The rank, which is known"""
-    return [d.number(len(d.shape(operands[0])))]
-
-
 def _why_no_scalar(op: Reshape, types: CallTypes) -> str | None:
     return "its result is no scalar" if types.output.rank or not types.input(0).rank else moves(op, types)
-
-
-def _to_scalar(d: Draft, op: Reshape, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Squeeze(x)"""
-    return [d.reshaped(operands[0])]
 
 
 # ---- element by element
@@ -270,8 +260,8 @@ DECOMPOSITIONS = {
     MatrixBandPart: (Decomposition(_why_no_band, _matrix_band_part),),
     ZerosLike: (Decomposition(_why_no_zeros, _zeros),),
     ShapeOf: (Decomposition(always, _shape_of),),
-    Rank: (Decomposition(always, _rank),),
-    Reshape: (Decomposition(_why_no_scalar, _to_scalar),),
+    Rank: (Decomposition(always, lambda d, op, types, operands: [d.number(len(d.shape(operands[0])))]),),
+    Reshape: (Decomposition(_why_no_scalar, lambda d, op, types, operands: [d.reshaped(operands[0])]),),
     EmbeddingLookup: (Decomposition(_why_no_rows_of_bytes, _rows_of_bytes),),
     FakeQuant: (Decomposition(only_float32, _fake_quant),),
     Bucketize: (Decomposition(_why_no_buckets, _buckets),),

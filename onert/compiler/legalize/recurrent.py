@@ -152,10 +152,6 @@ def _bidirectional_rnn(
     return [*outputs, *states]
 
 
-def _why_no_gru(op: GRU, types: CallTypes) -> str | None:
-    return why_no_layer(types, (0, 5))
-
-
 def _gru(d: Draft, op: GRU, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     x, weights, bias, _, _, h = operands
     time, batch, features = d.shape(_there(x))
@@ -350,7 +346,7 @@ def _basic(d: Draft, op: BasicLSTM, types: CallTypes, operands: Sequence[int | N
 DECOMPOSITIONS: dict[type[Op], tuple[Decomposition, ...]] = {
     RNN: (Decomposition(_why_no_rnn, _rnn),),
     BidirectionalRNN: (Decomposition(_why_no_rnn, _bidirectional_rnn),),
-    GRU: (Decomposition(_why_no_gru, _gru),),
+    GRU: (Decomposition(lambda op, types: why_no_layer(types, (0, 5)), _gru),),
     SVDF: (Decomposition(_why_no_svdf, _svdf),),
     BidirectionalLSTM: (Decomposition(_why_no_lstms, _lstms),),
     LSTM: (Decomposition(_why_no_lstm, _lstm),),

@@ -245,7 +245,7 @@ class _Enclosing:
             wider = [each for each in now if each is not None]
             if len(wider) != len(now):
                 return None
-            if all(_alike(a, b) for a, b in zip(wider, state, strict=True)):
+            if all(a.axes == b.axes and a.type.shape == b.type.shape for a, b in zip(wider, state, strict=True)):
                 break
             state = wider
         else:
@@ -353,10 +353,6 @@ def _widened(first: End, now: End, after: End, rounds: int | None) -> End | None
                 return None
             sizes[axis] = max(had, (first.type.shape[axis] or 0) + rounds * (gets - had))
     return None if found is None else found.sized(sizes)
-
-
-def _alike(a: End, b: End) -> bool:
-    return a.axes == b.axes and a.type.shape == b.type.shape
 
 
 def _closed(graph: Subgraph) -> bool:

@@ -129,12 +129,8 @@ def elements(constants: Iterable[Constant]) -> str:
     found = digest()
     for constant in constants:
         if constant.array.dtype != object:
-            found.update(_bytes(constant.array).data)
+            found.update(np.ascontiguousarray(constant.array).reshape(-1).view(np.uint8).data)
     return found.hexdigest()
-
-
-def _bytes(array: Array) -> Array:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def constants_of(models: Models) -> tuple[Constant, ...]:

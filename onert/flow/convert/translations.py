@@ -173,10 +173,6 @@ def _add_n(g: Given, op: AddN) -> Sequence[Variable]:
     return (total if len(g.inputs) > 1 else g.f.identity(total),)
 
 
-def _comparison(g: Given, op: Comparison) -> Sequence[Variable]:
-    return (g.add("".join(part.capitalize() for part in op.kind.name.split("_")), g[0], g[1]),)
-
-
 def _select(g: Given, op: Select) -> Sequence[Variable]:
     condition = g[0]
     if op.rows and condition.rank() == 1 and g[1].rank() > 1:
@@ -322,7 +318,7 @@ RULES: Mapping[type[Op], Rule] = {
     Binary: _binary,
     BroadcastTo: lambda g, op: (g.f.broadcast(g[0], g.shape),),
     Cast: lambda g, op: (g.add("Cast", g[0]),),
-    Comparison: _comparison,
+    Comparison: lambda g, op: (g.add("".join(part.capitalize() for part in op.kind.name.split("_")), g[0], g[1]),),
     Concat: _concat,
     Copy: lambda g, op: (g.f.identity(g[0]),),
     ExpandDims: _reshaped,

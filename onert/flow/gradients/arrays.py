@@ -14,10 +14,6 @@ from onert.ir import ModelError
 from .accumulation import GradientRule, Gradients, Term
 
 
-def _is_set(operation: Operation, name: str) -> bool:
-    return boolean(operation.attrs.get(name, "0"))
-
-
 def product(g: Gradients, x: Variable, y: Variable, *, transpose_x: bool, transpose_y: bool) -> Variable:
     """The product of matrices, each transposed or not."""
     x, y = g.value(x), g.value(y)
@@ -34,7 +30,7 @@ def product(g: Gradients, x: Variable, y: Variable, *, transpose_x: bool, transp
 def _matmul(g: Gradients, operation: Operation) -> list[Term]:
     """Of `C = A · B`: `dA = dC · Bᵀ` and `dB = Aᵀ · dC`, where each is transposed as the operation transposes it."""
     (a, b), (c,) = operation.inputs, operation.outputs
-    ta, tb, tc = (_is_set(operation, f"transpose_{which}") for which in "abc")
+    ta, tb, tc = (boolean(operation.attrs.get(f"transpose_{which}", "0")) for which in "abc")
 
     def first() -> Variable:
         d = g.adjoint(c)

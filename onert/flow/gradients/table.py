@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onert.flow.graph import Operation
-
-from .accumulation import GradientRule, Gradients
+from .accumulation import GradientRule
 from .arrays import RULES as ARRAYS
 from .elementwise import RULES as ELEMENTWISE
 from .gathers import RULES as GATHERS
 from .reductions import RULES as REDUCTIONS
-
-
-def _nothing(g: Gradients, operation: Operation) -> list[None]:
-    """Results that are the same all around a point do not depend on it."""
-    return [None] * len(operation.inputs)
-
 
 _FLAT = (
     *("Sign", "Floor", "Ceil", "Round", "Trunc"),
@@ -28,7 +20,7 @@ _FLAT = (
 )
 
 GRADIENTS: Mapping[str, GradientRule] = {
-    **dict.fromkeys(_FLAT, _nothing),
+    **dict.fromkeys(_FLAT, lambda g, operation: [None] * len(operation.inputs)),
     **ELEMENTWISE,
     **ARRAYS,
     **REDUCTIONS,

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 from onert.frontend.flatbuffer import Data, Table, budget, root
 from onert.frontend.format import Format
-from onert.ir import ModelError, Package
+from onert.ir import ModelError
 
 from .held_models import MAX_MODELS, by_name, main_model
 
@@ -73,12 +72,6 @@ def _name(section: Table) -> str:
     return ""
 
 
-def _recognize(head: bytes, path: Path | None) -> bool:
-    return head.startswith(MAGIC)
-
-
-def _load(data: Data, path: Path | None) -> Package:
-    return main_model(models(data), path)
-
-
-FORMAT = Format("litertlm", _recognize, _load)
+FORMAT = Format(
+    "litertlm", lambda head, path: head.startswith(MAGIC), lambda data, path: main_model(models(data), path)
+)

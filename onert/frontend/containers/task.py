@@ -5,12 +5,10 @@ Models are the files whose names end in `.tflite`, or that are called after a ki
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from onert.frontend.flatbuffer import Data
 from onert.frontend.format import Format
 from onert.frontend.nnpackage.zip_archive import open_zip_archive
-from onert.ir import ModelError, Package
+from onert.ir import ModelError
 
 from .held_models import MAX_MODELS, by_name, main_model
 
@@ -27,12 +25,8 @@ def models(data: Data) -> dict[str, Data]:
     return by_name((name, archive.read(name)) for name in names)
 
 
-def _recognize(head: bytes, path: Path | None) -> bool:
-    return path is not None and path.suffix == SUFFIX and head.startswith(_ZIP)
-
-
-def _load(data: Data, path: Path | None) -> Package:
-    return main_model(models(data), path)
-
-
-FORMAT = Format("task", _recognize, _load)
+FORMAT = Format(
+    "task",
+    lambda head, path: path is not None and path.suffix == SUFFIX and head.startswith(_ZIP),
+    lambda data, path: main_model(models(data), path),
+)

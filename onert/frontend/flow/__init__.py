@@ -12,12 +12,8 @@ from onert.ir.process import imports
 MAGIC = b"flow"
 
 
-def _recognize(head: bytes, path: Path | None) -> bool:
-    return head.startswith(MAGIC)
-
-
 def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:
     return imports.module("onert.frontend.flow.model").read_model(data), True
 
 
-FORMAT = of_one_model("flow", _recognize, _read)
+FORMAT = of_one_model("flow", lambda head, path: head.startswith(MAGIC), _read)

@@ -105,7 +105,7 @@ def _subgraph(
         inputs = _indices(table, "inputs", len(operands))
         outputs = _indices(table, "outputs", len(operands))
         if len(set(inputs)) != len(inputs):
-            raise ModelError(f"tensor {_repeated(inputs)} is an input twice")
+            raise ModelError(f"tensor {Counter(inputs).most_common(1)[0][0]} is an input twice")
         reader = _Reader(operands, codes, buffers, beside)
         for at, operator in enumerate(table.tables(slot("SubGraph", "operators"))):
             reader.read(at, operator)
@@ -120,10 +120,6 @@ def _indices(table: Table, side: str, count: int) -> tuple[int, ...]:
         if not 0 <= i < count:
             raise ModelError(f"{side} name tensor {i}, expected 0 to {count - 1}")
     return found
-
-
-def _repeated(indices: Sequence[int]) -> int:
-    return Counter(indices).most_common(1)[0][0]
 
 
 class _Reader:

@@ -92,10 +92,6 @@ class _Reader:
 Parts = dict[str, Buffer]
 
 
-def _pair(r: _Reader) -> Parts:
-    return {"scale": r.buffer("scale"), "bias": r.buffer("bias")}
-
-
 def _scales(r: _Reader) -> Parts:
     """New files have zero points (int8) in front of the scales."""
     first = r.buffer("scale")
@@ -177,7 +173,7 @@ def _all(*parts: str) -> Callable[[_Reader], Parts]:
 
 RESOURCES: Mapping[int, Callable[[_Reader], Parts]] = {
     **dict.fromkeys((1, 22, 201, 203), _convolution),
-    **dict.fromkeys((2, 43), _pair),
+    **dict.fromkeys((2, 43), lambda r: {"scale": r.buffer("scale"), "bias": r.buffer("bias")}),
     **dict.fromkeys((38, 42, 108, 137, 140, 175, 198, 324), _operand),
     16: _scale,
     18: _statistics,

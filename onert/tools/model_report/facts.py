@@ -9,7 +9,6 @@ from typing import Any
 from onert.backend import TensorInfo
 from onert.ir import DType, Quantization, Subgraph
 from onert.ir.analysis.cost import cost
-from onert.ir.op import Op
 
 from .compiling import Compiled
 from .pools import quantization
@@ -145,7 +144,7 @@ def arithmetic(graphs: Iterable[Subgraph]) -> dict[str, Any]:
                 unknown += 1
                 continue
             flops = cost(operation.op, types).flops
-            if _multiplies(operation.op):
+            if any(f".ops.{family}." in type(operation.op).__module__ for family in PRODUCTS):
                 products += flops // 2
             else:
                 others += flops
@@ -160,10 +159,6 @@ def _arithmetic(found: Compiled) -> dict[str, Any]:
         return said
     made = arithmetic(routine.subgraph for routine in found.program.routines)
     return max(made, said, key=lambda told: (int(told["multiply_adds"] + told["others"]), -int(told["unknown"])))
-
-
-def _multiplies(op: Op) -> bool:
-    return any(f".ops.{family}." in type(op).__module__ for family in PRODUCTS)
 
 
 def _memory(found: Compiled) -> dict[str, Any] | None:

@@ -114,7 +114,7 @@ def _streams(
     unnamed: list[str] = []
     for item in options.input:
         name, equals, file = item.partition("=")
-        if not equals or (position_of(name, infos) is None and _is_there(item)):
+        if not equals or (position_of(name, infos) is None and (item == inputs.PIPED or os.path.exists(item))):
             unnamed.append(item)
             continue
         position = position_of(name, infos)
@@ -137,10 +137,6 @@ def _streams(
         batch = max(batch, size)
         streams[position] = inputs.stream(paths, single, _reading(options, metadata, position))
     return streams, batch
-
-
-def _is_there(path: str) -> bool:
-    return path == inputs.PIPED or os.path.exists(path)
 
 
 def _taker(path: str, infos: Sequence[TensorInfo], named: dict[int, str]) -> int:

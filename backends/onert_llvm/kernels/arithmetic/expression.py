@@ -175,10 +175,6 @@ def _quotient(a: Val, b: Val) -> Val:
     return minus.select(-a, a.quotient((minus | b.eq(0)).select(1, b)))
 
 
-def _unsigned_quotient(a: Val, b: Val) -> Val:
-    return a // (b if b.v.is_constant else b.eq(0).select(1, b))
-
-
 def _power(k: Kernel, a: Val, b: Val) -> Val:
     """Integers to a power that is not negative, by squaring; they wrap."""
     total, base, left = k.var(a.like(1)), k.var(a), k.var(b)
@@ -247,7 +243,7 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.SELECT: lambda k, a, b, c: a.select(b, c),
 }
 _UNSIGNED: dict[Fn, Callable[..., Val]] = {
-    Fn.QUOTIENT: lambda k, a, b: _unsigned_quotient(a, b),
+    Fn.QUOTIENT: lambda k, a, b: a // (b if b.v.is_constant else b.eq(0).select(1, b)),
     **dict.fromkeys((Fn.MIN, Fn.MINIMUM), lambda k, a, b: a.umin(b)),
     **dict.fromkeys((Fn.MAX, Fn.MAXIMUM), lambda k, a, b: a.umax(b)),
     Fn.ABS: lambda k, a: a,

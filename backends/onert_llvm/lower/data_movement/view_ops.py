@@ -21,10 +21,6 @@ def _integers(types: CallTypes, position: int) -> tuple[int, ...]:
     return tuple(value.reshape(-1).tolist())  # symbolic ones stay
 
 
-def _transpose(op: Transpose, types: CallTypes, x: StridedView) -> StridedView:
-    return x.transpose(_integers(types, 1))
-
-
 def _slice(op: Slice, types: CallTypes, x: StridedView) -> StridedView:
     shape = static(types.output.shape)
     parts = tuple(slice(b, b + n) for b, n in zip(_integers(types, 1), shape, strict=True))
@@ -34,10 +30,6 @@ def _slice(op: Slice, types: CallTypes, x: StridedView) -> StridedView:
 def _strided_slice(op: StridedSlice, types: CallTypes, x: StridedView) -> StridedView:
     seen: Any = op.view(cast(Any, x), *(_integers(types, i) for i in (1, 2, 3)))
     return cast(StridedView, seen)
-
-
-def _reverse(op: Reverse, types: CallTypes, x: StridedView) -> StridedView:
-    return x.flip(normalize_axes(_integers(types, 1), x.ndim)) if x.ndim else x  # which would be a copy
 
 
 def _space_to_depth(op: SpaceToDepth, types: CallTypes, x: StridedView) -> StridedView:
@@ -59,10 +51,6 @@ def _tile(op: Tile, types: CallTypes, x: StridedView) -> StridedView:
     return each.broadcast_to(both)
 
 
-def _broadcast(op: BroadcastTo, types: CallTypes, x: StridedView) -> StridedView:
-    return x.broadcast_to(static(types.output.shape))
-
-
 def _nearest(op: ResizeNearestNeighbor, types: CallTypes, x: StridedView) -> StridedView | None:
     """Where the new size is a multiple of the old one and each pixel is repeated as often."""
     n, h, w, c = x.shape
@@ -74,14 +62,14 @@ def _nearest(op: ResizeNearestNeighbor, types: CallTypes, x: StridedView) -> Str
 
 
 VIEWS: Mapping[type[Op], tuple[View, tuple[int, ...]]] = {
-    Transpose: (_transpose, (1,)),
+    Transpose: (lambda op, types, x: x.transpose(_integers(types, 1)), (1,)),
     Slice: (_slice, (1, 2)),
     StridedSlice: (_strided_slice, (1, 2, 3)),
-    Reverse: (_reverse, (1,)),
+    Reverse: (lambda op, types, x: x.flip(normalize_axes(_integers(types, 1), x.ndim)) if x.ndim else x, (1,)),
     SpaceToDepth: (_space_to_depth, ()),
     DepthToSpace: (_depth_to_space, ()),
     Tile: (_tile, (1,)),
-    BroadcastTo: (_broadcast, (1,)),
+    BroadcastTo: (lambda op, types, x: x.broadcast_to(static(types.output.shape)), (1,)),
     ResizeNearestNeighbor: (_nearest, (1,)),
 }
 """For each kind, the view of the operand whose elements are the result's in their order (axes may be split), or None

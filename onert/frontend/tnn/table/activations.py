@@ -75,11 +75,6 @@ def _hard(site: Site, x: int, alpha: float, beta: float) -> int:
     return _clipped(g, g.binary(BinaryKind.ADD, g.binary(BinaryKind.MUL, x, alpha), beta), 0.0, 1.0)
 
 
-def _hard_swish(site: Site) -> Sequence[int]:
-    """The first input times the hard sigmoid of the last, which may be the same."""
-    return [site.graph.binary(BinaryKind.MUL, site.x, _hard(site, site.inputs[-1], *_sloped(site)))]
-
-
 def _exponential(site: Site, alpha: float) -> int:
     """max(x, 0) + alpha * (exp(min(x, 0)) - 1)"""
     g = site.graph
@@ -160,7 +155,7 @@ LAYERS: dict[str, Writer] = {
     "Reciprocal": _formula(_reciprocal),
     "Clip": _clip,
     "HardSigmoid": lambda site: [_hard(site, site.x, *_sloped(site))],
-    "HardSwish": _hard_swish,
+    "HardSwish": lambda site: [site.graph.binary(BinaryKind.MUL, site.x, _hard(site, site.inputs[-1], *_sloped(site)))],
     "Elu": _elu,
     "Selu": _selu,
     "LeakyRelu": lambda site: [site.graph.add(LeakyRelu(site.number("alpha", 0.01)), site.x)],

@@ -53,11 +53,6 @@ def _connected(kind: BinaryKind, site: Site) -> Sequence[int]:
     return _stored(site, site.graph.add(Binary(kind), x, y))
 
 
-def _where(site: Site) -> Sequence[int]:
-    """The first input's elements where the third is other than 0, elsewhere the second's."""
-    return [site.graph.add(Select(), _truth(site, site.input(2)), site.input(0), site.input(1))]
-
-
 def _places(site: Site) -> Sequence[int]:
     """Where elements are other than 0, [dimensions, count], int32."""
     g = site.graph
@@ -107,5 +102,5 @@ LAYERS: dict[str, Writer] = {
     "NonZero": _places,
     "Not": lambda site: _stored(site, site.graph.add(Unary(UnaryKind.LOGICAL_NOT), _truth(site, site.x))),
     "Or": partial(_connected, BinaryKind.LOGICAL_OR),
-    "Where": _where,
+    "Where": lambda site: [site.graph.add(Select(), _truth(site, site.input(2)), site.input(0), site.input(1))],
 }

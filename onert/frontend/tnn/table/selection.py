@@ -199,10 +199,6 @@ def _scatter_elements(site: Site) -> Sequence[int]:
     return [g.add(op, data, _from_front(site, indices, np.array(shape[axis])), updates)]
 
 
-def _scatter_slices(site: Site) -> Sequence[int]:
-    return [site.graph.add(ScatterSlices(), *_some_in_weights(site, ("indices", "updates")))]
-
-
 def _some_in_weights(site: Site, there: tuple[str, ...]) -> list[int]:
     """Data, indices and updates: blobs, or where there are fewer than three, some of the weights."""
     g = site.graph
@@ -273,7 +269,7 @@ LAYERS = {
     "Range": _range,
     "Repeat": _tile,
     "ScatterElements": _scatter_elements,
-    "ScatterND": _scatter_slices,
+    "ScatterND": lambda site: [site.graph.add(ScatterSlices(), *_some_in_weights(site, ("indices", "updates")))],
     "Shape": _shape,
     "SignedMul": _signed_mul,
     "Size": _size,

@@ -14,14 +14,6 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from .movement import TABLE as MOVEMENT
 
 
-def _line(node: Node) -> int:
-    return (operand(node, 0) * node.number("alpha", 1.0) + node.number("beta")).operand
-
-
-def _scaled(node: Node) -> int:
-    return (operand(node, 0) * node.number("scale", 1.0)).operand
-
-
 def _softplus(node: Node) -> int:
     x = operand(node, 0) * node.number("beta", 1.0)
     return (x.unary(UnaryKind.SOFTPLUS) * node.number("alpha", 1.0)).operand
@@ -66,12 +58,12 @@ def _cropped(node: Node) -> int:
 
 
 _IMPORTERS: dict[str, Importer] = {
-    "Affine": _line,
+    "Affine": lambda node: (operand(node, 0) * node.number("alpha", 1.0) + node.number("beta")).operand,
     "Crop": _cropped,
     "DynamicSlice": lambda node: MOVEMENT["", "Slice"](evolve(node, version=10)),
     "ImageScaler": _scaled_picture,
     "ParametricSoftplus": _softplus,
-    "Scale": _scaled,
+    "Scale": lambda node: (operand(node, 0) * node.number("scale", 1.0)).operand,
     "ScaledTanh": _tanh,
 }
 TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

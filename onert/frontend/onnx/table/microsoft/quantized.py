@@ -55,10 +55,6 @@ def _two(function: Callable[[Expression, Expression], Expression]) -> Importer:
     return lambda node: _stored(node, function(_real(node, 0), _real(node, 3)), 6, node.type(0).dtype)
 
 
-def _leaky(node: Node, x: Expression) -> Expression:
-    return (x < 0).choose(x * node.number("alpha", 0.01), x)
-
-
 def _plane_mean(node: Node, x: Expression) -> Expression:
     axes = range(1, x.rank - 1) if node.flag("channels_last") else range(2, x.rank)
     return x.reduce(Reduction.MEAN, axes)
@@ -164,7 +160,7 @@ _IMPORTERS: dict[str, Importer] = {
     "QLinearConcat": _joined,
     "QLinearConv": channels_first(LAYERS["", "QLinearConv"]),
     "QLinearGlobalAveragePool": _one(_plane_mean),
-    "QLinearLeakyRelu": _one(_leaky),
+    "QLinearLeakyRelu": _one(lambda node, x: (x < 0).choose(x * node.number("alpha", 0.01), x)),
     "QLinearMul": _two(lambda x, y: x * y),
     "QLinearReduceMean": _one(_mean),
     "QLinearSigmoid": _one(lambda node, x: x.unary(UnaryKind.LOGISTIC)),
