@@ -67,12 +67,17 @@ def _each_backend(variable: str, chosen: Mapping[Any, str]) -> Mapping[Any, str]
     return {what: _backend(variable, name) for what, name in chosen.items()}
 
 
+def _threads(variable: str, count: int) -> int:
+    """A package never gets more threads than the CPUs that the process may use."""
+    return min(count, available_cpus())
+
+
 PERMITTED: Mapping[str, Check] = {
     "BACKENDS": lambda variable, names: tuple(_backend(variable, name) for name in names),
     "OP_BACKEND_ALLOPS": _backend,
     "OP_BACKEND_MAP": _each_backend,
     "EXECUTOR": _as_it_is,
     "CPU_MEMORY_PLANNER": _as_it_is,
-    "NUM_THREADS": lambda variable, count: min(count, available_cpus()),
+    "NUM_THREADS": _threads,
 }
 """The variables that a package may set, and what its values are held to. `OP_BACKEND_<Op>` may be set too."""
