@@ -20,20 +20,14 @@ from .subgraph import StateUpdate, Subgraph, Subgraphs
 from .types import Constant, TensorType, unranked
 
 
-class Builder:
-    """Collects operands and operations of one subgraph; an operand is known by its index.
-
-    b = Builder("main")
-    x = b.input(TensorType(DType.FLOAT32, (1, 4)), "x")
-    y = b.add(Unary(UnaryKind.RELU), x)
-    model = b.model([y])
-    """
+class Making:
+    """The operands and operations of a subgraph so far; an operand is known by its index."""
 
     def __init__(self, name: str = "main") -> None:
         self.name = name
+        self.inputs: list[int] = []
         self._operands: list[Operand] = []
         self._operations: list[Operation] = []
-        self._inputs: list[int] = []
         self._state: list[StateUpdate] = []
 
     def _operand(self, operand: Operand) -> int:
@@ -42,8 +36,33 @@ class Builder:
 
     def input(self, type_: TensorType, name: str = "") -> int:
         """An input of the subgraph."""
-        self._inputs.append(self._operand(Operand(type_, name)))
-        return self._inputs[-1]
+        self.inputs.append(self._operand(Operand(type_, name)))
+        return self.inputs[-1]
+
+    def type(self, operand: int) -> TensorType:
+        """The type of an operand, its elements known where it is a constant."""
+        return self._operands[operand].known
+
+    def subgraph(self, outputs: Sequence[int]) -> Subgraph:
+        """The subgraph with these outputs."""
+        return Subgraph(
+            tuple(self._operands),
+            tuple(self._operations),
+            tuple(self.inputs),
+            tuple(outputs),
+            self.name,
+            tuple(self._state),
+        )
+
+
+class Builder(Making):
+    """Collects operands and operations of one subgraph.
+
+    b = Builder("main")
+    x = b.input(TensorType(DType.FLOAT32, (1, 4)), "x")
+    y = b.add(Unary(UnaryKind.RELU), x)
+    model = b.model([y])
+    """
 
     def constant(
         self,
@@ -90,21 +109,6 @@ class Builder:
     def location(self, op: Op) -> str:
         """What errors call the operation that is added next."""
         return f"operation {len(self._operations)} {op.label}"
-
-    def type(self, operand: int) -> TensorType:
-        """The type of an operand, its elements known where it is a constant."""
-        return self._operands[operand].known
-
-    def subgraph(self, outputs: Sequence[int]) -> Subgraph:
-        """The subgraph with these outputs."""
-        return Subgraph(
-            tuple(self._operands),
-            tuple(self._operations),
-            tuple(self._inputs),
-            tuple(outputs),
-            self.name,
-            tuple(self._state),
-        )
 
     def model(self, outputs: Sequence[int]) -> Subgraphs:
         """A model of this one subgraph."""

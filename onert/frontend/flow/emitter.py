@@ -102,7 +102,7 @@ class Emitter(Builder):
         """A new operand, `given` from outside or not."""
         index = self._operand(operand)
         if given:
-            self._inputs.append(index)
+            self.inputs.append(index)
         return index
 
     def named(self, index: int, name: str) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, RuleError, Subgraph, TensorType
+from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, RuleError, TensorType
 from onert.ir.analysis.evaluate import evaluate
 from onert.ir.analysis.inference import infer, shapes_ok
+from onert.ir.builder import Making
 from onert.ir.op import Effect
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.elementwise.convert import Cast
@@ -26,24 +27,17 @@ _OPERATION = 10
 """Steps of the budget that an operation takes."""
 
 
-class Draft:
+class Draft(Making):
     """Operands and operations of one subgraph; `place` says of which node, for messages and locations."""
 
     def __init__(self, name: str, steps: Budget, memory: Budget) -> None:
-        self.name = name
+        super().__init__(name)
         self.steps = steps
         self.memory = memory
         self.place = ""
-        self.inputs: list[int] = []
         self.captured: dict[int, int] = {}
         """Operands of the enclosing subgraph, and the inputs that stand for them."""
-        self._operands: list[Operand] = []
-        self._operations: list[Operation] = []
         self._known: dict[int, Known] = {}
-
-    def type(self, operand: int) -> TensorType:
-        """What is known of an operand, its elements where it is a constant."""
-        return self._operands[operand].known
 
     def value(self, operand: int) -> Array | None:
         """The elements of a constant."""
@@ -74,14 +68,6 @@ class Draft:
     def declare(self, operand: int, type_: TensorType) -> None:
         """Take a file's word for the shape of a result of which not even the rank is known."""
         self._operands[operand] = evolve(self._operands[operand], type=type_)
-
-    def _operand(self, operand: Operand) -> int:
-        self._operands.append(operand)
-        return len(self._operands) - 1
-
-    def input(self, type_: TensorType, name: str = "") -> int:
-        self.inputs.append(self._operand(Operand(type_, name)))
-        return self.inputs[-1]
 
     def is_input(self, operand: int) -> bool:
         return operand in self.inputs
@@ -158,10 +144,6 @@ class Draft:
         """Take back the last operation, whose results these are."""
         self._operations.pop()
         del self._operands[min(outputs) :]
-
-    def subgraph(self, outputs: Sequence[int]) -> Subgraph:
-        """The subgraph with these outputs."""
-        return Subgraph(tuple(self._operands), tuple(self._operations), tuple(self.inputs), tuple(outputs), self.name)
 
     def copied(self, operand: int, name: str) -> int:
         """A copy that is never folded away, under a name of its own."""
