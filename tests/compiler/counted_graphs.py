@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from onert.ir import Array, DType, Package, Subgraphs, TensorType
+from onert.ir import Array, DType, Op, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
@@ -28,6 +28,7 @@ from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass
+from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.ops.vision_audio.sampling import RoiAlign
 
@@ -257,7 +258,11 @@ def _resized(d: Draft) -> int:
     size = d.b.add(Pack(0), d.b.add(Binary(BinaryKind.ADD), d.least(d.number(), 9), d.one(1)), d.one(COLUMNS))
     kind = (ResizeBilinear, ResizeNearestNeighbor)[d.whole(0, 2)]
     corners, half = ((False, False), (True, False), (False, True))[d.whole(0, 3)]
-    return d.b.add(Reshape(), d.b.add(kind(corners, half), there, size), d.row(-1, COLUMNS))
+    op: Op = kind(corners, half)
+    if d.whole(0, 2):
+        spread, inside = (bool(d.whole(0, 2)) for _ in range(2))
+        op = Interpolate(tuple(Interpolation)[d.whole(0, 3)], (1, 2), antialias=spread, exclude_outside=inside)
+    return d.b.add(Reshape(), d.b.add(op, there, size), d.row(-1, COLUMNS))
 
 
 def _random(d: Draft) -> int:
@@ -269,7 +274,7 @@ def _random(d: Draft) -> int:
     drawn = d.b.add(op, d.b.add(Pack(0), d.one(ROWS), m))
     rest = d.b.add(Binary(BinaryKind.SUB), d.one(COLUMNS), m)
     margins = d.b.add(Reshape(), d.b.add(Pack(0), d.one(0), d.one(0), d.one(0), rest), d.row(2, 2))
-    return d.b.add(Pad(), drawn, margins)
+    return d.b.add(Reshape(), d.b.add(Pad(), drawn, margins), d.row(-1, COLUMNS))
 
 
 def _put_into(d: Draft) -> int:
