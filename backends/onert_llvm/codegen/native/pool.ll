@@ -1,9 +1,10 @@
 ; Native threads that walk a list of commands together; `run.ll` is for one alone.
 ;
 ; A program is an array of commands. A kernel is `void kernel(ptr task, i64 begin, i64 end, i64 thread)` over a range of
-; independent tiles, which are cut into pieces; the number of the thread says which scratch memory it may use. All threads walk the same array in the same order, and each has a share of every
-; command's pieces, that of its number; so one that computed some rows of a picture computes the same rows of the next,
-; which are in its cache. Who is done with its own share takes pieces of the others'.
+; independent tiles, which are cut into pieces; the number of the thread says which scratch memory it may use. All threads
+; walk the same array in the same order, and each has a share of every command's pieces, that of its number; so one that
+; computed some rows of a picture computes the same rows of the next, which are in its cache. Who is done with its own
+; share takes pieces of the others'.
 ; Before a command whose `sync` is set a thread waits until all pieces of the commands before it are done: for pieces,
 ; not for threads, so that one that the system does not run holds up nobody unless it is in the middle of a piece. Tiles
 ; are independent and each is computed by one thread, so the result is the same for any number of threads.
