@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from onert.ir import Array
-from onert.ir.symbolic.trace import hint, minimum
 from onert.ir.value import Told, Value
 
 from .task_layout import TaskLayout
@@ -126,23 +125,6 @@ def most_pieces(threads: int, each: int = _PIECES_EACH) -> int:
 def short_pieces(threads: int, flops: int, each: int = _PIECES_EACH) -> int:
     """The same for a command of so many operations on floats: who loses its processor in a piece soon ends it."""
     return most_pieces(threads, max(each, flops // _LONG // threads))
-
-
-def at_once(commands: Sequence[Command], threads: int) -> Command | None:
-    """One command for those that differ in the values of their slots alone, and of which none touches what another
-    writes, but for the `rooms` that each thread has of its own; None where they are not so alike.
-    """
-    first, *others = commands
-    own = {first.slots.get("rooms")}
-    kept = any(a.write and a.pointer.area is Area.SCRATCH and a.pointer not in own for a in first.accesses)
-    if kept or not others or any((c.spec, c.tiles, c.program) != (first.spec, first.tiles, ()) for c in commands):
-        return None
-    count = len(commands)
-    tiles, flops = count * first.tiles, sum(c.flops for c in commands)
-    accesses = tuple(dict.fromkeys(a for c in commands for a in c.accesses))
-    steps = tuple(evolve(c, pieces=count) for c in commands)
-    pieces = minimum(tiles, short_pieces(threads, hint(flops)))
-    return Command(SEVERAL, {}, tiles, pieces, accesses, first.operation, flops, steps, first.threads)
 
 
 def all_steps(commands: Iterable[Command]) -> Iterator[Command]:

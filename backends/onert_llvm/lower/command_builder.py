@@ -25,11 +25,11 @@ from onert_llvm.command.command import (
     Lowered,
     Pointer,
     Slot,
-    at_once,
     kernel_calls,
     most_pieces,
     short_pieces,
 )
+from onert_llvm.command.several import at_once
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.runtime.aligned_memory import Elements, aligned
 from onert_llvm.schedule.choices import Choices

@@ -1,0 +1,28 @@
+"""Commands that are alike as one, so that threads need not wait for one another between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from onert.ir.symbolic.trace import hint, minimum
+
+from .command import SEVERAL, Area, Command, short_pieces
+
+
+def at_once(commands: Sequence[Command], threads: int) -> Command | None:
+    """One command for those that differ in the values of their slots alone, and of which none touches what another
+    writes, but for the `rooms` that each thread has of its own; None where they are not so alike.
+    """
+    first, *others = commands
+    own = {first.slots.get("rooms")}
+    kept = any(a.write and a.pointer.area is Area.SCRATCH and a.pointer not in own for a in first.accesses)
+    if kept or not others or any((c.spec, c.tiles, c.program) != (first.spec, first.tiles, ()) for c in commands):
+        return None
+    count = len(commands)
+    tiles, flops = count * first.tiles, sum(c.flops for c in commands)
+    accesses = tuple(dict.fromkeys(a for c in commands for a in c.accesses))
+    steps = tuple(evolve(c, pieces=count) for c in commands)
+    pieces = minimum(tiles, short_pieces(threads, hint(flops)))
+    return Command(SEVERAL, {}, tiles, pieces, accesses, first.operation, flops, steps, first.threads)
