@@ -46,10 +46,18 @@ class Scope:
     attributes: Mapping[str, Attribute] = field(factory=dict)
     """Values of the attributes of the function that this is the body of."""
     types: Mapping[str, ValueType] = field(factory=dict)
-    names: dict[str, Value] = field(factory=dict)
+    names: dict[str, Value | None] = field(factory=dict)
+    """What each name stands for; None is an input that a function's caller leaves out."""
 
     def find(self, name: str) -> Value:
         """What a name stands for, here or around; ModelError where nothing has it."""
+        value = self._given(name)
+        if value is None:
+            raise ModelError(f"'{name}' is read, but the function's caller leaves it out")
+        return value
+
+    def _given(self, name: str) -> Value | None:
+        """As `find`; None for what a function's caller leaves out."""
         scope: Scope | None = self
         crossed: list[Scope] = []
         while scope is not None and name not in scope.names:
@@ -59,7 +67,7 @@ class Scope:
             raise ModelError(f"'{name}' is read, but nothing before it has that name")
         value = scope.names[name]
         for inner in reversed(crossed):
-            if inner.draft is not scope.draft:
+            if value is not None and inner.draft is not scope.draft:
                 value = _across(scope.draft, inner.draft, value)
             scope = inner
         return value
@@ -142,7 +150,7 @@ class Scope:
     def _read(self, node: messages.Node) -> Fork | Spliced | None:
         """Add what a node means, but for an If that what follows becomes part of."""
         self.context.steps.spend(10, "reading its nodes")
-        inputs = tuple(self.find(name) if name else None for name in node.inputs)
+        inputs = tuple(self._given(name) if name else None for name in node.inputs)
         attributes = {a.name: a for a in map(self._resolved, node.attributes.values()) if a is not None}
         function = self.context.functions.get((node.domain, node.op_type, node.overload))
         if function is not None:
@@ -183,12 +191,12 @@ class Scope:
         self, function: Function, inputs: Sequence[Value | None], attributes: Mapping[str, Attribute]
     ) -> tuple[Value | None, ...]:
         """The results of a function's nodes, made here."""
+        if len(inputs) > len(function.inputs):
+            raise ModelError(f"is given {len(inputs)} inputs, expected at most {len(function.inputs)}")
         given = {**function.defaults, **attributes}
+        names = dict.fromkeys(function.inputs) | dict(zip(function.inputs, inputs, strict=False))
         context = evolve(self.context, opsets={**self.context.opsets, **function.opsets})
-        body = Scope(context, self.draft, None, given)
-        for name, value in zip(function.inputs, inputs, strict=False):
-            if value is not None:
-                body.names[name] = value
+        body = Scope(context, self.draft, None, given, names=names)
         return body.read_nodes(function.nodes, function.outputs)
 
     # what nodes with graphs of their own ask for
