@@ -13,8 +13,8 @@ from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
 from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
-from onert_llvm.schedule.cost_model import Shape, code_tile, fetching, product_tile, row_work, run_tile
-from onert_llvm.schedule.float_packing import panels
+from onert_llvm.schedule.cost_model import Shape, code_tile, fetching, made_work, product_tile, row_work, run_tile
+from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
 from onert_llvm.schedule.weight_packing import pack_run_scales, pack_words, shortest
 from onert_llvm.target.isa import Isa
 
@@ -96,8 +96,8 @@ def test_floats_meet_codes_with_a_scale_for_each_run(
     scales = np.float32(2) ** rng.integers(-3, 3, (n, runs)).astype(np.float32)
     x = rng.integers(-9, 10, (m, k)).astype(np.float32)
     weights = (codes.astype(np.float64) - (zero[..., None] if zeros else 1 << bits - 1)) * scales[..., None]
-    tile, few = code_tile(m, n, isa)
-    c, cut = guarded(np.zeros((m, n), np.float32)), row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k, isa)
+    tile, few, many = code_tile(Shape(m, n, k, apart=4 * k), isa)
+    c, cut = guarded(np.zeros((m, n), np.float32)), made_work(m, tile, panels(n, tile.columns, isa), 2)
     step = k * bits // 8 * tile.columns.widest * isa.f32
     slots = {"m": m, "n": n, "mc": cut.mc, "panels": panels(n, tile.columns, isa), "panel_bytes": step, "ldc": n}
     slots |= {
@@ -108,7 +108,9 @@ def test_floats_meet_codes_with_a_scale_for_each_run(
     }
     slots |= {"scales": guarded(pack_run_scales(shortest(scales), tile.columns, isa))}
     slots |= {"zeros": guarded(pack_run_scales(zero, tile.columns, isa))} if zeros else {}
-    run(KernelSpec(GemmCodes(tile, length, bits, PLAIN, zeros, few, short=True), isa), cut.tiles, slots, pieces=2)
+    room = panel_bytes_f32(1, k, tile.columns, isa)
+    slots |= {"rooms": guarded(np.zeros(room, np.uint8)), "room": room} if many else {}
+    run(KernelSpec(GemmCodes(tile, length, bits, PLAIN, zeros, few, True, many), isa), cut.tiles, slots, pieces=2)
     np.testing.assert_array_equal(c, x @ weights.reshape(n, k).T)
 
 

@@ -54,8 +54,10 @@ _WIDE, _NARROW = (0, 1, 2), (1, 0, 2)
 where there is one register of columns.
 """
 
-_FEW_ROWS, _MAKING = 4, 1.5
-"""Rows from which on weights that are made of codes are scaled, and what making them takes, in rows."""
+_FEW_ROWS, _MAKING, _ROWS_OF_MADE = 4, 1.5, 192
+"""Rows from which on weights that are made of codes are scaled, what making them takes, in rows, and for how many rows
+they are made at once where there are many.
+"""
 
 _OF_SECOND_CACHE = 4
 """By what the second cache is divided for the bytes of the left operand that a work tile goes over again and again."""
@@ -317,21 +319,34 @@ def run_tile(m: int, n: int, isa: Isa) -> Tile:
     return Tile(1, columns(n, 4 if large else 3, isa))
 
 
-def code_tile(m: int, n: int, isa: Isa) -> tuple[Tile, bool]:
-    """The tile for a product of floats with codes, and whether its rows are so few that sums of runs are scaled.
+def code_tile(shape: Shape, isa: Isa) -> tuple[Tile, bool, bool]:
+    """The tile for a product of floats with codes, whether its rows are so few that sums of runs are scaled, and
+    whether they are so many that a panel of weights is made before they meet it.
 
     All of them have as many columns, so products of any number of rows share their weights.
     """
-    rows, large = hint(m), isa.registers >= MANY_REGISTERS
-    few = rows < _FEW_ROWS
-    require(m == rows if few else m >= _FEW_ROWS)
-    across = columns(n, 2, isa)
+    rows, large = hint(shape.m), isa.registers >= MANY_REGISTERS
+    few, many = rows < _FEW_ROWS, rows >= _MANY_ROWS
+    require(shape.m >= _MANY_ROWS if many else shape.m < _MANY_ROWS)
+    require(shape.m == rows if few else shape.m >= _FEW_ROWS)
+    across = columns(shape.n, 2, isa)
     if few:
-        return Tile(rows, across, split=4 if rows == 1 else 2 if large else 1), True
-    most = min(rows, 12 if large else 4)
-    best = min(range(_FEW_ROWS, most + 1), key=lambda each: -(-rows // each) * (each + _MAKING))
-    require(m >= best)
-    return Tile(best, across), False
+        return Tile(rows, across, split=4 if rows == 1 else 2 if large else 1), True, False
+    if many:
+        found = _estimated(_as_of(shape, isa, False), isa, False, machine(isa), 1)
+        best = min((cycles, mr) for cycles, mr, wide in found if wide == 2)[1]
+    else:
+        most = min(rows, 12 if large else 4)
+        best = min(range(_FEW_ROWS, most + 1), key=lambda each: -(-rows // each) * (each + _MAKING))
+        require(shape.m >= best)
+    return Tile(best, across), False, many
+
+
+def made_work(m: int, tile: Tile, panels: int, threads: int) -> Work:
+    """The cut of rows where each work tile makes its panel first: few cuts, but work for all threads."""
+    blocks, groups = -(-m // tile.mr), 1 if panels % threads == 0 or panels >= 4 * threads else threads
+    mc = tile.mr * -(-blocks // minimum(blocks, maximum(groups, m // _ROWS_OF_MADE)))
+    return Work(mc, -(-m // mc) * panels)
 
 
 def fetching(tile: Tile, isa: Isa) -> Tile:

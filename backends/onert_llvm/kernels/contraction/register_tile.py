@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 from attrs import frozen
 
@@ -300,8 +299,18 @@ def each_register(k: Kernel, columns: Columns, panel: Panel, body: Callable[[Val
         body(k.index(full), panel.masks[-1])
 
 
-def each_block(k: Kernel, task: Task, begin: Val, end: Val, tile: Tile, body: Callable[[Block], None]) -> None:
+def each_block(
+    k: Kernel,
+    task: Task,
+    begin: Val,
+    end: Val,
+    tile: Tile,
+    body: Callable[[Block], None],
+    made: Callable[[Panel], Panel] | None = None,
+) -> None:
     """Write the loops around `body`: work tile t is the group of `mc` rows t // panels by the panel t % panels.
+
+    `made` writes what is done once for a work tile, and says what its panel is then.
 
     The last tile takes rows of the one before, or of another work tile, once more: both store the same numbers, there
     are at least as many rows as a tile has, and results do not lie where operands do.
@@ -310,7 +319,11 @@ def each_block(k: Kernel, task: Task, begin: Val, end: Val, tile: Tile, body: Ca
     with k.loop(end, begin) as t:
         first = (t // panels) * task.i64("mc")
         last = (first + task.i64("mc")).min(task.i64("m"))
-        each_panel(k, task, tile, t % panels, partial(_row_blocks, k, task, tile, (first, last), body))
+
+        def blocks(panel: Panel) -> None:
+            _row_blocks(k, task, tile, (first, last), body, panel if made is None else made(panel))
+
+        each_panel(k, task, tile, t % panels, blocks)
 
 
 def _row_blocks(

@@ -14,7 +14,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Type, Val, Var, View, vec
 from onert_llvm.kernels.contraction.contraction import Ending, store
 from onert_llvm.kernels.contraction.int8_microkernel import dot, offset, step_terms
-from onert_llvm.kernels.contraction.register_tile import LINE, SLOTS, Block, Tile, each_block
+from onert_llvm.kernels.contraction.register_tile import LINE, SLOTS, Block, Panel, Tile, each_block
 from onert_llvm.target.isa import Isa
 
 _MOST_UNROLLED = 8
@@ -67,8 +67,8 @@ class GemmBlocks(Value):
         terms = step_terms(k.isa, self.bits)
         steps, width = self.run // terms, block.vectors * lanes
         panel = k.view(block.panel, I8, width * k.isa.group, 1)
-        scales = beside(k, task, block, self.tile, "scales", I16 if self.short else F32)
-        zeros = beside(k, task, block, self.tile, "zeros", I16) if self.zeros else None
+        scales = beside(k, task, block.columns, self.tile, "scales", I16 if self.short else F32)
+        zeros = beside(k, task, block.columns, self.tile, "zeros", I16) if self.zeros else None
         own_scales = block.rows(task.view("row_scales", F32, runs, 1)) if self.apart else None
         rows = block.rows(task.view("a", I8, runs * self.run, 1))
         starts = block.rows(task.view("starts", I32, runs, 1))
@@ -149,11 +149,11 @@ def each_step(k: Kernel, steps: int, step: Callable[[Val], None]) -> None:
         step(at)
 
 
-def beside(k: Kernel, task: Task, block: Block, tile: Tile, name: str, element: Type) -> View:
+def beside(k: Kernel, task: Task, panel: Panel, tile: Tile, name: str, element: Type) -> View:
     """The panel `[runs, width]` of what each run of a column has beside its weights."""
     lanes = k.isa.f32
     whole = task.view(name, element, task.i64("runs") * (tile.columns.widest * lanes))
-    return k.view(whole[block.columns.number].address, element, block.vectors * lanes, 1)
+    return k.view(whole[panel.number].address, element, panel.vectors * lanes, 1)
 
 
 def as_float32(half: Val) -> Val:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, Var, View, intrinsic, vec
-from onert_llvm.kernels.contraction.contraction import store
+from onert_llvm.kernels.contraction.contraction import multiply, store
 from onert_llvm.kernels.contraction.epilogue import Epilogue
-from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Tile, each_block
+from onert_llvm.kernels.contraction.float_terms import FloatTerms
+from onert_llvm.kernels.contraction.operands import straight
+from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Panel, Tile, each_block
 
 from .gemm_blocks import as_float32, beside, each_step
 
 WORD = 32
 """Bits of neighbouring terms that lie together for each column."""
+_EachTerm = Callable[[Val, int, Sequence[Val]], None]
 _PERMUTED = 16
 """Lanes of a register whose elements one instruction picks from another register by the low bits of indices."""
 
@@ -30,8 +34,9 @@ class GemmCodes(Value):
     With `zeros` so has the slot of that name, in bytes; else all zeros are the middle of the codes. A run is a multiple
     of the terms of a word.
 
-    A weight is made once for all rows of a tile. Of `few` rows, the sums of a run are scaled instead of its weights:
-    the tile's `split` sums of each are kept apart. Sums of more rows have the bits of a product with such weights.
+    A weight is made once for all rows of a tile, of `many` rows once for those of a work tile: each thread has `room`
+    bytes at `rooms` for a panel of floats. Of `few` rows, the sums of a run are scaled instead of its weights: the
+    tile's `split` sums of each are kept apart. Sums of more rows have the bits of a product with such weights.
     """
 
     tile: Tile
@@ -41,45 +46,79 @@ class GemmCodes(Value):
     zeros: bool
     few: bool
     short: bool = False
+    many: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
-        more = ("zeros",) if self.zeros else ()
+        more = (*(("zeros",) if self.zeros else ()), *(("rooms", "room") if self.many else ()))
         return ("a", "b", "c", *SLOTS, "runs", "ldc", "scales", *more, *self.how.slots)
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        weight = self._weights(k)
-        each_block(k, task, begin, end, self.tile, lambda block: self._block(k, task, block, weight))
+        weight, depth = self._weights(k), task.i64("runs") * self.run
+        a = task.view("a", F32, depth, 1)
 
-    def _block(self, k: Kernel, task: Task, block: Block, weight: Callable[[Val, int], Val]) -> None:
-        lanes, runs, columns = k.isa.f32, task.i64("runs"), range(block.vectors)
-        terms, width = WORD // self.bits, block.vectors * lanes
-        words, panel = self.run // terms, k.view(block.panel, I32, width, 1)
-        scales = beside(k, task, block, self.tile, "scales", I16 if self.short else F32)
-        zeros = beside(k, task, block, self.tile, "zeros", I8) if self.zeros else None
-        rows = block.rows(task.view("a", F32, runs * self.run, 1))
-        total = [[k.var(self.how.begin(k, task, block, j)) for j in columns] for _ in rows]
-        with k.loop(runs, nonempty=True) as number:
-            found = [scales[number, j * lanes].load(lanes) for j in columns]
-            scale = [as_float32(x) for x in found] if self.short else found
-            zero = zeros and [zeros[number, j * lanes].load(lanes).cast(F32, signed=False) for j in columns]
+        def made(panel: Panel) -> Panel:
+            room = k.view(task.own("rooms", "room"), F32, panel.vectors * k.isa.f32, 1)
+
+            def put(term: Val, _: int, own: Sequence[Val]) -> None:
+                for j, x in enumerate(own):
+                    room[term, j * k.isa.f32].store(x)
+
+            with self._each_run(k, task, panel, weight) as (_, each_term):
+                each_term(put)
+            return evolve(panel, address=room.address, width=panel.vectors * k.isa.f32)
+
+        def block(own: Block) -> None:
+            rows = own.rows(a)
+            if self.many:
+                multiply(k, task, self.tile, own, FloatTerms(), self.how, straight(rows, depth))
+            else:
+                self._block(k, task, own, rows, weight)
+
+        each_block(k, task, begin, end, self.tile, block, made if self.many else None)
+
+    def _block(
+        self, k: Kernel, task: Task, block: Block, rows: Sequence[View], weight: Callable[[Val, int], Val]
+    ) -> None:
+        total = [[k.var(self.how.begin(k, task, block, j)) for j in range(block.vectors)] for _ in rows]
+        with self._each_run(k, task, block.columns, weight) as (scale, each_term):
             parts = self._zeros(k, block) if self.few else [total]
-
-            def step(at: Val) -> None:
-                first = number * words + at
-                packed = [panel[first, j * lanes].load(lanes) for j in columns]
-                for term in range(terms):
-                    own = [weight(x, term) for x in packed]
-                    if zero:
-                        own = [x - z for x, z in zip(own, zero, strict=True)]
-                    if not self.few:
-                        own = [x * s for x, s in zip(own, scale, strict=True)]
-                    self._add(k, parts[term % len(parts)], [row[first * terms + term] for row in rows], own)
-
-            each_step(k, words, step)
+            each_term(lambda term, at, own: self._add(k, parts[at % len(parts)], [row[term] for row in rows], own))
             if self.few:
                 self._scale(k, total, parts, scale)
         store(k, task, block, self.how, [[x.get() for x in own] for own in total])
+
+    @contextmanager
+    def _each_run(
+        self, k: Kernel, task: Task, panel: Panel, weight: Callable[[Val, int], Val]
+    ) -> Iterator[tuple[list[Val], Callable[[_EachTerm], None]]]:
+        """Loop over a panel's runs: the scales of one, and what writes code for each of its terms: which it is, its
+        number in a word, and its weights.
+        """
+        lanes, columns, terms = k.isa.f32, range(panel.vectors), WORD // self.bits
+        packed, words = k.view(panel.address, I32, panel.vectors * lanes, 1), self.run // terms
+        scales = beside(k, task, panel, self.tile, "scales", I16 if self.short else F32)
+        zeros = beside(k, task, panel, self.tile, "zeros", I8) if self.zeros else None
+        with k.loop(task.i64("runs"), nonempty=True) as number:
+            found = [scales[number, j * lanes].load(lanes) for j in columns]
+            scale = [as_float32(x) for x in found] if self.short else found
+            zero = zeros and [zeros[number, j * lanes].load(lanes).cast(F32, signed=False) for j in columns]
+
+            def each_term(body: _EachTerm) -> None:
+                def step(at: Val) -> None:
+                    first = number * words + at
+                    word = [packed[first, j * lanes].load(lanes) for j in columns]
+                    for term in range(terms):
+                        own = [weight(x, term) for x in word]
+                        if zero:
+                            own = [x - z for x, z in zip(own, zero, strict=True)]
+                        if not self.few:
+                            own = [x * s for x, s in zip(own, scale, strict=True)]
+                        body(first * terms + term, term, own)
+
+                each_step(k, words, step)
+
+            yield scale, each_term
 
     def _zeros(self, k: Kernel, block: Block) -> list[list[list[Var]]]:
         zero = k.zeros(F32, k.isa.f32)

@@ -12,7 +12,7 @@ from attrs import evolve
 from onert.ir import Array, CallTypes
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.block_codes import BlockFullyConnected
-from onert_llvm.command.command import Slot
+from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.contraction.blockwise.gemm_blocks import GemmBlocks, lift
 from onert_llvm.kernels.contraction.blockwise.gemm_codes import WORD, GemmCodes
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
@@ -20,7 +20,8 @@ from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.cut import cut
 from onert_llvm.lower.contraction.epilogue import Tail, tail
-from onert_llvm.schedule.cost_model import Shape, code_tile, run_tile
+from onert_llvm.schedule.cost_model import Shape, code_tile, made_work, own_room, run_tile
+from onert_llvm.schedule.float_packing import panel_bytes_f32, panels
 from onert_llvm.schedule.weight_packing import PackCodes, pack_run_scales, pack_words, panel_bytes_int8, shortest
 
 from .blocks import STEP, quantized_runs
@@ -54,17 +55,24 @@ def _floats(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
     x, codes, scales, *zeros = operation.used
     (n, runs, size), m = lowering.shape(codes), math.prod(lowering.shape(x)[:-1])
     run = size * 8 // op.bits
-    tile, few = code_tile(m, n, lowering.isa)
+    shape = Shape(m, n, runs * run, apart=runs * run * 4)
+    tile, few, many = code_tile(shape, lowering.isa)
     packed = lowering.packed(lowering.elements(codes), tile.columns, pack_words)
-    panel_bytes = runs * size * tile.columns.widest * lowering.isa.f32
-    work, slots = cut(lowering, Shape(m, n, runs * run), tile, runs * run * 4, packed, panel_bytes)
+    width = tile.columns.widest * lowering.isa.f32
+    work, slots = cut(lowering, shape, tile, runs * run * 4, packed, runs * size * width)
+    rooms: tuple[Access, ...] = ()
+    if many:
+        room = own_room(panel_bytes_f32(1, runs * run, tile.columns, lowering.isa), lowering.callers, lowering.isa)
+        rooms = lowering.scratch(room * lowering.callers)
+        work = made_work(m, tile, panels(n, tile.columns, lowering.isa), lowering.threads)
+        slots |= {"mc": work.mc, "rooms": rooms[0].pointer, "room": room}
     factors = shortest(lowering.elements(scales))
     slots |= {**after.slots, "a": lowering.operand(x), "c": after.place, "runs": runs}
     slots |= _beside(lowering, tile, factors, *(lowering.elements(i) for i in zeros))
     short = factors.dtype == np.float16
-    algorithm = GemmCodes(tile, run, op.bits, after.epilogue, bool(zeros), few, short)
-    reads = (x, *after.reads)
-    lowering.emit(at, algorithm, slots, work.tiles, reads, after.writes, 2 * m * n * runs * run, after.accesses)
+    algorithm = GemmCodes(tile, run, op.bits, after.epilogue, bool(zeros), few, short, many)
+    reads, flops = (x, *after.reads), 2 * m * n * runs * run
+    lowering.emit(at, algorithm, slots, work.tiles, reads, after.writes, flops, (*rooms, *after.accesses))
 
 
 def _bytes(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
