@@ -246,6 +246,13 @@ _MADE = [
     _case("downwards", Range(), [np.array(v, np.int32) for v in (5, 0, -2)], _n(5, 3, 1), constant=(0, 1, 2)),
     _case("in halves", Range(), [np.array(v, np.float32) for v in (0, 1.2, 0.5)], _rows([0, 0.5, 1.0])),
     _case("first of equals first", TopK(), [_rows([1, 3, 3, 2]), np.array(3, np.int32)], _rows([3, 3, 2]), _n(1, 2, 3)),
+    _case(
+        "the least, first of equals first, NaN last",
+        TopK(least=True),
+        [_rows([3, np.nan, 1, np.inf, 1]), np.array(5, np.int32)],
+        _rows([1, 1, 3, np.inf, np.nan]),
+        _n(2, 4, 0, 3, 1),
+    ),
     _case("places", Where(), [_rows([[0, 1], [2, 0]])], np.array([[0, 1], [1, 0]], np.int64)),
     _case("as they come", Unique(), [_n(3, 1, 3)], _n(3, 1), _n(0, 1, 0)),
 ]

@@ -94,7 +94,8 @@ def _largest(b: Builder, x: int, n: int, rows: int) -> list[int]:
     some = b.add_many(TopK(), rows, number(b, 2))
     asked = b.add_many(TopK(DType.INT64), rows, b.add(Binary(BinaryKind.MINIMUM), n, number(b, 3)))
     columns = b.add(Transpose(), b.add(Concat(0), rows, rows), row_of(b, 1, 0))
-    return [*some, *asked, *b.add_many(TopK(), columns, b.add(Binary(BinaryKind.MINIMUM), n, number(b, 1)))]
+    least = b.add_many(TopK(least=True), rows, number(b, 2))
+    return [*some, *asked, *least, *b.add_many(TopK(), columns, b.add(Binary(BinaryKind.MINIMUM), n, number(b, 1)))]
 
 
 WRITTEN: dict[str, Write] = {

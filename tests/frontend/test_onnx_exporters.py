@@ -38,6 +38,36 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
             "b": np.ones(3, np.float32),
         },
     ),
+    "groups of an open number of channels": (
+        "g (float[n, c, h, w] x, float[3] s, float[3] b) => (float[n, c, h, w] y) "
+        "{ y = GroupNormalization <num_groups = 3> (x, s, b) }",
+        {
+            "x": np.arange(180, dtype=np.float32).reshape(2, 6, 3, 5) % 17,
+            "s": np.float32([1, 2, 3]),
+            "b": np.ones(3, np.float32),
+        },
+    ),
+    "groups of an open number of channels, with a scale each": (
+        "g (float[n, c, h] x, float[c] s, float[c] b) => (float[n, c, h] y) "
+        "{ y = GroupNormalization <num_groups = 3> (x, s, b) }",
+        {
+            "x": np.arange(180, dtype=np.float32).reshape(2, 6, 15) % 17,
+            "s": np.arange(6, dtype=np.float32),
+            "b": np.ones(6, np.float32),
+        },
+    ),
+    "the least elements, not-a-number last": (
+        "g (float[n, 6] x) => (float[n, a] y, int64[n, a] z) <int64[1] k = {5}> { y, z = TopK <largest = 0> (x, k) }",
+        {"x": np.float32([[np.nan, 2, np.inf, -np.inf, np.nan, -0.0], [3, np.nan, 1, 1, 0, 2]])},
+    ),
+    "the largest elements, not-a-number first": (
+        "g (float[n, 6] x) => (float[n, a] y, int64[n, a] z) <int64[1] k = {5}> { y, z = TopK (x, k) }",
+        {"x": np.float32([[np.nan, 2, np.inf, -np.inf, np.nan, -0.0], [3, np.nan, 1, 1, 0, 2]])},
+    ),
+    "the least bytes": (
+        "g (uint8[n, 4] x) => (uint8[n, a] y, int64[n, a] z) <int64[1] k = {4}> { y, z = TopK <largest = 0> (x, k) }",
+        {"x": np.uint8([[7, 0, 255, 0], [128, 127, 0, 255]])},
+    ),
     "a ratio kept of an open size": (
         "g (float[n, 2, h, w] x) => (float[a, b, c, d] y) <int64[2] s = {7, 9}> "
         '{ y = Resize <axes = [2, 3], keep_aspect_ratio_policy = "not_larger", mode = "linear"> (x, , , s) }',
@@ -71,12 +101,17 @@ CASES: dict[str, tuple[str, dict[str, Array]]] = {
 }
 
 
+OPSET = {"groups of an open number of channels, with a scale each": 21}
+"""The opset of a case that is none of opset 19."""
+
+
 @pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_onnx_runtimes(name: str, backends: tuple[str, ...]) -> None:
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is the peer")
     text, feed = CASES[name]
-    content = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 19]> {text}').SerializeToString()
+    imported = f'<ir_version: 10, opset_import: ["" : {OPSET.get(name, 19)}]>'
+    content = onnx.parser.parse_model(f"{imported} {text}").SerializeToString()
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     found = onert.Execution(onert.compile(onert.load(content), backends=backends)).run(dict(feed))
     for mine, theirs in zip(found.values(), session.run(None, feed), strict=True):
@@ -95,3 +130,12 @@ def test_ends_whose_number_is_an_inputs_size_cut_at_every_size() -> None:
     for rows, size in ((1, 8), (1, 4), (7, 8), (2, 3)):
         x = np.arange(rows * size, dtype=np.float32).reshape(rows, size)
         np.testing.assert_array_equal(execution.run({"x": x, "e": np.full(rows, 2)})["y"], x[:, :2])
+
+
+@pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
+def test_a_scalar_has_no_indices_whether_it_is_zero_or_not(backends: tuple[str, ...]) -> None:
+    text = '<ir_version: 9, opset_import: ["" : 19]> g (float x) => (int64[a, b] y) { y = NonZero (x) }'
+    package = onert.load(onnx.parser.parse_model(text).SerializeToString())
+    execution = onert.Execution(onert.compile(package, backends=backends))
+    for number, count in ((3, 1), (0, 0)):
+        assert execution.run({"x": np.array(number, np.float32)})["y"].shape == (0, count)

@@ -1,6 +1,8 @@
-"""The greatest elements of rows of several registers: equal ones, and what is not a number, in their order."""
+"""The greatest and least elements of rows of several registers: equal ones, and NaN, in their order."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,12 +15,12 @@ from .natively import by_meaning, natively, same, single
 
 @pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.int64])
-def test_the_greatest_of_long_rows_are_in_order(isa: Isa, dtype: type[np.generic]) -> None:
+def test_the_greatest_and_least_of_long_rows_are_in_order(isa: Isa, dtype: type[np.generic]) -> None:
     rng = np.random.default_rng(3)
     x = rng.integers(0, 90, (4, 150)).astype(dtype)
     x[1] = np.sort(x[1])
     if dtype is np.float32:
         x[2, [20, 77, 149]], x[3] = np.nan, np.where(rng.random(150) < 0.5, np.nan, x[3])
-    for k in (1, 7, 60):
-        graph, inputs = single(TopK(), x, np.int32(k), constant=(1,))
+    for k, least in product((1, 7, 60), (False, True)):
+        graph, inputs = single(TopK(least=least), x, np.int32(k), constant=(1,))
         same(natively(graph, inputs, isa), by_meaning(graph, inputs))

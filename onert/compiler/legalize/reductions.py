@@ -12,7 +12,6 @@ from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.elementwise.binary import BinaryKind
-from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import ArgReduce, Reduce, Reduction, axes_of
 from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
@@ -227,26 +226,20 @@ def _why_not_sorted(op: HloSort, types: CallTypes) -> str | None:
     key = types.input(0)
     if op.descending is None:
         return "its order is a graph"
-    if key.dtype not in (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64):
-        return f"elements of {key.dtype.text} cannot be turned round"
+    if not key.dtype.is_numeric:
+        return f"elements of {key.dtype.text} are not numbers"
     if any(t is not None and t.quantization is not None for t in types.inputs):
         return "a tensor is quantised"
     return "a tensor has no elements" if 0 in key.shape else None
 
 
 def _sort(d: Draft, op: HloSort, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Gather(x, TopK(key)), the key turned round where small elements come first; NaN, of no order, comes first"""
+    """Gather(x, TopK(key)), of the least where small elements come first; NaN, of no order, is the greatest"""
     shape = d.shape(operands[0])
     last = len(shape) - 1
     order = [*(axis for axis in range(len(shape)) if axis != op.dimension), op.dimension]
     rows = [d.transposed(x, order) for x in operands]
-    key = rows[0]
-    if not op.descending and d.dtype(key) is DType.FLOAT32:
-        key = d.unary(UnaryKind.NEG, key)
-    elif not op.descending:
-        key = d.difference(d.like(key, -1), key)  # -1 - x, which wraps for no integer
-    largest, places = d.add_many(TopK(), key, d.number(shape[op.dimension]))
-    first = largest if op.descending else d.gathered(rows[0], places, last, last)
+    first, places = d.add_many(TopK(least=not op.descending), rows[0], d.number(shape[op.dimension]))
     found = [first, *(d.gathered(x, places, last, last) for x in rows[1:])]
     return [d.transposed(x, [order.index(axis) for axis in range(len(shape))]) for x in found]
 

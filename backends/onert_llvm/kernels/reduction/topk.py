@@ -13,17 +13,19 @@ from onert_llvm.kernels.arithmetic.expression import Kind
 
 
 @frozen
-class TopK(Value):
+class Greatest(Value):
     """`values[row]` and `places[row]`: the `k` greatest of x[row, :width], the greatest first, and where they were.
 
     Of equal elements that with the lower place comes first, NaN before all numbers. `wide` says that places are 64-bit
-    integers. `levels` is how often k can be halved until nothing is left. Work tiles are rows.
+    integers, `least` that the order is the opposite one, but for equal elements. `levels` is how often k can be halved
+    until nothing is left. Work tiles are rows.
 
-    The results are a heap with the least on top while a row is read, which is taken apart afterwards.
+    The results are a heap with the last of them on top while a row is read, which is taken apart afterwards.
     """
 
     kind: Kind
     wide: bool
+    least: bool
 
     slots = ("x", "values", "places", "width", "k", "levels")
 
@@ -76,7 +78,7 @@ class _Heap:
     """Values and their places; none comes before its two children."""
 
     k: Kernel
-    task: TopK
+    task: Greatest
     values: View
     places: View
     levels: Val
@@ -98,6 +100,8 @@ class _Heap:
 
     def greater(self, a: Val, b: Val) -> Val:
         """Whether one is earlier wherever it was."""
+        if self.task.least:
+            a, b = b, a
         greater = b.ult(a) if self.task.kind.unsigned else a > b
         return greater | (a.ne(a) & b.eq(b)) if self.task.kind.is_float else greater
 

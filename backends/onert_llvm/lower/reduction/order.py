@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 
 from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.reduction.scan import CumProd, CumSum
 from onert.ir.shape import normalize_axis
-from onert_llvm.kernels.reduction.topk import RunningProduct, RunningSum, TopK
+from onert_llvm.kernels.reduction.topk import Greatest, RunningProduct, RunningSum
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 
@@ -45,11 +46,11 @@ def lower_sum(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower_top(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The greatest elements along the last axis."""
-    at, operation, _ = lowering.single(operations, Op)
+    """The greatest or least elements along the last axis."""
+    at, operation, op = lowering.single(operations, TopK)
     x, (values, places) = operation.used[0], operation.outputs
     shape, k = lowering.shape(x), lowering.shape(values)[-1]
     rows = math.prod(shape[:-1])
     slots = {"width": shape[-1], "k": k, "levels": k.bit_length() - 1}
-    algorithm = TopK(KINDS[lowering.type(x).dtype], lowering.type(places).dtype is DType.INT64)
+    algorithm = Greatest(KINDS[lowering.type(x).dtype], lowering.type(places).dtype is DType.INT64, op.least)
     lowering.run(at, algorithm, rows, {"x": x}, {"values": values, "places": places}, slots, rows * shape[-1])

@@ -143,6 +143,12 @@ def _gather(w: Writer, operation: Operation, given: Given) -> Written | None:
     return (found if indices is None else Counted(found, indices.count, along, False),)
 
 
+def _last(op: Op, dtype: DType) -> float:
+    """What no element comes behind in the order of TopK."""
+    least = isinstance(op, TopK) and op.least
+    return np.nan if least and dtype.is_float else identity(Reduction.MIN if least else Reduction.MAX, dtype.numpy)
+
+
 def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
     """As many as can be asked for are put into order; as many count as the run asks for."""
     op, (x, wanted) = operation.op, given
@@ -160,7 +166,7 @@ def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
                 return None
             none = w.sum(w.add(Within(inclusive=True), w.number(number), x.count), w.number(-number))
             x = evolve(x, count=w.sum(none, x.count))
-        whole = w.filled(x, identity(Reduction.MAX, type_.dtype.numpy))
+        whole = w.filled(x, _last(op, type_.dtype))
         if fixed is not None:
             return w.add_many(op, whole, k, quantization=type_.quantization)
     number = w.add(Reshape(()), k) if w.types[k].shape else k

@@ -144,9 +144,7 @@ def _top(site: Site) -> Sequence[int]:
     order = [*range(len(shape))]
     order[axis], order[-1] = order[-1], order[axis]
     x = g.transpose(site.x, order)
-    x = x if largest else g.add(Unary(UnaryKind.NEG), x)
-    values, places = g.add_many(TopK(), x, g.constant(np.array(count, np.int32)))
-    values = values if largest else g.add(Unary(UnaryKind.NEG), values)
+    values, places = g.add_many(TopK(least=not largest), x, g.constant(np.array(count, np.int32)))
     return [g.transpose(found, order) for found in (values, places)][: len(site.layer.outputs)]
 
 

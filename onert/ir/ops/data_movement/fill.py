@@ -87,10 +87,12 @@ class TopK(OnStored):
     - `x`: numbers, of rank 1 or more
     - `k`: one integer, at most the last dimension
 
-    Of equal elements the one that stands first comes first. The places are of element type `index`.
+    `least`: the smallest ones, in ascending order. Of equal elements the one that stands first comes first; NaN is
+    greater than every number. The places are of element type `index`.
     """
 
     index: DType = DType.INT32
+    least: bool = False
 
     def infer(self, x: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
         require(x.rank >= 1, "x is a scalar, expected rank 1 or more")
@@ -108,8 +110,11 @@ class TopK(OnStored):
     def evaluate(self, x: Array, k: Array) -> tuple[Array, Array]:
         size = sv.values(k)[0]
         self._checked(size, x.shape[-1])
-        ascending = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
-        order = x.shape[-1] - 1 - ascending[..., :size]
+        if self.least:
+            order = np.argsort(x, axis=-1, kind="stable")[..., :size]
+        else:
+            descending = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+            order = x.shape[-1] - 1 - descending[..., :size]
         return np.take_along_axis(x, order, -1), order.astype(self.index.numpy)
 
 

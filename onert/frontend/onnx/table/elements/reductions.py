@@ -147,20 +147,9 @@ def _top(node: Node) -> tuple[int, ...]:
     count = node.input(1) if node.version >= 10 else d.constant(node.integer("k"), DType.INT64)
     order = axis_last(rank, axis)
     turned = transpose(d, x, order)
-    largest = node.flag("largest", default=True)
-    dtype = d.type(x).dtype
-    if not largest:
-        turned = d.add(Unary(UnaryKind.NEG), turned) if dtype.is_float else _complement(d, turned)
-    values, places = d.add_many(TopK(DType.INT64), turned, reshape(d, count, ()))
-    if not largest:
-        values = d.add(Unary(UnaryKind.NEG), values) if dtype.is_float else _complement(d, values)
+    op = TopK(DType.INT64, least=not node.flag("largest", default=True))
+    values, places = d.add_many(op, turned, reshape(d, count, ()))
     return transpose(d, values, order), transpose(d, places, order)
-
-
-def _complement(d: Draft, x: int) -> int:
-    """All bits turned, which reverses the order of integers."""
-    low, high = d.type(x).dtype.limits
-    return binary(d, BinaryKind.BITWISE_XOR, x, like(d, x, -1 if low < 0 else high))
 
 
 _SQUARE, _ABS = _unary(UnaryKind.SQUARE), _unary(UnaryKind.ABS)
