@@ -112,9 +112,7 @@ def _one_hot(node: Node) -> int:
 
 def _non_zero(node: Node) -> int:
     d, x = node.draft, node.input(0)
-    rank = require_rank(d, x)
-    if not rank:
-        raise ModelError("is given a scalar, which is not supported")
+    require_rank(d, x)
     return transpose(d, d.add(Where(), x), (1, 0))
 
 

@@ -124,10 +124,12 @@ def _group(node: Node) -> int:
     d, x, groups = node.draft, node.input(0), node.integer("num_groups")
     rank, dtype = require_rank(d, x, 3), d.type(x).dtype
     channels, dims = d.type(x).shape[1], _dims(d, x)
-    if channels is None or groups < 1 or channels % groups:
+    if groups < 1 or (channels is not None and channels % groups):
         raise ModelError(f"{groups} groups do not fit {d.type(x)}")
     wide = x if dtype is DType.FLOAT64 else cast(d, x, _stash(node))
-    parted = Expression(d, wide).reshaped(dims[0], groups, channels // groups, *dims[2:]).operand
+    parted = (
+        Expression(d, wide).reshaped(dims[0], groups, -1 if channels is None else channels // groups, *dims[2:]).operand
+    )
     found, _, _ = standardized(d, parted, range(2, rank + 1), node.number("epsilon", 1e-5))
     scale, bias = node.input(1), node.input(2)
     if node.version < 21:
