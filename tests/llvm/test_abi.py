@@ -14,6 +14,7 @@ from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Kind, Leaf, clamp, hard_swish
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
+from onert_llvm.kernels.contraction.batched.dot_terms import DotTerms
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
@@ -22,6 +23,7 @@ from onert_llvm.kernels.contraction.direct.sliding_window import slide
 from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN, Epilogue
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.kernels.data_movement.gather import Gather
 from onert_llvm.kernels.data_movement.strided_copy import Core, Move
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
@@ -59,7 +61,9 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
     return (
         gemm_f32(real, swish), conv_f32(real), conv_f32(real, packed=False),
         BatchedContraction(real, FloatTerms(masked=True), PLAIN, True),
-        BatchedContraction(real, FloatTerms(), swish, True), LineConvF32(line, Lines(3, 9, 6)),
+        BatchedContraction(real, FloatTerms(), swish, True),
+        BatchedContraction(Tile(1, columns(70, 1, isa)), DotTerms(), swish, rows=True),
+        LineConvF32(line, Lines(3, 9, 6)),
         DepthwiseF32(cut, swish), Pool(Plain(Fold.SUM, mean=True), cut),
         gemm_int8(whole, 33 % isa.group), conv_int8(whole, 1, False, Requantize(Scaling.WIDE, True)),
         patch_conv_int8(whole, PATCH),

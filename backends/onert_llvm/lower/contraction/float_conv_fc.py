@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
@@ -33,6 +34,7 @@ from .bfloat.layers import rounded_bytes, rounded_rows, rounded_windows, shared_
 from .conv_geometry import Plane, plane, rows_of, windows_of
 from .cut import cut
 from .direct import grouped, planes
+from .dots import dots
 from .epilogue import Tail, Windows, tail
 from .winograd import layers as winograd
 
@@ -258,8 +260,15 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     x, weight, bias = lowering.layer(at)
     n, depth = lowering.shape(weight)
     m = math.prod(lowering.shape(x)) // depth
-    after = tail(lowering, operations, op.activation, bias, n)
-    if lowering.subgraph.operands[weight].is_constant:
+    after, constant = tail(lowering, operations, op.activation, bias, n), lowering.subgraph.operands[weight].is_constant
+    if m == 1 and not constant:
+        dots(lowering, at, x, weight, (n, depth), after)
+        return
+    if n == 1 and not is_symbolic(m) and after.repeatable(lowering):  # the rows of x meet a vector
+        across = tail(lowering, operations, op.activation, bias, m).repeated(lowering, m)
+        dots(lowering, at, weight, x, (m, depth), across)
+        return
+    if constant:
         weights = lowering.elements(weight).T
         code, kind = (True, after.shared(depth).epilogue), terms(lowering, m, depth, weights)
         found = product(lowering, m, weights[None], code, kind=kind, apart=depth * 4)

@@ -19,14 +19,16 @@ class BatchedContraction(Value):
     """`C[batch, m, n] = ending(Σ A[batch, m, k] · B[batch, k, n])`.
 
     A has `a_row` elements from row to row and, where it is `strided`, `a_step` along k; the rows of B are `ldb`
-    elements apart, its columns neighbours. `offsets` has two 64-bit integers for each batch: where its A and its B
-    begin, in elements. C is dense. Work tiles are those of a product, for one batch after the other, `per_batch` each.
+    elements apart, its columns neighbours, or the other way round where its columns are `rows`. `offsets` has two
+    64-bit integers for each batch: where its A and its B begin, in elements. C is dense. Work tiles are those of a
+    product, for one batch after the other, `per_batch` each.
     """
 
     tile: Tile
     terms: Terms
     ending: Ending
     strided: bool = False
+    rows: bool = False
 
     @property
     def name(self) -> str:
@@ -50,8 +52,8 @@ class BatchedContraction(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(batch: Val, left: Val, right: Val) -> Callable[[Block], None]:
-            step = task.i64("a_step") if self.strided else 1
-            a, b = k.view(left, self.terms.element, task.i64("a_row"), step), k.view(right, self.terms.other, 1)
+            step, apart = task.i64("a_step") if self.strided else 1, task.i64("ldb") if self.rows else 1
+            a, b = k.view(left, self.terms.element, task.i64("a_row"), step), k.view(right, self.terms.other, apart)
             above = batch * task.i64("m")
 
             def body(block: Block) -> None:

@@ -19,6 +19,7 @@ from onert_llvm.lower.contraction.attention import softmax_of_products
 from onert_llvm.lower.contraction.bfloat.computed import paired, worth_pairs
 from onert_llvm.lower.contraction.bfloat.layers import terms
 from onert_llvm.lower.contraction.cut import cut
+from onert_llvm.lower.contraction.dots import dots
 from onert_llvm.lower.contraction.epilogue import tail
 from onert_llvm.lower.contraction.float_conv_fc import multiply, product
 from onert_llvm.schedule.cost_model import Shape, lanes_for, product_tile
@@ -46,7 +47,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     _, operation, op = lowering.first(operations, BatchMatMul)
     x, y = operation.used
     one = math.prod(lowering.shape(y)[:-2]) == 1
-    if one and not op.adjoint_x and lowering.subgraph.operands[y].is_constant:
+    vector = lowering.shape(y)[-2 if op.adjoint_y else -1] == 1
+    if one and not op.adjoint_x and not vector and lowering.subgraph.operands[y].is_constant:
         _packed(lowering, operations, op, x, lowering.elements(y).reshape(lowering.shape(y)[-2:]))
     else:
         _batched(lowering, operations, op, x, y)
@@ -65,6 +67,14 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     at, sides = operations[0], sides_of(lowering, operations[0])
     if not op.adjoint_x and math.prod(sides.own[1]) == 1:
         sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows meet one matrix
+    if sides.n == 1 and not op.adjoint_x:  # the rows of x meet a vector
+        after, own = tail(lowering, operations, Activation.NONE, None, sides.m), sides.own[::-1]
+        dots(lowering, at, y, x, (sides.m, sides.k), after, own, sides.batches)
+        return
+    if sides.m == 1 and op.adjoint_y:
+        after = tail(lowering, operations, Activation.NONE, None, sides.n)
+        dots(lowering, at, x, y, (sides.n, sides.k), after, sides.own, sides.batches)
+        return
     depth, n = sides.k, sides.n
     isa = lanes_for(Shape(sides.m, n, depth), lowering.isa)
     kind, reads, extra = Terms.FLOAT, [x, y], tuple[Access, ...]()

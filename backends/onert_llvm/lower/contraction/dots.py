@@ -1,0 +1,47 @@
+"""Products of vectors with matrices whose rows they meet: sums of neighbours, nothing is turned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
+from onert_llvm.kernels.contraction.batched.dot_terms import DotTerms
+from onert_llvm.kernels.contraction.register_tile import Columns, Tile, columns
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.schedule.cost_model import Shape
+
+from .conv_geometry import offsets_of
+from .cut import cut
+from .epilogue import Tail
+
+
+def dots(
+    lowering: Lowering,
+    at: int,
+    vector: int,
+    matrix: int,
+    size: tuple[int, int],
+    after: Tail,
+    own: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    batches: Sequence[int] = (),
+) -> None:
+    """The command for `vector[*batch, k]` times the rows of `matrix[*batch, n, k]`, of `size` n and k; the batches of
+    both, their `own`, broadcast to `batches`.
+    """
+    (n, depth), count, isa = size, math.prod(batches), lowering.isa
+    tile = Tile(1, Columns(1, padded=True) if isa.free_masks else columns(n, 1, isa))
+    work, slots = cut(lowering, Shape(1, n, depth), tile, depth * 4, lowering.operand(matrix), 0, count)
+    slots |= {
+        **after.slots,
+        "a": lowering.operand(vector),
+        "c": after.place,
+        "offsets": offsets_of(lowering, own, batches, (depth, n * depth)),
+        "per_batch": work.tiles,
+        "k": depth,
+        "a_row": depth,
+        "ldb": depth,
+    }
+    algorithm = BatchedContraction(tile, DotTerms(), after.epilogue, rows=True)
+    reads = (vector, matrix, *after.reads)
+    lowering.emit(at, algorithm, slots, count * work.tiles, reads, after.writes, 2 * count * n * depth)
