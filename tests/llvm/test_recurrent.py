@@ -82,9 +82,11 @@ def test_memories_of_floats(isa: Isa, sizes: Any, parts: tuple[str, ...], attrib
     _runs(_floats(sizes, *parts, **attributes), isa, (0, 18, 19))
 
 
-def test_items_may_be_shared_by_threads() -> None:
-    case, (isa, *_) = _floats((5, 9, 8, 20, 20)), runnable()
-    _runs(case, isa, (0, 18, 19), threads=2)
+@ISAS
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("batch", [2, 11, 16])
+def test_items_meet_weights_together_and_may_be_shared_by_threads(isa: Isa, batch: int, threads: int) -> None:
+    _runs(_floats((4, batch, 8, 50, 50), "peephole"), isa, (0, 18, 19), threads=threads)
 
 
 # ---- of bytes with 16-bit gates

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from attrs import frozen
@@ -21,6 +22,9 @@ INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
 @frozen
 class Lstm(Value):
     """A layer that runs over `steps`; work tiles are the items of the batch.
+
+    With more than one `together`, a tile is so many items, whose states meet each weight together; where some are left
+    over behind the last, because there are `others`, these run one by one. Slot `items` is the size of the batch then.
 
     `given` has for each item and step the gates' sums but for what depends on the state: for each gate `padded`
     numbers, those beyond the `cells` 0. The gates are in the order input (not where `coupled`: it is one minus forget),
@@ -42,6 +46,8 @@ class Lstm(Value):
     output_clip: bool = False
     inputs: Matrix | None = None
     rests: tuple[int, int, int] = (0, 0, 0)
+    together: int = 1
+    others: bool = False
 
     number: ClassVar[Type]
     """What sums and cells are while they are computed."""
@@ -80,6 +86,7 @@ class Lstm(Value):
         flags = {"cell_clip": self.cell_clip, "output_clip": self.output_clip}
         return (
             *given,
+            *(("items",) if self.others else ()),
             *ends,
             *sizes,
             *self.peepholes,
@@ -94,7 +101,44 @@ class Lstm(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as number:
-            self.item(k, task, number).run()
+            first = number * self.together
+            if not self.others:
+                self._run(k, task, first, self.together)
+            else:
+                with k.either(first + self.together <= task.i64("items")) as (then, otherwise):
+                    with then:
+                        self._run(k, task, first, self.together)
+                    with otherwise, k.loop(task.i64("items"), first) as one:
+                        self._run(k, task, one, 1)
+
+    def _run(self, k: Kernel, task: Task, first: Val, count: int) -> None:
+        """All steps of so many items."""
+
+        @contextmanager
+        def each() -> Iterator[tuple[Val, Item]]:
+            if count == 1:
+                yield k.index(0), self.item(k, task, first)
+                return
+            with k.loop(k.index(count)) as number:
+                yield number, self.item(k, task, first + number)
+
+        with each() as (_, item):
+            item.begin()
+        own = self.item(k, task, first)
+        last = k.var(task.view("h", self.element, task.i64("outputs"), 1)[first].address)
+        apart = k.var(task.i64("outputs"))
+        with k.loop(task.i64("steps"), nonempty=True) as step:
+            h = k.view(last.get(), self.element, 1)
+            if count == 1:
+                own.add_sums(step, h)
+            else:
+                own.add_together(step, h, apart.get(), count)
+            with each() as (_, item):
+                item.advance(step)
+            last.set(own.output(step).address)
+            apart.set(task.i64("y_item"))
+        with each() as (number, item):
+            item.end(k.view(last.get(), self.element, 1).after(number * apart.get()))
 
 
 Store = Callable[[Val, Val, Val | None], None]
@@ -113,33 +157,54 @@ class Item(ABC):
         self.c = self.sums.after(padded * count)
         self.hidden = k.view(self.sums.after(padded * (count + 1)).address, layer.element, 1)
 
-    def run(self) -> None:
-        k, task, layer, lanes = self.k, self.task, self.layer, self.k.isa.f32
-        state, c_out = (task.view(name, layer.state, self.cells, 1)[self.item] for name in ("c", "c_out"))
+    def begin(self) -> None:
+        """The cells before the first step."""
+        k, layer = self.k, self.layer
+        state = self.task.view("c", layer.state, self.cells, 1)[self.item]
         for at, mask in k.registers(self.cells):
-            self.c[at].store(state[at].load(lanes, mask).cast(layer.number))
-        before, h_out = (task.view(name, layer.element, self.outputs, 1)[self.item] for name in ("h", "h_out"))
-        last = k.var(before.address)
-        name, element = ("given", layer.number) if layer.inputs is None else ("x", layer.element)
-        given = task.view(name, element, task.i64(f"{name}_item"), 1)[self.item]
-        y = task.view("y", layer.element, task.i64("y_item"), 1)[self.item]
-        with k.loop(task.i64("steps"), nonempty=True) as step:
-            row, out = given.after(step * task.i64(f"{name}_step")), y.after(step * task.i64("y_step"))
-            if layer.inputs is not None:
-                self.add_inputs(layer.inputs, row)
-                row = self.sums
-            self.add_state(row, k.view(last.get(), layer.element, 1))
-            if layer.projection is None:
-                self.next_cells(lambda at, value, mask: out[at].store(value, mask))
-            else:
-                self.next_cells(lambda at, value, _: self.hidden[at].store(value))
-                self.project(layer.projection, out)
-            last.set(out.address)
-        h = k.view(last.get(), layer.element, 1)
+            self.c[at].store(state[at].load(k.isa.f32, mask).cast(layer.number))
+
+    def end(self, h: View) -> None:
+        """The states after the last step."""
+        k, task, layer, lanes = self.k, self.task, self.layer, self.k.isa.f32
+        h_out = task.view("h_out", layer.element, self.outputs, 1)[self.item]
         for at, mask in k.registers(self.outputs):
             h_out[at].store(h[at].load(lanes, mask), mask)
+        c_out = task.view("c_out", layer.state, self.cells, 1)[self.item]
         for at, mask in k.registers(self.cells):
             c_out[at].store(self.c[at].load(lanes, mask).cast(layer.state), mask)
+
+    def output(self, step: Val) -> View:
+        """Where the outputs of a step lie."""
+        y = self.task.view("y", self.layer.element, self.task.i64("y_item"), 1)[self.item]
+        return y.after(step * self.task.i64("y_step"))
+
+    def given(self, step: Val) -> View:
+        """What a step is given: the inputs' part of its sums, or its inputs."""
+        task, layer = self.task, self.layer
+        name, element = ("given", layer.number) if layer.inputs is None else ("x", layer.element)
+        return task.view(name, element, task.i64(f"{name}_item"), 1)[self.item].after(step * task.i64(f"{name}_step"))
+
+    def add_sums(self, step: Val, h: View) -> None:
+        """The sums of a step behind the outputs `h`."""
+        row = self.given(step)
+        if self.layer.inputs is not None:
+            self.add_inputs(self.layer.inputs, row)
+            row = self.sums
+        self.add_state(row, h)
+
+    def add_together(self, step: Val, h: View, apart: Val, count: int) -> None:
+        """The same for so many items from this one on, whose last outputs are `apart` elements from one another."""
+        raise NotImplementedError
+
+    def advance(self, step: Val) -> None:
+        """The cells and the outputs of a step, of which the sums are there."""
+        out = self.output(step)
+        if self.layer.projection is None:
+            self.next_cells(lambda at, value, mask: out[at].store(value, mask))
+        else:
+            self.next_cells(lambda at, value, _: self.hidden[at].store(value))
+            self.project(self.layer.projection, out)
 
     @abstractmethod
     def add_inputs(self, matrix: Matrix, x: View) -> None:

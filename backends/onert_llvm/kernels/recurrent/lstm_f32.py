@@ -60,7 +60,7 @@ class _Item(Item):
         def start(column: Val) -> Val:
             return k.zeros(F32, lanes) if self.layer.normalized else task.view("input_bias", F32, 1)[column].load(lanes)
 
-        times_f32(k, task, matrix, x, task.i64("depth"), start, lambda column, v: self.sums[column].store(v))
+        times_f32(k, task, matrix, [x], task.i64("depth"), [start], [lambda column, v: self.sums[column].store(v)])
 
     def add_state(self, given: View, h: View) -> None:
         self._times(
@@ -70,6 +70,15 @@ class _Item(Item):
             lambda column: given[column].load(self.k.isa.f32),
             lambda column, total: self.sums[column].store(total),
         )
+
+    def add_together(self, step: Val, h: View, apart: Val, count: int) -> None:
+        lanes, row, task = self.k.isa.f32, self.given(step), self.task
+        given = [row.after(task.i64("given_item") * i) for i in range(count)]
+        sums = [self.sums.after(task.i64("room") * i) for i in range(count)]
+        starts = [lambda column, own=own: own[column].load(lanes) for own in given]
+        stores = [lambda column, total, own=own: own[column].store(total) for own in sums]
+        rows = [h.after(apart * i) for i in range(count)]
+        times_f32(self.k, task, self.layer.recurrent, rows, self.outputs, starts, stores)
 
     def _times(
         self,
@@ -90,7 +99,7 @@ class _Item(Item):
             found = start(column)
             return k.zeros(F32, lanes) if found is None else found
 
-        times_f32(k, self.task, matrix, x, depth[0], first, store)
+        times_f32(k, self.task, matrix, [x], depth[0], [first], [store])
 
     def next_cells(self, store: Store) -> None:
         k, layer = self.k, self.layer

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, View
+from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.dynamic_quantization import as_bytes, halves, moved_by, parameters
-from onert_llvm.kernels.contraction.float_microkernel import Accumulators, accumulators, add_odd, multiply_add
+from onert_llvm.kernels.contraction.float_microkernel import accumulators, add_odd, multiply_add
 from onert_llvm.kernels.contraction.int8_microkernel import multiply_add_int8
 from onert_llvm.kernels.contraction.register_tile import Columns, columns
 from onert_llvm.target.isa import Isa
@@ -20,6 +20,11 @@ from onert_llvm.target.isa import Isa
 def most_registers(isa: Isa) -> int:
     """Registers of a panel: as many sums side by side as hide the latency of adding to one."""
     return 8 if isa.registers >= 32 else 6
+
+
+def most_together(isa: Isa) -> tuple[int, int]:
+    """Rows at most that meet a matrix together, and for how many registers of a panel they have sums at a time."""
+    return (8, 3) if isa.registers >= 32 else (4, 2)
 
 
 def cut(n: int, isa: Isa) -> Columns:
@@ -62,20 +67,34 @@ def each_panel(k: Kernel, task: Task, matrix: Matrix, row_bytes: Val, body: Pane
 
 
 def times_f32(
-    k: Kernel, task: Task, matrix: Matrix, x: View, depth: Val, start: Callable[[Val], Val], store: Callable[..., None]
+    k: Kernel,
+    task: Task,
+    matrix: Matrix,
+    rows: Sequence[View],
+    depth: Val,
+    starts: Sequence[Callable[[Val], Val]],
+    stores: Sequence[Callable[..., None]],
 ) -> None:
-    """`store(column, start(column) + Σ x[p] · matrix[p, column])` for every register of columns."""
+    """`store(column, start(column) + Σ x[p] · matrix[p, column])` for each of the rows x and every register of columns.
+
+    Several rows meet a part of a panel's registers at a time.
+    """
     lanes = k.isa.f32
+    most = most_registers(k.isa) if len(rows) == 1 else most_together(k.isa)[1]
 
     def panel(vectors: int, column: Val, place: Val) -> None:
-        acc = accumulators(k, [start(column + j * lanes) for j in range(vectors)], 1)
-        weights = k.view(place, F32, vectors * lanes, 1)
-        if matrix.bfloat:
-            multiply_add(k, acc, [x], weights, depth // 2, terms=Terms.WIDENED)
-            add_odd(k, acc, [x], weights, depth)
-        else:
-            multiply_add(k, acc, [x], weights, depth)
-        _stored(acc, column, lanes, store)
+        panel = k.view(place, F32, vectors * lanes, 1)
+        for first in range(0, vectors, most):
+            some = range(first, min(first + most, vectors))
+            acc = [[k.var(start(column + j * lanes)) for j in some] for start in starts]
+            weights = k.view(panel[0, first * lanes].address, F32, vectors * lanes, 1)
+            if matrix.bfloat:
+                multiply_add(k, acc, rows, weights, depth // 2, terms=Terms.WIDENED)
+                add_odd(k, acc, rows, weights, depth)
+            else:
+                multiply_add(k, acc, rows, weights, depth)
+            for own, store in zip(acc, stores, strict=True):
+                _stored(own, column + first * lanes, lanes, store)
 
     each_panel(k, task, matrix, ((depth + 1) // 2 if matrix.bfloat else depth) * (lanes * 4), panel)
 
@@ -96,7 +115,7 @@ def times_int8(
     def panel(vectors: int, column: Val, place: Val) -> None:
         acc = accumulators(k, [start(column + j * lanes) for j in range(vectors)], 1)
         multiply_add_int8(k, acc, [x], k.view(place, I8, vectors * lanes * group, 1), size, rest, True)
-        _stored(acc, column, lanes, store)
+        _stored(acc[0], column, lanes, store)
 
     each_panel(k, task, matrix, (size + (group - 1)) // group * (group * lanes), panel)
 
@@ -151,6 +170,6 @@ def times_dynamic(
     times_int8(k, task, matrix, room, depth, lambda column: sums[column].load(lanes) * -moved_by(k.isa), real)
 
 
-def _stored(acc: Accumulators, column: Val, lanes: int, store: Callable[..., None]) -> None:
-    for j, total in enumerate(acc[0]):
+def _stored(acc: Sequence[Var], column: Val, lanes: int, store: Callable[..., None]) -> None:
+    for j, total in enumerate(acc):
         store(column + j * lanes, total.get())

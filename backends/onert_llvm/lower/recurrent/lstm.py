@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from onert.ir import Array, Operation, TensorType
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
+from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.recurrent.lstm import CELL, FORGET, INPUT, OUTPUT, Lstm
@@ -76,6 +77,10 @@ class Layer(ABC):
         group = self.lowering.isa.group
         return depth % group, outputs % group, self.cells % group
 
+    def together(self, batch: int) -> int:
+        """How many items of a batch meet the weights of the state together."""
+        return 1
+
     @abstractmethod
     def kernel(self) -> tuple[Lstm, dict[str, Slot]]:
         """The kernel that the layer's parts ask for, and the slots that hold them."""
@@ -101,6 +106,9 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     outputs = lowering.shape(operation.outputs[0])[-1]
     own = width + 2 * padded + (whole(-(-max(outputs, cells) // 4), isa) if layer.bytes_beside else 0)
     algorithm, slots = layer.kernel()
+    items = layer.together(layout.batch)
+    others = items > 1 and (is_symbolic(layout.batch) or layout.batch % items != 0)
+    algorithm = evolve(algorithm, together=items, others=others)
     if layer.by_steps:
         (room,) = touched = lowering.scratch(4 * layout.batch * own)
         matrix, more = layer.inputs(x)
@@ -119,6 +127,7 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     slots |= {
         "y_item": layout.item * outputs,
         "y_step": layout.step * outputs,
+        "items": layout.batch,
         "steps": layout.steps,
         "cells": cells,
         "padded": padded,
@@ -130,4 +139,4 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> N
     writes = {"y": y, "h_out": h_out, "c_out": c_out}
     used = {name: slots[name] for name in algorithm.slots if name not in reads and name not in writes}
     flops = 2 * layout.steps * layout.batch * width * outputs
-    lowering.run(at, algorithm, layout.batch, reads, writes, used, flops, touched)
+    lowering.run(at, algorithm, -(-layout.batch // items), reads, writes, used, flops, touched)
