@@ -33,8 +33,8 @@ class Norm(Builder):
         self.shape = shape
         self.x = self.input(TensorType(DType.FLOAT32, shape), "x")
 
-    def reduce(self, kind: Reduction, x: int, keep: bool = True) -> int:
-        return self.add(Reduce(kind, keep_dims=keep), x, self.constant(np.array([-1], np.int32)))
+    def reduce(self, kind: Reduction, x: int, keep: bool = True, axes: tuple[int, ...] = (-1,)) -> int:
+        return self.add(Reduce(kind, keep_dims=keep), x, self.constant(np.array(axes, np.int32)))
 
     def number(self, value: float) -> int:
         return self.constant(np.float32(value))
@@ -61,6 +61,17 @@ def _centred(shape: tuple[int, ...]) -> Subgraph:
     root = b.add(Unary(UnaryKind.SQRT), b.add(ADD, variance, b.number(1e-5)))
     scaled = b.add(MUL, b.add(DIV, centred, root), b.vector(3))
     return b.subgraph([b.add(Binary(BinaryKind.ADD, Activation.RELU), scaled, b.vector(4))])
+
+
+def _planes(shape: tuple[int, ...]) -> Subgraph:
+    """An instance norm of planes, with a factor for each channel and an offset for each pixel."""
+    b, axes = Norm(shape), tuple(range(2, len(shape)))
+    rng = np.random.default_rng(5)
+    factor, offset = (b.constant(rng.standard_normal(s).astype(np.float32)) for s in ((shape[1], 1, 1), shape[2:]))
+    centred = b.add(SUB, b.x, b.reduce(Reduction.MEAN, b.x, axes=axes))
+    variance = b.reduce(Reduction.MEAN, b.add(Unary(UnaryKind.SQUARE), centred), axes=axes)
+    scaled = b.add(MUL, centred, b.add(RSQRT, b.add(ADD, variance, b.number(1e-5))))
+    return b.subgraph([b.add(ADD, b.add(MUL, scaled, factor), offset)])
 
 
 def _residual(shape: tuple[int, ...]) -> Subgraph:
@@ -96,6 +107,12 @@ def test_a_norm_is_one_kernel(isa: Isa, make: Callable[[tuple[int, ...]], Subgra
     assert _groups(subgraph) == [tuple(range(len(subgraph.operations)))]
     check(subgraph, _inputs(subgraph), isa, 1e-5)
     check(subgraph, _inputs(subgraph), isa, 1e-5, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize("shape", [(1, 3, 5, 7), (1, 9, 16, 16)], ids=str)
+def test_a_norm_of_planes_is_one_kernel(isa: Isa, shape: tuple[int, ...]) -> None:
+    test_a_norm_is_one_kernel(isa, _planes, shape)
 
 
 def _read_outside(shape: tuple[int, ...]) -> Subgraph:

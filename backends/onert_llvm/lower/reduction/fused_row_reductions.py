@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 
 from attrs import define, field, frozen
@@ -43,22 +44,37 @@ _LIGHT = (
 
 @frozen
 class _Domain(Value):
-    """Rows as a reduction sees them."""
+    """Rows as a reduction sees them: those of a tensor, each along so many of its last axes."""
 
     shape: Shape
+    axes: int
+
+    @property
+    def width(self) -> int:
+        """The elements of a row."""
+        return math.prod(static(self.shape[-self.axes :]))
+
+    def _flat(self, own: Shape) -> Shape | None:
+        """The shape of a tensor with the axes of rows as one; None where it has some of a row."""
+        padded = (1,) * (len(self.shape) - len(own)) + own
+        outer, inner = padded[: -self.axes], padded[-self.axes :]
+        if inner == self.shape[-self.axes :]:
+            return (*outer, self.width)
+        return (*outer, 1) if all(d == 1 for d in inner) else None
 
     def reach(self, subgraph: Subgraph, operand: int) -> Reach | None:
         """How a tensor lies under them, one element only where it is known; None if chains do not read it."""
         own = subgraph.type(operand).shape
         if own == self.numbers and not subgraph.operands[operand].is_constant:
             return Reach.COLUMN
-        found = spread(own, self.shape)
+        flat, whole = self._flat(own), self._flat(self.shape)
+        found = None if flat is None or whole is None else spread(flat, whole)
         return None if found is Reach.SCALAR and not subgraph.operands[operand].is_constant else found
 
     @property
     def numbers(self) -> Shape:
         """The shape of one element a row."""
-        return (*self.shape[:-1], 1)
+        return (*self.shape[: -self.axes], *(1,) * self.axes)
 
 
 def chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int]) -> Iterator[tuple[int, ...]]:
@@ -68,9 +84,9 @@ def chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[in
     """
     taken: set[int] = set()
     for position, at in enumerate(operations):
-        if at in taken or not _reduces(subgraph, subgraph.operations[at], None):
+        domain = None if at in taken else _reduced(subgraph, subgraph.operations[at])
+        if domain is None:
             continue
-        domain = _Domain(subgraph.type(subgraph.operations[at].used[0]).shape)
         free = [later for later in operations[position:] if later not in taken]
         grown = _grown(subgraph, free, chained, domain)
         found = next(filter(None, (_ending(subgraph, grown, last, domain) for last in reversed(grown))), None)
@@ -79,17 +95,20 @@ def chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[in
             yield found
 
 
-def _reduces(subgraph: Subgraph, operation: Operation, domain: _Domain | None) -> bool:
-    """Whether this is a reduction of rows to a number each, of such rows if they are given."""
+def _reduced(subgraph: Subgraph, operation: Operation) -> _Domain | None:
+    """The rows that are reduced to a number each; None where this is no such reduction."""
     op = operation.op
     if not isinstance(op, Reduce) or op.kind not in _FOLDS or not op.keep_dims:
-        return False
+        return None
     x, axes = (subgraph.operands[i] for i in operation.used)
     shape = x.type.shape
-    if x.type.dtype is not DType.FLOAT32 or axes.data is None or len(shape) < 2 or 0 in shape:
-        return False
-    last = tuple(axes_of(axes.data.array, len(shape))) == (len(shape) - 1,)
-    return last and shape[-1] != 1 and (domain is None or shape == domain.shape)
+    if x.type.dtype is not DType.FLOAT32 or axes.data is None or 0 in shape or None in shape:
+        return None
+    found = tuple(axes_of(axes.data.array, len(shape)))
+    if not 0 < len(found) < len(shape) or found != tuple(range(len(shape) - len(found), len(shape))):
+        return None
+    domain = _Domain(shape, len(found))
+    return None if domain.width == 1 else domain
 
 
 def _grown(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int], domain: _Domain) -> list[int]:
@@ -100,7 +119,7 @@ def _grown(subgraph: Subgraph, operations: Sequence[int], chained: Collection[in
         operation = subgraph.operations[at]
         if made.isdisjoint(operation.used) or len(found) == _MOST:
             continue
-        if _reduces(subgraph, operation, domain) or (at in chained and _fits(subgraph, operation, domain)):
+        if _reduced(subgraph, operation) == domain or (at in chained and _fits(subgraph, operation, domain)):
             found.append(at)
             made.update(operation.outputs)
     return found
@@ -161,14 +180,15 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     first, last = (lowering.operation(operations[i]) for i in (0, -1))
     result = last.outputs[0]
-    shape = lowering.shape(first.used[0])
-    chain = _Chain(lowering, _Domain(shape))
+    domain = _reduced(lowering.subgraph, first)
+    assert domain is not None
+    chain = _Chain(lowering, domain)
     for at in operations:
         chain.take(at)
     algorithm = RowChain(
         tuple(chain.steps), chain.trees[result], *(chain.names(r) for r in (Reach.FULL, Reach.ROW, Reach.COLUMN))
     )
-    width, rows = shape[-1], lowering.type(result).nbytes // (4 * shape[-1])
+    width, rows = domain.width, lowering.type(result).nbytes // (4 * domain.width)
     slots = {"width": width, "share": 1.0 / width}
     reads = {name: i for i, (name, _) in chain.read.items()}
     lowering.run(operations[0], algorithm, rows, reads, {"out": result}, slots, rows * width * len(operations))
