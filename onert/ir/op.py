@@ -194,6 +194,11 @@ class Op(Value):
         """Rounds of Python's loops in `evaluate` on static types, each of a few NumPy calls; kinds that loop say so."""
         return 0
 
+    @property
+    def packed(self) -> int:
+        """How many elements each element of an operand holds, so that constants of so many more are worth folding."""
+        return 1
+
     def informed(self, called: Sequence[Any]) -> Op:
         """The same operation, knowing of the subgraphs that it runs what lets it do without them."""
         return self

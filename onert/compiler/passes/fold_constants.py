@@ -53,7 +53,7 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
             if tables.add(at, types):
                 open_.update(operation.outputs)
             continue
-        if not _worthwhile(types):
+        if not _worthwhile(types, operation.op.packed):
             continue
         needed = work_of_evaluating(operation.op, types)
         if needed > work:
@@ -105,12 +105,14 @@ def _depends_on_lengths(types: CallTypes) -> bool:
     )
 
 
-def _worthwhile(types: CallTypes) -> bool:
-    """Whether the results are plain elements, known in number, and few beside the operands."""
+def _worthwhile(types: CallTypes, packed: int = 1) -> bool:
+    """Whether the results are plain elements, known in number, and few beside the operands, whose elements may be so
+    many.
+    """
     for result in types.outputs:
         if not result.is_static or result.dtype.is_handle:
             return False
-        given = (num_elements(t.shape) or 0 for t in types.inputs if t is not None)
+        given = (packed * (num_elements(t.shape) or 0) for t in types.inputs if t is not None)
         if result.nbytes > SMALL and result.nbytes > max(given, default=0) * result.dtype.itemsize:
             return False
     return True

@@ -46,6 +46,10 @@ class DequantizeBlocks(OnStored):
 
     bits: int = 4
 
+    @property
+    def packed(self) -> int:
+        return 8 // self.bits
+
     def infer(self, codes: TensorType, scales: TensorType, zeros: TensorType | None = None) -> TensorType:
         features = _require_blocks(self.bits, codes, scales, zeros)
         return TensorType(DType.FLOAT32, (codes.shape[0], features))
