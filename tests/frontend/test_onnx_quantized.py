@@ -67,6 +67,22 @@ def test_products_of_integers_with_constant_weights_are_products_of_bytes(
     assert BatchMatMul(output=onert.ir.DType.INT32) in [o.op for o in operations]
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("other", [np.uint8, np.int8])
+@pytest.mark.parametrize(("left", "right"), [((9, 37), (37, 19)), ((2, 3, 8, 64), (3, 64, 5)), ((1, 70), (70, 33))])
+def test_products_of_integers_that_only_the_run_knows_are_exact_and_native(
+    kind: type, other: type, left: tuple[int, ...], right: tuple[int, ...]
+) -> None:
+    inputs = {"x": _draw(kind, 5, *left), "w": _draw(other, 3, *right), "z": np.array(11, kind)}
+    inputs |= {"wz": _draw(other, 4, *right[-1:] if len(right) == 2 else ())}
+    declared = {name: (BYTES[array.dtype.type], array.shape) for name, array in inputs.items()}
+    model = _model([helper.make_node("MatMulInteger", [*inputs], ["y"])], declared, {})
+    found, expected, package = _both(model, inputs)
+    assert np.array_equal(found, expected)
+    program = onert.compile(package)
+    assert "reference" not in {step.backend for routine in program.routines for step in routine.steps}
+
+
 def test_dynamically_quantised_products_are_those_of_the_evaluator() -> None:
     x = np.random.default_rng(1).normal(0, 2, (5, 48)).astype(np.float32)
     nodes = [
@@ -191,16 +207,21 @@ def test_the_greatest_of_windows_of_plain_bytes_is_native(kind: type) -> None:
 
 @pytest.mark.parametrize("kind", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize(("axis", "zeros"), [(0, True), (1, True), (0, False), (1, False)])
-def test_products_read_the_codes_of_matrices_in_blocks(kind: str, axis: int, *, zeros: bool) -> None:
+@pytest.mark.parametrize("product", ["MatMul", "Gemm"])
+def test_products_read_the_codes_of_matrices_in_blocks(kind: str, axis: int, product: str, *, zeros: bool) -> None:
     rng, shape, fewer = np.random.default_rng(5), [(64, 6), (6, 64)][axis], [(4, 6), (6, 4)][axis]
     bits = 4 if kind.endswith("4") else 8
     low = 0 if kind.startswith("U") else -(1 << bits - 1)
     values, zero = (rng.integers(low, low + (1 << bits), size) for size in (shape, fewer))
     scales, number = rng.normal(size=fewer).astype(np.float32), getattr(TensorProto, kind)
     nodes = [helper.make_node("DequantizeLinear", ["w", "s", "z"][: 2 + zeros], ["v"], axis=axis, block_size=16)]
-    nodes += [helper.make_node("Transpose", ["v"], ["t"])] * axis
-    nodes.append(helper.make_node("MatMul", ["x", "vt"[axis]], ["y"]))
-    model = _model(nodes, {"x": (FLOAT, (3, 64))}, {"s": scales})
+    if product == "Gemm":
+        nodes.append(helper.make_node("Gemm", ["x", "v", "c"], ["y"], transB=axis, alpha=0.5, beta=2.0))
+    else:
+        nodes += [helper.make_node("Transpose", ["v"], ["t"])] * axis
+        nodes.append(helper.make_node("MatMul", ["x", "vt"[axis]], ["y"]))
+    more = {"c": rng.normal(size=6).astype(np.float32)} if product == "Gemm" else {}
+    model = _model(nodes, {"x": (FLOAT, (3, 64))}, {"s": scales, **more})
     model.graph.initializer.append(helper.make_tensor("w", number, shape, values.reshape(-1)))
     model.graph.initializer.extend([helper.make_tensor("z", number, fewer, zero.reshape(-1))] * zeros)
     expected, mine, package = _both(model, {"x": rng.normal(size=(3, 64)).astype(np.float32)})

@@ -145,7 +145,7 @@ def _byte_rules(op: Op, types: CallTypes) -> Iterator[Rule]:
         if isinstance(op, FullyConnected):
             yield _BLOCKS
     elif isinstance(op, BatchMatMul) and types.output.dtype is DType.INT32:
-        yield _SUMS
+        yield from (_SUMS, _REAL[BatchMatMul])
     if type(op) in table:
         yield table[type(op)]
     if type(op) in _ELEMENTWISE:

@@ -1,4 +1,4 @@
-"""Products of matrices of bytes in batches, neither side constant, whose sums become real numbers."""
+"""Products of matrices of bytes in batches, neither side constant; their sums become real numbers or stay."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_scaled import MatMulScaled, PackBytes
+from onert_llvm.kernels.contraction.epilogue import PLAIN
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, offset
+from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.batched.sides import sides_of
+from onert_llvm.lower.contraction.epilogue import Tail
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.schedule.cost_model import Shape, row_work
 from onert_llvm.schedule.float_packing import panels
@@ -26,10 +29,12 @@ from .layers import results
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
     """Why this backend does not run the product; None if it does."""
-    x, y = types.input(0), types.input(1)
-    if x.dtype not in BYTES or y.dtype not in BYTES or types.output.dtype is not DType.FLOAT32:
-        return "only products of bytes that become float32 are native"
-    if any(t.quantization is None or not t.quantization.per_tensor for t in (x, y)):
+    x, y, whole = types.input(0), types.input(1), types.output.dtype is DType.INT32
+    if x.dtype not in BYTES or y.dtype not in BYTES or not (whole or types.output.dtype is DType.FLOAT32):
+        return "only products of bytes that become float32 or int32 are native"
+    if whole and any(t.quantization is not None for t in (x, y)):
+        return "an operand has a scale, which sums as stored do not look at"
+    if not whole and any(t.quantization is None or not t.quantization.per_tensor for t in (x, y)):
         return "its quantisation has no native form"
     if op.adjoint_x or op.adjoint_y:
         return "a side lies the other way round"
@@ -48,8 +53,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     x, y = lowering.operation(at).used
     sides, isa = sides_of(lowering, at), lowering.isa
     m, depth, n, products, count = sides.m, sides.k, sides.n, sides.count, math.prod(sides.own[1])
-    after, how = results(lowering, operations, n)
     source, other = lowering.type(x), lowering.type(y)
+    (first, second), factor = (0, 0), np.float32(1)
+    if source.quantization is not None:
+        first, second, factor = source.zero_point, other.zero_point, np.float32(source.scale) * np.float32(other.scale)
+        after, how = results(lowering, operations, n)
+    else:
+        result = lowering.operation(at).outputs[0]
+        after, how = Tail(PLAIN, {}, (), lowering.operand(result), (result,)), Scaled(PLAIN, "i32")
     signed, rest = source.dtype is DType.INT8, depth % isa.group
     shape = Shape(m, n, depth, integer=True)
     tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=0)
@@ -57,14 +68,13 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     work = row_work(shape, tile, across, depth, lowering.isa, lowering.threads, products)
     panel_bytes = panel_bytes_int8(1, depth, tile.columns, isa)
     packed, start = lowering.scratch(count * across * panel_bytes, count * wide * 4)
-    moved = source.zero_point + offset(isa, signed)
-    zero = other.zero_point - (0 if other.dtype is DType.INT8 else 128)
+    moved = first + offset(isa, signed)
+    zero = second - (0 if other.dtype is DType.INT8 else 128)
     common: dict[str, Slot] = {"b": packed.pointer, "start": start.pointer, "k": depth, "n": n, "columns": wide}
     common |= {"panels": across, "panel_bytes": panel_bytes}
     slots = common | {"y": lowering.operand(y), "times": -moved, "plus": depth * moved * zero}
     kind = PackBytes(tile.columns, rest, other.dtype is DType.INT8)
     lowering.emit(at, kind, slots, count * across, (y,), (), count * n * depth, (packed, start))
-    factor = np.float32(source.scale) * np.float32(other.scale)
     slots = common | after.slots
     slots |= {
         "a": lowering.operand(x),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import frozen
 
 from onert.frontend.onnx.building import binary, cast, ints, require_rank, reshape, times, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
-from onert.ir import Array, DType, ModelError
+from onert.ir import DType, ModelError
 from onert.ir.ops.contraction.block_codes import BlockFullyConnected, DequantizeBlocks
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
@@ -18,6 +17,10 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 _LINE = DType.INT32
+_MOST_TERMS = (1 << 31) // (255 * 128)
+"""Products of two bytes that 32 bits hold the sum of."""
+_FEW_ROWS = 8
+"""Rows of a product of computed bytes for which it takes longer to arrange the other side than to multiply it."""
 
 
 def multiplied(d: Draft, x: int, y: int) -> int:
@@ -27,9 +30,9 @@ def multiplied(d: Draft, x: int, y: int) -> int:
         x = d.add(ExpandDims(), x, d.constant(0, _LINE))
     if right == 1:
         y = d.add(ExpandDims(), y, d.constant(1, _LINE))
-    coded = _coded(d, y) if d.type(y).rank == 2 and d.type(x).dtype is DType.FLOAT32 else None
+    coded = _by_codes(d, x, y, turned=False)
     if coded is not None:
-        out = d.add(BlockFullyConnected(coded.bits), x, *coded.operands)
+        out = coded
     elif d.type(y).rank == 2 and d.value(y) is not None and d.type(x).dtype.is_float:
         out = d.add(FullyConnected(keep_dims=True), x, transpose(d, y, (1, 0)))
     else:
@@ -38,19 +41,16 @@ def multiplied(d: Draft, x: int, y: int) -> int:
     return d.add(Squeeze(tuple(gone)), out) if gone else out
 
 
-@frozen
-class _Coded:
-    """A matrix of blocks of codes: their bits, and the operands of `DequantizeBlocks`."""
-
-    bits: int
-    operands: tuple[int | None, ...]
-
-
-def _coded(d: Draft, y: int) -> _Coded | None:
-    """What the matrix is made of if it is the transpose of one of codes."""
-    turned = None if d.value(y) is not None else d.definer(y)
-    made = d.definer(turned.inputs[0] or 0) if turned is not None and isinstance(turned.op, Transpose) else None
-    return _Coded(made.op.bits, made.inputs) if made is not None and isinstance(made.op, DequantizeBlocks) else None
+def _by_codes(d: Draft, x: int, y: int, *, turned: bool) -> int | None:
+    """The product where the matrix y, or its transpose if that is `turned`, is the transpose of one of codes."""
+    if d.type(y).rank != 2 or d.type(x).dtype is not DType.FLOAT32 or d.value(y) is not None:
+        return None
+    made = d.definer(y)
+    if made is not None and not turned:
+        made = d.definer(made.inputs[0] or 0) if isinstance(made.op, Transpose) else None
+    if made is None or not isinstance(made.op, DequantizeBlocks):
+        return None
+    return d.add(BlockFullyConnected(made.op.bits), x, *made.inputs)
 
 
 def _matmul(node: Node) -> int:
@@ -73,8 +73,12 @@ def _gemm(node: Node) -> int:
         wide = dtype if whole else DType.FLOAT64
         out = times(d, cast(d, out, wide), alpha)
         return cast(d, out if c is None else binary(d, BinaryKind.ADD, out, times(d, cast(d, c, wide), beta)), dtype)
-    rows = times(d, rows, alpha)
     c = None if c is None else times(d, c, beta)
+    coded = _by_codes(d, x, y, turned=node.flag("transB"))
+    if coded is not None:
+        out = times(d, coded, alpha)
+        return out if c is None else binary(d, BinaryKind.ADD, out, c)
+    rows = times(d, rows, alpha)
     outputs = d.type(rows).shape[0]
     fits = c is not None and outputs is not None and d.type(c).shape in ((outputs,), (1, outputs))
     if fits and c is not None:
@@ -83,9 +87,38 @@ def _gemm(node: Node) -> int:
     return out if c is None else binary(d, BinaryKind.ADD, out, c)
 
 
-def _signed(node: Node) -> tuple[Array, Array] | None:
-    """The second matrix of a product of integers as constant signed bytes, and its zero points: none where signed bytes
-    hold what is less these.
+def _summed(d: Draft, x: int, behind: int) -> int:
+    """The sums of bytes along an axis, counted from behind, as int32."""
+    axis = ints(d, [d.type(x).rank - behind], DType.INT32)
+    return d.add(Reduce(Reduction.SUM, keep_dims=True), cast(d, x, DType.INT32), axis)
+
+
+def _computed(node: Node) -> tuple[int, int | None, int] | None:
+    """The same as `_signed` where the second operand is known to the run alone, and has zero points for all columns."""
+    d = node.draft
+    x, y = (d.type(node.input(at)) for at in (0, 1))
+    zero = d.type(node.input(3)) if node.has(3) else None
+    if not (x.ranked and y.ranked) or min(x.rank, y.rank) < 2 or any(t.dtype.bits != 8 for t in (x, y)):
+        return None
+    depth, rows = x.shape[-1], x.shape[-2]
+    if (
+        depth is None
+        or depth > _MOST_TERMS
+        or (rows is not None and rows < _FEW_ROWS)
+        or (zero is not None and (not zero.ranked or zero.rank > 1))
+    ):
+        return None
+    matrix, points = node.input(1), cast(d, node.input(3), DType.INT32) if node.has(3) else None
+    if y.dtype is DType.UINT8:
+        lifted = d.constant(128, DType.INT32)
+        matrix = cast(d, binary(d, BinaryKind.SUB, cast(d, matrix, DType.INT32), lifted), DType.INT8)
+        points = d.constant(-128, DType.INT32) if points is None else binary(d, BinaryKind.SUB, points, lifted)
+    return matrix, points, depth
+
+
+def _signed(node: Node) -> tuple[int, int | None, int] | None:
+    """The second matrix of a product of integers as constant signed bytes, its zero points, which are None where signed
+    bytes hold what is less these, and its depth.
 
     None where there is no such matrix, or the first operand is a vector or of unknown rank.
     """
@@ -100,32 +133,29 @@ def _signed(node: Node) -> tuple[Array, Array] | None:
     stored, points = y.astype(np.int32) - offset, zero.reshape(-1).astype(np.int32) - offset
     found = stored - points
     if found.min() >= -128 and found.max() <= 127:
-        return found.astype(np.int8), np.zeros(0, np.int32)
-    return stored.astype(np.int8), points
+        return d.constant(found.astype(np.int8), DType.INT8), None, len(y)
+    return d.constant(stored.astype(np.int8), DType.INT8), d.constant(points, DType.INT32), len(y)
 
 
 def _integers(node: Node) -> int:
     """Sums of products of 8-bit integers less their zero points, as int32."""
     d = node.draft
-    known = _signed(node)
-    zero = None
+    found, zero = _signed(node) or _computed(node), None
     if node.has(2):
         zero = cast(d, node.input(2), DType.INT32)
         if d.type(zero).rank == 1 and d.type(zero).shape[0] not in (1, None):
             zero = reshape(d, zero, (d.type(zero).shape[0], 1))
-    if known is not None:
-        matrix, points = known
-        sums = d.add(BatchMatMul(output=DType.INT32), node.input(0), d.constant(matrix, DType.INT8))
-        columns = matrix.sum(axis=0, dtype=np.int32)
-        if points.size:
-            last = ints(d, [d.type(node.input(0)).rank - 1], DType.INT32)
-            rows = d.add(Reduce(Reduction.SUM, keep_dims=True), cast(d, node.input(0), DType.INT32), last)
-            much = binary(d, BinaryKind.MUL, rows, d.constant(points, DType.INT32))
-            sums, columns = binary(d, BinaryKind.SUB, sums, much), columns - len(matrix) * points
+    if found is not None:
+        matrix, points, depth = found
+        sums = d.add(BatchMatMul(output=DType.INT32), node.input(0), matrix)
+        if points is not None:
+            sums = binary(d, BinaryKind.SUB, sums, binary(d, BinaryKind.MUL, _summed(d, node.input(0), 1), points))
         if zero is None:
             return sums
-        less = binary(d, BinaryKind.MUL, zero, d.constant(columns, DType.INT32))
-        return binary(d, BinaryKind.SUB, sums, less)
+        columns = _summed(d, matrix, 2)
+        if points is not None:
+            columns = binary(d, BinaryKind.SUB, columns, times(d, points, depth))
+        return binary(d, BinaryKind.SUB, sums, binary(d, BinaryKind.MUL, zero, columns))
     x, y = (cast(d, node.input(i), DType.INT32) for i in (0, 1))
     if zero is not None:
         x = binary(d, BinaryKind.SUB, x, zero)
