@@ -15,6 +15,7 @@ from onert.compiler.passes.fuse_activation import fuse_activation
 from onert.compiler.passes.fuse_padding import fuse_padding
 from onert.compiler.passes.fuse_update_row import put_rows
 from onert.compiler.passes.join_siblings import join_siblings
+from onert.compiler.passes.layout.merge_blocks import merge_blocks
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
@@ -48,6 +49,7 @@ OPTIONAL: tuple[Pass, ...] = (
     channels_alone,
     move_transposes,
     merge_transposes,
+    merge_blocks,
     merge_reshapes,
     remove_identities,
     merge_duplicates,

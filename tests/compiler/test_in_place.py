@@ -277,3 +277,36 @@ def test_a_number_alone_is_updated_without_saying_where() -> None:
     package = Package((Subgraphs((b.subgraph([b.add(HloDynamicUpdateSlice(), x, update)]),)),), "m")
     execution = onert.Execution(onert.compile(package, num_threads=1))
     assert execution.run([np.float32(1), np.float32(2)]).popitem()[1] == 2
+
+
+def _flat_ends(b: Builder, x: int) -> list[int]:
+    """An input in another shape, and a result in another shape that is an output."""
+    made = b.add(ABS, b.add(Reshape((8,)), x))
+    return [b.add(Reshape((2, 4)), made), b.add(Reshape((8, 1)), made), b.add(ADD, made, made)]
+
+
+def _copied_end(b: Builder, x: int) -> list[int]:
+    """What is an output as well as the input, or as another output, is copied."""
+    made = b.add(ABS, x)
+    return [b.add(Reshape((8,)), x), made, b.add(Reshape((8,)), made)]
+
+
+def _updated(b: Builder, x: int) -> list[int]:
+    """What is updated afterwards lies where the update does, not in the output that holds what it was."""
+    made = b.add(ABS, x)
+    row, at = b.constant(np.float32([[1, 2]])), b.constant(np.int32(1))
+    return [b.add(Reshape((8,)), made), b.add(Reshape((2, 4)), b.add(PutRow(), made, row, at))]
+
+
+@pytest.mark.parametrize(("body", "count"), [(_flat_ends, 2), (_copied_end, 0), (_updated, 2)])
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_other_shapes_of_inputs_and_outputs_are_no_copies(
+    body: Callable[[Builder, int], list[int]], count: int, executor: str
+) -> None:
+    b = Builder()
+    graph = b.subgraph(body(b, b.input(TABLE, "x")))
+    assert len(decide(graph).roots) == count
+    x = np.random.default_rng(0).standard_normal((2, *TABLE.shape)).astype(np.float32)
+    execution = onert.Execution(onert.compile(Package((Subgraphs((graph,)),)), executor=executor, num_threads=2))
+    found = [array for each in x for array in execution.run([each]).values()]
+    assert all(map(np.array_equal, _by_meaning(graph, [[each] for each in x]), found))

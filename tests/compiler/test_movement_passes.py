@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from onert.compiler import Options
 from onert.compiler.passes.fold_shapes import fold_shapes
 from onert.compiler.passes.fuse_padding import fuse_padding
+from onert.compiler.passes.layout.merge_blocks import merge_blocks
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.remove_dead import remove_dead
@@ -24,8 +25,9 @@ from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.layout import DepthToSpace, SpaceToDepth, Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, Tile
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -190,6 +192,49 @@ def test_transposes_in_a_row_become_one_operation_at_the_most(
     after = optimize(graph, Options())
     assert len(after.operations) == 1
     same(graph, after)
+
+
+def _blocks(op: Any, shape: tuple[int, ...], turned: int = 0, around: bool = True, channels: int = 0) -> Subgraph:
+    """A move of blocks, with a gather of channels before it where parts of `turned` are exchanged."""
+    d = Draft()
+    y = d.input(*shape)
+    y = d.op(Transpose(), y, d.constant(integers(0, 2, 3, 1))) if around else y
+    if turned:
+        order = np.arange(channels).reshape(-1, turned).T.reshape(-1).astype(np.int32)
+        y = d.op(Gather(3), y, d.constant(order))
+    y = d.op(op, y)
+    return d.graph(d.op(Transpose(), y, d.constant(integers(0, 3, 1, 2))))
+
+
+@pytest.mark.parametrize(
+    ("graph", "merges"),
+    [
+        (_blocks(SpaceToDepth(2), (2, 3, 6, 16)), True),
+        (_blocks(SpaceToDepth(3), (1, 2, 6, 24)), True),
+        (_blocks(SpaceToDepth(2), (1, 3, 4, 8)), False),  # rows of four
+        (_blocks(DepthToSpace(2), (2, 12, 3, 8)), True),
+        (_blocks(DepthToSpace(3), (1, 18, 2, 9)), True),
+        (_blocks(DepthToSpace(2), (1, 12, 3, 8), 4, channels=12), True),
+        (_blocks(DepthToSpace(2), (1, 12, 3, 8), 6, channels=12), False),  # parts that blocks break
+        (_blocks(DepthToSpace(2), (1, 36, 3, 8), 4, channels=36), True),
+        (_blocks(DepthToSpace(2), (1, 3, 8, 12), 4, around=False, channels=12), True),  # two elements side by side
+        (_blocks(DepthToSpace(2), (1, 3, 8, 12), around=False), False),
+        (_blocks(SpaceToDepth(2), (1, 4, 16, 3), around=False), False),
+    ],
+)
+def test_blocks_between_transposes_become_one_where_rows_stay_together(graph: Subgraph, merges: bool) -> None:
+    after = remove_dead(merge_blocks(graph))
+    kinds = [type(op) for op in ops(after)]
+    assert (kinds == [Reshape, Transpose, Reshape]) is merges
+    same(graph, after)
+
+
+def test_blocks_stay_where_another_reads_between_or_channels_have_scales() -> None:
+    d = Draft()
+    turned = d.op(Transpose(), d.input(1, 3, 4, 16), d.constant(integers(0, 2, 3, 1)))
+    blocks = d.op(SpaceToDepth(2), turned)
+    graph = d.graph(d.op(Transpose(), blocks, d.constant(integers(0, 3, 1, 2))), d.op(Unary(UnaryKind.ABS), blocks))
+    assert merge_blocks(graph) is graph
 
 
 def test_an_order_known_only_at_run_time_stays() -> None:

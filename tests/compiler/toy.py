@@ -28,7 +28,7 @@ from onert.ir import (
     infer_subgraph,
     require,
 )
-from onert.ir.shape import broadcast, num_elements
+from onert.ir.shape import broadcast, num_elements, static
 
 
 @frozen
@@ -320,6 +320,9 @@ class Run:
                 tensors[index] = Tensor(operand.type, np.zeros(operand.type.shape, operand.type.dtype.numpy), memory)
             elif not operand.type.is_static:
                 tensors[index] = Tensor(operand.type, None, memory)
+        for operand, root in routine.roots.items():
+            type_ = self.graph.type(operand)
+            tensors[operand] = Tensor(type_, tensors[root].array.reshape(static(type_.shape)))
         self.tensors = Tensors(tensors)
         self.calls = [step.kernel.bind(self.tensors, self.context) for step in routine.steps]
 

@@ -9,6 +9,7 @@ import pytest
 
 from onert.backend import Settings
 from onert.ir import ExecutionError, Op
+from onert.ir.ops.data_movement.element_indices import GatherElements
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import (
@@ -133,6 +134,28 @@ def test_slices_are_picked_by_index(isa: Isa, dtype: Any, wide: Any) -> None:
     check(*single(GatherNd(), x, indices[0, :1]), isa)
     if wide is np.int32:
         check(*single(EmbeddingLookup(), indices[0], _numbers(4, 300)), isa)
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_known_slices_are_copied_in_runs(isa: Isa, dtype: Any, axis: int) -> None:
+    """Of an edge, mirrored, from the back to the front, up to the first one, and one apart."""
+    there = np.arange(19)
+    runs = (*([0] * 9, there, [18] * 8), there[:0:-1], there[::-1], [7], there[5:12], [3, 3, 4])
+    x = _numbers(*(19 if i == axis else n for i, n in enumerate((3, 5, 4))), dtype=dtype)
+    check(*single(Gather(axis), x, np.concatenate(runs).astype(np.int64), constant=(1,)), isa, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
+@pytest.mark.parametrize("wide", [np.int32, np.int64], ids=lambda d: d.__name__)
+def test_elements_are_picked_along_an_axis(isa: Isa, dtype: Any, wide: Any) -> None:
+    rng = np.random.default_rng(0)
+    for axis, rows in ((0, 9), (1, 2)):
+        shape = tuple(rows if i == axis else n for i, n in enumerate((4, 6, 5)))
+        indices = rng.integers(0, 4, shape).astype(wide)
+        check(*single(GatherElements(axis), _numbers(4, 6, 5, dtype=dtype), indices), isa, threads=2)
 
 
 @pytest.mark.parametrize("bad", [-1, 6, 1 << 40])

@@ -10,7 +10,7 @@ from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
 from onert.ir.ops.data_movement.dense import SparseToDense
-from onert.ir.ops.data_movement.element_indices import OverwrittenSlices, ScatterSlices
+from onert.ir.ops.data_movement.element_indices import GatherElements, OverwrittenSlices, ScatterSlices
 from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.data_movement.part_update import Overwritten
@@ -51,6 +51,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     RoiAlign: (rule("vision_audio.regions"),),
     NonMaxSuppression: (rule("vision_audio.suppression"),),
     CountedWhere: (rule("data_movement.places"),),
+    GatherElements: (rule("data_movement.gather", "lower_elements", "why_not_elements"),),
     Within: (rule("data_movement.places", "lower_within"),),
     CountedBoxes: (rule("vision_audio.suppression", "lower_classes", "why_not_classes"),),
     ScatterNd: (rule("data_movement.scatter"),),

@@ -7,7 +7,7 @@ and nothing keeps that version beyond the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 
 from attrs import field, frozen
 
@@ -152,6 +152,23 @@ class Versions:
             taken.update(found.versions)
             yield found
 
+    def views_of_ends(self, claimed: Set[int]) -> dict[int, int]:
+        """Which results lie where an input does that they are views of, or where an output does that is a view of them.
+
+        None of `claimed` versions, nor of those that an update reads or makes, nor what outlives a run.
+        """
+        graph, found = self.subgraph, dict[int, int]()
+        for end in dict.fromkeys((*graph.inputs, *graph.outputs)):
+            version = self.of(self._before(end))
+            views = [member for member in self.members(version) if member != end]
+            made = graph.definitions.get(version)
+            if (made is None and version != end) or version in {*claimed, *found} or not graph.kept.isdisjoint(views):
+                continue
+            touching = [graph.operations[at].op for at in (*self.readers(version), *(() if made is None else (made,)))]
+            if not any(isinstance(op, Update) for op in touching):
+                found |= dict.fromkeys(views, end)
+        return found
+
     def _before(self, output: int) -> int:
         """The operand that an output is a view of, itself if it is none."""
         at = self.subgraph.definitions.get(output)
@@ -200,9 +217,9 @@ def decide(
     What a variable or an input holds is overwritten only where a record is kept of it, so that a run that fails can be
     undone.
     """
-    if not any(o.op.overwrites for o in subgraph.operations) and not any(o.variable for o in subgraph.operands):
-        return InPlace()
     versions = Versions(subgraph, order, can, shared)
+    if not any(o.op.overwrites for o in subgraph.operations) and not any(o.variable for o in subgraph.operands):
+        return InPlace(versions.views_of_ends(frozenset()))
     kept = records(subgraph)
     roots: dict[int, int] = {}
     updates: set[int] = set()
@@ -222,6 +239,7 @@ def decide(
         views = versions.members(index)
         if operand.variable and index not in claimed and subgraph.kept.isdisjoint(views[1:]):
             roots |= dict.fromkeys(views, index)
+    roots |= versions.views_of_ends(claimed)
     for at, operation in enumerate(subgraph.operations):
         if at in updates or not operation.op.overwrites:
             continue

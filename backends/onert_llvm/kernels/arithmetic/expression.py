@@ -283,7 +283,9 @@ def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
         if width <= 16:  # saturated in floats: few targets have an instruction that does it in narrow lanes
             low = -high - 1 if new.signed else 0
             return x.ne(x).select(float(high), x.clamp(float(low), float(high))).cast(I32).cast(new.register)
-        return x.ne(x).select(k.const(vec(new.register, x.lanes), high), x.saturated(new.register, new.signed))
+        inside = x < 2.0 ** (width - new.signed)  # not-a-number is not
+        some = inside.select(x.max(-(2.0 ** (width - 1)) if new.signed else 0.0), x.like(0.0))
+        return inside.select(some.cast(new.register, new.signed), k.const(vec(new.register, x.lanes), high))
     return x.cast(new.register, old.signed)
 
 

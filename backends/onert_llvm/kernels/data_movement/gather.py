@@ -83,6 +83,34 @@ class Gather(Value):
 
 
 @frozen
+class GatherElements(Value):
+    """`out[outer, r, j] = x[outer, index[outer, r, j], j]`, elements of `unit` bytes; work tiles are `rows` of each
+    outer position, of `width` elements.
+
+    Along the axis x has `limit` entries, `step` bytes apart, and `x_outer` bytes for each outer position. An index that
+    is not below the limit is written to `report` (and 1 before it). `wide` says that they are 64-bit integers.
+    """
+
+    unit: int
+    wide: bool
+
+    slots = ("x", "index", "out", "report", "width", "rows", "x_outer", "limit0", "step0")
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        element, lanes = ELEMENTS[self.unit]
+        index, width = I64 if self.wide else I32, task.i64("width")
+        with k.loop(end, begin) as row:
+            start = row // task.i64("rows") * task.i64("x_outer")
+            out = task.view("out", I8, width * self.unit, self.unit)[row]
+            with k.loop(width, nonempty=True) as j:
+                here = task.view("index", index, width, 1)[row, j]
+                place, inside = place_of(k, task, k.view(here.address, index, 1), 1, False, start + j * self.unit)
+                with k.when(inside):
+                    source = k.view(task.view("x", I8, 1)[place].address, element, lanes)
+                    k.view(out[j].address, element, lanes)[0].store(source[0].load(lanes))
+
+
+@frozen
 class PutSlice(Value):
     """`row`, `width` bytes, put at entry `index` of `out`, whose entries are `step` bytes apart; an index that is not
     below `limit` is reported instead. One work tile."""

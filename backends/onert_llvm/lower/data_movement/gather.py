@@ -11,7 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array, CallTypes, DType, Op
-from onert.ir.ops.data_movement.element_indices import OverwrittenSlices
+from onert.ir.ops.data_movement.element_indices import GatherElements, OverwrittenSlices
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
 from onert.ir.ops.data_movement.part_update import broken_rule
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
@@ -21,6 +21,7 @@ from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.data_movement.gather import Gather as GatherSlices
+from onert_llvm.kernels.data_movement.gather import GatherElements as GatherRows
 from onert_llvm.kernels.data_movement.gather import PutSlice
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
 from onert_llvm.lower.command_builder import Lowering
@@ -31,6 +32,9 @@ from .movement import why_not as why_not_moved
 
 _PIECE = 1 << 14
 """Bytes of slices in a work tile."""
+
+_LEAST_RUN = 8
+"""Slices from one to the next of a table of indices, on average, that are rather copied as boxes."""
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
@@ -168,9 +172,78 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     batch = 0 if not isinstance(op, Gather) else op.batch_dims + (len(index) if op.batch_dims < 0 else 0)
     inner = math.prod(x[axis + 1 :])
     outer, group = math.prod(x[:axis]), math.prod(x[batch:axis]) if batch else math.prod(x[:axis])
+    if not batch and _by_runs(lowering, at, (source, indices), (outer, x[axis], inner)):
+        return
     slices = _Slices(outer, group, x[axis] * inner, math.prod(index[batch:]), inner, (x[axis],), (inner,))
     what = f"dimension {axis} of {x[axis]}" if isinstance(op, Gather) else f"the table's rows of {x[0]}"
     _emit_checked(lowering, at, slices, source, indices, what)
+
+
+def _by_runs(lowering: Lowering, at: int, reads: tuple[int, int], shape: tuple[int, int, int]) -> bool:
+    """Copy the slices of known indices where they are few runs, up, down or of one slice; False where they are not."""
+    source, indices = reads
+    if any(map(is_symbolic, shape)) or not _all_inside(lowering, indices, shape[1:2]):
+        return False
+    places = lowering.elements(indices).reshape(-1).astype(np.int64)
+    runs = _runs(places)
+    if len(places) < _LEAST_RUN * len(runs):
+        return False
+    own, made = operand(lowering, source), operand(lowering, lowering.operation(at).outputs[0])
+    taken, put = own.view.reshape(shape), made.view.reshape(shape[0], len(places), shape[2])
+    for first, last in runs:
+        start, count, step = int(places[first]), last - first, int(places[min(first + 1, last - 1)] - places[first])
+        part = taken[:, start : start + 1]
+        if step:
+            behind = start + count * step
+            part = taken[:, start : None if behind < 0 else behind : step]
+        found = part.broadcast_to((shape[0], count, shape[2]))
+        move(lowering, at, own.at(found), made.at(put[:, first:last]), (source,))
+    return True
+
+
+def _runs(places: Array) -> list[tuple[int, int]]:
+    """The first and the one behind the last of each run whose places are 1, 0 or -1 apart."""
+    found, first = list[tuple[int, int]](), 0
+    steps = np.diff(places)
+    while first < len(places):
+        last = first + 1
+        if last < len(places) and abs(steps[first]) <= 1:
+            others = np.flatnonzero(steps[first:] != steps[first])
+            last = first + 1 + (int(others[0]) if len(others) else len(steps) - first)
+        found.append((first, last))
+        first = last
+    return found
+
+
+def why_not_elements(op: GatherElements, types: CallTypes) -> str | None:
+    """Why this backend does not pick the elements; None if it does."""
+    x, indices = types.input(0).shape, types.input(1).shape
+    axis = normalize_axis(op.axis, len(x))
+    if axis == len(x) - 1:
+        return "lines along the last axis are gathered one by one"
+    if any(a != b for i, (a, b) in enumerate(zip(x, indices, strict=True)) if i != axis):
+        return "indices are smaller than what they choose from"
+    return why_not(op, types)
+
+
+def lower_elements(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Elements along an axis that is not the last, row by row."""
+    at, operation, op = lowering.single(operations, GatherElements)
+    source, indices = operation.used
+    x, index = lowering.shape(source), lowering.shape(indices)
+    axis = normalize_axis(op.axis, len(x))
+    unit, width, rows = lowering.type(source).dtype.itemsize, math.prod(x[axis + 1 :]), math.prod(index[: axis + 1])
+    known = _all_inside(lowering, indices, (x[axis],))
+    slots: dict[str, Slot] = {
+        "report": 0 if known else lowering.check(at, f"index {{}} is outside of dimension {axis} of {x[axis]}"),
+        "width": width,
+        "rows": index[axis],
+        "x_outer": x[axis] * width * unit,
+        "limit0": x[axis],
+        "step0": width * unit,
+    }
+    algorithm = GatherRows(unit, lowering.type(indices).dtype is DType.INT64)
+    lowering.run(at, algorithm, rows, {"x": source, "index": indices}, {"out": operation.outputs[0]}, slots)
 
 
 def _gather_nd(lowering: Lowering, at: int, source: int, indices: int, skip: bool = False) -> None:

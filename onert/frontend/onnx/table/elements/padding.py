@@ -109,8 +109,10 @@ def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -
     """Margins of the tensor's own elements: mirrored, or an axis at a time taken by index."""
     shape = d.type(x).shape
     inside = all(s is None or max(m) < max(s, 1) for s, m in zip(shape, margins, strict=True))
-    if mode == "reflect" and inside and min(map(min, margins), default=0) >= 0:
-        return d.add(MirrorPad(Mirror.REFLECT), x, d.constant(np.array(margins, np.int32).reshape(-1, 2)))
+    mirrors = mode == "reflect" or (mode == "edge" and max(map(max, margins), default=0) <= 1)
+    if mirrors and inside and min(map(min, margins), default=0) >= 0:
+        mirror = Mirror.REFLECT if mode == "reflect" else Mirror.SYMMETRIC  # whose first element is the edge
+        return d.add(MirrorPad(mirror), x, d.constant(np.array(margins, np.int32).reshape(-1, 2)))
     found = Expression(d, padded(d, x, [(min(a, 0), min(b, 0)) for a, b in margins]))
     for axis, (before, after) in enumerate((max(a, 0), max(b, 0)) for a, b in margins):
         if before or after:
