@@ -140,6 +140,18 @@ CASES: list[Case] = [
         sizes=2,
     ),
     _resized(
+        "the one that a centre lies in, counted from the border",
+        Interpolate(Interpolation.NEAREST, (1,), Coordinates.TF_NEAREST, Rounding.FLOOR),
+        [1, 1, 2, 3, 3, 4],
+        sizes=6,
+    ),
+    _resized(
+        "the next one, but as long as before",
+        Interpolate(Interpolation.NEAREST, (1,), Coordinates.TF_NEAREST, Rounding.CEIL),
+        [1, 2, 3, 4],
+        sizes=4,
+    ),
+    _resized(
         "wide weights where it shrinks",
         Interpolate(Interpolation.LINEAR, (1,), antialias=True),
         [1.625, 3.375],

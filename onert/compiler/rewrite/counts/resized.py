@@ -181,6 +181,8 @@ def _alongs(w: Writer, operation: Operation, counted: Counted | None, axes: tupl
         plain = op.interpolation is Interpolation.NEAREST or w.edit.subgraph.type(operation.outputs[0]).dtype.is_float
         if not plain or op.coordinates is Coordinates.CROP or op.scales is not None:
             return None
+        if op.coordinates is Coordinates.TF_NEAREST and op.rounding is not Rounding.FLOOR:
+            return None  # an axis that stays as long as it is must stay as it is
         if len(operation.inputs) != 2 or operation.inputs[1] is None:
             return None
     x, sizes = operation.used
@@ -277,6 +279,8 @@ def _places(op: Interpolate, along: _Along) -> _Numbers:
         return index * (before - 1).cast(dtype) / (after - 1).most(1).cast(dtype)
     if op.coordinates is Coordinates.ASYMMETRIC:
         return index / scale
+    if op.coordinates is Coordinates.TF_NEAREST:
+        return (index + 0.5) / scale
     where = (index + 0.5) / scale - 0.5
     return along.after.if_above(1, where, where * 0) if op.coordinates is Coordinates.PYTORCH_HALF_PIXEL else where
 

@@ -34,6 +34,7 @@ class Coordinates(Enum):
     ALIGN_CORNERS = "align_corners"
     ASYMMETRIC = "asymmetric"
     CROP = "tf_crop_and_resize"
+    TF_NEAREST = "tf_half_pixel_for_nn"
 
 
 class Rounding(Enum):
@@ -210,6 +211,8 @@ class Interpolate(Op):
                 return np.zeros(after) if length == 1 else index * dtype(before - 1) / dtype(length - 1)
             case Coordinates.ASYMMETRIC:
                 return index / scale
+            case Coordinates.TF_NEAREST:
+                return index if scale == 1 else (index + half) / scale  # as ONNX Runtime has it
             case Coordinates.PYTORCH_HALF_PIXEL:
                 return (index + half) / scale - half if length > 1 else np.zeros(after)
             case Coordinates.HALF_PIXEL_SYMMETRIC:

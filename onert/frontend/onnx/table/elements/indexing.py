@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
+from operator import add
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from onert.frontend.onnx.building import (
     cast,
     dimension,
     ints,
-    known_shape,
     like,
     require_rank,
     reshape,
@@ -21,13 +20,13 @@ from onert.frontend.onnx.building import (
     transpose,
 )
 from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart
 from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.fill import Range, Where
 from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
-from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims
 from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -72,11 +71,13 @@ def _gather_slices(node: Node) -> int:
     found = _from_front(d, indices, sizes)
     if not batch:
         return d.add(GatherNd(), x, found)
-    shape = known_shape(d, indices, "the indices' shape")[:-1]
-    d.memory.spend(8 * batch * math.prod(shape), "indices of batches")
-    grid = np.indices(shape, np.int64)[:batch]
-    own = d.constant(np.moveaxis(grid, 0, -1).copy(), DType.INT64)
-    return d.add(GatherNd(), x, d.add(Concat(len(shape)), own, cast(d, found, DType.INT64)))
+    rows = Expression(d, found).cast(DType.INT64)
+    last = rows.rank - 1
+    places = [
+        rows.size(axis).count().reshape(*(None if i == axis else 1 for i in range(rows.rank))) for axis in range(last)
+    ]
+    grid = reduce(add, (each * 0 for each in places))
+    return d.add(GatherNd(), x, (places[0] + grid).joined([*(p + grid for p in places[1:batch]), rows], last).operand)
 
 
 def _combination(node: Node) -> Combination:
