@@ -10,6 +10,9 @@ from .draft import Draft
 from .messages import ValueType
 from .node import Held, Optional_, Sequence_, Value
 
+EMPTY = ValueType("sequence", element=ValueType("tensor"))
+"""A sequence without tensors."""
+
 
 def tensor_type(type_: TensorType) -> ValueType:
     """What ONNX calls a type."""
@@ -73,6 +76,31 @@ def entry(holder: Held) -> tuple[DType, tuple[int | None, ...] | None]:
         raise ModelError("the element type of what is in it is not known")
     shape = None if inner.shape is None else tuple(d if isinstance(d, int) else None for d in inner.shape)
     return inner.dtype, shape
+
+
+def without_shape(type_: ValueType) -> ValueType:
+    element = None if type_.element is None else without_shape(type_.element)
+    return ValueType(type_.kind, type_.dtype, None, element)
+
+
+def rank_in(type_: ValueType) -> int | None:
+    """The rank of a sequence's tensors."""
+    return None if type_.element is None or type_.element.shape is None else len(type_.element.shape)
+
+
+def with_rank(type_: ValueType) -> ValueType:
+    """A sequence's type that says of its tensors only the rank; not even the element type where none is in it."""
+    rank = rank_in(type_)
+    if type_.element is None or rank is None:
+        return without_shape(type_)
+    return ValueType("sequence", element=ValueType("tensor", type_.element.dtype, (None,) * rank))
+
+
+def with_entry(type_: ValueType, entry: ValueType) -> ValueType:
+    """A sequence's type when one more tensor is in it: whatever the tensor's is where there was none."""
+    inner = type_.element
+    empty = inner is None or inner.dtype is None
+    return ValueType("sequence", element=entry if empty or inner is None else joined_types(inner, entry))
 
 
 def joined_types(one: ValueType, other: ValueType) -> ValueType:

@@ -11,10 +11,30 @@ from onert.frontend.onnx.branching import Side, branched, shared_inputs, tensors
 from onert.frontend.onnx.building import cast, dimension, ints, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft, capture
 from onert.frontend.onnx.expression import Expression
-from onert.frontend.onnx.holding import operand_of, taken, type_of, value_of
+from onert.frontend.onnx.holding import (
+    EMPTY,
+    operand_of,
+    rank_in,
+    taken,
+    type_of,
+    value_of,
+    with_entry,
+    with_rank,
+    without_shape,
+)
 from onert.frontend.onnx.messages import Graph, ValueDeclaration, ValueType
-from onert.frontend.onnx.node import Fork, Held, Importer, Node, Results, Spliced, Surroundings, Value
-from onert.ir import DType, ModelError, TensorType
+from onert.frontend.onnx.node import (
+    Fork,
+    Held,
+    Importer,
+    Node,
+    Results,
+    Sequence_,
+    Spliced,
+    Surroundings,
+    Value,
+)
+from onert.ir import DType, ModelError, RuleError, TensorType
 from onert.ir.analysis.model_inference import join
 from onert.ir.ops.control_flow.control import While
 from onert.ir.ops.control_flow.sequences import VARIANT, SequenceInsert, SequenceJoin, SequenceOf
@@ -170,10 +190,8 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
     def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         given = (value_of(operand, kind) for operand, kind in zip(now, kinds, strict=True))
         values = scope.inline(body, (at, go, *given))
-        filled[:] = [
-            kind.kind == "optional" and type_of(inner, value).kind != "optional"
-            for kind, value in zip(kinds, values[1 : 1 + count], strict=True)
-        ]
+        after[:] = [type_of(inner, value) for value in values[1 : 1 + count]]
+        filled[:] = [a.kind != k.kind == "optional" for a, k in zip(after, kinds, strict=True)]
         found = [operand_of(inner, value) for value in values]
         following = [
             inner.add(SequenceOf(), operand) if full else operand
@@ -182,29 +200,51 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
         return found[0], following, found[1 + count :]
 
     filled: list[bool] = []  # for which optionals of the state a round gives what is in them
+    after: list[ValueType] = []  # what is true of the state behind a round
+    lists = [at for at, kind in enumerate(kinds) if kind.kind == "sequence"]
+    ranked = _ranked(node, values, state, each, kinds, after) if lists else False
     counted = _counted(node, trips, start, state, each)
     if counted is not None:
         trips, start = counted, d.constant(np.array(True), DType.BOOL)
-    last, lists = looped(node, trips, start, state, _going_on(each) if counted is not None else each)
+    last, stacked = looped(node, trips, start, state, _going_on(each) if counted is not None else each)
+    if ranked and any(rank_in(after[at]) != rank_in(kinds[at]) for at in lists):
+        raise ModelError("the tensors that its rounds add to a sequence vary in rank")
     behind = []
     for operand, kind, full in zip(last, kinds, filled, strict=True):
         value = value_of(operand, kind)
         behind.append(taken(d, value, d.constant(0, DType.INT64)) if full and isinstance(value, Held) else value)
-    return (*behind, *lists)
+    return (*behind, *stacked)
+
+
+def _ranked(
+    node: Node, values: Sequence[Value], state: list[int], each: Round, kinds: list[ValueType], after: list[ValueType]
+) -> bool:
+    """Put into `kinds` the rank of the tensors in the state's sequences, if each round keeps to it; whether it does."""
+    said, lists = list(kinds), [at for at, kind in enumerate(kinds) if kind.kind == "sequence"]
+    for at in lists:
+        kinds[at] = (
+            EMPTY
+            if isinstance(value := values[at], Sequence_) and not value.items
+            else with_rank(type_of(node.draft, value))
+        )
+    try:
+        _first(node, state, each)
+        for at in lists:
+            kinds[at] = with_rank(with_entry(kinds[at], after[at].element or ValueType("tensor")))
+        _first(node, state, each)
+        agreed = all(rank_in(after[at]) == rank_in(kinds[at]) for at in lists)
+    except (ModelError, RuleError):  # a round takes something from the sequence that is empty at first
+        agreed = False
+    if not agreed:
+        kinds[:] = said
+    return agreed
 
 
 def _counted(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> int | None:
     """How many rounds a loop makes whose condition only counts; None where it does something else."""
     d = node.draft
-    made = node.around.made()
-    inner, scope = node.around.nested("body")
-    at, go = inner.input(TensorType(DType.INT64, ())), inner.input(TensorType(DType.BOOL, ()))
-    state = [inner.input(d.type(i).with_data(None)) for i in initial]
-    try:
-        condition, following, _ = each(inner, scope, at, go, state)
-        times = Rounds(d, inner, at, go, state, following, initial).most(condition)
-    finally:
-        node.around.forget(made)
+    rounds, condition = _first(node, initial, each)
+    times = rounds.most(condition)
     if times is None:
         return None
     bounds = [Expression(d, found) + 1 for found in times]
@@ -217,6 +257,20 @@ def _counted(node: Node, trips: int | None, start: int, initial: list[int], each
     return (
         total.operand if goes is not None and bool(goes) else (total * Expression(d, start).cast(DType.INT64)).operand
     )
+
+
+def _first(node: Node, initial: list[int], each: Round) -> tuple[Rounds, int]:
+    """The first round in a draft that nothing runs, and the condition for the next one."""
+    d = node.draft
+    made = node.around.made()
+    inner, scope = node.around.nested("body")
+    at, go = inner.input(TensorType(DType.INT64, ())), inner.input(TensorType(DType.BOOL, ()))
+    state = [inner.input(d.type(i).with_data(None)) for i in initial]
+    try:
+        condition, following, _ = each(inner, scope, at, go, state)
+    finally:
+        node.around.forget(made)
+    return Rounds(d, inner, at, go, state, following, initial), condition
 
 
 def _going_on(each: Round) -> Round:
@@ -235,12 +289,7 @@ def _state_type(d: Draft, value: Value, declared: ValueDeclaration) -> ValueType
     if found.kind == "tensor":
         return found
     said = declared.type if declared.type is not None and declared.type.kind == found.kind else found
-    return _without_shape(said)
-
-
-def _without_shape(type_: ValueType) -> ValueType:
-    element = None if type_.element is None else _without_shape(type_.element)
-    return ValueType(type_.kind, type_.dtype, None, element)
+    return without_shape(said)
 
 
 def _unrolled(
@@ -329,6 +378,11 @@ def _placed(d: Draft, x: int, axis: int, backwards: int) -> int:
     """The list with its entries along an axis, the last first where that is asked for."""
     if backwards:
         x = d.add(Reverse(), x, ints(d, [0], DType.INT32))
+    return along(d, x, axis)
+
+
+def along(d: Draft, x: int, axis: int) -> int:
+    """The list with its entries along an axis instead of the first."""
     rank = require_rank(d, x)
     to = normalize_axis(axis, rank)
     order = list(range(1, rank))

@@ -6,7 +6,7 @@ import numpy as np
 
 from onert.frontend.onnx.building import require_rank
 from onert.frontend.onnx.draft import Draft, capture
-from onert.frontend.onnx.holding import entry, held, operand_of, taken, type_of
+from onert.frontend.onnx.holding import entry, held, operand_of, taken, tensor_type, type_of, with_entry
 from onert.frontend.onnx.messages import ValueType
 from onert.frontend.onnx.node import Held, Importer, Node, Optional_, Sequence_, Surroundings, Value
 from onert.frontend.onnx.table.elements.movement import split
@@ -24,7 +24,7 @@ from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.shape import normalize_axis
 
-from .control import looped
+from .control import along, looped
 
 
 def sequence(node: Node, index: int) -> Sequence_ | Held:
@@ -52,19 +52,12 @@ def _insert(node: Node) -> Value:
     if at is None or isinstance(old, Held):
         old = held(d, old)
         operand = d.add(SequenceInsert(), old.operand, node.input(1), node.optional(2))
-        inner = old.type.element
-        known = inner is not None and inner.dtype is not None
-        own = ValueType("tensor", node.type(1).dtype)
-        return Held(operand, ValueType("sequence", element=own if not known or inner is None else _shapeless(inner)))
+        return Held(operand, with_entry(old.type, tensor_type(node.type(1))))
     count = len(old.items)
     if not -count <= at <= count:
         raise ModelError(f"position {at} is outside of a sequence of {count}")
     at = at + count if at < 0 else at
     return Sequence_((*old.items[:at], node.input(1), *old.items[at:]))
-
-
-def _shapeless(type_: ValueType) -> ValueType:
-    return ValueType(type_.kind, type_.dtype, None, type_.element)
 
 
 def _at(node: Node) -> Value:
@@ -103,7 +96,9 @@ def _concatenated(node: Node) -> Value:
     old, axis, new = sequence(node, 0), node.integer("axis"), node.flag("new_axis")
     if isinstance(old, Held):
         dtype, shape = entry(old)
-        return node.draft.add(SequenceJoin(dtype, shape, axis, new), old.operand)
+        if not new or shape is None:
+            return node.draft.add(SequenceJoin(dtype, shape, axis, new), old.operand)
+        return along(node.draft, node.draft.add(SequenceJoin(dtype, shape, 0, new), old.operand), axis)
     if not old.items:
         raise ModelError("the sequence is empty, there is nothing to join")
     return node.draft.add(Pack(axis) if new else Concat(axis), *old.items)
