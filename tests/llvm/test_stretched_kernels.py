@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from onert.backend.cache import Cache
+from onert.ir.symbolic import all_lengths
 from onert.ir.symbolic.instructions import NoInstructionError, instructions
 from onert.ir.symbolic.trace import Symbolic, Trace, decided, maximum, minimum, where_greater
 from onert_llvm.codegen.kernel_compiler import number_functions
@@ -66,8 +67,10 @@ def _random_trace(seed: int) -> tuple[Trace, list[int]]:
     return trace, [each.index for each in found if isinstance(each, Symbolic)]
 
 
+@pytest.mark.parametrize("most", [0, all_lengths.MOST_LENGTHS], ids=["each condition", "one table"])
 @pytest.mark.parametrize("seed", range(12))
-def test_native_numbers_are_those_of_the_trace(seed: int) -> None:
+def test_native_numbers_are_those_of_the_trace(seed: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_lengths, "MOST_LENGTHS", most)
     trace, wanted = _random_trace(seed)
     wanted = [at for at in wanted if abs(int(trace.values[at])) < 1 << 63]
     for lengths in ((7, 12), (8, 12), (7, 1), (28, 48), (1, 1), (13, 40)):
@@ -116,11 +119,11 @@ def test_what_has_no_exact_result_has_none(
 
 
 class _Tabled:
-    def __call__(self, n: int) -> int:
-        return n // 5
+    def __call__(self, *numbers: int) -> int:
+        return sum(numbers) // 5
 
-    def results(self, count: int) -> Any:
-        return np.arange(count) // 5
+    def results(self, *counts: int) -> Any:
+        return np.indices(counts).sum(0) // 5
 
 
 class _Untabled:
@@ -128,15 +131,40 @@ class _Untabled:
         return sum(numbers) // 5
 
 
-@pytest.mark.parametrize(("function", "count"), [(_Tabled(), 1), (_Untabled(), 1), (_Untabled(), 2)])
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("function", [_Tabled(), _Untabled()])
 def test_a_decision_by_a_function_is_asked_for_again(function: Callable[..., int], count: int) -> None:
-    trace = Trace([6], [24])
-    (n,) = trace.lengths
-    decided(function, *(n,) * count)
+    trace = Trace([6, 7], [24, 26])
+    n, m = trace.lengths
+    numbers = (n, m - n, n)[:count]
+    decided(function, *numbers)
+    assert bool(instructions(trace, []).asked) == isinstance(function, _Untabled)
     for length in range(25):
-        same = function(*(length,) * count) == function(*(6,) * count)
-        assert (_followed(trace, [n.index], (length,)) is not None) == same
-    assert _followed(trace, [0], (-1,)) is None
+        for other in (length, length + 2, length - 1):
+            given = (length, other - length, length)[:count]
+            same = min(given) >= 0 and function(*given) == function(6, *(1, 6)[: count - 1])
+            if min(given) >= 0 or isinstance(function, _Tabled):
+                assert (_followed(trace, [n.index], (length, other)) is not None) == same
+    assert _followed(trace, [0], (-1, 0)) is None
+    assert _followed(trace, [0], (0, 1 << 62)) is None or count == 1
+
+
+def test_lengths_that_are_the_same_are_so_for_all() -> None:
+    trace = Trace([6, 6, 3], [24, 24, 9])
+    a, b, c = trace.lengths
+    trace.hold(a == b)
+    assert (3 * a < 40) is True
+    wanted = [(a * c).index, minimum(b, 100).index]
+    assert instructions(trace, wanted).first.size < 16
+    assert _followed(trace, wanted, (7, 7, 2)) == [14, 7]
+    for refused in ((7, 6, 2), (6, 7, 2), (14, 14, 2), (7, 7, 10), (25, 25, 2), (-1, -1, 2)):
+        assert _followed(trace, wanted, refused) is None
+
+
+def test_a_table_for_too_many_numbers_is_not_made() -> None:
+    trace = Trace([6, 7], [400, 400])
+    decided(_Tabled(), *trace.lengths)
+    assert instructions(trace, []).asked
 
 
 def test_a_function_of_two_numbers_has_results_for_the_larger() -> None:

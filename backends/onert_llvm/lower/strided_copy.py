@@ -136,7 +136,8 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
     *outer, rows, width = axes
     square = ways = 0
     if core is Core.ACROSS:
-        square = _square(min(rows.size, width.size), min(lowering.isa.lanes(8 * unit), _MOST_SQUARE))
+        most = min(lowering.isa.lanes(8 * unit), _MOST_SQUARE)
+        square = min(_square(rows.size, most), _square(width.size, most))  # which of the two is less is no condition
         if lowering.threads > 1 and not any(is_symbolic(axis.size) for axis in axes):
             long, other = sorted((rows, width), key=lambda axis: -axis.size)
             own = math.prod([a.size for a in outer]) * long.size // most_pieces(lowering.threads)
@@ -202,9 +203,9 @@ def _by_target(*axes: Axis) -> list[Axis]:
 
 
 def _square(size: int, most: int) -> int:
-    """The side, of so many at `most`, of the squares that are turned where rows and width have this size at least."""
+    """The side, of so many at `most`, of the squares that are turned where rows or width have this size at least."""
     found = 1
-    while 2 * found <= min(size, most):
+    while 2 * found <= most and 2 * found <= size:
         found *= 2
     return found
 
@@ -225,7 +226,7 @@ def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
         if isa.f32 == 1 or unit > 4:
             return Core.EACH, axes
         for i, axis in enumerate(axes[:-1]):
-            if axis.source == unit and min(axis.size, last.size) >= _LEAST_SQUARE:
+            if axis.source == unit and axis.size >= _LEAST_SQUARE and last.size >= _LEAST_SQUARE:
                 return Core.ACROSS, [*axes[:i], *axes[i + 1 : -1], axis, last]
     return Core.EACH, axes
 

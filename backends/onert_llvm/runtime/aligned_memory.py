@@ -45,5 +45,5 @@ class Elements(Value):
 
     @property
     def are_words(self) -> bool:
-        """Whether they are integers of 32 or 64 bits, which native code can put where they are."""
-        return self.dtype.numpy.kind in "iu" and self.dtype.itemsize in (4, 8)
+        """Whether they have 32 or 64 bits each, which native code can put where they are."""
+        return self.dtype.numpy.kind in "iuf" and self.dtype.itemsize in (4, 8)

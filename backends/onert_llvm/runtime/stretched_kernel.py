@@ -93,9 +93,11 @@ class _BoundStretch:
         words: list[tuple[int, int, int]] = []
         floats: list[tuple[int, int, int]] = []
         for index, function, given in own.computed:
-            whole = not any(symbolic and n in numbers.floats for symbolic, n in given)
-            if isinstance(function, Elements) and function.are_words and whole:
-                self._word_rows(index, function, given, integers if function.dtype.itemsize == 8 else words)
+            if isinstance(function, Elements) and function.are_words:
+                real = function.dtype.numpy.kind == "f"
+                if all((n in numbers.floats) is real for symbolic, n in given if symbolic):
+                    short = floats if real else words
+                    self._word_rows(index, function, given, integers if function.dtype.itemsize == 8 else short)
         runs = []
         self._bound: list[BoundCommands] = []
         for listed, changes in zip(own.lists, own.changes, strict=True):
@@ -251,11 +253,19 @@ def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mappin
         scratch=largest(lowered.scratch),
     )
     computed = tuple(
-        (at, c.function, tuple(map(writer.given, c.numbers)))
+        (at, c.function, tuple(map(writer.given, _as_elements(c))))
         for at, c in enumerate(lowered.constants)
         if isinstance(c, Computed)
     )
     return StretchedKernel(kernel, widest, tuple(lists), tuple(changes), computed, functions())
+
+
+def _as_elements(constant: Computed) -> tuple[Any, ...]:
+    """The numbers of a constant, as floats where its elements are these."""
+    function, numbers = constant.function, constant.numbers
+    if isinstance(function, Elements) and function.dtype.numpy.kind == "f":
+        return tuple(1.0 * n if isinstance(n, Symbolic) else n for n in numbers)
+    return numbers
 
 
 class _Settling:

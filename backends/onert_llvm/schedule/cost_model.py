@@ -170,14 +170,17 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
 
 
 def _decide(shape: Shape, isa: Isa, padded: bool) -> None:
-    """Make it a condition that sums are added in as many accumulators: where one number is open, by a table."""
-    sizes = (shape.m, shape.n, shape.k)
-    first, *others = filter(is_symbolic, sizes)
-    if all(are_same(first, other) for other in others):
-        m, n, k = (None if is_symbolic(d) else d for d in sizes)
-        decided(_SplitAlong(m, n, k, isa, padded), first)
-    else:
-        decided(_Split(isa, padded), *sizes)
+    """Make it a condition that sums are added in as many accumulators, by a table for the numbers that are open."""
+    opened: list[int] = []
+    places: list[tuple[int, bool]] = []
+    for size in (shape.m, shape.n, shape.k):
+        if not is_symbolic(size):
+            places.append((size, False))
+            continue
+        at = next((at for at, other in enumerate(opened) if are_same(size, other)), len(opened))
+        opened += [size] * (at == len(opened))
+        places.append((at, True))
+    decided(_SplitAlong(tuple(places), isa, padded), *opened)
 
 
 def require(holds: bool) -> None:
@@ -204,23 +207,29 @@ class _Split(Value):
 
 @frozen
 class _SplitAlong(Value):
-    """The same where rows, columns and terms that are None are one number."""
+    """The same where some of rows, columns and terms are open: `sizes` have which of the lengths, where a flag says so,
+    or the number."""
 
-    m: int | None
-    n: int | None
-    k: int | None
+    sizes: tuple[tuple[int, bool], ...]
     isa: Isa
     padded: bool
 
-    def __call__(self, length: int) -> int:
-        m, n, k = (length if d is None else d for d in (self.m, self.n, self.k))
-        return _Split(self.isa, self.padded)(m, n, k)
+    def __call__(self, *lengths: int) -> int:
+        return _Split(self.isa, self.padded)(*(lengths[size] if is_open else size for size, is_open in self.sizes))
 
-    def results(self, count: int) -> Array:
-        """The results for each number below `count`, of all tiles at once."""
-        isa, lengths = self.isa, np.arange(min(count, _MANY_ROWS) if self.m is None else count)
-        m, n, k = (lengths if d is None else np.full(len(lengths), d) for d in (self.m, self.n, self.k))
-        found = np.full((len(SPLITS), len(lengths)), inf)
+    def results(self, *counts: int) -> Array:
+        """The results for all lengths below these counts, of all tiles at once."""
+        lengths = np.indices(counts)
+        m, n, k = (lengths[size] if is_open else np.full(counts, size) for size, is_open in self.sizes)
+        few = m < _MANY_ROWS
+        results = np.ones(counts, np.int64)
+        results[few] = self._of_few(m[few], n[few], k[few])
+        return results
+
+    def _of_few(self, m: Array, n: Array, k: Array) -> Array:
+        """The results for less than many rows."""
+        isa = self.isa
+        found = np.full((len(SPLITS), len(m)), inf)
         for (at, split), (mr, wide) in product(
             enumerate(SPLITS), register_tiles(isa, False, _WIDEST_PADDED if self.padded else 4)
         ):
@@ -234,8 +243,8 @@ class _SplitAlong(Value):
             found[at] = np.minimum(found[at], np.where(mr <= m, -(-m // mr) * across, inf))
         alike = found <= found.min(0) * _WORTH_SAME_ORDER
         narrow, wide = (np.take(np.take(SPLITS, order), np.argmax(alike[list(order)], 0)) for order in (_NARROW, _WIDE))
-        splits = np.where(m >= _MANY_ROWS, 1, np.where(n <= isa.f32, narrow, wide))
-        return np.concatenate((splits, np.ones(count - len(splits), np.int64)))
+        splits: Array = np.where(n <= isa.f32, narrow, wide)
+        return splits
 
 
 def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int], ...]:

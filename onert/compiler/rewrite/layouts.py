@@ -267,34 +267,21 @@ def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
     """Choose orders that cost less until none is found, or for so many `steps`; whether any was."""
     improved = False
     for _ in range(_SWEEPS):
-        if _is_best(layouts, steps):
-            break  # whichever root costs more: which one does may depend on lengths
-        for root in sorted(layouts.uses, key=lambda r: -layouts.cost(r, {})):
-            if not layouts.cost(root, {}):
-                continue  # by now
+        before = dict(layouts.layout)
+        for root in layouts.uses:  # not the costliest first: which one that is may depend on lengths
             changes, taken = _better(layouts, root, steps)
             steps -= taken
-            if changes:
-                layouts.layout.update(changes)
-                improved = True
-            if steps <= 0:
-                return improved
+            layouts.layout.update(changes)
+        if layouts.layout == before:
+            break
+        improved = True
     return improved
-
-
-def _is_best(layouts: Layouts, steps: int) -> bool:
-    """Whether no root can be given or wanted in an order that costs less, as far as so many `steps` tell."""
-    for root in layouts.uses:
-        if layouts.cost(root, {}):
-            changes, taken = _better(layouts, root, steps)
-            steps -= taken
-            if changes or steps <= 0:
-                return False
-    return True
 
 
 def _better(layouts: Layouts, root: int, steps: int) -> tuple[dict[int, Order], int]:
     """The first orders found that save something at a root, none where there are none, and the steps that it took."""
+    if steps <= 0 or not layouts.cost(root, {}):
+        return {}, 0
     taken = 0
     for at, order in _seeds(layouts, root):
         changes, more = _spread(layouts, at, order, steps - taken)

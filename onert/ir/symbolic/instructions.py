@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -20,6 +20,7 @@ from attrs import field, frozen
 from onert.ir.dtype import Array
 from onert.ir.value import Told
 
+from .all_lengths import all_lengths
 from .trace import Trace, where_greater_of
 
 EXACT = 1 << 53
@@ -120,32 +121,45 @@ class _Writer:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._code: list[tuple[int, ...]] = []
+        self._left = trace.conditions
+        """The conditions that no table stands for."""
+        self._same: dict[int, int] = {}
+        """Numbers that are always the same as others, which are computed in their place."""
         self._first = [0] * len(trace.lengths)
         self._registers = {at: at for at in range(len(trace.lengths))}
         self._constants: dict[int, int] = {}
         self._converted: dict[int, int] = {}
         self._tables: list[int] = []
-        self._placed: dict[object, tuple[int, int]] = {}
-        self._counts: dict[object, int] = {}
+        self._placed: dict[object, int] = {}
+        self._counts: dict[object, tuple[int, ...]] = {}
 
     def written(self, wanted: list[int]) -> Instructions:
         trace = self._trace
         steps = {at: (function, arguments) for at, function, arguments in trace.steps}
+        every = all_lengths(trace)
+        if every is not None:
+            self._registers |= {at: self._constant(value) for at, value in every.known.items() if at in steps}
+            self._same = every.same
+            self._left = {at: value for at, value in trace.conditions.items() if at not in every.conditions}
+            holds = self._looked_up(self._put(every.holds), every.holds.shape, every.lengths)
+            self._code.append((Opcode.REQUIRE, 0, holds, self._constant(1), 0, 0))
         needed: set[int] = set()
-        waiting = [*wanted, *trace.conditions]
+        waiting = [*wanted, *self._left]
         while waiting:
             at = waiting.pop()
-            if at not in needed:
+            at = self._same.get(at, at)
+            if at not in needed and at not in self._registers:
                 needed.add(at)
                 waiting += steps[at][1] if at in steps else ()
         asked: list[tuple[Callable[..., Any], tuple[int, ...], Any]] = []
         for at, function, arguments in trace.steps:
             if at in needed and hasattr(function, "results"):
-                self._counts[function] = max(self._counts.get(function, 0), *map(self._count, arguments))
+                counts = self._counts.get(function, (0,) * len(arguments))
+                self._counts[function] = tuple(map(max, counts, map(self._count, arguments)))
         for at, function, arguments in trace.steps:
             if at in needed and self._is_asked(at, function, arguments, steps, needed):
                 registers = tuple(map(self._register, arguments))
-                asked.append((function, registers, trace.conditions[at]))
+                asked.append((function, registers, self._left[at]))
             elif at in needed:
                 self._registers[at] = self._written(function, arguments, trace.values[at])
                 self._conditional(at)
@@ -166,15 +180,15 @@ class _Writer:
         needed: set[int],
     ) -> bool:
         """Whether nothing but a condition knows what a function gives, for which there is no instruction."""
-        known = function in _KNOWN or hasattr(function, "results")
-        if known or at not in self._trace.conditions or any(map(self._is_float, arguments)):
+        known = function in _KNOWN or self._has_table(function)
+        if known or at not in self._left or any(map(self._is_float, arguments)):
             return False
         return not any(at in given for other, (_, given) in steps.items() if other in needed)
 
     def _conditional(self, at: int) -> None:
-        if at not in self._trace.conditions:
+        if at not in self._left:
             return
-        expected, own, last = self._trace.conditions[at], self._register(at), self._code[-1] if self._code else (0, -1)
+        expected, own, last = self._left[at], self._register(at), self._code[-1] if self._code else (0, -1)
         if last[0] in _TRUTHS and last[1] == own:
             self._code[-1] = (*last[:4], 2 if expected else 1, 0)
         else:
@@ -182,6 +196,7 @@ class _Writer:
 
     def _register(self, at: int) -> int:
         """The register of a number, that of a constant made when it is needed."""
+        at = self._same.get(at, at)
         found = self._registers.get(at)
         if found is None:
             found = self._registers[at] = self._constant(self._trace.values[at])
@@ -241,10 +256,8 @@ class _Writer:
                 return self._emit(Opcode.NEG, only)
             if function in _SAME:
                 return only
-            results = getattr(function, "results", None)
-            if results is not None:
-                start, count = self._placed.get(function) or self._place(function, results)
-                return self._emit(Opcode.TABLE, only, start, count)
+        if not floats and self._has_table(function):
+            return self._result(function, arguments)
         raise NoInstructionError(f"there is no instruction for {function} of {len(arguments)} numbers")
 
     def _chosen(self, a: int, b: int, then: int, otherwise: int) -> int:
@@ -261,11 +274,31 @@ class _Writer:
         most = self._trace.most[argument]
         return min(MOST_RESULTS, max(int(self._trace.values[argument]), most if isinstance(most, int) else 0) + 1)
 
-    def _place(self, function: object, results: Callable[[int], Array]) -> tuple[int, int]:
-        count = self._counts[function]
-        found = self._placed[function] = len(self._tables), count
-        self._tables += results(count).tolist()
-        return found
+    def _has_table(self, function: object) -> bool:
+        """Whether a function has results for all numbers that it may be given."""
+        counts = self._counts.get(function)
+        return counts is not None and (len(counts) == 1 or math.prod(counts) <= MOST_RESULTS)
+
+    def _result(self, function: Any, arguments: tuple[int, ...]) -> int:
+        """The register of what a function gives by its table."""
+        start = self._placed.get(function)
+        if start is None:
+            start = self._placed[function] = self._put(function.results(*self._counts[function]))
+        return self._looked_up(start, self._counts[function], arguments)
+
+    def _put(self, table: Array) -> int:
+        """Where a table begins."""
+        self._tables += table.reshape(-1).tolist()
+        return len(self._tables) - table.size
+
+    def _looked_up(self, start: int, counts: Sequence[int], arguments: Sequence[int]) -> int:
+        """The register of a table's element: an axis for each number."""
+        place, *others = map(self._register, arguments)
+        for count, other in zip(counts[1:], others, strict=True):
+            for least, most in ((self._constant(0), other), (other, self._constant(count - 1))):
+                self._code.append((Opcode.LE, self._fresh(), least, most, 2, 0))
+            place = self._emit(Opcode.ADD, self._emit(Opcode.MUL, place, self._constant(count)), other)
+        return self._emit(Opcode.TABLE, place, start, math.prod(counts))
 
 
 def _bits(value: object) -> int:

@@ -381,7 +381,7 @@ def hint(number: _Number) -> _Number:
 def decided(function: Callable[..., Any], *numbers: int) -> Any:
     """What a function gives for numbers: the same for all lengths of a trace. Equal functions are asked once.
 
-    One of a single number may have `results`, which gives those for all numbers below another as an array of integers.
+    One may have `results`, which gives those for all numbers below others, an axis for each, as an array of integers.
     """
     values: Sequence[Any] = numbers
     trace = next((value.trace for value in values if isinstance(value, Symbolic)), None)

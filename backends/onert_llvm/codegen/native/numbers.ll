@@ -258,7 +258,7 @@ done:
   ret void
 }
 
-; The same for float64s, which commands have as the bits of float32s.
+; The same for float64s, which commands and constants have as the bits of float32s.
 define internal void @put_floats(ptr %stores, i64 %count, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %count, 0
@@ -272,9 +272,7 @@ each:
   %valuep = getelementptr double, ptr %registers, i64 %register
   %value = load double, ptr %valuep, align 8
   %short = fptrunc double %value to float
-  %bits = bitcast float %short to i32
-  %word = zext i32 %bits to i64
-  store i64 %word, ptr %target, align 8
+  store float %short, ptr %target, align 4
   %next = add i64 %at, 1
   %end = icmp eq i64 %next, %count
   br i1 %end, label %done, label %each
