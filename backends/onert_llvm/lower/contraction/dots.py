@@ -1,4 +1,4 @@
-"""Products of vectors with matrices whose rows they meet: sums of neighbours, nothing is turned."""
+"""Products of few rows with the rows of a matrix: sums of neighbours, nothing is turned."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from .epilogue import Tail
 def dots(
     lowering: Lowering,
     at: int,
-    vector: int,
+    rows: int,
     matrix: int,
-    size: tuple[int, int],
+    size: tuple[int, int, int],
     after: Tail,
     own: tuple[Sequence[int], Sequence[int]] = ((), ()),
     batches: Sequence[int] = (),
 ) -> None:
-    """The command for `vector[*batch, k]` times the rows of `matrix[*batch, n, k]`, of `size` n and k; the batches of
+    """The command for `rows[*batch, m, k]` times those of `matrix[*batch, n, k]`, of `size` m, n and k; the batches of
     both, their `own`, broadcast to `batches`.
     """
-    (n, depth), count, isa = size, math.prod(batches), lowering.isa
+    (m, n, depth), count, isa = size, math.prod(batches), lowering.isa
     tile = Tile(1, Columns(1, padded=True) if isa.free_masks else columns(n, 1, isa))
-    work, slots = cut(lowering, Shape(1, n, depth), tile, depth * 4, lowering.operand(matrix), 0, count)
+    work, slots = cut(lowering, Shape(m, n, depth), tile, depth * 4, lowering.operand(matrix), 0, count)
     slots |= {
         **after.slots,
-        "a": lowering.operand(vector),
+        "a": lowering.operand(rows),
         "c": after.place,
-        "offsets": offsets_of(lowering, own, batches, (depth, n * depth)),
+        "offsets": offsets_of(lowering, own, batches, (m * depth, n * depth)),
         "per_batch": work.tiles,
         "k": depth,
         "a_row": depth,
         "ldb": depth,
     }
     algorithm = BatchedContraction(tile, DotTerms(), after.epilogue, rows=True)
-    reads = (vector, matrix, *after.reads)
-    lowering.emit(at, algorithm, slots, count * work.tiles, reads, after.writes, 2 * count * n * depth)
+    reads = (rows, matrix, *after.reads)
+    lowering.emit(at, algorithm, slots, count * work.tiles, reads, after.writes, 2 * count * m * n * depth)

@@ -262,11 +262,11 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     m = math.prod(lowering.shape(x)) // depth
     after, constant = tail(lowering, operations, op.activation, bias, n), lowering.subgraph.operands[weight].is_constant
     if m == 1 and not constant:
-        dots(lowering, at, x, weight, (n, depth), after)
+        dots(lowering, at, x, weight, (1, n, depth), after)
         return
     if n == 1 and not is_symbolic(m) and after.repeatable(lowering):  # the rows of x meet a vector
         across = tail(lowering, operations, op.activation, bias, m).repeated(lowering, m)
-        dots(lowering, at, weight, x, (m, depth), across)
+        dots(lowering, at, weight, x, (1, m, depth), across)
         return
     if constant:
         weights = lowering.elements(weight).T

@@ -14,6 +14,7 @@ from onert_llvm.command.command import Access
 from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
+from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.attention import softmax_of_products
 from onert_llvm.lower.contraction.bfloat.computed import paired, worth_pairs
@@ -25,6 +26,13 @@ from onert_llvm.lower.contraction.float_conv_fc import multiply, product
 from onert_llvm.schedule.cost_model import Shape, lanes_for, product_tile
 
 from .sides import room_of, sides_of, turned
+
+_WIDE = 8
+"""Registers of columns from which on one row has no others beside it."""
+_FEW_ROWS, _MANY_TERMS = 8, 128
+"""Rows and terms of products with a matrix that is not turned: more rows make up for turning it, and sums of fewer
+terms take long beside their products.
+"""
 
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
@@ -69,11 +77,12 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows meet one matrix
     if sides.n == 1 and not op.adjoint_x:  # the rows of x meet a vector
         after, own = tail(lowering, operations, Activation.NONE, None, sides.m), sides.own[::-1]
-        dots(lowering, at, y, x, (sides.m, sides.k), after, own, sides.batches)
+        dots(lowering, at, y, x, (1, sides.m, sides.k), after, own, sides.batches)
         return
-    if sides.m == 1 and op.adjoint_y:
+    few = sides.m == 1 or (sides.m <= _FEW_ROWS and sides.k >= _MANY_TERMS)
+    if op.adjoint_y and not op.adjoint_x and few:  # to turn y would take longer
         after = tail(lowering, operations, Activation.NONE, None, sides.n)
-        dots(lowering, at, x, y, (sides.n, sides.k), after, sides.own, sides.batches)
+        dots(lowering, at, x, y, (sides.m, sides.n, sides.k), after, sides.own, sides.batches)
         return
     depth, n = sides.k, sides.n
     isa = lanes_for(Shape(sides.m, n, depth), lowering.isa)
@@ -88,7 +97,10 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         extra = (turned(lowering, at, ldb, lowering.scratch(room_of(lowering, at, ldb))[0]),)
         reads, b = [x], extra[0].pointer
     shape = Shape(sides.m, n, depth)
-    tile = evolve(product_tile(sides.m, n, depth, isa), ahead=0, stream=0)
+    if sides.m == 1 and n >= _WIDE * isa.f32:  # the rows of y are read in long runs
+        tile = Tile(1, columns(n, isa.registers // 2, isa))
+    else:
+        tile = evolve(product_tile(sides.m, n, depth, isa), ahead=0, stream=0)
     work, slots = cut(lowering, shape, tile, depth * 4, b, 0, sides.count, isa)
     after = tail(lowering, operations, Activation.NONE, None, n)
     slots |= {
