@@ -64,8 +64,13 @@ def _gemm(node: Node) -> int:
     for operand in (x, y):
         if require_rank(d, operand) != 2:
             raise ModelError(f"is given {d.type(operand)}, expected a matrix")
+    floats, loose = d.type(x).dtype.is_float, d.value(y) is None
+    c = times(d, c, beta) if floats and c is not None else c
+    if floats and loose and _by_codes(d, x, y, turned=node.flag("transB")) is None:
+        out = d.add(BatchMatMul(adjoint_x=node.flag("transA"), adjoint_y=node.flag("transB")), x, y)
+        out = times(d, out, alpha)
+        return out if c is None else binary(d, BinaryKind.ADD, out, c)
     x = transpose(d, x, (1, 0)) if node.flag("transA") else x
-    floats = d.type(x).dtype.is_float
     rows = y if node.flag("transB") else transpose(d, y, (1, 0)) if floats else y
     if not floats:
         out, dtype = d.add(BatchMatMul(adjoint_y=node.flag("transB")), x, rows), d.type(x).dtype
@@ -73,7 +78,6 @@ def _gemm(node: Node) -> int:
         wide = dtype if whole else DType.FLOAT64
         out = times(d, cast(d, out, wide), alpha)
         return cast(d, out if c is None else binary(d, BinaryKind.ADD, out, times(d, cast(d, c, wide), beta)), dtype)
-    c = None if c is None else times(d, c, beta)
     coded = _by_codes(d, x, y, turned=node.flag("transB"))
     if coded is not None:
         out = times(d, coded, alpha)
