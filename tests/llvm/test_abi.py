@@ -36,7 +36,7 @@ from onert_llvm.kernels.reduction.pool import Pool, WindowPool
 from onert_llvm.kernels.reduction.quantized_elements import Quantized
 from onert_llvm.kernels.reduction.reduce import ArgColumns, ArgNarrow, ArgRows, ArgShortRows, ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize, Softmax
-from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear
+from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear, ResizePlanes
 from onert_llvm.runtime.elf import parse
 from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
 from onert_llvm.schedule.depthwise import registers_together, strip
@@ -75,6 +75,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         Move(Core.EACH, 16, 1), Gather(1, 2, True), PlaneConvF32(2, 3, 0, swish), PlaneConvF32(1, 8, 3),
         RowChain((Total(Fold.SUM, ACC, True), Number(Apply(Fn.NEG, (Leaf("s0"),)))), Leaf("s1"), (ACC.name,)),
         Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(), Blend(),
+        ResizePlanes(),
         *(WindowPool(elements) for elements in POOLED), ArgColumns(True, Kind.I8, True), ArgRows(False, Kind.F32, True),
         ArgNarrow(True, Kind.I8, False), ArgShortRows(True, Kind.F32, True),
         *(ReduceColumns(Plain(Fold.MIN, kind), 1) for kind in Kind),

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, View
+from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, View, intrinsic
 from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, nearest
 
 
@@ -50,6 +50,61 @@ class ResizeBilinear(Value):
                         out[x, at].store(_blend(k, near, far, [shares[i].load() for i in range(2)]))
 
                 _over(k, channels, k.isa.f32, register)
+
+
+@frozen
+class ResizePlanes(Value):
+    """The same of pictures of one channel, whose neighbours are the lanes; work tiles are rows of the output.
+
+    Each row between two of the input is put down in the thread's own of `rooms` first. `x_places` and `x_shares` are
+    the columns on the left of all outputs, then those on the right. With `near` all columns of a register of outputs
+    lie within two registers from the first one's on.
+    """
+
+    near: bool = False
+
+    slots = (
+        *("in", "out", "in_h", "in_w", "out_h", "out_w", "rooms", "room"),
+        *("y_places", "y_shares", "x_places", "x_shares"),
+    )
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        columns, width, between = task.i64("in_w"), task.i64("out_w"), k.view(task.own("rooms", "room"), F32, 1)
+        places, shares = (task.view(f"x_{n}", kind, width, 1) for n, kind in (("places", I32), ("shares", F32)))
+        with k.loop(end, begin) as line:
+            image, y = line // task.i64("out_h"), line % task.i64("out_h")
+            rows, down = _taps(task, y, 2, "y_")
+            above, below = (task.view("in", F32, columns, 1)[image * task.i64("in_h") + row] for row in rows)
+            out = task.view("out", F32, width, 1)[line]
+
+            def blended(at: Val, lanes: int) -> None:
+                between[at].store(_blend(k, above[at].load(lanes), below[at].load(lanes), down))
+
+            def picked(at: Val, lanes: int) -> None:
+                first = places[0, at].load()
+                found = [between[first.cast(I64) + i * lanes].load(lanes) for i in range(2)]
+                ends = [_picked(k, found, places[i, at].load(lanes) - first.splat(lanes)) for i in range(2)]
+                one, other = (shares[i, at].load(lanes) for i in range(2))
+                out[at].store(k.fma(ends[1], other, ends[0] * one))
+
+            _over(k, columns, k.isa.f32, blended)
+            if self.near:
+                with k.loop(width, step=k.isa.f32, nonempty=True) as x:
+                    picked(x.min(width - k.isa.f32), k.isa.f32)
+            else:
+                with k.loop(width, nonempty=True) as x:
+                    one, other = (between[places[i, x].load().cast(I64)].load() for i in range(2))
+                    out[x].store(k.fma(other, shares[1, x].load(), one * shares[0, x].load()))
+
+
+def _picked(k: Kernel, found: Sequence[Val], index: Val) -> Val:
+    """Of each lane the element of two registers that an index names."""
+    return intrinsic(k.b, "llvm.x86.avx512.vpermi2var.ps.512", found[0].type, found[0], index, found[1])
+
+
+def planes_room(width: int, lanes: int) -> int:
+    """Bytes that a thread of `ResizePlanes` takes for a row of so many inputs, and what is read behind it."""
+    return -(-4 * (width + 2 * lanes) // 64) * 64
 
 
 def _over(k: Kernel, count: Val, lanes: int, register: Callable[[Val, int], None]) -> None:

@@ -12,15 +12,19 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
-from onert.ir.symbolic.trace import hint
+from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.vision_audio import resize
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.data_movement import movement
+from onert_llvm.target.isa import Isa
 
 _PIECE = 1 << 10
 """Numbers of a work tile."""
+
+_PICKED = 16
+"""Lanes of a register whose elements one instruction picks from two."""
 
 
 def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
@@ -80,6 +84,14 @@ def _runs(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) ->
     return found
 
 
+def _sides(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
+    return _places(op, at, before, after).T.copy()
+
+
+def _shares_of_sides(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
+    return _shares(op, at, before, after).T.copy()
+
+
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Bilinear resizing with tables of rows, and of columns in runs."""
     at, operation, op = lowering.single(operations, ResizeBilinear)
@@ -101,6 +113,17 @@ def lower_interpolated(lowering: Lowering, operations: Sequence[int]) -> None:
         movement.copy(lowering, at)
 
 
+def _near(axis: _Axis, isa: Isa) -> bool:
+    """Whether outputs that fill a register of AVX-512 lie between columns that fill two."""
+    lanes = isa.f32
+    if not (isa.rounds and lanes == _PICKED) or axis.after < lanes:
+        return False
+    places = _places(axis.op, axis.at, axis.before, axis.after)
+    starts = np.minimum(np.arange(0, axis.after, lanes), axis.after - lanes)
+    reach = places[starts[:, None] + np.arange(lanes)] - places[starts, :1, None]
+    return bool((reach >= 0).all() and (reach < 2 * lanes).all())
+
+
 def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> None:
     """Two neighbouring axes between two elements each together; else each by itself, from the front."""
     operation = lowering.operation(at)
@@ -112,8 +135,16 @@ def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> N
         slots: dict[str, Slot] = {"in": lowering.operand(source), "out": lowering.operand(result)}
         slots |= {"in_h": first.before, "in_w": last.before, "out_h": first.after, "out_w": last.after}
         slots |= {"y_places": first.table(lowering, _places), "y_shares": first.table(lowering, _shares)}
-        slots |= {"runs": last.table(lowering, _runs), "x_shares": last.table(lowering, _shares)}
         count = math.prod(shape[: first.axis]) * first.after
+        if not any(map(is_symbolic, (channels, last.before, last.after))) and channels == 1:
+            room = resize.planes_room(last.before, lowering.isa.f32)
+            (own,) = lowering.scratch(room * lowering.callers)
+            slots |= {"x_places": last.table(lowering, _sides), "x_shares": last.table(lowering, _shares_of_sides)}
+            slots |= {"rooms": own.pointer, "room": room}
+            planes = resize.ResizePlanes(_near(last, lowering.isa))
+            lowering.emit(at, planes, slots, count, (source,), (result,), flops, accesses=(own,))
+            return
+        slots |= {"runs": last.table(lowering, _runs), "x_shares": last.table(lowering, _shares)}
         lowering.emit(at, resize.ResizeBilinear(), slots | {"channels": channels}, count, (source,), (result,), flops)
         return
     sizes = []
