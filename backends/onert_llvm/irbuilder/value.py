@@ -255,6 +255,10 @@ class Val(Told):
         full = f"llvm.ctlz.{self.type.suffix}"
         return intrinsic(self.b, full, self.type, self, Val(self.b, integer(I1, 0)))
 
+    def ones(self) -> Val:
+        """How many bits are set."""
+        return intrinsic(self.b, f"llvm.ctpop.{self.type.suffix}", self.type, self)
+
     def _both(self, other: Val | Number, whole: str, real: str) -> Val:
         kind = other if isinstance(other, Val) and other.lanes > self.lanes else self
         name = real if self.is_float else whole

@@ -8,8 +8,12 @@ from attrs import define, frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import I32, I64, Kernel, Val, View, vec
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
+
+
+_WORDS = {8: I8, 16: I16, 32: I32, 64: I64}
+"""Integers with a bit for each of so many lanes."""
 
 
 @frozen
@@ -67,8 +71,18 @@ class Greatest(Value):
             with k.loop(whole, count, step=lanes) as first:
                 some = x[first].load(lanes)
                 greater = heap.greater(some, heap.values[0].load().splat(lanes))
-                with k.when(greater.any()), k.loop(lanes) as i:
-                    offer(first + i)
+                word = _WORDS.get(lanes)
+                with k.when(greater.any()):
+                    if word is None:
+                        with k.loop(lanes) as i:
+                            offer(first + i)
+                    else:
+                        left = k.var(greater.bits(word).cast(I64, signed=False))
+                        with k.loop(left.get().ones(), nonempty=True):
+                            offer(
+                                first + ((left.get() - 1) & (left.get() ^ -1)).ones()
+                            )  # the zeros below the lowest one
+                            left.set(left.get() & (left.get() - 1))
         with k.loop(width, whole) as i:
             offer(i)
 
