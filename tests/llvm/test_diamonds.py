@@ -93,3 +93,18 @@ def test_a_diamond_of_smaller_operands_is_a_loop_of_its_own(isa: Isa) -> None:
     b = Builder()
     x, y = b.input(TensorType(DType.FLOAT32, (3, 1, 5))), b.input(TensorType(DType.FLOAT32, (4, 1)))
     check(b.subgraph([_silu(b, b.add(Binary(BinaryKind.ADD), x, y))]), [_draw(3, 1, 5), _draw(4, 1)], isa)
+
+
+@ISAS
+@pytest.mark.parametrize(("kept", "count"), [(False, 1), (True, 2)])
+def test_chains_that_one_operation_brings_together_are_one_loop(isa: Isa, kept: bool, count: int) -> None:
+    b = Builder()
+    x, y, z = (b.input(TensorType(DType.FLOAT32, SHAPE)) for _ in range(3))
+    one = b.add(Binary(BinaryKind.MUL), x, b.add(Unary(UnaryKind.TANH), y))
+    other = b.add(Binary(BinaryKind.SUB), z, b.add(Binary(BinaryKind.MUL), x, y))
+    small = b.add(Unary(UnaryKind.ABS), b.constant(_draw(12)))
+    out = b.add(Binary(BinaryKind.ADD), b.add(Binary(BinaryKind.DIV), one, other), small)
+    graph = b.subgraph([out, other] if kept else [out])
+    sequence = Sequence(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
+    assert len(BACKEND.fuse(sequence, Settings())) == count + 1  # and what is smaller
+    check(graph, [_draw(*SHAPE) + i for i in range(3)], isa, threads=2)

@@ -80,7 +80,10 @@ def groups(
             continue
         operation = subgraph.operations[at]
         group = _joined(subgraph, at, operation, making) if at in chained else None
-        if group is None:
+        if group is not None:
+            merged = _merged(subgraph, operation, group, making, position)
+            found = [each for each in found if not any(each is other for other in merged)]
+        else:
             used = operation.used
             group = _Open([at], operation.outputs[0] if operation.outputs else -1, at in anchors, len(used), set(used))
             found.append(group)
@@ -143,6 +146,35 @@ def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int,
         group.join(subgraph, (at,), operation.outputs[0], others)
         return group
     return None
+
+
+def _merged(
+    subgraph: Subgraph, operation: Operation, group: _Open, making: Mapping[int, _Open], position: Mapping[int, int]
+) -> list[_Open]:
+    """The other chains whose results the last operation of a chain alone reads, and which become part of it."""
+    merged = list[_Open]()
+    shape = subgraph.type(operation.outputs[0]).shape
+    for source in dict.fromkeys(operation.used):
+        other = making.get(source)
+        if (
+            other is None
+            or other is group
+            or other.closed
+            or other.result != source
+            or other.anchored
+            or group.anchored
+        ):
+            continue
+        if len(subgraph.uses[source]) > 1 or source in subgraph.kept or subgraph.type(source).shape != shape:
+            continue
+        others, terms = (group.others | other.others) - {source}, group.terms + other.terms
+        count = len(group.operations) + len(other.operations)
+        if len(others) > MOST_MATRICES + 2 or terms > MOST_TERMS or count > MOST_FUSED:
+            continue
+        group.operations = sorted((*group.operations, *other.operations), key=position.__getitem__)
+        group.others, group.terms = others, terms
+        merged.append(other)
+    return merged
 
 
 def _absorbed(subgraph: Subgraph, group: _Open, position: Mapping[int, int], chained: Collection[int]) -> Sequence[int]:

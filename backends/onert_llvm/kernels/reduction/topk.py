@@ -11,7 +11,6 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
-
 _WORDS = {8: I8, 16: I16, 32: I32, 64: I64}
 """Integers with a bit for each of so many lanes."""
 
