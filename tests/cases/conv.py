@@ -42,13 +42,17 @@ def _channels(count: int, axis: int) -> Quantization:
 _SAME2 = {"padding": Padding.SAME, "stride_height": 2, "stride_width": 2}
 
 
-def _of_bytes(name: str, op: Conv2D, x: tuple[int, ...], weight: tuple[int, ...], dtype: DType) -> Case:
+def _of_bytes(
+    name: str, op: Conv2D | DepthwiseConv2D, x: tuple[int, ...], weight: tuple[int, ...], dtype: DType
+) -> Case:
     """Expected: the definition in float64, on what the bytes stand for, which float32 holds."""
     image, filters = spread(x, *dtype.limits, 41).astype(dtype.numpy), spread(weight, -128, 127, 29).astype(np.int8)
     axes = [(weight[1], op.stride_height, op.dilation_height), (weight[2], op.stride_width, op.dilation_width)]
     real = (image.astype(np.float64) - 5) / 4, filters.astype(np.float64) / 8
-    expected = convolution(*real, axes, op.padding, 1).astype(np.float32)
-    q = (_q(0.25, 5), Quantization((0.125,) * weight[0], (0,) * weight[0], 0))
+    single = isinstance(op, DepthwiseConv2D)
+    made = depthwise(*real, axes, op.padding) if single else convolution(*real, axes, op.padding, 1)
+    expected, axis = made.astype(np.float32), 3 if single else 0
+    q = (_q(0.25, 5), Quantization((0.125,) * weight[axis], (0,) * weight[axis], axis))
     return Case(name, op, (image, filters), (expected,), q, constant=(1,))
 
 
@@ -204,6 +208,8 @@ CASES = [
     _real_depthwise(
         "uneven margins of channels", DepthwiseConv2D(Margins(((1, 0), (0, 1)))), (1, 3, 4, 2), (1, 3, 2, 4)
     ),
+    _of_bytes("real sums", DepthwiseConv2D(**_SAME2, output=DType.FLOAT32), (1, 5, 4, 6), (1, 3, 3, 12), DType.UINT8),
+    _of_bytes("real sums of one", DepthwiseConv2D(output=DType.FLOAT32), (2, 4, 4, 1), (1, 2, 3, 5), DType.INT8),
     _real_depthwise("each channel alone", DepthwiseConv2D(Padding.SAME), (2, 4, 5, 3), (1, 3, 3, 3)),
     _real_depthwise("two outputs a channel", DepthwiseConv2D(Padding.SAME, 2, 2), (1, 5, 5, 3), (1, 3, 3, 6)),
     _real_depthwise("dilated channels", DepthwiseConv2D(Padding.VALID, 1, 1, 2, 2), (1, 6, 7, 2), (1, 3, 3, 2)),

@@ -17,6 +17,7 @@ from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.layout import Transpose
@@ -50,13 +51,13 @@ def _quantized(b: Builder, x: int, scale: float, zero: int, dtype: DType) -> int
     return b.add(Cast(dtype), b.add(Binary(BinaryKind.MINIMUM), x, _scalar(b, high)))
 
 
-def _weights(seed: int, each: bool, *shape: int) -> Array:
+def _weights(seed: int, each: bool, *shape: int, axis: int = 0) -> Array:
     """Bytes times a scale for all, or for each output."""
-    count = shape[0] if each else 1
+    count = shape[axis] if each else 1
     scales = np.random.default_rng(seed).uniform(0.001, 0.02, count).astype(np.float32)
     stored = _draw(seed, -127, 127, *shape)
-    stored[(slice(None), *(0,) * (len(shape) - 1))] = 127
-    return stored.astype(np.float32) * scales.reshape(-1, *(1,) * (len(shape) - 1))
+    np.moveaxis(stored, axis, 0)[(slice(None), *(0,) * (len(shape) - 1))] = 127
+    return stored.astype(np.float32) * scales.reshape(-1, *(1,) * (len(shape) - 1 - axis))
 
 
 LAYERS: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
@@ -65,18 +66,28 @@ LAYERS: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
     "conv": (Conv2D(Padding.SAME), (1, 6, 5, 7), (17, 3, 3, 7)),
     "three channels": (Conv2D(Margins(((1, 0), (0, 2))), 2, 2), (2, 8, 7, 3), (5, 3, 3, 3)),
     "pixels": (Conv2D(activation=Activation.RELU6), (1, 4, 4, 12), (16, 1, 1, 12)),
+    "channels": (DepthwiseConv2D(Padding.SAME, 2, 1, activation=Activation.RELU), (1, 7, 6, 21), (1, 3, 5, 21)),
+    "many channels": (DepthwiseConv2D(Padding.SAME), (2, 5, 5, 70), (1, 3, 3, 70)),
+    "filters of one channel": (DepthwiseConv2D(), (1, 5, 5, 1), (1, 2, 2, 9)),
+    "two filters each": (DepthwiseConv2D(), (1, 5, 5, 20), (1, 3, 3, 40)),
 }
 """An operation, and the shapes of its operand and its weights."""
 KINDS = [(DType.UINT8, 131), (DType.UINT8, 0), (DType.INT8, -5)]
 
 
-def _layer(name: str, dtype: DType, zero: int, each: bool, bias: bool, stored: bool) -> Subgraph:
+def _layer(name: str, dtype: DType, zero: int, each: bool, bias: bool, stored: bool, table: bool = False) -> Subgraph:
+    """A layer of dequantised bytes; its results are `stored` as bytes, then through a `table` of sigmoids."""
     op, shape, weight = LAYERS[name]
     b = Builder()
     real = _dequantized(b, b.input(TensorType(dtype, shape)), 0.0173, zero)
-    offset = [b.constant(np.linspace(-1, 1, weight[0], dtype=np.float32))] if bias else []
-    y = b.add(op, real, b.constant(_weights(len(name), each, *weight)), *offset)
-    return b.subgraph([_quantized(b, y, 0.031, 3, dtype) if stored else y])
+    axis = 3 if isinstance(op, DepthwiseConv2D) else 0
+    offset = [b.constant(np.linspace(-1, 1, weight[axis], dtype=np.float32))] if bias else []
+    y = b.add(op, real, b.constant(_weights(len(name), each, *weight, axis=axis)), *offset)
+    y = _quantized(b, y, 0.031, 3, dtype) if stored else y
+    if table:
+        y = _dequantized(b, y, 0.031, 3)
+        y = _quantized(b, b.add(Binary(MUL), y, b.add(Unary(UnaryKind.LOGISTIC), y)), 0.02, 5, dtype)
+    return b.subgraph([y])
 
 
 def _bytes_of(graph: Subgraph) -> list[Array]:
@@ -84,21 +95,25 @@ def _bytes_of(graph: Subgraph) -> list[Array]:
     return [_draw(7, *t.dtype.limits, *(d or 1 for d in t.shape)).astype(t.dtype.numpy) for t in types]
 
 
-def _real(elements: Array) -> Array:
+def _real(elements: Array, axis: int) -> Array:
     """A constant in float64; weights as their bytes times their scales, not rounded to float32 each."""
-    grid = on_grid(elements.reshape(len(elements), -1)) if elements.ndim > 1 else None
+    if elements.ndim < 2:
+        return elements.astype(np.float64)
+    rows = np.moveaxis(elements, axis, 0)
+    grid = on_grid(np.ascontiguousarray(rows).reshape(len(rows), -1))
     if grid is None:
         return elements.astype(np.float64)
-    return (grid[0].astype(np.float64) * grid[1][:, None]).reshape(elements.shape)
+    return np.moveaxis((grid[0].astype(np.float64) * grid[1][:, None]).reshape(rows.shape), 0, axis)
 
 
 def _exact(graph: Subgraph, arrays: list[Array]) -> Array:
     """What layer and bias come to in float64: of integers, that is exact."""
-    op = next(o for o in graph.operations if isinstance(o.op, FullyConnected | Conv2D | BatchMatMul))
+    op = next(o for o in graph.operations if isinstance(o.op, FullyConnected | Conv2D | DepthwiseConv2D | BatchMatMul))
+    axis = 3 if isinstance(op.op, DepthwiseConv2D) else 0
     values: dict[int, Array] = dict(zip(graph.inputs, (a.astype(np.float64) for a in arrays), strict=True))
     for operand, one in enumerate(graph.operands):
         if one.is_constant and one.known.value is not None:
-            values[operand] = _real(one.known.value)
+            values[operand] = _real(one.known.value, axis)
     for each in graph.operations:
         given = [values[i] for i in each.used]
         values[each.outputs[0]] = given[0] if isinstance(each.op, Cast) else each.op.evaluate(*given)
@@ -137,6 +152,19 @@ def test_what_is_stored_differs_from_float64_at_ties_alone(name: str) -> None:
         for found in (*by_meaning(folded, arrays), *natively(folded, arrays, target("native"))):
             assert found.dtype == dtype.numpy
             assert np.all((found.reshape(exact.shape) == expected) | near)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("isa", ["native", *(isa.name for isa in runnable())])
+def test_every_target_stores_the_bytes_of_each_operation_by_itself(name: str, isa: str) -> None:
+    for dtype, zero in KINDS:
+        for bias, table in ((True, False), (False, True)):
+            graph = _layer(name, dtype, zero, each=True, bias=bias, stored=True, table=table)
+            folded = simplify(graph, Options())
+            arrays = _bytes_of(graph)
+            (expected,) = by_meaning(folded, arrays)
+            for found in natively(folded, arrays, target(isa)):
+                assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize(("left", "zero"), KINDS)

@@ -70,7 +70,8 @@ def groups(
     rows = _row_chains(subgraph, operations, chained)
     reduced = {at for own in rows for at in own}
     rest = [at for at in operations if at not in reduced]
-    chains = (*rows, *_byte_chains(subgraph, rest, tabled), *_attentions(subgraph, rest))
+    tables = _byte_chains(subgraph, rest, tabled)
+    chains = (*rows, *tables, *_attentions(subgraph, rest))
     found = [_Open(list(own), -1, anchored=False, terms=0, closed=True) for own in chains]
     taken = {at for group in found for at in group.operations}
     making: dict[int, _Open] = {}
@@ -93,6 +94,7 @@ def groups(
         if not group.closed and len(subgraph.uses.get(group.result, ())) > 1:
             taken.update(_absorbed(subgraph, group, position, {i for i in chained if i not in taken}))
         making[group.result] = group
+    found = _with_tables(subgraph, found, tabled, {at: own for own in tables for at in own})
     order = {id(g): g.operations[-1] for g in found}
     found.sort(key=lambda g: position[order[id(g)]])
     return tuple(
@@ -102,6 +104,20 @@ def groups(
         )
         for g in found
     )
+
+
+def _with_tables(
+    subgraph: Subgraph, found: list[_Open], tabled: Collection[int], tables: Mapping[int, tuple[int, ...]]
+) -> list[_Open]:
+    """The groups of layers that end in bytes with the functions that alone read these."""
+    gone = set[int]()
+    for group in found:
+        uses = subgraph.uses.get(group.result, ())
+        table = tables.get(uses[0]) if uses and group.operations[0] in tabled and group.closed else None
+        if table is not None and group.result not in subgraph.kept and set(uses) <= set(table):
+            group.operations += table
+            gone.add(table[0])
+    return [group for group in found if group.operations[0] not in gone]
 
 
 def _row_chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int]) -> tuple[tuple[int, ...], ...]:

@@ -61,8 +61,9 @@ _BLOCKS = rule("contraction.byte_products.blocks", anchor=True)
 """Floats with filters whose scales change along a row."""
 
 _REAL: dict[type[Op], Rule] = {
-    Conv2D: rule("contraction.byte_products.layers", "lower_convolution", anchor=True),
-    FullyConnected: rule("contraction.byte_products.layers", "lower_fully_connected", anchor=True),
+    Conv2D: rule("contraction.byte_products.layers", "lower_convolution", anchor=True, tabled=True),
+    DepthwiseConv2D: rule("contraction.byte_products.layers", "lower_depthwise", anchor=True, tabled=True),
+    FullyConnected: rule("contraction.byte_products.layers", "lower_fully_connected", anchor=True, tabled=True),
     BatchMatMul: rule("contraction.byte_products.batches", anchor=True),
 }
 """Bytes with bytes whose sums become floats."""

@@ -190,6 +190,12 @@ def pack_floats(bias: Array, multipliers: FloatMultipliers, isa: Isa, places: Ar
     return _fields([_placed(row, places, isa) for row in rows], isa)
 
 
+def pack_real_terms(bias: Array, first: Array, second: Array, isa: Isa, places: Array | None = None) -> Array:
+    """The same for `QUOTIENT` and `PRODUCT`: two rows of float32."""
+    rows = (bias, *(np.ascontiguousarray(row, np.float32).view(np.int32) for row in (first, second)))
+    return _fields([_placed(row, places, isa) for row in rows], isa)
+
+
 def real_scaling(isa: Isa) -> Scaling:
     """How real multipliers are applied on a target."""
     return Scaling.REAL if isa.doubles else Scaling.EXACT

@@ -76,13 +76,15 @@ class Fn(Enum):
     `MIN` and `MAX` give the second where the first is not a number, `MINIMUM` and `MAXIMUM` not-a-number where either
     is none. `QUOTIENT` truncates and wraps; what it gives for a divisor of 0 says nothing. `NONZERO` and `NONNEGATIVE`
     give their argument and report one that is not so. `SHL` and `SHR` shift by any number, as if bit by bit. `CAST`
-    converts: floats truncate and saturate.
+    converts: floats truncate and saturate. `WHOLE_OF` divides by its second argument where what follows rounds to whole
+    numbers in a byte's range; the others are two floats whose sum is the inverse.
     """
 
     ADD = "add"
     SUB = "sub"
     MUL = "mul"
     DIV = "div"
+    WHOLE_OF = "whole_of"
     QUOTIENT = "quotient"
     NONZERO = "nonzero"
     NONNEGATIVE = "nonnegative"
@@ -202,6 +204,7 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.SUB: lambda k, a, b: a - b,
     Fn.MUL: lambda k, a, b: a * b,
     Fn.DIV: lambda k, a, b: a / b,
+    Fn.WHOLE_OF: lambda k, a, b, first, rest: a.call("fma", first, a * rest) if k.isa.fma else a / b,
     Fn.QUOTIENT: lambda k, a, b: _quotient(a, b),
     Fn.FMOD: wm.fmod,
     Fn.POW: lambda k, a, b: wm.power(k, a, b) if a.is_float else _power(k, a, b),

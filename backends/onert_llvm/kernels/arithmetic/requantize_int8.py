@@ -35,6 +35,10 @@ class Scaling(Enum):
     processors whose instructions say how they round; the zero point is part of it, and `zero` is what a sum of 0 has
     become (`schedule/float_scaling.py`). `REAL`: a float64 multiplier, rounded once, halves away from zero; `EXACT`:
     the same result in integers, for processors that do not compute with float64.
+
+    `QUOTIENT` and `PRODUCT` are what float32 operations give, each of them rounded, then the nearest whole number,
+    halves to even: a sum times a factor, plus a term, divided by a number that is the same for all columns (slots
+    `inverse` and `rest` hold its inverse); or a sum plus a term, times a factor. Slot `zero_point` is less `WHOLE`.
     """
 
     NARROW = ("bias", "even", "odd", "even_offset", "odd_offset", "right")
@@ -42,6 +46,8 @@ class Scaling(Enum):
     FLOAT = ("bias", "factor", "rest", "added", "below", "zero")
     REAL = ("bias", "first_half", "second_half")
     EXACT = ("bias", "mantissa_low", "mantissa_high", "shift")
+    QUOTIENT = ("bias", "factor", "term")
+    PRODUCT = ("bias", "term", "factor")
 
 
 @frozen
@@ -70,6 +76,7 @@ class Requantize(Value):
         return (
             "columns",
             *(() if self.moves else ("zero_point",)),
+            *(("inverse", "rest") if self.scaling is Scaling.QUOTIENT else ()),
             *(("low", "high") if self.clamped else ()),
             *(("weight_zero",) if self.weight_zero_point else ()),
             *(("table",) if self.tabled else ()),
@@ -95,7 +102,10 @@ def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, V
 
 def with_zero_point(task: Task, how: Requantize, x: Val, lanes: dict[str, Val]) -> Val:
     """The same before it is clamped."""
-    real = scaled(how.scaling, x, lanes, how.rectified)
+    if how.scaling is Scaling.QUOTIENT:
+        real = _quotient(x, lanes, *(task.f32(name).splat(x.lanes) for name in ("inverse", "rest")))
+    else:
+        real = scaled(how.scaling, x, lanes, how.rectified)
     return real if how.moves else real + task.i64("zero_point").cast(I32)
 
 
@@ -107,6 +117,8 @@ def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False)
         return _float(x, lanes, rectified)
     if how is Scaling.EXACT:
         return exact(x, lanes)
+    if how is Scaling.PRODUCT:
+        return _whole((x.cast(F32) + _real_lanes(x, lanes, "term")) * _real_lanes(x, lanes, "factor"))
     return _real(x, lanes) if how is Scaling.REAL else fixed(x, lanes)
 
 
@@ -165,6 +177,24 @@ def _float(x: Val, lanes: dict[str, Val], rectified: bool) -> Val:
 def _multiply_add(a: Val, b: Val, c: Val, rounding: int) -> Val:
     how = Val(a.b, constant(I32, rounding))
     return intrinsic(a.b, "llvm.x86.avx512.vfmadd.ps.512", a.type, a, b, c, how)
+
+
+WHOLE = 0x4B400000
+"""The bits of 1.5 * 2**23, beyond which floats are whole: added to a float below 2**22, which it rounds to the nearest
+whole number, it makes bits that are this and the number."""
+
+
+def _real_lanes(x: Val, lanes: dict[str, Val], name: str) -> Val:
+    return lanes[name].bits(vec(F32, x.lanes))
+
+
+def _quotient(x: Val, lanes: dict[str, Val], inverse: Val, rest: Val) -> Val:
+    real = x.cast(F32) * _real_lanes(x, lanes, "factor") + _real_lanes(x, lanes, "term")
+    return _whole(real.call("fma", inverse, real * rest))
+
+
+def _whole(real: Val) -> Val:
+    return (real + 12582912.0).bits(vec(I32, real.lanes))
 
 
 _BEYOND = float(1 << 30)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 from attrs import evolve
 
-from onert.ir import CallTypes
+from onert.ir import Array, CallTypes
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
@@ -48,26 +48,27 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
     return int8_filters.why_not(types) or why_no_form(op, types)
 
 
-def _with_chain(lower: Lower) -> Lower:
+MadeLayer = Callable[[Lowering, Sequence[int], MakeOutputs[Outputs]], None]
+"""Writes the commands of a layer, whose results are those of the last operation."""
+
+
+def _with_chain(layer: MadeLayer) -> Lower:
     """A layer, and then the functions of its bytes that follow in its group, where they are no part of it."""
 
     def both(lowering: Lowering, operations: Sequence[int]) -> None:
-        lower(lowering, operations)
-        if len(operations) > 1 and not _looks_up(lowering):
-            byte_chains.follow(lowering, operations[1:])
+        chain = operations[1:]
+        table = looked_up(lowering, chain)
+        layer(lowering, operations, partial(Outputs, table=table))
+        if chain and table is None:
+            byte_chains.follow(lowering, chain)
 
     return both
 
 
-def _looks_up(lowering: Lowering) -> bool:
-    """Whether layers look up tables as they store: where that is a few instructions for a register."""
-    return lowering.isa.lookup is Lookup.PERMUTE
-
-
-def _outputs(lowering: Lowering, operations: Sequence[int]) -> MakeOutputs[Outputs]:
-    """The results of a layer, with the table of the functions of bytes that follow if it looks them up."""
-    chain = operations[1:] if _looks_up(lowering) else ()
-    return partial(Outputs, table=byte_chains.table(lowering.subgraph, chain) if chain else None)
+def looked_up(lowering: Lowering, chain: Sequence[int]) -> Array | None:
+    """The table of the functions of bytes that follow a layer if it looks them up as it stores: where that is a few
+    instructions for a register."""
+    return byte_chains.table(lowering.subgraph, chain) if chain and lowering.isa.lookup is Lookup.PERMUTE else None
 
 
 def _cut(
@@ -95,11 +96,10 @@ def _cut(
     return evolve(product, slots=product.slots | columns | more | layer.target(lowering)), how, apart
 
 
-@_with_chain
-def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+def convolution(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
     """A convolution, all groups at once where their commands are alike."""
     with lowering.at_once():
-        for layer, geometry in groups(lowering, operations, _outputs(lowering, operations)):
+        for layer, geometry in groups(lowering, operations, make):
             convolve(lowering, layer, geometry)
 
 
@@ -147,10 +147,9 @@ def _abreast(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> tupl
     return together, evolve(geometry, out=(high, wide // count), window=(kh, span), stride=(down, count * step))
 
 
-@_with_chain
-def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+def fully_connected(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
     """A fully connected layer, whose sums TFLite scales by a real number."""
-    layer = layer_of(lowering, operations, _outputs(lowering, operations))
+    layer = layer_of(lowering, operations, make)
     n, depth = layer.filter.values.shape
     m = math.prod(lowering.shape(layer.source)) // depth
     if layers.fits(lowering, layer):
@@ -167,11 +166,10 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n)
 
 
-@_with_chain
-def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
+def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
     """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
     _, _, op = lowering.first(operations, DepthwiseConv2D)
-    layer = layer_of(lowering, operations, _outputs(lowering, operations))
+    layer = layer_of(lowering, operations, make)
     (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
     _, kh, kw, n = layer.filter.values.shape
     if c == 1:
@@ -212,6 +210,9 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         2 * geometry.rows * kh * kw * n,
         () if repeated is None else (repeated,),
     )
+
+
+lower_convolution, lower_fully_connected, lower_depthwise = map(_with_chain, (convolution, fully_connected, depthwise))
 
 
 def _repeated(lowering: Lowering, layer: Layer[Outputs], times: int) -> Access:

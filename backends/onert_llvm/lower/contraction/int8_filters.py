@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
@@ -24,6 +26,7 @@ from onert_llvm.schedule.weight_packing import (
     scaling,
     sum_bounds,
 )
+from onert_llvm.target.isa import Isa
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 
@@ -96,15 +99,10 @@ class Outputs:
         """
         x, result = self.types.input(0), self.types.output
         bias = self.bias(part)
-        signed, isa = self.signed, lowering.isa
-
-        def folded() -> Array:
-            return folded_bias(weights.values, bias, x.zero_point, weights.zero, isa, signed)
-
-        low, high = self.activation.bounds(result)
-        slots: dict[str, Slot] = {"low": low, "high": high, "weight_zero": weights.zero}
-        bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, signed)
-        rectified = low >= result.zero_point
+        isa, folded = lowering.isa, self.folded(weights, bias, lowering.isa)
+        limits = self.activation.bounds(result)
+        bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, self.signed)
+        rectified = limits[0] >= result.zero_point
         reals, pair = self._multipliers(part)
         floats = self._floats(reals, pair, bounds, bias, rectified) if isa.rounds else None
         if floats is not None:
@@ -119,11 +117,24 @@ class Outputs:
             columns = lowering.later(
                 lambda: pack_columns(how, folded(), pair, result.zero_point, isa, rectified, places)
             )
-        slots |= {"columns": columns, "zero_point": result.zero_point}
+        slots: dict[str, Slot] = {"columns": columns, "zero_point": result.zero_point, "weight_zero": weights.zero}
+        kind = Requantize(how, weight_zero_point=weights.zero != 0, rectified=rectified)
+        return self.ended(lowering, slots, limits, kind)
+
+    def folded(self, weights: Filter, bias: Array | None, isa: Isa) -> Callable[[], Array]:
+        """What gives the numbers that sums begin with."""
+        zero = self.types.input(0).zero_point
+        return lambda: folded_bias(weights.values, bias, zero, weights.zero, isa, self.signed)
+
+    def ended(
+        self, lowering: Lowering, slots: dict[str, Slot], limits: tuple[int, int], how: Requantize
+    ) -> tuple[dict[str, Slot], Requantize]:
+        """The same with bounds, and with the table, where there are such."""
+        every = self.types.input(0).dtype.limits
+        kind = evolve(how, clamped=limits != every, tabled=self.table is not None)
+        slots = {**slots, "low": limits[0], "high": limits[1]}
         if self.table is not None:
-            slots["table"] = lowering.constant(stored_table(isa, self.table))
-        clamped, corrected = (low, high) != result.dtype.limits, weights.zero != 0
-        kind = Requantize(how, clamped, corrected, rectified, self.table is not None)
+            slots["table"] = lowering.constant(stored_table(lowering.isa, self.table))
         return {name: slots[name] for name in kind.slots}, kind
 
     def _multipliers(self, part: slice | Array) -> tuple[Array, Multipliers | None]:

@@ -73,12 +73,13 @@ def table(op: Op, types: CallTypes, at: int) -> Array:
 
 
 def results(op: Op, types: CallTypes, inputs: Sequence[Array | None]) -> Array:
-    """The results of an operation for every byte: each operand is 256 elements, or one that is constant, or absent."""
+    """The results of an operation for vectors, of every byte say: each operand is one, or one constant, or absent."""
     given = tuple(
         None if t is None or a is None else evolve(t, shape=a.shape, data=None)
         for t, a in zip(types.inputs, inputs, strict=True)
     )
-    (out,) = evaluate(op, inputs, CallTypes(given, (evolve(types.output, shape=(256,), data=None),)))
+    shape = np.broadcast_shapes(*(a.shape for a in inputs if a is not None))
+    (out,) = evaluate(op, inputs, CallTypes(given, (evolve(types.output, shape=shape, data=None),)))
     return out
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from onert.ir import CallTypes, DType, Op, Shape
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.elementwise.binary import STORED, AddN, Binary, BinaryKind, PRelu
@@ -13,7 +15,8 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, clamp, hard_swish
 from onert_llvm.kernels.elementwise.elementwise import Reach
-from onert_llvm.lower.dtype_sets import KINDS
+from onert_llvm.lower.dtype_sets import BYTES, KINDS
+from onert_llvm.schedule.quotients import inverse
 
 from . import transcendental
 
@@ -261,6 +264,8 @@ def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
         return Apply(Fn.SELECT, tuple(args), args[1].kind)
     if isinstance(op, Cast):
         kind = KINDS[op.to]
+        if args[0].kind is Kind.F32 and op.to in BYTES:
+            return Apply(Fn.CAST, (as_byte(args[0], op.to),), kind)
         return args[0] if args[0].kind is kind else Apply(Fn.CAST, (args[0],), kind)
     if isinstance(op, AddN):
         total = args[0]
@@ -270,6 +275,27 @@ def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
     alpha: Expr = Const(op.alpha) if isinstance(op, LeakyRelu) else args[1]
     negative = Apply(Fn.LT, (args[0], Const(0.0)), Kind.BOOL)
     return Apply(Fn.SELECT, (negative, Apply(Fn.MUL, (args[0], alpha)), args[0]))
+
+
+def as_byte(x: Expr, dtype: DType) -> Expr:
+    """A tree of floats that become bytes, without the bounds that these have and a division before they are rounded."""
+    low, high = dtype.limits
+    for fn, bound in ((Fn.MINIMUM, high), (Fn.MAXIMUM, low)):
+        if isinstance(x, Apply) and x.fn is fn and x.args[1] == Const(float(bound)):
+            x = x.args[0]
+    more = x.args[1:] if isinstance(x, Apply) and x.fn is Fn.ADD else ()
+    rounded = x.args[0] if isinstance(x, Apply) and more else x
+    zero = more[0] if more else Const(0.0)
+    if not isinstance(rounded, Apply) or rounded.fn is not Fn.ROUND or not isinstance(zero, Const):
+        return x
+    (ratio,) = rounded.args
+    if not isinstance(ratio, Apply) or ratio.fn is not Fn.DIV or not isinstance(ratio.args[1], Const):
+        return x
+    both = inverse(np.float32(ratio.args[1].value), 2 * (high - low)) if low <= zero.value <= high else None
+    if both is None:
+        return x
+    whole = Apply(Fn.ROUND, (Apply(Fn.WHOLE_OF, (*ratio.args, *(Const(float(part)) for part in both))),))
+    return Apply(Fn.ADD, (whole, *more)) if more else whole
 
 
 def _of_binary(op: Binary, args: list[Expr]) -> Expr:

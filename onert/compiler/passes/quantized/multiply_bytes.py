@@ -44,8 +44,8 @@ def multiply_bytes(subgraph: Subgraph) -> Subgraph:
     3 * 2**-24 of its magnitude away from it. In floats every element was rounded, and every step of the sum. Weights
     are bytes only if they are so to the bit.
 
-    Convolutions of single channels, and in groups of a few, sum few products: these stay floats, but of whole numbers,
-    so that they are as exact. Wider groups are layers one beside the other.
+    Convolutions in groups of a few channels sum few products: these stay floats, but of whole numbers, so that they are
+    as exact. Wider groups are layers one beside the other.
 
         a = Binary.MUL(Cast(Binary.SUB(Cast(q), zero)), scale); y = FullyConnected(a, w, bias)
             -->   s = FullyConnected(q, w / scales) as f32; y = Binary.ADD(s, bias)
@@ -114,13 +114,12 @@ def _bytes(subgraph: Subgraph, operation: Operation) -> tuple[Stored, tuple[Arra
 
 
 def _few_terms(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether a convolution's filters see a single channel each, or so few of several that no kernel gains by bytes."""
-    if isinstance(operation.op, FullyConnected):
+    """Whether a convolution's filters see so few of several channels that no kernel gains by bytes."""
+    if not isinstance(operation.op, Conv2D):
         return False
     types = subgraph.types(operation)
     inner = types.input(1).shape[3]
-    single = isinstance(operation.op, DepthwiseConv2D)
-    return single or (inner is not None and inner < _FEW and inner != types.input(0).shape[3])
+    return inner is not None and inner < _FEW and inner != types.input(0).shape[3]
 
 
 def _whole_sums(edit: Edit, operation: Operation, source: Stored, grid: tuple[Array, Array]) -> Iterator[Operation]:
@@ -192,7 +191,7 @@ def _only_cast(subgraph: Subgraph, operand: int) -> bool:
 
 def _groups(subgraph: Subgraph, operation: Operation) -> int:
     """In how many groups a layer has its channels."""
-    if isinstance(operation.op, FullyConnected):
+    if not isinstance(operation.op, Conv2D):
         return 1
     x, weights = (subgraph.type(i).shape[3] for i in operation.used[:2])
     return 1 if not x or not weights else x // weights
@@ -233,12 +232,12 @@ def _in_groups(
     yield Operation(Binary(BinaryKind.ADD, op.activation), (whole, offset), operation.outputs, place)
 
 
-def _filters(edit: Edit, weights: Array, scales: Array) -> int:
-    """A constant of bytes, with a scale for each output unless all are one."""
+def _filters(edit: Edit, weights: Array, scales: Array, axis: int = 0) -> int:
+    """A constant of bytes, with a scale for each output, which lie along the axis, unless all are one."""
     if (scales == scales[0]).all():
         quantization = Quantization((float(scales[0]),), (0,))
     else:
-        quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), 0)
+        quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), axis)
     return edit.constant(np.ascontiguousarray(weights), DType.INT8, quantization)
 
 
@@ -247,7 +246,7 @@ def _layer(edit: Edit, operation: Operation, source: int, weights: Array, scales
     op: Any = operation.op
     bias = operation.inputs[2] if len(operation.inputs) > 2 else None
     plain = bias is None and op.activation is Activation.NONE
-    filters = _filters(edit, weights, scales)
+    filters = _filters(edit, weights, scales, 3 if isinstance(op, DepthwiseConv2D) else 0)
     (result,) = operation.outputs
     type_ = edit.subgraph.type(result)
     sums = result if plain else edit.operand(Operand(TensorType(type_.dtype, type_.shape)))

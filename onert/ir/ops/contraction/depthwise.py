@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from onert.ir.dtype import Array
+from onert.ir.dtype import Array, DType
 from onert.ir.flops import filtered
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
-from onert.ir.ops.arithmetic.filter_types import require_filter_types
+from onert.ir.ops.arithmetic.filter_types import gives_floats, require_bytes_for_floats, require_filter_types
 from onert.ir.ops.arithmetic.patches import convolve_depthwise
 from onert.ir.ops.arithmetic.plane_window import dilated_outputs, dilated_windows, require_dilated
-from onert.ir.ops.arithmetic.rescale import exact, filter_scales, first_zero_point, requantized
+from onert.ir.ops.arithmetic.rescale import as_floats, exact, filter_scales, first_zero_point, requantized
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.types import CallTypes, TensorType
 
@@ -38,13 +38,19 @@ class DepthwiseConv2D(Op):
     dilation_height: int = 1
     dilation_width: int = 1
     activation: Activation = Activation.NONE
+    output: DType | None = None
 
     def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
         require_dilated(self)
         require(x.rank == 4, f"input is {x}, expected 4 dimensions")
         require(weight.rank == 4, f"filter is {weight}, expected 4 dimensions")
         require(weight.shape[0] in (1, None), f"filter is {weight}, expected 1 as its first dimension")
-        require_filter_types(x, weight, bias, axis=3)
+        if gives_floats(x, self.output):
+            require_bytes_for_floats(x, weight, bias, axis=3)
+            require(self.activation is Activation.NONE, f"activation is {self.activation.name}, expected NONE")
+        else:
+            require(self.output in (None, x.dtype), f"result is {self.output}, expected {x.dtype.text}")
+            require_filter_types(x, weight, bias, axis=3)
         channels, outputs = x.shape[3], weight.shape[3]
         if channels is not None and outputs is not None:
             require(
@@ -52,7 +58,7 @@ class DepthwiseConv2D(Op):
                 f"filter makes {outputs} outputs, expected a multiple of the input's {channels} channels",
             )
         plane = dilated_outputs(self, x.shape[1], x.shape[2], weight.shape[1], weight.shape[2])
-        return x.result((x.shape[0], *plane, outputs))
+        return TensorType(self.output or x.dtype, (x.shape[0], *plane, outputs))
 
     def flops(self, types: CallTypes) -> int:
         return filtered(types, axis=-1)
@@ -71,6 +77,8 @@ class DepthwiseConv2D(Op):
             return self._hybrid(weight_type, x, weight, bias)
         terms = weight.shape[1] * weight.shape[2]
         sums = self._products(*exact(x, x_type.zero_point, weight, first_zero_point(weight_type), terms))
+        if gives_floats(x_type, self.output):
+            return as_floats(sums, x_type, weight_type)
         return requantized(sums, bias, x_type, weight_type, output, self.activation.bounds(output))
 
     def _hybrid(self, weight_type: TensorType, x: Array, weight: Array, bias: Array | None) -> Array:

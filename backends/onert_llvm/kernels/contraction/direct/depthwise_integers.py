@@ -13,7 +13,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
-from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Type, Val, View, vec
+from onert_llvm.irbuilder import I8, I16, I32, Kernel, Type, Val, View, vec
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, packed, unpacked
 from onert_llvm.kernels.arithmetic.requantize_int8 import (
     Requantize,
@@ -29,6 +29,7 @@ from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.extremes import Extremes
 from onert_llvm.kernels.contraction.int8_microkernel import dot, dot_pairs, offset
+from onert_llvm.kernels.contraction.scaled_results import Real
 from onert_llvm.target.isa import Isa
 
 from .sliding_window import Body, Finish, Slide, Sums, each_slide
@@ -47,7 +48,7 @@ class DepthwiseIntegers(Value):
     slide: Slide
     wide: int = 0
     signed: bool = True
-    requantize: Requantize | Dynamic | ShortScaling = NARROW
+    requantize: Requantize | Real | ShortScaling = NARROW
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ class DepthwiseIntegers(Value):
         how = self.requantize
         one: Body
         seen = how.watched(k) if isinstance(how, Dynamic) else None
-        if isinstance(how, Dynamic):
+        if isinstance(how, Real):
             one = partial(self._floats, k, task, how, seen)
         elif isinstance(how, ShortScaling):
             one = partial(self._shorts, k, task, how)
@@ -97,17 +98,17 @@ class DepthwiseIntegers(Value):
         return self._sums(k, task, at, mask, bias(k, task, how, at), how.weight_zero_point, finish)
 
     def _floats(
-        self, k: Kernel, task: Task, how: Dynamic, seen: Extremes | None, at: Val, c: Val, mask: Val | None
+        self, k: Kernel, task: Task, how: Real, seen: Extremes | None, at: Val, c: Val, mask: Val | None
     ) -> Sums:
-        """One register of channels, its sums as floats."""
+        """One register of channels, its sums as floats, which may become bytes."""
 
         def finish() -> Finish:
-            target = task.view("c", F32, task.i64("ldc"), 1)
+            target, given = task.view("c", how.element, task.i64("ldc"), 1), how.epilogue.given(task, k.isa.f32)
             others, real = row_windows(k, task, how.epilogue.matrices), how.real(k, task, c, mask)
 
             def store(totals: Sequence[Val], out: Val) -> None:
                 rows = {n: v[out, c] for n, v in others.items()}
-                value = how.epilogue.apply(k, task, real(totals[0], out), c, rows, mask)
+                value = how.final(how.epilogue.apply(k, task, real(totals[0], out), c, rows, mask, given))
                 target[out, c].store(value, mask)
                 if seen is not None:
                     seen.see(value, mask)

@@ -12,21 +12,32 @@ from attrs import evolve
 from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.byte_terms import ByteTerms
+from onert_llvm.kernels.contraction.direct.depthwise_integers import DepthwiseIntegers
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, offset
 from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction import int8_conv_fc
 from onert_llvm.lower.contraction.conv_geometry import Plane, plane, rows_of, windows_of
+from onert_llvm.lower.contraction.depthwise import repeated, sliding
 from onert_llvm.lower.contraction.epilogue import Tail, numbered, tail
+from onert_llvm.lower.contraction.int8_conv_fc import MadeLayer, looked_up
 from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_product
 from onert_llvm.lower.dtype_sets import BYTES
+from onert_llvm.lower.elementwise import byte_chains
+from onert_llvm.lower.elementwise.op_to_expression import as_byte
+from onert_llvm.lower.rule import Lower
 from onert_llvm.schedule.cost_model import Shape
+from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise
+
+from . import stepped
 
 
-def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
+def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
     """Why this backend does not run the layer; None if it does."""
     x, weight = types.input(0), types.input(1)
     if x.dtype not in BYTES or weight.dtype is not DType.INT8 or types.output.dtype is not DType.FLOAT32:
@@ -35,14 +46,38 @@ def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
         return "the filter is not constant, or a tensor has no scale"
     if 0 in (x.shape + weight.shape + types.output.shape):
         return "a tensor has no elements"
-    if weight.value[0].size > MOST_TERMS:
+    if weight.value.size > MOST_TERMS * weight.value.shape[3 if isinstance(op, DepthwiseConv2D) else 0]:
         return "its sums do not fit 32 bits"
     if isinstance(op, Conv2D) and weight.shape[3] != x.shape[3]:
         return "groups are not native"
     return None
 
 
-def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+def _with_bytes(real: Lower, layer: MadeLayer) -> Lower:
+    """A layer of real sums, as one of bytes if that gives the same, and the functions of its bytes that follow."""
+
+    def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+        own = _own(lowering, operations)
+        chain = operations[len(own) :]
+        table = looked_up(lowering, chain)
+        made = stepped.outputs(lowering, own, table)
+        if made is None:
+            real(lowering, operations)
+        else:
+            layer(lowering, operations, lambda *_: made)
+        if chain and (made is None or table is None):
+            byte_chains.follow(lowering, chain)
+
+    return lower
+
+
+def _own(lowering: Lowering, operations: Sequence[int]) -> Sequence[int]:
+    """The operations of a group up to the one that makes bytes of floats; all if there is none."""
+    made = (i for i, at in enumerate(operations, 1) if lowering.type(lowering.operation(at).outputs[0]).dtype in BYTES)
+    return operations[: next(made, len(operations))]
+
+
+def _fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
     """A fully connected layer."""
     x, w = lowering.operation(operations[0]).used
     weights = np.ascontiguousarray(lowering.elements(w).T)[None]
@@ -52,7 +87,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     multiply(lowering, operations[0], weights, (m, depth), after, how)
 
 
-def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+def _convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution."""
     _, operation, op = lowering.first(operations, Conv2D)
     x, w = operation.used
@@ -66,13 +101,52 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     multiply(lowering, operations[0], ordered, rows, after, how, geometry)
 
 
+def _depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
+    at, operation, op = lowering.first(operations, DepthwiseConv2D)
+    x, w = operation.used
+    weights, source, isa = lowering.elements(w), lowering.type(x), lowering.isa
+    _, kh, kw, n = weights.shape
+    geometry = plane(op, lowering.shape(x), weights.shape, lowering.shape(operation.outputs[0]))
+    after, how = results(lowering, operations, n)
+    if geometry.channels == 1:
+        ordered = weights.reshape((kh, kw, n) if geometry.patched(1) else (kh * kw, 1, n))
+        multiply(lowering, at, ordered, (geometry.rows, op.stride_height * op.stride_width), after, how, geometry)
+        return
+    pixels, reads, touched = repeated(lowering, at, x, n // geometry.channels)
+    path, picture = sliding(evolve(geometry, channels=n), isa)
+    places = channel_order(n, 0, isa)
+    slots: dict[str, Slot] = {
+        **picture,
+        **after.slots,
+        **columns(lowering, x, w, weights.reshape(kh * kw, 1, n)),
+        "w": lowering.later(lambda: pack_depthwise(weights.reshape(kh, kw, n), places, isa, isa.group)),
+        "c": after.place,
+        "channels": n,
+        "ldc": n,
+        "input": pixels,
+        "zero": lowering.constant(np.full(n, _zero(source), source.dtype.numpy)),
+    }
+    algorithm = DepthwiseIntegers(path, 0, source.dtype is DType.INT8, how)
+    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * n
+    lowering.emit(at, algorithm, slots, tiles, (*reads, *after.reads), after.writes, flops, touched)
+
+
+lower_fully_connected = _with_bytes(_fully_connected, int8_conv_fc.fully_connected)
+lower_convolution = _with_bytes(_convolution, int8_conv_fc.convolution)
+lower_depthwise = _with_bytes(_depthwise, int8_conv_fc.depthwise)
+
+
 def results(lowering: Lowering, operations: Sequence[int], width: int) -> tuple[Tail, Scaled]:
     """What follows the sums of a group, and how they are stored: as bytes where a cast to these comes last."""
     last = lowering.operation(operations[-1]).outputs[0]
-    dtype = lowering.type(last).dtype
-    chain = operations[:-1] if dtype in BYTES else operations
-    after = numbered(tail(lowering, chain, Activation.NONE, None, width))
-    after = evolve(after, place=lowering.operand(last), writes=(last,))
+    own = _own(lowering, operations)
+    dtype = lowering.type(lowering.operation(own[-1]).outputs[0]).dtype
+    chain = own[:-1] if dtype in BYTES else own
+    after = tail(lowering, chain, Activation.NONE, None, width)
+    if chain is not own:
+        after = evolve(after, epilogue=evolve(after.epilogue, tree=as_byte(after.epilogue.tree, dtype)))
+    after = evolve(numbered(after), place=lowering.operand(last), writes=(last,))
     return after, Scaled(after.epilogue, dtype.text if dtype in BYTES else "")
 
 

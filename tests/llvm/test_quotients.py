@@ -1,0 +1,31 @@
+"""Divisions by a scale are products that round to the same whole numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert_llvm.schedule.quotients import inverse
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_products_round_as_quotients_do_wherever_the_inverse_is_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    found = 0
+    for divisor in (rng.uniform(0.5, 1, 50) * 2.0 ** rng.integers(-20, 20, 50)).astype(np.float32):
+        both = inverse(divisor, 300)
+        if both is None:
+            continue
+        found += 1
+        halves = ((np.arange(-300, 300) + 0.5) * float(divisor)).astype(np.float32)
+        around = halves.view(np.int32)[:, None] + np.arange(-40, 41, dtype=np.int32)
+        some = (rng.uniform(-300, 300, 3000) * float(divisor)).astype(np.float32)
+        v = np.concatenate([around.astype(np.int32).view(np.float32).reshape(-1), some])
+        exactly = v.astype(np.longdouble) * both[0] + (v * both[1])
+        assert np.array_equal(np.rint(exactly.astype(np.float32)), np.rint(v / divisor))
+    assert found > 40
+
+
+@pytest.mark.parametrize("divisor", [1.0, 0.5, 0.125, 4.0])
+def test_powers_of_two_have_exact_inverses(divisor: float) -> None:
+    assert inverse(np.float32(divisor), 300) == (np.float32(1 / divisor), np.float32(0))
