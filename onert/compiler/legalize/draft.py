@@ -197,12 +197,14 @@ class Draft(Builder):
 
     def clamped(self, x: int, low: Array | float, high: Array | float) -> int:
         """Numbers no less than `low` and no more than `high`."""
-        known = self.type(x)
-        bounds = [np.asarray(bound).astype(known.dtype.numpy) for bound in (low, high)]
-        if known.value is not None:
-            return self.constant(np.minimum(np.maximum(known.value, bounds[0]), bounds[1]))
-        raised = self.binary(BinaryKind.MAXIMUM, x, self.constant(bounds[0]))
-        return self.binary(BinaryKind.MINIMUM, raised, self.constant(bounds[1]))
+        known, bounds = self.type(x), (low, high)
+        if known.value is not None and not any(map(is_symbolic, bounds)):
+            return self.constant(np.clip(known.value, *(np.asarray(b).astype(known.dtype.numpy) for b in bounds)))
+        least, most = (
+            self.like(x, bound) if is_symbolic(bound) else self.constant(np.asarray(bound).astype(known.dtype.numpy))
+            for bound in bounds
+        )
+        return self.binary(BinaryKind.MINIMUM, self.binary(BinaryKind.MAXIMUM, x, least), most)
 
     def reduced(self, kind: Reduction, x: int, axes: Sequence[int], keep_dims: bool = False) -> int:
         """A reduction along axes."""

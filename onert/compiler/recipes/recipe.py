@@ -17,7 +17,9 @@ _APART_ALONE, _APART_TOGETHER = 4, 2
 if more do: memory is planned for the longest, and tiles were chosen for those in the middle."""
 
 MOST, MOST_IN_VAIN = 24, 4
-"""Recipes that are kept, those used last; and made without one of them being of use."""
+"""Recipes that are kept, those used last; and made without one of them being of use, before lengths are twice as long
+again: what is done otherwise from some size on may be told for all of these.
+"""
 
 Compiled = Callable[[tuple[int, ...]], Program]
 Stretched = Callable[[Trace, Program, Callable[[], None]], Stretch | None]
@@ -66,7 +68,7 @@ class Recipes:
 
     def __init__(self, opened: Sequence[tuple[int, int]]) -> None:
         self._recipes: tuple[Recipe, ...] = ()
-        self._in_vain = 0
+        self._in_vain = self._long = 0
         self._inputs = tuple(position for position, _ in opened)
         self._alike: tuple[int, ...] | None = None
 
@@ -102,6 +104,8 @@ class Recipes:
                 self._in_vain = 0
                 self._recipes = (recipe, *(other for other in self._recipes if other is not recipe))
                 return program
+        if max(lengths) > 2 * self._long:
+            self._in_vain, self._long = 0, max(lengths)
         if self._in_vain >= MOST_IN_VAIN:
             return None
         self._in_vain += 1
