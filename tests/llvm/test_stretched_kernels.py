@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -149,16 +149,19 @@ def test_a_decision_by_a_function_is_asked_for_again(function: Callable[..., int
     assert _followed(trace, [0], (0, 1 << 62)) is None or count == 1
 
 
-def test_lengths_that_are_the_same_are_so_for_all() -> None:
-    trace = Trace([6, 6, 3], [24, 24, 9])
-    a, b, c = trace.lengths
-    trace.hold(a == b)
+@pytest.mark.parametrize("pairs", [((0, 1), (1, 2)), ((1, 2), (0, 1)), ((2, 0), (1, 0), (2, 1))])
+def test_lengths_that_are_the_same_are_so_for_all(pairs: Sequence[tuple[int, int]]) -> None:
+    trace = Trace([6, 6, 6, 3], [24, 24, 24, 9])
+    a, b, _, c = trace.lengths
+    for first, second in pairs:
+        trace.hold(trace.lengths[first] == trace.lengths[second])
     assert (3 * a < 40) is True
     wanted = [(a * c).index, minimum(b, 100).index]
-    assert instructions(trace, wanted).first.size < 16
-    assert _followed(trace, wanted, (7, 7, 2)) == [14, 7]
-    for refused in ((7, 6, 2), (6, 7, 2), (14, 14, 2), (7, 7, 10), (25, 25, 2), (-1, -1, 2)):
-        assert _followed(trace, wanted, refused) is None
+    assert instructions(trace, wanted).first.size < 20
+    assert _followed(trace, wanted, (7, 7, 7, 2)) == [14, 7]
+    for refused in ((7, 6, 6), (6, 6, 7), (6, 7, 6), (14, 14, 14), (25, 25, 25), (-1, -1, -1)):
+        assert _followed(trace, wanted, (*refused, 2)) is None
+    assert _followed(trace, wanted, (7, 7, 7, 10)) is None
 
 
 def test_a_table_for_too_many_numbers_is_not_made() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from attrs import evolve
@@ -201,8 +202,8 @@ class Draft(Builder):
         if known.value is not None and not any(map(is_symbolic, bounds)):
             return self.constant(np.clip(known.value, *(np.asarray(b).astype(known.dtype.numpy) for b in bounds)))
         least, most = (
-            self.like(x, bound) if is_symbolic(bound) else self.constant(np.asarray(bound).astype(known.dtype.numpy))
-            for bound in bounds
+            self.like(x, cast(float, b)) if is_symbolic(b) else self.constant(np.asarray(b).astype(known.dtype.numpy))
+            for b in bounds
         )
         return self.binary(BinaryKind.MINIMUM, self.binary(BinaryKind.MAXIMUM, x, least), most)
 

@@ -69,8 +69,8 @@ def all_lengths(trace: Trace) -> AllLengths | None:
     pairs = set[int]()
     for at, function, arguments in trace.steps:
         if function is operator.eq and trace.conditions.get(at) is True and max(arguments) < count:
-            first, second = sorted(arguments)
-            alike[second] = alike[first]
+            least, other = sorted(alike[i] for i in arguments)
+            alike = [least if each == other else each for each in alike]
             pairs.add(at)
     lengths = tuple(at for at in range(count) if alike[at] == at)
     counts = tuple(trace.most[at] + 1 for at in lengths)
