@@ -14,7 +14,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.shape import broadcast, num_elements, static
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.contraction.attention.attention_f32 import MOST_ROWS, AttentionF32
+from onert_llvm.kernels.contraction.attention.attention_f32 import HIDDEN, MOST_ROWS, AttentionF32
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import offsets_of
 
@@ -24,6 +24,8 @@ _MOST = 256
 """Their most elements: a block of keys lies on the stack."""
 _FEW, _MANY_BYTES = 8, 4 << 20
 """Rows of queries that are few, and bytes of scores that are many."""
+_LONG, _HIDDEN = 128, 0.3
+"""Queries and keys for which hidden keys may be passed over, and what part of them is enough."""
 _TOGETHER = (6, 5, 4, 3, 2, 1)
 
 
@@ -134,7 +136,7 @@ def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
         return False
     if any(d % _EVEN or not 0 < d <= _MOST for d in (static(query)[-1], static(values)[-1])):
         return False
-    if not _pays(static(whole)):
+    if not _pays(static(whole)) and not (mask and _hides(subgraph, parts.mask, static(whole))):
         return False
     made = subgraph.operations[parts.operations[-1]].outputs[0]
     if broadcast((whole[:-2], values[:-2])) != whole[:-2] or subgraph.type(made).shape[:-2] != whole[:-2]:
@@ -153,6 +155,20 @@ def _pays(scores: Sequence[int]) -> bool:
     """
     *batches, rows, keys = scores
     return rows <= _FEW or keys >= 2 * rows or 4 * math.prod(batches) * rows * keys >= _MANY_BYTES
+
+
+def _hides(subgraph: Subgraph, mask: int | None, scores: Sequence[int]) -> bool:
+    """Whether a mask of many keys hides so many that these make up for the rest.
+
+    One that all batches share and that has a row for each query is taken for one that hides what lies behind, where
+    only the run knows it.
+    """
+    assert mask is not None
+    known, shape = subgraph.operands[mask].known, static(subgraph.type(mask).shape)
+    rows, keys = scores[-2:]
+    if rows < _LONG or keys < _LONG or shape[-2] != rows or math.prod(shape[:-2]) != 1:
+        return False
+    return known.value is None or float((known.value <= HIDDEN).mean()) >= _HIDDEN
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:

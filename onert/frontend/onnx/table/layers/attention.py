@@ -137,7 +137,7 @@ def _attention(node: Node) -> tuple[int | None, ...]:
     biased = capped if bias is None else capped + bias
     precise = node.element_type("softmax_precision", q.dtype) if node.integer("softmax_precision") else q.dtype
     weights = softmax(biased.cast(precise))
-    if bias is not None:
+    if bias is not None and not _sees_some(node):
         empty = bias.reduce(Reduction.MAX, [bias.rank - 1]).equals(_NOTHING)
         weights = empty.choose(weights.like(0), weights)
     weights = weights.cast(q.dtype)
@@ -179,6 +179,17 @@ def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> 
         seen = seen & bound
     hidden = seen.choose(q.like(0), _NOTHING)
     return hidden if mask is None else mask + hidden
+
+
+def _sees_some(node: Node) -> bool:
+    """Whether every query is known to see a key: the first one, or one that a constant mask shows."""
+    bounded = node.has(6) or node.integer("left_window_size", -1) >= 0
+    if not node.has(3) or bounded:
+        return not bounded
+    mask = node.value(3)
+    if mask is None or not mask.ndim or node.flag("is_causal") or node.integer("right_window_size", -1) >= 0:
+        return False
+    return bool((mask if mask.dtype == bool else mask > _NOTHING).any(-1).all())
 
 
 def _filled(mask: Expression, k: Expression) -> Expression:
