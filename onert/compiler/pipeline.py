@@ -19,6 +19,7 @@ from onert.compiler.passes.layout.merge_blocks import merge_blocks
 from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
+from onert.compiler.passes.layout.turn_products import turn_products
 from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.pick_rows import pick_rows
 from onert.compiler.passes.quantized.compare_bytes import compare_bytes
@@ -60,6 +61,7 @@ OPTIONAL: tuple[Pass, ...] = (
     multiply_bytes,
     skip_bytes,
     compare_bytes,
+    turn_products,
     fold_scales,
     pick_rows,
     fuse_activation,

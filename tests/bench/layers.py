@@ -1,4 +1,4 @@
-"""Writes ONNX models of single float layers, channels first: groups, volumes, transposed windows, pools, resizes.
+"""Writes ONNX models of single float layers, channels first: groups, volumes, transposed windows, pools, norms.
 
     python tests/bench/layers.py FOLDER [NAME ...]
     onert_bench FOLDER/*.onnx --peers onnxruntime,openvino --num_threads 1
@@ -66,6 +66,12 @@ LAYERS: dict[str, Any] = {
     "average_of_9x9": _pool("AveragePool", 256, 14, 9),
     "nearest_by_2": _nearest(128, 64, 2),
     "nearest_by_1.5": _nearest(64, 40, 1.5),
+    "normalised_planes": (
+        "InstanceNormalization",
+        (1, 32, 128, 128),
+        {"s": np.ones(32, np.float32), "b": np.ones(32, np.float32)},
+        {},
+    ),
     "greatest_50": ("TopK", (1, 50257), {"k": np.int64([50])}, {}),
     "greatest_of_80": ("TopK", (8400, 80), {"k": np.int64([1])}, {}),
 }
