@@ -1,4 +1,4 @@
-"""Writes ONNX models of single float layers, channels first: groups, volumes, transposed windows, pools, norms.
+"""Writes ONNX models of single float layers, channels first: groups, volumes, windows, pools, norms, resizes, moves.
 
     python tests/bench/layers.py FOLDER [NAME ...]
     onert_bench FOLDER/*.onnx --peers onnxruntime,openvino --num_threads 1
@@ -49,6 +49,11 @@ def _nearest(channels: int, size: int, scale: float) -> Any:
     return "Resize", (1, channels, size, size), {"roi": None, "scales": scales}, how
 
 
+def _bilinear(channels: int, size: int, after: int) -> Any:
+    sizes = np.int64([1, channels, after, after])
+    return "Resize", (1, channels, size, size), {"roi": None, "scales": None, "sizes": sizes}, {"mode": "linear"}
+
+
 LAYERS: dict[str, Any] = {
     "groups_of_8": _windows("Conv", 64, (64, 56, 56), (3, 3), group=8),
     "groups_of_2": _windows("Conv", 64, (64, 56, 56), (3, 3), group=32),
@@ -72,6 +77,12 @@ LAYERS: dict[str, Any] = {
         {"s": np.ones(32, np.float32), "b": np.ones(32, np.float32)},
         {},
     ),
+    "bilinear_by_2": _bilinear(32, 28, 56),
+    "bilinear_to_160": _bilinear(3, 224, 160),
+    "pixels_of_channels": ("DepthToSpace", (1, 12, 128, 128), {}, {"blocksize": 2, "mode": "CRD"}),
+    "channels_of_pixels": ("SpaceToDepth", (1, 3, 256, 256), {}, {"blocksize": 2}),
+    "edges": ("Pad", (1, 3, 224, 224), {"pads": np.int64([0, 0, 3, 3, 0, 0, 3, 3])}, {"mode": "edge"}),
+    "greatest_10": ("TopK", (100, 1000), {"k": np.int64([10])}, {}),
     "greatest_50": ("TopK", (1, 50257), {"k": np.int64([50])}, {}),
     "greatest_of_80": ("TopK", (8400, 80), {"k": np.int64([1])}, {}),
 }
