@@ -55,9 +55,7 @@ where there is one register of columns.
 """
 
 _FEW_ROWS, _MAKING, _ROWS_OF_MADE = 4, 1.5, 192
-"""Rows from which on weights that are made of codes are scaled, what making them takes, in rows, and for how many rows
-they are made at once where there are many.
-"""
+"""Rows from which weights made of codes are scaled, what making them takes in rows, how many rows share made ones."""
 
 _OF_SECOND_CACHE = 4
 """By what the second cache is divided for the bytes of the left operand that a work tile goes over again and again."""
@@ -171,8 +169,7 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
 
 def _decide(shape: Shape, isa: Isa, padded: bool) -> None:
     """Make it a condition that sums are added in as many accumulators, by a table for the numbers that are open."""
-    opened: list[int] = []
-    places: list[tuple[int, bool]] = []
+    opened, places = list[int](), list[tuple[int, bool]]()
     for size in (shape.m, shape.n, shape.k):
         if not is_symbolic(size):
             places.append((size, False))
@@ -323,9 +320,7 @@ def run_tile(m: int, n: int, isa: Isa) -> Tile:
     rows = 4 if large else 2
     several = hint(m) >= rows
     require(m >= rows if several else m < rows)
-    if several:
-        return Tile(rows, columns(n, 3 if large else 2, isa))
-    return Tile(1, columns(n, 4 if large else 3, isa))
+    return Tile(rows, columns(n, 3 if large else 2, isa)) if several else Tile(1, columns(n, 4 if large else 3, isa))
 
 
 def code_tile(shape: Shape, isa: Isa) -> tuple[Tile, bool, bool]:

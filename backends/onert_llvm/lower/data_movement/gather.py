@@ -33,8 +33,10 @@ from .movement import why_not as why_not_moved
 _PIECE = 1 << 14
 """Bytes of slices in a work tile."""
 
-_LEAST_RUN = 8
-"""Slices from one to the next of a table of indices, on average, that are rather copied as boxes."""
+_LEAST_RUN, _MOST_RUNS = 8, 64
+"""Slices from one to the next of a table of indices, on average, that are rather copied as boxes, and of those at most:
+each has a command of its own.
+"""
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
@@ -185,8 +187,11 @@ def _by_runs(lowering: Lowering, at: int, reads: tuple[int, int], shape: tuple[i
     if any(map(is_symbolic, shape)) or not _all_inside(lowering, indices, shape[1:2]):
         return False
     places = lowering.elements(indices).reshape(-1).astype(np.int64)
-    runs = _runs(places)
-    if len(places) < _LEAST_RUN * len(runs):
+    steps = np.diff(places)
+    if np.count_nonzero(np.abs(steps) > 1) + np.count_nonzero(np.diff(steps)) > 3 * _MOST_RUNS:
+        return False
+    runs = _runs(steps)
+    if len(places) < _LEAST_RUN * len(runs) or len(runs) > _MOST_RUNS:
         return False
     own, made = operand(lowering, source), operand(lowering, lowering.operation(at).outputs[0])
     taken, put = own.view.reshape(shape), made.view.reshape(shape[0], len(places), shape[2])
@@ -201,15 +206,14 @@ def _by_runs(lowering: Lowering, at: int, reads: tuple[int, int], shape: tuple[i
     return True
 
 
-def _runs(places: Array) -> list[tuple[int, int]]:
-    """The first and the one behind the last of each run whose places are 1, 0 or -1 apart."""
-    found, first = list[tuple[int, int]](), 0
-    steps = np.diff(places)
-    while first < len(places):
+def _runs(steps: Array) -> list[tuple[int, int]]:
+    """The first and the one behind the last of each run of places that are 1, 0 or -1 apart, by the steps between."""
+    found, first, turns = list[tuple[int, int]](), 0, np.flatnonzero(np.diff(steps)) + 1
+    while first <= len(steps):
         last = first + 1
-        if last < len(places) and abs(steps[first]) <= 1:
-            others = np.flatnonzero(steps[first:] != steps[first])
-            last = first + 1 + (int(others[0]) if len(others) else len(steps) - first)
+        if first < len(steps) and abs(steps[first]) <= 1:
+            behind = np.searchsorted(turns, first, side="right")
+            last = 1 + (int(turns[behind]) if behind < len(turns) else len(steps))
         found.append((first, last))
         first = last
     return found
