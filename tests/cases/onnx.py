@@ -142,7 +142,7 @@ CASES: list[Case] = [
     _resized(
         "the one that a centre lies in, counted from the border",
         Interpolate(Interpolation.NEAREST, (1,), Coordinates.TF_NEAREST, Rounding.FLOOR),
-        [1, 1, 2, 3, 3, 4],
+        [1, 2, 2, 3, 4, 4],
         sizes=6,
     ),
     _resized(
