@@ -93,28 +93,6 @@ __all__ = [
     "set_seed",
 ]
 
-_SESSION = (
-    "ExecutionMode",
-    "GraphOptimizationLevel",
-    "IOBinding",
-    "InferenceSession",
-    "ModelMetadata",
-    "NodeArg",
-    "OrtValue",
-    "RunOptions",
-    "SessionOptions",
-    "disable_telemetry_events",
-    "enable_telemetry_events",
-    "get_all_providers",
-    "get_available_providers",
-    "get_device",
-    "preload_dlls",
-    "set_default_logger_severity",
-    "set_default_logger_verbosity",
-    "set_seed",
-)
-"""ONNX Runtime's names: an application that was written for it runs with `import onert as onnxruntime`."""
-
 
 def __dir__() -> list[str]:
     """What there is, read or not."""
@@ -124,12 +102,13 @@ def __dir__() -> list[str]:
 __getattr__ = later(
     __name__,
     {
+        # ONNX Runtime's names: an application that was written for it runs with `import onert as onnxruntime`.
+        **dict.fromkeys(__all__, "onert.runtime.session"),
         "Bundle": "onert.bundle",
         "Interpreter": "onert.runtime",
         "SignatureRunner": "onert.runtime",
         "capi": "onert.capi",
         "load_bundle": "onert.bundle",
         "cache": "onert.runtime.cache",
-        **dict.fromkeys(_SESSION, "onert.runtime.session"),
     },
 )

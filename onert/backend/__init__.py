@@ -93,25 +93,11 @@ __all__ = [
     "tensor_bytes",
 ]
 
-_OF_EMISSION = (
-    "Beginning",
-    "Blueprint",
-    "Code",
-    "CodeTarget",
-    "EntryPoint",
-    "Footprint",
-    "Layer",
-    "ObjectCode",
-    "Place",
-    "Region",
-    "Symbol",
-    "Version",
-)
 __getattr__ = later(
     __name__,
     {
+        **dict.fromkeys(__all__, "onert.backend.emission"),
         "EvaluatingKernel": "onert.backend.evaluating",
-        **dict.fromkeys(_OF_EMISSION, "onert.backend.emission"),
         **dict.fromkeys(("Enqueues", "Event", "Queue", "queue_of"), "onert.backend.queue"),
     },
 )

@@ -11,7 +11,8 @@ from . import imports
 def later(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's `__getattr__` that takes names from the modules that `places` says.
 
-    The last part of a module's own name stands for the module, unless it has something of that name.
+    The last part of a module's own name stands for the module, unless it has something of that name. Names that the
+    package has already are never asked for, so `places` may list them.
     """
 
     def get(name: str) -> Any:
