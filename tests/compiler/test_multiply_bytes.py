@@ -20,10 +20,12 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.joining import Concat, SplitV
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert_llvm.target.isa import runnable, target
 
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
@@ -185,6 +187,33 @@ def test_two_dequantised_matrices_are_multiplied_as_bytes(
     exact = _exact(graph, arrays)
     for found in (*by_meaning(folded, arrays), *natively(folded, arrays, target(isa))):
         np.testing.assert_array_less(np.abs(found - exact), np.abs(exact) * 4 * STEP + 1e-30)
+
+
+def _joined(b: Builder, x: int, zero: int) -> int:
+    """The greatest of windows, split, one part through bytes of another scale, joined again."""
+    pooled = b.add(Pool2D(Pooling.MAX, 3, 3, Padding.SAME, 2, 2), x)
+    sizes, axis = (b.constant(np.array(values, np.int32)) for values in ([3, 5], 3))
+    left, right = b.add_many(SplitV(2), pooled, sizes, axis)
+    right = _dequantized(b, _quantized(b, right, 0.05, zero, DType.UINT8), 0.05, zero)
+    return b.add(Concat(3), right, left)
+
+
+@pytest.mark.parametrize("scale", [0.0173, 0.031])
+def test_bytes_are_pooled_split_and_joined_as_bytes(scale: float) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.UINT8, (2, 7, 6, 8)))
+    y = _quantized(b, _joined(b, _dequantized(b, x, 0.0173, 131), 9), scale, 131, DType.UINT8)
+    layer = b.add(Conv2D(Padding.SAME), _dequantized(b, y, scale, 131), b.constant(_weights(3, True, 9, 3, 3, 8)))
+    graph = b.subgraph([layer, y])
+    folded = simplify(graph, Options())
+    for operation in folded.operations:
+        if isinstance(operation.op, Pool2D | SplitV | Concat):
+            assert folded.type(operation.outputs[0]).dtype is DType.UINT8
+    arrays = _bytes_of(graph)
+    (_, exact), found = by_meaning(graph, arrays), by_meaning(folded, arrays)
+    for results in (found, natively(folded, arrays, target("native"))):
+        assert np.array_equal(results[1], exact)
+        np.testing.assert_array_equal(results[0], found[0])
 
 
 def _with_weights(weights: Array, scale: float = 0.0173) -> Subgraph:

@@ -94,7 +94,7 @@ def groups(
         if not group.closed and len(subgraph.uses.get(group.result, ())) > 1:
             taken.update(_absorbed(subgraph, group, position, {i for i in chained if i not in taken}))
         making[group.result] = group
-    found = _with_tables(subgraph, found, tabled, {at: own for own in tables for at in own})
+    found = _with_tables(subgraph, found, tabled, {at: own for own in tables if own[0] not in tabled for at in own})
     order = {id(g): g.operations[-1] for g in found}
     found.sort(key=lambda g: position[order[id(g)]])
     return tuple(

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve
 
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer, only_user
 from onert.ir import DType, Op, Operand, Operation, Shape, Subgraph
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.joining import Concat, Split, SplitV
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
-from onert.ir.ops.elementwise.unary import Unary
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 
-from .scales import BYTES, dequantized, number, whole_in
+from .scales import BYTES, dequantized, number, plain_binary, whole_in
 
-_MOVING: tuple[type[Op], ...] = (Transpose, Reshape, Squeeze, ExpandDims)
+_MOVING: tuple[type[Op], ...] = (Transpose, Reshape, Squeeze, ExpandDims, ResizeNearestNeighbor)
 _MOST_STEPS = 16
 """Functions of elements between what is moved and the bytes that it becomes."""
 
@@ -31,14 +37,55 @@ def move_bytes(subgraph: Subgraph) -> Subgraph:
             -->   b = Binary.DIV(x, s); ... q = Cast(f) as u8; y = Transpose(q)
         a = Binary.MUL(Cast(q), s); y = Transpose(a)
             -->   b = Transpose(q); y = Binary.MUL(Cast(b), s)
+
+    Likewise the greatest of a window is that of bytes, because their order is the same, and what is joined or split.
+    Bytes that are dequantised and quantised by the same scale are what they were: a product and a quotient by one
+    number are off by less than a half.
     """
     while True:
-        found = _quantized_first(subgraph)
-        if found is subgraph:
-            found = _dequantized_last(subgraph)
-        if found is subgraph:
+        for step in (_as_they_were, _quantized_first, _dequantized_last):
+            found = step(subgraph)
+            if found is not subgraph:
+                break
+        else:
             return subgraph
         subgraph = found
+
+
+def _as_they_were(subgraph: Subgraph) -> Subgraph:
+    edit, gone = Edit(subgraph), set[int]()
+    for operation in subgraph.operations:
+        if not isinstance(operation.op, Cast) or operation.op.to not in BYTES:
+            continue
+        (result,), source = operation.outputs, operation.used[0]
+        read = result in subgraph.uses and result not in subgraph.kept
+        if not read or not whole_in(subgraph, source, operation.op.to):
+            continue
+        summed = _behind(subgraph, _behind(subgraph, source))
+        rounded, zero = summed, 0.0
+        before = definer(subgraph, summed)
+        if before is not None and plain_binary(before, BinaryKind.ADD):
+            rounded, zero = before.used[0], number(subgraph, before.used[1]) or 0.0
+        ratio = definer(subgraph, _behind(subgraph, rounded))
+        if ratio is None or not plain_binary(ratio, BinaryKind.DIV):
+            continue
+        stored = dequantized(subgraph, ratio.used[0])
+        if stored is None or (stored.scale, stored.zero) != (number(subgraph, ratio.used[1]), zero):
+            continue
+        alike = subgraph.type(stored.operand) == subgraph.type(result) and stored.scale <= _LARGEST
+        if alike and stored.operand not in gone:
+            gone.add(result)
+            edit.redirect(result, stored.operand)
+    return edit.done()
+
+
+_LARGEST = 2.0**100
+"""A scale whose products with bytes are finite."""
+
+
+def _behind(subgraph: Subgraph, operand: int) -> int:
+    """What a function of elements is given."""
+    return subgraph.operations[subgraph.definitions[operand]].used[0]
 
 
 def _quantized_first(subgraph: Subgraph) -> Subgraph:
@@ -51,6 +98,8 @@ def _quantized_first(subgraph: Subgraph) -> Subgraph:
             continue
         touched |= set(steps)
         mover, *chain = steps
+        if not _moves(subgraph, subgraph.operations[mover]) and not _rise(subgraph, chain):
+            continue
         _exchange(edit, mover, [subgraph.operations[i] for i in chain])
         for i in chain:
             edit.remove(i)
@@ -68,7 +117,7 @@ def _steps(subgraph: Subgraph, at: int) -> list[int] | None:
         if before is None or only_user(subgraph, current) is None or subgraph.type(current).dtype is not DType.FLOAT32:
             return None
         place = subgraph.definitions[current]
-        if _moves(subgraph, before):
+        if _moves(subgraph, before) or _gathers(subgraph, before):
             return [place, *reversed(chain)]
         source = _argument(subgraph, before)
         if source is None:
@@ -80,6 +129,34 @@ def _steps(subgraph: Subgraph, at: int) -> list[int] | None:
 
 def _moves(subgraph: Subgraph, operation: Operation) -> bool:
     return isinstance(operation.op, _MOVING) and all(subgraph.operands[i].is_constant for i in operation.used[1:])
+
+
+def _gathers(subgraph: Subgraph, operation: Operation) -> bool:
+    """Whether dequantised bytes are joined, or the greatest of them found."""
+    op = operation.op
+    joins = isinstance(op, Concat) and op.activation is Activation.NONE
+    return (joins or _is_greatest(op)) and all(dequantized(subgraph, i) is not None for i in operation.used)
+
+
+def _is_greatest(op: Op) -> bool:
+    return isinstance(op, Pool2D) and op.kind is Pooling.MAX and op.activation is Activation.NONE
+
+
+_RISING = (BinaryKind.ADD, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
+
+
+def _rise(subgraph: Subgraph, chain: Sequence[int]) -> bool:
+    """Whether functions of elements never fall where these grow."""
+
+    def rises(operation: Operation) -> bool:
+        if isinstance(operation.op, Cast) or operation.op == Unary(UnaryKind.ROUND):
+            return True
+        if any(plain_binary(operation, kind) for kind in _RISING):
+            return True
+        scale = number(subgraph, operation.used[-1])
+        return plain_binary(operation, BinaryKind.DIV) and scale is not None and scale > 0
+
+    return all(rises(subgraph.operations[i]) for i in chain)
 
 
 def _argument(subgraph: Subgraph, operation: Operation) -> int | None:
@@ -97,16 +174,17 @@ def _exchange(edit: Edit, mover: int, chain: list[Operation]) -> None:
     """The functions of elements where the tensor was moved, and behind them what moves it."""
     subgraph = edit.subgraph
     moving = subgraph.operations[mover]
-    source, moved = moving.inputs[0], moving.outputs[0]
-    assert source is not None
-    shape, current = subgraph.type(source).shape, source
-    written = []
-    for operation in chain:
-        result = _shaped(edit, operation.outputs[0], shape)
-        inputs = tuple(current if i == moved else i for i in operation.inputs)
-        written.append(evolve(operation, inputs=inputs, outputs=(result,)))
-        moved, current = operation.outputs[0], result
-    last = evolve(moving, inputs=(current, *moving.inputs[1:]), outputs=chain[-1].outputs)
+    sources = moving.used if isinstance(moving.op, Concat) else moving.used[:1]
+    written, ends = [], list[int]()
+    for source in sources:
+        moved, current = moving.outputs[0], source
+        for operation in chain:
+            result = _shaped(edit, operation.outputs[0], subgraph.type(source).shape)
+            inputs = tuple(current if i == moved else i for i in operation.inputs)
+            written.append(evolve(operation, inputs=inputs, outputs=(result,)))
+            moved, current = operation.outputs[0], result
+        ends.append(current)
+    last = evolve(moving, inputs=(*ends, *moving.inputs[len(sources) :]), outputs=chain[-1].outputs)
     edit.replace(mover, *written, last)
 
 
@@ -115,29 +193,38 @@ def _shaped(edit: Edit, operand: int, shape: Shape) -> int:
     return edit.operand(Operand(evolve(type_, shape=shape, data=None)))
 
 
+_DATA: dict[type[Op], int] = {Split: 1, SplitV: 0}
+"""What cuts tensors, and which operand it cuts."""
+
+
 def _dequantized_last(subgraph: Subgraph) -> Subgraph:
     edit, touched = Edit(subgraph), set[int]()
     for at, operation in enumerate(subgraph.operations):
-        if not _moves(subgraph, operation) or only_user(subgraph, operation.used[0]) != at:
+        place = _DATA.get(type(operation.op), 0)
+        if not (_moves(subgraph, operation) or _is_greatest(operation.op) or type(operation.op) in _DATA):
             continue
-        source = dequantized(subgraph, operation.used[0])
+        if only_user(subgraph, operation.used[place]) != at:
+            continue
+        source = dequantized(subgraph, operation.used[place])
         if source is None or not touched.isdisjoint((at, *source.steps)):
             continue
         steps = source.steps
         if any(only_user(subgraph, subgraph.operations[i].outputs[0]) is None for i in steps[1:]):
             continue
         touched |= {at, *steps}
-        result = subgraph.type(operation.outputs[0])
-        current = _shaped(edit, source.operand, result.shape)
-        written = [evolve(operation, inputs=(source.operand, *operation.inputs[1:]), outputs=(current,))]
-        old = source.operand
-        for i in reversed(steps):
-            step = subgraph.operations[i]
-            last = i == steps[0]
-            made = operation.outputs[0] if last else _shaped(edit, step.outputs[0], result.shape)
-            inputs = tuple(current if j == old else j for j in step.inputs)
-            written.append(evolve(step, inputs=inputs, outputs=(made,)))
-            old, current = step.outputs[0], made
+        shapes = [subgraph.type(result).shape for result in operation.outputs]
+        moved = tuple(_shaped(edit, source.operand, shape) for shape in shapes)
+        given = tuple(source.operand if i == place else x for i, x in enumerate(operation.inputs))
+        written = [evolve(operation, inputs=given, outputs=moved)]
+        for current, shape, result in zip(moved, shapes, operation.outputs, strict=True):
+            old = source.operand
+            for i in reversed(steps):
+                step = subgraph.operations[i]
+                made = result if i == steps[0] else _shaped(edit, step.outputs[0], shape)
+                inputs = tuple(current if j == old else j for j in step.inputs)
+                written.append(evolve(step, inputs=inputs, outputs=(made,)))
+                old, current = step.outputs[0], made
+        for i in steps:
             edit.remove(i)
         edit.replace(at, *written)
     return edit.done()

@@ -171,7 +171,9 @@ def _with_scale(edit: Edit, at: int, source: Stored) -> int:
 def _moved(subgraph: Subgraph, operand: int) -> Iterator[int]:
     """What bytes were before they were moved, step by step."""
     before = definer(subgraph, operand)
-    while before is not None and before.op.stored and not isinstance(before.op, Cast) and len(before.inputs) < 3:
+    while before is not None and before.op.stored and len(before.inputs) < 3:
+        if isinstance(before.op, Cast | Concat):
+            return
         operand = before.used[0]
         if subgraph.type(operand).dtype not in BYTES:
             return
