@@ -14,11 +14,8 @@ from .depthwise_strip import Pixels, Row, Strip, each_strip
 
 
 @frozen
-class DepthwiseF32(Value):
-    """Weights are `[taps, channels]`; work tiles are rows of the output, through all images.
-
-    A filter is read once for a strip of outputs, and so is a pixel that several of their windows see.
-    """
+class StripsF32(Value):
+    """A convolution whose work tiles are rows of the output, through all images, computed strip by strip."""
 
     strip: Strip
     epilogue: Epilogue = PLAIN
@@ -32,6 +29,26 @@ class DepthwiseF32(Value):
             self._store(k, task, self._sums(k, task, pixels, c, mask), out, c, mask)
 
         each_strip(k, task, begin, end, self.strip, F32, body)
+
+    def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
+        """The sums of a strip's outputs, for a register of channels from `c` on."""
+        raise NotImplementedError
+
+    def _store(self, k: Kernel, task: Task, acc: list[Val], out: Val, c: Val, mask: Val | None) -> None:
+        target = k.view(task.view("c", F32, task.i64("ldc"), 1)[out, c].address, F32, task.i64("ldc"), 1)
+        others = row_windows(k, task, self.epilogue.matrices)
+        given = self.epilogue.given(task, k.isa.f32)
+        for x, value in enumerate(acc):
+            rows = {n: v[out + x, c] for n, v in others.items()}
+            target[x].store(self.epilogue.apply(k, task, value, c, rows, mask, given), mask)
+
+
+@frozen
+class DepthwiseF32(StripsF32):
+    """Weights are `[taps, channels]`.
+
+    A filter is read once for a strip of outputs, and so is a pixel that several of their windows see.
+    """
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
         lanes, strip = k.isa.f32, self.strip
@@ -55,13 +72,6 @@ class DepthwiseF32(Value):
 
         pixels.each_row(c, add)
         return [total.get() for total in acc]
-
-    def _store(self, k: Kernel, task: Task, acc: list[Val], out: Val, c: Val, mask: Val | None) -> None:
-        target = k.view(task.view("c", F32, task.i64("ldc"), 1)[out, c].address, F32, task.i64("ldc"), 1)
-        others = row_windows(k, task, self.epilogue.matrices)
-        for x, value in enumerate(acc):
-            rows = {n: v[out + x, c] for n, v in others.items()}
-            target[x].store(self.epilogue.apply(k, task, value, c, rows, mask), mask)
 
 
 def _inside(k: Kernel, task: Task, x: Val, c: Val) -> Val:

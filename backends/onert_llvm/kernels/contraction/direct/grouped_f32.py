@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from math import gcd
 
-from attrs import frozen
+from attrs import field, frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, Kernel, Val, View
-from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue, row_windows
-from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 
-from .depthwise_strip import Pixels, Row, Strip, each_strip
+from .depthwise_f32 import StripsF32
+from .depthwise_strip import Pixels, Row
 
 
 @frozen
@@ -40,25 +39,13 @@ class Groups(Value):
 
 
 @frozen
-class GroupedF32(Value):
-    """Weights are `[taps, inputs of a group, outputs]`; work tiles are rows of the output, through all images.
+class GroupedF32(StripsF32):
+    """Weights are `[taps, inputs of a group, outputs]`.
 
     Each register of outputs sees its groups' inputs one after the other, each in the lanes of its group.
     """
 
-    strip: Strip
-    groups: Groups
-    epilogue: Epilogue = PLAIN
-
-    @property
-    def slots(self) -> tuple[str, ...]:
-        return ("w", "c", "channels", "ldc", *self.strip.slots, *WINDOW, *self.epilogue.slots)
-
-    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
-            self._store(k, task, self._sums(k, task, pixels, c, mask), out, c, mask)
-
-        each_strip(k, task, begin, end, self.strip, F32, body)
+    groups: Groups = field(kw_only=True)
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
         lanes, strip, groups = k.isa.f32, self.strip, self.groups
@@ -97,11 +84,3 @@ class GroupedF32(Value):
         if mask is None and gcd(count, lanes) == count:
             return place.load(count)
         return place.load(lanes, k.mask(lanes, (task.i64("pixel") - first).min(count)))
-
-    def _store(self, k: Kernel, task: Task, acc: list[Val], out: Val, c: Val, mask: Val | None) -> None:
-        target = k.view(task.view("c", F32, task.i64("ldc"), 1)[out, c].address, F32, task.i64("ldc"), 1)
-        others = row_windows(k, task, self.epilogue.matrices)
-        given = self.epilogue.given(task, k.isa.f32)
-        for x, value in enumerate(acc):
-            rows = {n: v[out + x, c] for n, v in others.items()}
-            target[x].store(self.epilogue.apply(k, task, value, c, rows, mask, given), mask)

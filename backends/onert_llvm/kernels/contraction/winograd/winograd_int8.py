@@ -59,8 +59,8 @@ class WinogradInt8(Value):
 
     `wide`: they fill a whole register of 16 bits. Results are bytes, or floats of bytes that were floats before
     (`Dynamic`). Where windows are `dilated`, pixels and outputs of a tile are a dilation apart. Weights are packed by
-    `pack_winograd_int8`. Work tiles are those of `winograd_f32`; `zero` is a pixel outside of the picture. Weights that
-    come from `far` are fetched two places ahead, into the second cache first.
+    `pack_winograd_int8`. Work tiles are blocks of the tiles by groups of panels (`block_of`); `zero` is a pixel outside
+    of the picture. Weights that come from `far` are fetched two places ahead, into the second cache first.
     """
 
     tile: Tile

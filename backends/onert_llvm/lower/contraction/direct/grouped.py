@@ -46,7 +46,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, acce
         "zero": lowering.constant(np.zeros(geometry.channels, np.float32)),
     }
     flops = 2 * geometry.rows * geometry.taps * inputs * n
-    reads, algorithm = (*windows.reads, *after.reads), GroupedF32(cut, groups, after.epilogue)
+    reads, algorithm = (*windows.reads, *after.reads), GroupedF32(cut, after.epilogue, groups=groups)
     touched = (*accesses, *after.accesses)
     lowering.emit(windows.operation, algorithm, slots, lines * chunks, reads, after.writes, flops, touched, isa=isa)
     return True
