@@ -1,1 +1,1 @@
-"""To be filled."""
+"""The commands, and what they are made of."""
