@@ -78,9 +78,8 @@ class Greatest(Value):
                     else:
                         left = k.var(greater.bits(word).cast(I64, signed=False))
                         with k.loop(left.get().ones(), nonempty=True):
-                            offer(
-                                first + ((left.get() - 1) & (left.get() ^ -1)).ones()
-                            )  # the zeros below the lowest one
+                            below = (left.get() - 1) & (left.get() ^ -1)
+                            offer(first + below.ones())
                             left.set(left.get() & (left.get() - 1))
         with k.loop(width, whole) as i:
             offer(i)

@@ -66,6 +66,11 @@ class Tail(Value):
         vectors = self._vectors().values()
         return all(p.area is Area.OPERAND and lowering.subgraph.operands[p.index].is_constant for p in vectors)
 
+    @property
+    def even(self) -> bool:
+        """Whether it does the same to all columns."""
+        return not self._vectors()
+
     def repeated(self, lowering: Lowering, times: int) -> Tail:
         """The same for rows that are several of these side by side."""
         vectors = self._vectors() if times > 1 else {}

@@ -12,7 +12,6 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
@@ -264,9 +263,8 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     if m == 1 and not constant:
         dots(lowering, at, x, weight, (1, n, depth), after)
         return
-    if n == 1 and not is_symbolic(m) and after.repeatable(lowering):  # the rows of x meet a vector
-        across = tail(lowering, operations, op.activation, bias, m).repeated(lowering, m)
-        dots(lowering, at, weight, x, (1, m, depth), across)
+    if n == 1 and after.even:  # the rows of x meet a vector
+        dots(lowering, at, weight, x, (1, m, depth), tail(lowering, operations, op.activation, bias, m))
         return
     if constant:
         weights = lowering.elements(weight).T
