@@ -23,6 +23,7 @@ FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tfli
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    WRITERS.finish()  # a program of an earlier test may still be being written, under keys of this process
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(lookup, "WORTH_KEEPING", 0.0)
 
