@@ -1,1 +1,1 @@
-"""Commands: what a lowered sequence is made of, and how the tasks of kernels lie in memory."""
+"""Commands: what a lowered sequence consists of, and the memory layout of kernel tasks."""

@@ -15,8 +15,8 @@ from .task_layout import TaskLayout
 
 
 class Area(Enum):
-    """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, scratch memory, or the
-    reports of checks.
+    """What a pointer refers to: a tensor of the model, an array packed for the kernel, scratch memory, or the reports
+    of checks.
     """
 
     OPERAND = "operand"
@@ -27,8 +27,8 @@ class Area(Enum):
 
 @frozen
 class Pointer(Value):
-    """`offset` bytes into an operand, a constant or the scratch memory of some threads (by number), or one of the other
-    areas (`index` 0)."""
+    """`offset` bytes into operand number `index`, constant number `index`, the scratch memory of thread set `index`, or
+    the reports (`index` 0)."""
 
     area: Area
     index: int = 0
@@ -40,7 +40,7 @@ Slot = Pointer | int | float
 
 @frozen
 class Access(Value):
-    """Bytes that a command reads or writes."""
+    """A range of bytes that a command reads or writes."""
 
     pointer: Pointer
     nbytes: int
@@ -48,7 +48,7 @@ class Access(Value):
 
 
 class Code(Protocol):
-    """What a command must know of the code that it calls: of which algorithm, under which symbol, with which slots."""
+    """What a command needs to know about the code it calls: the algorithm's name, the symbol and the task layout."""
 
     @property
     def name(self) -> str: ...
@@ -62,7 +62,7 @@ class Code(Protocol):
 
 @frozen
 class Callee(Value):
-    """That, and nothing of how the code is made."""
+    """The same as a plain value, independent of how the code is generated."""
 
     name: str
     symbol: str
@@ -70,30 +70,29 @@ class Callee(Value):
 
 
 JUMP = Callee("jump", "onert_jumps", TaskLayout(("by", "flag", "reports", "checks", "most", "report")))
-"""The code of a step of a program that calls no kernel: the next step is `by` steps on, or one if it does not jump.
+"""The code of a program step that calls no kernel: continues `by` steps on if it jumps, else with the next step.
 
-It jumps if there is no `flag` (0), or if the byte there is not 0 and none of so many `checks`, whose reports begin at
-`reports`, was found broken. With a `report` the second word of this counts how often it jumped: when that would be more
-than `most` times, the first word becomes 1, and it does not. `codegen/native/jump.ll` decides this.
+It jumps if `flag` is null, or if the byte there is not 0 and none of the `checks`, whose reports begin at `reports`, is
+violated. With a `report`, its second word counts the jumps; a jump beyond `most` is not taken and sets the first word
+to 1 instead. Implemented by `codegen/native/jump.ll`.
 """
 CONDITION = JUMP.layout.names[1:]
-"""The slots that decide it, in order."""
+"""The slots that decide whether it jumps, in order."""
 COPY = "copy_rows"
-"""The name of the code that copies memory and does nothing else."""
+"""The name of the code that only copies memory."""
 PROGRAM = Callee("program", "onert_program", TaskLayout(()))
-"""The code of a command that runs a program on one thread: its steps one after the other, but for jumps."""
+"""The code of a command that runs a program on one thread: its steps in order, apart from jumps."""
 SEVERAL = Callee("several", "onert_several", TaskLayout(()))
-"""The code of a command that stands for n of one kernel, as many tiles each: tile t is tile t // n of step t % n."""
+"""The code of a command that merges n equally long commands of one kernel: tile t is tile t // n of step t % n."""
 
 
 @frozen
 class Command(Value):
-    """Run a kernel over `tiles` work tiles, cut into `pieces` for threads that share them.
+    """Run a kernel over `tiles` work tiles, cut into `pieces` for the threads that share them.
 
-    `operation` is the first operation it stands for, by its index in the subgraph. `flops` counts multiplications and
-    additions, for profiles. `program` are the steps of one whose code is `PROGRAM`: kernels, jumps, programs; or of one
-    whose code is `SEVERAL`: kernels, whose `pieces` are how many steps there are. `threads` are those that run it, as
-    `Group.threads` has them.
+    `operation` is the index in the subgraph of the first operation that it stands for. `flops` counts multiplications
+    and additions, for profiles. `program` holds the steps if the code is `PROGRAM` (kernels, jumps, programs) or
+    `SEVERAL` (kernels, whose `pieces` is the number of steps). `threads` are those that run it, as in `Group.threads`.
     """
 
     spec: Code
@@ -108,27 +107,28 @@ class Command(Value):
 
 
 _PIECES_EACH, _MOST_PIECES = 8, (1 << 16) - 1
-"""Pieces of a command for each thread: what others can take of one that is late is an eighth of its share at a time. In
-all they are no more than what `codegen/native/pool.ll` has bits to count.
+"""Pieces of a command per thread: other threads can take work from a late one in eighths of its share. The total is
+limited by the bits that `codegen/native/pool.ll` has for counting.
 """
 
 
 _LONG = 2_400_000
-"""Multiplications and additions of floats, some 20 microseconds: longer pieces are cut further."""
+"""Floating-point operations that take some 20 microseconds: longer pieces are cut further."""
 
 
 def most_pieces(threads: int, each: int = _PIECES_EACH) -> int:
-    """Into how many pieces threads cut any number of tiles at most."""
+    """The maximum number of pieces that threads cut tiles into."""
     return min(each * threads, _MOST_PIECES) if threads > 1 else 1
 
 
 def short_pieces(threads: int, flops: int, each: int = _PIECES_EACH) -> int:
-    """The same for a command of so many operations on floats: who loses its processor in a piece soon ends it."""
+    """The same for a command with `flops` floating-point operations: pieces are short, so that a thread preempted in
+    the middle of one soon finishes it."""
     return most_pieces(threads, max(each, flops // _LONG // threads))
 
 
 def all_steps(commands: Iterable[Command]) -> Iterator[Command]:
-    """The commands, with the steps of programs in their place."""
+    """The commands, with programs replaced by their steps."""
     for command in commands:
         if command.program:
             yield from all_steps(command.program)
@@ -137,30 +137,30 @@ def all_steps(commands: Iterable[Command]) -> Iterator[Command]:
 
 
 def kernel_calls(commands: Iterable[Command]) -> Iterator[Command]:
-    """Those of all steps that call kernels."""
+    """The steps that call kernels."""
     return (command for command in all_steps(commands) if command.spec is not JUMP)
 
 
 def jump(operation: int, by: int, **slots: Slot) -> Command:
-    """A step of operation's program that goes `by` steps on, if `slots` say so: those of `JUMP`."""
+    """A step in the program of `operation` that continues `by` steps on if the `slots` (those of `JUMP`) say so."""
     return Command(JUMP, {**dict.fromkeys(JUMP.layout.names, 0), "by": by, **slots}, 1, 1, (), operation)
 
 
 @frozen
 class Check(Value):
-    """A rule that elements must keep, looked at by a kernel: a sentence with `{}` for the element that broke it.
+    """A rule for elements that a kernel checks: a sentence with `{}` for the offending element.
 
-    The place, before it, has names that the model gives: they may hold anything, braces too.
+    `place` precedes it and contains names from the model, which may hold anything, braces too.
 
-    Check number i has `REPORT_BYTES` of the reports, two 64-bit integers: 1 where the rule was broken, and the element.
-    They are zero before a run.
+    Check number i has `REPORT_BYTES` of the reports, two 64-bit integers: 1 if the rule was broken, and the element.
+    Reports are zero before a run.
     """
 
     place: str
     rule: str
 
     def sentence(self, element: object) -> str:
-        """What is said of an element that broke the rule."""
+        """The error message for an element that broke the rule."""
         return f"{self.place}: {self.rule.format(element)}"
 
 
@@ -169,11 +169,11 @@ REPORT_BYTES = 16
 
 @frozen(eq=False)
 class Lowered(Told):
-    """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks.
+    """The result of lowering a sequence: commands in order, packed arrays, bytes of scratch memory, and checks.
 
-    There is so much scratch memory for each of the `lanes`, sets of threads that run commands side by side. Where there
-    are such, `in_turn` are the same operations' commands in the same order, for all threads one after the other.
-    `specs` are the kernels that the commands call, by symbol, as long as their code may still have to be made.
+    Each of the `lanes`, sets of threads that run commands side by side, has `scratch` bytes of its own. If there are
+    several, `in_turn` holds the same commands in the same order, each run by all threads. `specs` are the kernels that
+    the commands call, by symbol, while their code may still have to be generated.
     """
 
     commands: tuple[Command, ...]

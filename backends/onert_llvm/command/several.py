@@ -1,4 +1,4 @@
-"""Commands that are alike as one, so that threads need not wait for one another between them."""
+"""Merges equal independent commands into one, so that threads do not wait for one another between them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .command import SEVERAL, Area, Command, short_pieces
 
 
 def at_once(commands: Sequence[Command], threads: int) -> Command | None:
-    """One command for those that differ in the values of their slots alone, and of which none touches what another
-    writes, but for the `rooms` that each thread has of its own; None where they are not so alike.
+    """One command for independent commands that differ only in the values of their slots and write no scratch memory
+    except the `rooms` that each thread has of its own; None otherwise.
     """
     first, *others = commands
     own = {first.slots.get("rooms")}

@@ -1,4 +1,4 @@
-"""The slots of a kernel's task, by name. Filling one needs no code generator."""
+"""The slots of a kernel's task, by name. Filling a task does not need the code generator."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class TaskLayout(Value):
         return self.names.index(name)
 
     def fill(self, **values: int | float) -> Array:
-        """A task as uint64 slots; addresses and integers as they are, floats as float32 bits.
+        """A task as uint64 slots: addresses and integers unchanged, floats as float32 bits.
 
-        BackendError unless all are given.
+        Raises BackendError unless exactly the slots of the layout are given.
         """
         if values.keys() != set(self.names):
             wrong = ", ".join(sorted(values.keys() ^ set(self.names)))
-            raise BackendError(f"a task lacks slots or has others than its layout: {wrong}")
+            raise BackendError(f"the values of a task do not match its slots: {wrong} is missing or unknown")
         return np.array([slot_bits(values[name]) for name in self.names], np.uint64)
 
 

@@ -1,4 +1,4 @@
-"""What commands wait for: decided by addresses, because tensors that are not alive together share memory."""
+"""Dependencies between commands, by addresses, because tensors with disjoint lifetimes share memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Place = Callable[[Pointer], int]
 
 
 def barriers(commands: Sequence[Command], place: Place) -> list[bool]:
-    """Before which commands all threads must have finished the earlier ones: they touch memory that is written."""
+    """For each command, whether all threads must have finished the earlier ones: they access memory that one writes."""
     found: list[bool] = []
     open_ranges: list[tuple[int, int, bool]] = []
     for command in commands:
@@ -32,17 +32,17 @@ def barriers(commands: Sequence[Command], place: Place) -> list[bool]:
 
 
 def has_lanes(commands: Sequence[Command]) -> bool:
-    """Whether some of the commands are for different threads than others."""
+    """Whether some commands run on other threads than the rest."""
     return any(command.threads is not None for command in commands) and len({c.threads for c in commands}) > 1
 
 
 def waits(commands: Sequence[Command], place: Place) -> list[list[int]]:
-    """For each command the earlier ones that it waits for, the latest first: those that touch memory which one of the
-    two writes, without those that another of them waits for itself.
+    """For each command, the earlier ones that it waits for, latest first: those that access memory which either of the
+    two writes, except those that another of them already waits for.
     """
     starts, ends, writes, owners = _accesses(commands, place)
     found: list[list[int]] = []
-    before: list[int] = []  # of each command, as bits: all that is done when it begins
+    before: list[int] = []  # per command, as bits: all commands that are done when it begins
     first = np.searchsorted(owners, np.arange(len(commands) + 1))
     for at in range(len(commands)):
         own = slice(first[at], first[at + 1])
@@ -61,7 +61,7 @@ def waits(commands: Sequence[Command], place: Place) -> list[list[int]]:
 
 
 def _accesses(commands: Sequence[Command], place: Place) -> tuple[Array, Array, Array, Array]:
-    """Where each access begins and ends, whether it writes, and which command's it is."""
+    """The start and end of each access, whether it writes, and the index of its command."""
     rows = [
         (place(access.pointer), access.nbytes, access.write, at)
         for at, command in enumerate(commands)

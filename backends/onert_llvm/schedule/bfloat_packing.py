@@ -14,15 +14,15 @@ from onert_llvm.target.isa import Isa
 from .float_packing import PackWinograd, pack_f32, panels_f32
 
 LARGEST_HALF = np.uint32(0x477FEFFF).view(np.float32)
-"""The largest float32 that the nearest float16 of is finite."""
+"""The largest float32 whose nearest float16 is finite."""
 
 LARGEST = np.uint32(0x7F7F7FFF).view(np.float32)
-"""The largest float32 that the nearest bfloat16 of is finite."""
+"""The largest float32 whose nearest bfloat16 is finite."""
 
 
 def pairs(weights: Array) -> Array:
-    """Finite `weights[..., k, n]` of float32 as `[..., ceil(k / 2), n]`: the nearest bfloat16, halves to even, of two
-    neighbours along k in the 32 bits of one element, the first lower.
+    """Finite float32 `weights[..., k, n]` as `[..., ceil(k / 2), n]`: each 32-bit element holds two neighbours along k,
+    rounded to the nearest bfloat16 (ties to even), the first in the low half.
     """
     words = np.ascontiguousarray(weights, np.float32).view(np.uint32)
     found = words[..., 0::2, :] + (((words[..., 0::2, :] >> 16) & 1) + np.uint32(0x7FFF))
@@ -39,7 +39,7 @@ def pack_bfloat(weights: Array, columns: Columns, isa: Isa) -> Array:
 
 
 def half_pairs(weights: Array) -> Array:
-    """The same of float16."""
+    """The same for float16."""
     words = weights.astype(np.float16).view(np.uint16).astype(np.uint32)
     found, second = words[..., 0::2, :].copy(), words[..., 1::2, :]
     found[..., : second.shape[-2], :] |= second << 16
@@ -48,13 +48,13 @@ def half_pairs(weights: Array) -> Array:
 
 
 def pack_half(weights: Array, columns: Columns, isa: Isa) -> Array:
-    """Panels of the pairs of float16 of `weights[taps, k, n]`: `[taps, ceil(k / 2), width]`."""
+    """Panels of the float16 pairs of `weights[taps, k, n]`: `[taps, ceil(k / 2), width]`."""
     return pack_f32(half_pairs(weights), columns, isa)
 
 
 @frozen
 class PackBfloatWinograd(Value):
-    """Filters `[n, 3, 3, channels]`, of which there is an even number, transformed for a form and then rounded: panels
+    """Filters `[n, 3, 3, channels]`, with an even number of channels, transformed for a form and then rounded: panels
     of `[places, channels / 2, width]` pairs.
     """
 
@@ -73,5 +73,5 @@ class PackBfloatWinograd(Value):
 
 
 def roundable(weights: Array, largest: np.float32 = LARGEST) -> bool:
-    """Whether all weights are finite when they are rounded to bfloat16, or what has another `largest` number."""
-    return bool(weights.min(initial=0) >= -largest and weights.max(initial=0) <= largest)  # false where any is NaN
+    """Whether all weights stay finite when rounded to bfloat16, or to the type with another `largest` number."""
+    return bool(weights.min(initial=0) >= -largest and weights.max(initial=0) <= largest)  # False if any is NaN

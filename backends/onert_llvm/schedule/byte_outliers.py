@@ -1,8 +1,8 @@
-"""Weights of unsigned bytes whose zero point is not in the middle: nearly all are signed bytes when it is subtracted.
+"""Weights of unsigned bytes with an off-centre zero point: nearly all are signed bytes after it is subtracted.
 
-A scale is chosen so that the least or the greatest weight of a layer just fits, so with the zero point at 140 some one
-weight is -140 and few others are below -128. What is beyond the bytes is multiplied apart, group by group of terms; the
-sums of rows, which the zero point would be multiplied with, are not needed then.
+A scale is chosen so that the least or the greatest weight of a layer just fits, so with the zero point at 140 some
+weight is -140 and few others are below -128. What exceeds the byte range is multiplied separately, group by group of
+terms; the row sums that would be multiplied by the zero point are then not needed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from attrs import frozen
 from onert.ir import Array
 
 _FEW, _SHARE = 4, 8
-"""How many groups of terms may have outliers, at least and as a part of all: the sums of rows take longer."""
+"""The most groups of terms with outliers, as a number and as a fraction of all; with more, row sums are faster."""
 
 
 @frozen(eq=False)
 class RowAgain:
     """A depthwise filter `[height, width, n]` less its zero point: `whole` in 16 bits, and as `bytes` with a row more.
 
-    What is left of row `number` when it is made bytes is the last.
+    That last row is what remains of row `number` after clipping it to bytes.
     """
 
     whole: Array
@@ -29,9 +29,9 @@ class RowAgain:
 
 
 def with_row_again(weights: Array, zero: int, group: int) -> RowAgain | None:
-    """The same for signed bytes `weights[height, width, n]` that are multiplied by groups of rows, where there is room.
+    """The same for signed bytes `weights[height, width, n]` multiplied in groups of rows, if a group has a free row.
 
-    None if the zero point is 0, no group has room, or other rows are beyond bytes too.
+    None if the zero point is 0, there is no free row, or the outliers are not in exactly one row.
     """
     if zero == 0 or len(weights) % group == 0:
         return None
@@ -47,9 +47,9 @@ def with_row_again(weights: Array, zero: int, group: int) -> RowAgain | None:
 
 @frozen(eq=False)
 class Outliers:
-    """A filter `[taps, k, n]` less its zero point: `whole` in 16 bits, and as `bytes`.
+    """A filter `[taps, k, n]` less its zero point: `whole` in 16 bits, and clipped to `bytes`.
 
-    What is left are groups of terms: `taps` and `firsts` say where they begin, `beyond[groups, group, n]` are signed
+    The remainders are groups of terms: `taps` and `firsts` say where they begin, `beyond[groups, group, n]` are signed
     bytes.
     """
 
@@ -61,7 +61,7 @@ class Outliers:
 
 
 def split(weights: Array, zero: int, group: int) -> Outliers | None:
-    """Signed bytes `weights[taps, k, n]` less their zero point; None if it is 0, or too many are beyond bytes."""
+    """Signed bytes `weights[taps, k, n]` less their zero point; None if it is 0 or there are too many outliers."""
     taps, depth, n = weights.shape
     if zero == 0 or depth < group:
         return None
@@ -76,6 +76,6 @@ def split(weights: Array, zero: int, group: int) -> Outliers | None:
     left, groups = beyond.copy(), []
     for tap, first in places.tolist():
         groups.append(left[tap, first : first + group].astype(np.int8))
-        left[tap, first : first + group] = 0  # where the last group begins earlier it has terms of the one before
+        left[tap, first : first + group] = 0  # a last group that begins earlier shares terms with the previous one
     taken = np.stack(groups) if groups else np.zeros((0, group, n), np.int8)
     return Outliers(whole, inside.astype(np.int8), places[:, 0], places[:, 1], taken)

@@ -1,4 +1,4 @@
-"""What measurements chose in the place of a cost model, and what there was to choose from."""
+"""Choices that measurements made in place of the cost model, and their alternatives."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _T = TypeVar("_T")
 
 
 class Choices:
-    """Alternatives by place, told by their text: those that are `taken`, and what was `offered` so far.
+    """Alternatives by place, identified by their text: those `taken`, and those `offered` so far.
 
-    A place is a decision about one kernel: what is decided and the shapes that it is for. An alternative must keep to
-    what the precision promises; whatever is taken, the first offered of each place is the cost model's.
+    A place is a decision about one kernel: what is decided, and for which shapes. An alternative must satisfy the
+    guarantees of the precision; the first one offered at each place is always the cost model's.
     """
 
     def __init__(self, taken: Mapping[str, str]) -> None:
@@ -22,7 +22,7 @@ class Choices:
         self.offered: dict[str, tuple[str, ...]] = {}
 
     def of(self, place: Hashable, model: _T, others: Iterable[_T]) -> _T:
-        """The alternative taken for a place; the model's where none is, or one that is not offered."""
+        """The alternative taken for a place; the model's if none was taken or it is not offered."""
         key = digest(repr(place).encode()).hexdigest()
         by_text: dict[str, _T] = {repr(each): each for each in (model, *others)}
         self.offered[key] = tuple(by_text)

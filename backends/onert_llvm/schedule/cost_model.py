@@ -1,6 +1,6 @@
-"""Schedules:
+"""Cost model of products: the tile and the work split of a shape on a target.
 
-which tile and work split a shape gets on a target. Pure functions of both, nothing is measured here.
+Pure functions of both; nothing is measured here.
 """
 
 from __future__ import annotations
@@ -24,60 +24,60 @@ from onert_llvm.target.machines import Machine, machine, of
 from .tile_cycles import SPLITS, block_cycles, displaced_cycles, fits, lanes_to_choose, register_tiles, worth_code
 
 WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
-"""By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
+"""The relative slowdown, and the slowdown in cycles, for which a tile whose code already exists is preferred.
 
-With these whole networks lose a hundredth at most; integers would lose more, as more of their layers could share.
+Whole networks lose a hundredth at most with these; integers would lose more, because more of their layers could share.
 """
 
 _WIDEST_PADDED = 5
-"""Registers of a panel at most that is computed whole, so that five do not make six or eight."""
+"""The widest panel, in registers, that is computed whole, so that five do not become six or eight."""
 
 _LEAST_AHEAD = 8192
-"""Bytes of a panel for which it is worth asking before they are read."""
+"""The smallest panel, in bytes, that is worth prefetching."""
 
 MANY_REGISTERS = 32
-"""So many registers, and a processor has room for four rows by three registers of columns twice."""
+"""With at least this many registers, two accumulator sets of 4 rows x 3 registers fit."""
 
 _MANY_ROWS = 16
-"""Rows of a product from which on each sum is added in one accumulator, whatever else its shape is."""
+"""Products with at least this many rows add each sum in one accumulator, whatever the rest of the shape."""
 
 _ANY = of("")
-"""The processor that says in how many accumulators a product of fewer rows adds each sum. This decides bits, so it is
-the same on every processor.
+"""The processor that determines in how many accumulators a product of fewer rows adds each sum. This affects bits, so
+it is the same on every processor.
 """
 
 _WORTH_SAME_ORDER = 1.02
-"""How many times longer a product of few rows may take so that it adds in the same order as others."""
+"""The slowdown that a product of few rows may have to add in the same order as others."""
 
 _WIDE, _NARROW = (0, 1, 2), (1, 0, 2)
-"""Which of the `SPLITS` are tried one after the other: most numbers of rows add each sum in one accumulator, but in two
-where there is one register of columns.
+"""The order in which the `SPLITS` are tried: with several registers of columns most row counts use one accumulator per
+sum, with a single register of columns two.
 """
 
 _FEW_ROWS, _MAKING, _ROWS_OF_MADE = 4, 1.5, 192
-"""Rows from which weights made of codes are scaled, what making them takes in rows, how many rows share made ones."""
+"""Rows from which weights decoded from codes are scaled, the cost of decoding in rows, and rows per decoded panel."""
 
 _OF_SECOND_CACHE = 4
-"""By what the second cache is divided for the bytes of the left operand that a work tile goes over again and again."""
+"""The divisor of the second-level cache for the bytes of the left operand that a work tile reads repeatedly."""
 
 _AGAIN = 0.25
-"""What reading a panel again takes for each work tile, in row blocks."""
+"""The cost of reading a panel again for each work tile, in row blocks."""
 
 _CUTS, _SHORT, LONG = 12, 16, 1_200_000
-"""Work tiles of floats for each thread, so that who loses its processor in the middle of one soon ends it, where they
-have so many row blocks at least, beside which reading panels again takes little, and so many products.
+"""Work tiles of floats per thread, so that a thread preempted in the middle of one soon finishes it, provided that each
+has this many row blocks (then reading panels again is cheap) and this many products.
 """
 
 _UNLIKE = 0.05
-"""By what part a cut in the wrong direction is slower."""
+"""The relative slowdown of a cut in the wrong direction."""
 
 _REMEMBERED = 256
-"""Shapes whose tiles stay estimated: layers are asked for more than once, and many are alike."""
+"""Shapes whose estimates are cached: layers are looked up more than once, and many are equal."""
 
 
 @frozen
 class Work(Value):
-    """How rows are cut into work tiles: `mc` rows each, `tiles` in all (of all panels)."""
+    """How rows are cut into work tiles: `mc` rows each, `tiles` in total (over all panels)."""
 
     mc: int
     tiles: int
@@ -85,9 +85,9 @@ class Work(Value):
 
 @frozen
 class Shape(Value):
-    """A product of `m` rows, which lie so many bytes `apart` (0: unknown), `n` columns and `k` terms.
+    """A product of `m` rows, `apart` bytes from one another (0: unknown), `n` columns and `k` terms.
 
-    Tiles of 1, 2, ... rows add these parts of the terms (`met`), all of them if none are given.
+    Tiles of 1, 2, ... rows process the fractions `met` of the terms, or all of them if it is empty.
     """
 
     m: int
@@ -99,16 +99,16 @@ class Shape(Value):
 
 
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
-    """The tile for a product of `m` rows, `n` columns and `k` terms: the fewest estimated cycles."""
+    """The tile with the fewest estimated cycles for a product of `m` rows, `n` columns and `k` terms."""
     shape = _as_of(Shape(m, n, k, integer), isa, False)
     return _fitting(next(_tiles(shape, n, isa, False)), m)
 
 
 def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
-    """The tile for a product whose right side is packed.
+    """The tile for a product with a packed right-hand side.
 
-    One that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most. It
-    adds in the same order: results do not depend on what else there is.
+    Prefers a tile in `known` (its code already exists) if the estimated slowdown is small. Such a tile adds in the same
+    order, so results do not depend on which code exists.
     """
     padded = isa.free_masks
     rows, n, shape = shape.m, shape.n, _as_of(shape, isa, padded)
@@ -118,12 +118,12 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
 
 
 def product_cycles(shape: Shape, isa: Isa) -> float:
-    """The estimated cycles of a product whose right side is packed, each sum in one accumulator, with the best tile."""
+    """The estimated cycles of a packed product with its best tile, one accumulator per sum."""
     return min(_estimated(shape, isa, isa.free_masks, machine(isa), 1))[0]
 
 
 def lanes_for(shape: Shape, isa: Isa) -> Isa:
-    """The target, or its half registers where a product of many rows with packed weights is much faster with these.
+    """The target, or its half registers if a product of many rows with packed weights is much faster with these.
 
     Sizes may be symbolic: results have the same bits either way.
     """
@@ -135,31 +135,31 @@ def lanes_for(shape: Shape, isa: Isa) -> Isa:
 
 
 def near_tiles(shape: Shape, isa: Isa, most: int) -> list[Tile]:
-    """So many tiles at most for a product whose right side is packed, by estimated cycles; results keep their bits."""
+    """At most `most` tiles for a packed product, by estimated cycles; all give the same bits."""
     padded = isa.free_masks
     tiles = _tiles(_as_of(shape, isa, padded), shape.n, isa, padded)
     return [_fitting(tile, shape.m) for tile in islice(tiles, most)]
 
 
 def recut(shape: Shape, tile: Tile, panels: int, work: Work) -> list[Work]:
-    """Cuts of rows into work tiles of half as many rows, and of twice as many; results have the same bits."""
+    """Work splits with half and with twice as many rows per work tile; results have the same bits."""
     rows = {max(1, work.mc // tile.mr // 2) * tile.mr, min(2 * work.mc, -(-shape.m // tile.mr) * tile.mr)}
     return [Work(mc, -(-shape.m // mc) * panels) for mc in sorted(rows) if mc != work.mc]
 
 
 def _fitting(tile: Tile, rows: int) -> Tile:
-    """The tile, for products of no fewer rows than it has."""
+    """The tile, for products with at least as many rows as it has."""
     require(tile.mr <= rows)
     return tile
 
 
 def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
-    """A shape whose rows may be symbolic, with the rows of the moment: other numbers of rows that the schedule is used
-    for are those whose best tiles add in the same order, because results do not depend on what ran before.
+    """A shape with its sizes replaced by their current lengths. If they are symbolic, the schedule is valid for lengths
+    whose best tiles add in the same order, because results must not depend on what ran before.
     """
     found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k), apart=hint(shape.apart))
     if shape.integer or not any(map(is_symbolic, (shape.m, shape.n, shape.k))):
-        return found  # sums of integers are the same in any order
+        return found  # integer sums are the same in any order
     if found.m >= _MANY_ROWS:
         require(shape.m >= _MANY_ROWS)
     else:
@@ -168,7 +168,7 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
 
 
 def _decide(shape: Shape, isa: Isa, padded: bool) -> None:
-    """Make it a condition that sums are added in as many accumulators, by a table for the numbers that are open."""
+    """Make the number of accumulators a condition of the schedule, as a table over the symbolic sizes."""
     opened, places = list[int](), list[tuple[int, bool]]()
     for size in (shape.m, shape.n, shape.k):
         if not is_symbolic(size):
@@ -181,14 +181,17 @@ def _decide(shape: Shape, isa: Isa, padded: bool) -> None:
 
 
 def require(holds: bool) -> None:
-    """Make it a condition of the schedule where sizes are symbolic: it holds for the lengths of the moment."""
+    """Make a condition on symbolic sizes part of the schedule; it holds for the current lengths.
+
+    Raises ValueError if it does not hold.
+    """
     if not holds:
         raise ValueError("a schedule does not suit the shape that it was made for")
 
 
 @frozen
 class _Split(Value):
-    """In how many accumulators a product of so many rows, columns and terms of floats adds each sum."""
+    """The number of accumulators per sum of a product of floats, by rows, columns and terms."""
 
     isa: Isa
     padded: bool
@@ -204,8 +207,8 @@ class _Split(Value):
 
 @frozen
 class _SplitAlong(Value):
-    """The same where some of rows, columns and terms are open: `sizes` have which of the lengths, where a flag says so,
-    or the number."""
+    """The same if some of rows, columns and terms are symbolic: `sizes` holds the index of a length if the flag is set,
+    or the size."""
 
     sizes: tuple[tuple[int, bool], ...]
     isa: Isa
@@ -215,7 +218,7 @@ class _SplitAlong(Value):
         return _Split(self.isa, self.padded)(*(lengths[size] if is_open else size for size, is_open in self.sizes))
 
     def results(self, *counts: int) -> Array:
-        """The results for all lengths below these counts, of all tiles at once."""
+        """The results for all lengths below `counts`, of all tiles at once."""
         lengths = np.indices(counts)
         m, n, k = (lengths[size] if is_open else np.full(counts, size) for size, is_open in self.sizes)
         few = m < _MANY_ROWS
@@ -224,7 +227,7 @@ class _SplitAlong(Value):
         return results
 
     def _of_few(self, m: Array, n: Array, k: Array) -> Array:
-        """The results for less than many rows."""
+        """The results for fewer than `_MANY_ROWS` rows."""
         isa = self.isa
         found = np.full((len(SPLITS), len(m)), inf)
         for (at, split), (mr, wide) in product(
@@ -245,9 +248,7 @@ class _SplitAlong(Value):
 
 
 def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int], ...]:
-    """Of a product of floats whose right side is packed, for each tile: the estimated cycles of a row of tiles, and how
-    many rows it has.
-    """
+    """For each tile of a packed product of floats: the estimated cycles of a row of tiles, and the rows of the tile."""
     cpu, padded = machine(isa), isa.free_masks
     return tuple(
         (min(_across(shape, isa, cpu, padded, mr, wide, split) for split in SPLITS if fits(mr, wide, split, isa)), mr)
@@ -256,9 +257,9 @@ def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int], ...]:
 
 
 def _tiles(shape: Shape, n: int, isa: Isa, padded: bool, part: float = inf) -> Iterator[Tile]:
-    """The tiles that suit, by estimated cycles, of which they take so much more at most than the first one.
+    """The tiles that fit, by estimated cycles, up to the fraction `part` slower than the best.
 
-    `n` are the columns as they were given: how a tile that is not padded cuts them holds for some numbers only.
+    `n` are the columns as given: how an unpadded tile cuts them may depend on a condition for symbolic sizes.
     """
     split = 1 if shape.integer else _Split(isa, padded)(shape.m, shape.n, shape.k)
     choices = sorted(_estimated(shape, isa, padded, machine(isa), split), key=itemgetter(0))
@@ -270,9 +271,9 @@ def _tiles(shape: Shape, n: int, isa: Isa, padded: bool, part: float = inf) -> I
 
 @lru_cache(_REMEMBERED)
 def _estimated(shape: Shape, isa: Isa, padded: bool, cpu: Machine, split: int) -> tuple[tuple[float, int, int], ...]:
-    """All tiles that add each sum in so many accumulators: estimated cycles, rows and registers of columns.
+    """The estimated cycles, rows and registers of columns of all tiles with `split` accumulators per sum.
 
-    No size is symbolic: what is remembered is no condition of another program.
+    No size is symbolic, so a cached result adds no condition to another program.
     """
     if shape.m < _MANY_ROWS:  # as in `_across`
         shape = evolve(shape, met=())
@@ -284,7 +285,7 @@ def _estimated(shape: Shape, isa: Isa, padded: bool, cpu: Machine, split: int) -
 
 
 def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: int, split: int) -> float:
-    """The estimated cycles of a row of tiles over all columns."""
+    """The estimated cycles of a row of tiles across all columns."""
     full, rest = divmod(shape.n, wide * isa.f32)
     steps = shape.k / isa.group if shape.integer else shape.k
     last = 0 if not rest else wide if padded else -(-rest // isa.f32)
@@ -294,7 +295,7 @@ def _across(shape: Shape, isa: Isa, cpu: Machine, padded: bool, mr: int, wide: i
         cycles += block_cycles(mr, last, steps, cpu, shape.integer, split) + again
     if not shape.met:
         return cycles
-    weights = 4 * shape.k * shape.n  # which few rows would wait for
+    weights = 4 * shape.k * shape.n  # few rows would wait for them
     far = weights / (cpu.far_bytes * cpu.unfetched) if weights > cpu.second_cache else 0.0
     return shape.met[mr - 1] * max(cycles, far)
 
@@ -304,7 +305,7 @@ def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns, split: int) -> Tile:
     blocks = -(-shape.m // mr)
     once = blocks == 1 and not shape.integer
     stream = machine(isa).stream if once else 0
-    # A padded tile fetches in any case, so that short products share the code of long ones.
+    # A padded tile prefetches in any case, so that short products share the code of long ones.
     small = 4 * shape.k * wide * isa.f32 < _LEAST_AHEAD and (wide == 1 or not cut.padded)
     none = shape.integer or small or (once and not stream)
     ahead = 0 if none else wide if once else min(4, -(-wide // blocks))
@@ -312,9 +313,9 @@ def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns, split: int) -> Tile:
 
 
 def run_tile(m: int, n: int, isa: Isa) -> Tile:
-    """The tile for a product of bytes whose runs of terms are scaled: it has whole sums and sums of floats at once.
+    """The tile for a product of bytes whose runs of terms are scaled: integer and float sums are live at once.
 
-    One row has more columns, so that its sums do not wait for one another.
+    A single row gets more columns, so that its sums do not wait for one another.
     """
     large = isa.registers >= MANY_REGISTERS
     rows = 4 if large else 2
@@ -324,10 +325,10 @@ def run_tile(m: int, n: int, isa: Isa) -> Tile:
 
 
 def code_tile(shape: Shape, isa: Isa) -> tuple[Tile, bool, bool]:
-    """The tile for a product of floats with codes, whether its rows are so few that sums of runs are scaled, and
-    whether they are so many that a panel of weights is made before they meet it.
+    """The tile for a product of floats with codes, whether there are so few rows that sums of runs are scaled, and
+    whether there are so many that a panel of weights is decoded before it is multiplied.
 
-    All of them have as many columns, so products of any number of rows share their weights.
+    All have the same columns, so products of any number of rows share their weights.
     """
     rows, large = hint(shape.m), isa.registers >= MANY_REGISTERS
     few, many = rows < _FEW_ROWS, rows >= _MANY_ROWS
@@ -347,21 +348,21 @@ def code_tile(shape: Shape, isa: Isa) -> tuple[Tile, bool, bool]:
 
 
 def made_work(m: int, tile: Tile, panels: int, threads: int) -> Work:
-    """The cut of rows where each work tile makes its panel first: few cuts, but work for all threads."""
+    """The work split if each work tile first decodes its panel: few cuts, but work for all threads."""
     blocks, groups = -(-m // tile.mr), 1 if panels % threads == 0 or panels >= 4 * threads else threads
     mc = tile.mr * -(-blocks // minimum(blocks, maximum(groups, m // _ROWS_OF_MADE)))
     return Work(mc, -(-m // mc) * panels)
 
 
 def fetching(tile: Tile, isa: Isa) -> Tile:
-    """The tile for bytes whose panels come from far: at each step along k it fetches a line of the next panel."""
+    """The tile for bytes whose panels are far away: at each step along k it prefetches a line of the next panel."""
     alike = tile.mr > 1 and isa.f32 * isa.group == LINE
     return evolve(tile, ahead=1) if alike else tile
 
 
 def own_room(nbytes: int, threads: int, isa: Isa) -> int:
-    """How far apart so many bytes of scratch memory of each of some threads are: whole second caches, so that for all
-    layers each thread has the same memory, which no other has in its cache.
+    """The distance in bytes between the scratch memory of threads: whole second-level caches, so that each thread uses
+    the same memory for all layers, and no other thread has it in its cache.
     """
     step = machine(isa).second_cache if threads > 1 else 1
     return -(-nbytes // step) * step
@@ -370,11 +371,11 @@ def own_room(nbytes: int, threads: int, isa: Isa) -> int:
 def row_work(
     shape: Shape, tile: Tile, panels: int, row_bytes: int, isa: Isa, threads: int = 1, batches: int = 1
 ) -> Work:
-    """The cut of a product's rows of `row_bytes` each into work tiles whose rows stay in a cache.
+    """The work split of a product whose rows, `row_bytes` each, should stay in a cache.
 
-    Where threads share such products, one for each of `batches`, rows are cut further if all are done sooner so.
-    Threads that cut rows each read all columns, those that cut columns all rows, which another thread has just written;
-    and they write what the next layer reads row by row.
+    If threads share such products, one for each of `batches`, rows are cut further where that finishes sooner. Threads
+    that split rows each read all columns; threads that split columns read all rows, which other threads have just
+    written, and write results that the next layer reads row by row.
     """
     cpu, blocks = machine(isa), -(-shape.m // tile.mr)
     room = cpu.second_cache // _OF_SECOND_CACHE

@@ -1,4 +1,4 @@
-"""Schedules of depthwise convolutions: strips of outputs, and channels at a time."""
+"""Schedules of depthwise convolutions: strips of outputs, and chunks of channels."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .cost_model import MANY_REGISTERS, require
 from .tile_cycles import lanes_to_choose, lines_held
 
 _OF_FIRST_CACHE, _MANY_CHANNELS = 7 / 16, 6
-"""The part of the first cache for bytes of a picture that a depthwise convolution reads again and again, and registers
-of channels that are computed in parts in any case.
+"""The part of the first-level cache for bytes of a picture that a depthwise convolution reads repeatedly, and the
+registers of channels from which it is always computed in chunks.
 """
 
 MOST_ACROSS, _FEW, _MOST_COLUMNS = 11, 7, 20
-"""Outputs of a strip of floats at most. Registers are enough for `_FEW`, and for more that see fewer columns."""
+"""The most outputs of a float strip. Registers suffice for `_FEW`, and for more outputs that span fewer columns."""
 
 
 _MOST_WIDTH = 7
-"""Columns of a window at most, where small groups are computed side by side."""
+"""The widest window, in columns, for which small groups are computed side by side."""
 
 
 def strip(
     window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa, most: int = 7
 ) -> Strip:
-    """The strip for a depthwise convolution whose output is `out_w` wide, of so many outputs at `most`, or six where
-    there are few registers.
+    """The strip of a depthwise convolution whose output is `out_w` wide: at most `most` outputs, or six with few
+    registers.
     """
     width, reach = hint(out_w), (window[1] - 1) * dilation
     room = most if isa.registers >= MANY_REGISTERS else 6
@@ -42,8 +42,8 @@ def strip(
 
 
 def pool_strip(window: tuple[int, int], stride: int, out_w: int, pixel: int, channels: int, isa: Isa) -> Strip:
-    """The strip for a pool of pixels of so many bytes: if the first cache can hold pixels of two outputs or more beside
-    one another, no more than these.
+    """The strip of a pool over pixels of `pixel` bytes: only as many outputs as the first-level cache can hold pixels
+    for, if that is at least two.
     """
     held = lines_held(hint(pixel), machine(isa))
     cuts = [strip(window, stride, 1, out_w, channels, isa, most) for most in range(_FEW, 1, -1)]
@@ -51,9 +51,9 @@ def pool_strip(window: tuple[int, int], stride: int, out_w: int, pixel: int, cha
 
 
 def pixels_together(channels: int, stride: int, out_w: int, isa: Isa) -> int:
-    """How many neighbouring outputs to compute as one, so that channels that fill half of a register fill whole ones.
+    """How many neighbouring outputs to compute as one, so that channels that fill half a register fill whole ones.
 
-    With more channels more is lost, because pixels are read again for each column of the window.
+    With more channels this does not pay, because pixels are read again for each column of the window.
     """
     together = isa.f32 // gcd(channels, isa.f32)
     fills = 2 * channels <= isa.f32 and isa.free_masks and stride == 1
@@ -61,8 +61,8 @@ def pixels_together(channels: int, stride: int, out_w: int, isa: Isa) -> int:
 
 
 def grouped(window: tuple[int, int], stride: int, dilation: int, groups: Groups, channels: int, isa: Isa) -> Isa | None:
-    """The registers for a convolution of small groups side by side; None where each is better multiplied alone: with as
-    many outputs as a register has, where strides leave nothing to minimal filtering.
+    """The target whose registers compute a convolution's small groups side by side; None if multiplying each group
+    alone is faster: with as many outputs as a register has lanes, if the stride rules out minimal filtering.
     """
     if groups.outputs >= isa.f32 + (stride > 1) or window[1] > _MOST_WIDTH:
         return None
@@ -74,8 +74,8 @@ def grouped(window: tuple[int, int], stride: int, dilation: int, groups: Groups,
 def chunk(window: tuple[int, int], size: tuple[int, int], channels: int, isa: Isa) -> int:
     """How many channels of a depthwise convolution to compute at a time: the rows of a window stay in the first cache.
 
-    All of few channels that end inside a register, because neighbouring pixels share lines then, and all of a picture
-    (`size` is its height and width) that no cache of the core's own holds: it is read in the order of memory.
+    All channels if they are few and end inside a register, because neighbouring pixels then share lines, and all if no
+    private cache holds the picture (`size` is its height and width), which is then read in memory order.
     """
     cpu, (height, width) = machine(isa), (hint(length) for length in size)
     if channels % isa.f32 and channels < _MANY_CHANNELS * isa.f32:
@@ -88,8 +88,8 @@ def chunk(window: tuple[int, int], size: tuple[int, int], channels: int, isa: Is
 
 
 def registers_together(isa: Isa) -> int:
-    """How many registers of channels of bytes a depthwise convolution computes together; 0 for one alone.
+    """How many registers of channels of bytes a depthwise convolution computes together; 0 for one at a time.
 
-    Where bytes are multiplied by fours, whole registers of them are woven (`kernels.weave`).
+    If bytes are multiplied in fours, whole registers of them are interleaved (`kernels.weave`).
     """
     return REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0

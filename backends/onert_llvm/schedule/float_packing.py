@@ -1,4 +1,4 @@
-"""Packed weights of floats: the panels that products read, made from the layouts of models with NumPy."""
+"""Packed weights of floats: panels for products, built with NumPy from the layouts of models."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from onert_llvm.target.isa import Isa
 def pack_f32(weights: Array, columns: Columns, isa: Isa) -> Array:
     """Panels of `weights[taps, k, n]` (or `[k, n]`) in float32.
 
-    A panel is `[taps, k, width]`. The tail is packed to its own width, which need not fill its last register: that
-    reads on into the next row, whose elements fall into lanes that nobody stores, and zeros follow the last row. So is
-    what is left for the last panel where `columns` are padded.
+    A panel is `[taps, k, width]`. The tail is packed to its own width, which may end inside its last register: that
+    register reads on into the next row, in lanes that are never stored, and zeros follow the last row. The same holds
+    for a partial last panel if `columns` are padded.
     """
     n = weights.shape[-1]
     w = np.asarray(weights, np.float32).reshape(-1, n)
@@ -31,7 +31,7 @@ def pack_f32(weights: Array, columns: Columns, isa: Isa) -> Array:
 
 
 def panels_f32(rows: int, n: int, columns: Columns, isa: Isa) -> tuple[Array, list[tuple[int, Array]]]:
-    """Room for packed weights, and in it the panels: the first column of each, and its elements `[rows, columns]`."""
+    """Memory for packed weights and views of its panels: each one's first column and its elements `[rows, columns]`."""
     width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
     full = n // width if width else 0
     rest = n - full * width
@@ -46,7 +46,7 @@ def panels_f32(rows: int, n: int, columns: Columns, isa: Isa) -> tuple[Array, li
 
 @frozen
 class PackWinograd(Value):
-    """Filters `[n, *window, channels]` transformed for a form, packed as `weights[places, parts * channels, n]` are."""
+    """Filters `[n, *window, channels]` transformed for a form, packed like `weights[places, parts * channels, n]`."""
 
     form: Form
 
@@ -59,7 +59,7 @@ class PackWinograd(Value):
         return packed
 
     def transform(self, filters: Array, first: int, out: Array) -> None:
-        """Put the transform of the filters from one on into `out[*stored, parts * channels, some]`."""
+        """Write the transform of the filters from number `first` into `out[*stored, parts * channels, count]`."""
         points, _, terms, width = out.shape
         form, some = self.form, filters[first : first + width].transpose(1, 2, 3, 0)
         (high, wide), count = form.part, prod(form.parts)
@@ -80,7 +80,7 @@ class PackWinograd(Value):
             _keep_middle_zeros(window[1, 1] == 0, rows, out)
 
     def _along(self, window: Array, out: Array) -> None:
-        """The transform along the first axis. Points of both signs share what is even in them."""
+        """The transform along the first axis. A pair of points of opposite signs shares its even terms."""
         weights = self.form.weights
         if self.form.axis is None and self.form.stride == 2:
             for own, factors in zip(out, weights, strict=True):
@@ -100,10 +100,10 @@ class PackWinograd(Value):
 
 
 def _keep_middle_zeros(zero: Array, rows: Array, out: Array) -> None:
-    """Where the middle of a window is zero, let the transform `out` of its `rows` give exactly zero back.
+    """Adjust the transform `out` of `rows` so that a zero in the middle of a window is reproduced exactly.
 
-    What the four sums in the middle are made of is rounded to multiples of a number, by an ulp of the greatest at most,
-    so that neither these sums nor their differences are rounded.
+    The operands of the four sums in the middle are rounded to multiples of a unit, by at most an ulp of the largest, so
+    that neither these sums nor their differences are rounded.
     """
     if not zero.any():
         return
@@ -120,6 +120,6 @@ def panel_bytes_f32(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
 
 
 def panels(n: int, columns: Columns, isa: Isa) -> int:
-    """How many panels `n` columns make."""
+    """The number of panels for `n` columns."""
     width = columns.widest * isa.f32
     return -(-n // width)

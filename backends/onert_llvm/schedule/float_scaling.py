@@ -1,21 +1,21 @@
-"""Multipliers of exact sums as floats, chosen so that every sum rounds as it does in TFLite's integer arithmetic.
+"""Float multipliers for exact sums, chosen so that every sum rounds as in TFLite's integer arithmetic.
 
-With M = mantissa / 2**(31 + e) the two roundings of a fixed-point multiplier (`requantize_int8`) are one: for a sum x
-of at least 0 both floors together are floor(x · M + 1/2 + d), where d is 2**-(e + 1), or 0 where e is 0; a negative sum
-gives the negative of what its magnitude gives. So the result reaches i at the first integer x that is not below z(i) =
-(i - 1/2 - d) / M. Another function with the same steps may add anything that moves no z(i) across an integer. That is
-room for what floats do not hold: the middle of it is taken, and what rounding can move has to be less.
+With M = mantissa / 2**(31 + e), the two roundings of a fixed-point multiplier (`requantize_int8`) combine into one: for
+a sum x >= 0 the two floors together are floor(x · M + 1/2 + d), where d is 2**-(e + 1), or 0 if e is 0; a negative sum
+gives the negated result of its magnitude. So the result reaches i at the first integer x that is not below z(i) =
+(i - 1/2 - d) / M. Another function with the same steps may add anything that moves no z(i) across an integer. This is
+the margin for what floats cannot represent: its middle is used, and the rounding error must be smaller than the rest.
 
-A kernel computes with numbers of 24 bits, factor + rest = M to within 2**-48 of it:
+A kernel computes with 24-bit numbers, factor + rest = M to within 2**-48 of it:
 
     floor(x · factor + (x · rest + added))    the outer sum rounded down, which changes no floor
 
-Only the inner sum, which is rounded to the nearest, is inexact. Nearly all that is added, the zero point too, is a
-number of steps of x, which the sum begins with, so that the inner sum stays below 2**-16 + M. Sums below 0 have an
-`added` of their own, unless results below the zero point are cut off anyway.
+Only the inner sum, rounded to nearest, is inexact. Nearly all that is added, the zero point included, is a number of
+steps of x that the sum starts with, so the inner sum stays below 2**-16 + M. Negative sums have their own `added`,
+unless results below the zero point are cut off anyway.
 
-Weights that are nearly 0 have multipliers that would take sums of more than 24 bits, but then such a column's sums are
-all near its bias: their results are all the same, or a few neighbours.
+Weights that are nearly 0 have multipliers that would need sums of more than 24 bits, but the sums of such a column are
+all near its bias, so their results are all the same or a few neighbours.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from attrs import frozen
 from onert.ir import Array
 
 _WHOLE = 1 << 24
-"""Integers up to here are floats."""
+"""Integers up to this are exact in float32."""
 _BEYOND = float(1 << 30)
-"""Results below it are 32-bit integers with room to spare."""
+"""Results below this are 32-bit integers with room to spare."""
 _INEXACT = 2.0**-50
-"""What each z(i) is known to within, in parts of it: it is computed in float64."""
+"""The relative error of each z(i), which is computed in float64."""
 _CHUNK = 48
-"""Columns whose steps are computed together, near the core."""
+"""Columns whose steps are computed together, so that they stay in the core's cache."""
 
 
 @frozen(eq=False)
 class FloatMultipliers:
-    """Of each column: `steps` that its sums begin with beside the bias, and the numbers in float32.
+    """Per column: the `steps` that its sums start with besides the bias, and the float32 numbers.
 
-    `added` is for sums of at least 0, `below` for others.
+    `added` is for sums of at least 0, `below` for negative ones.
     """
 
     steps: Array
@@ -51,14 +51,14 @@ class FloatMultipliers:
 
 @frozen(eq=False)
 class Sums:
-    """What is known of n columns' sums: what they begin with, and by how much they differ from that at most."""
+    """The known range of n columns' sums: what they start with, and their largest deviation from it."""
 
     bias: Array
     spread: Array
 
     @property
     def bounds(self) -> Array:
-        """The largest magnitude of each."""
+        """The largest magnitude of each sum."""
         found: Array = np.abs(self.bias) + self.spread
         return found
 
@@ -66,10 +66,10 @@ class Sums:
 def fitted(
     reals: Array, late: Array, sums: Sums, limits: tuple[int, int], zero_point: int, *, rectified: bool, alike: bool
 ) -> FloatMultipliers | None:
-    """Multipliers of n columns (float64) as floats; None if there are no such floats.
+    """Float multipliers of n columns for `reals` (float64); None if no floats round correctly.
 
-    `late` are the d above. Results are within `limits`, and where they are `rectified` none is below the zero point.
-    `alike`: a sum half-way between two results goes away from zero whatever its sign.
+    `late` are the d above. Results are within `limits`; if `rectified`, none is below the zero point. `alike`: a sum
+    half-way between two results rounds away from zero whatever its sign.
     """
     low, high = (limit - zero_point for limit in limits)
     most = max(high, -low, 1)
@@ -82,7 +82,7 @@ def fitted(
     near = _INEXACT * reach / own
     unclear = np.flatnonzero(~few & ((first < near) | (last > 1.0 - near)))
     if alike and len(unclear):
-        return None  # what TFLite multiplies in float64 is rounded there
+        return None  # TFLite's product in float64 is rounded there
     for column in unclear.tolist():
         first[column], last[column] = _exact_room(float(own[column]), float(late[column]), most)
     if not rectified and (first[unclear] == 0).any():
@@ -112,7 +112,7 @@ def fitted(
 
 
 def _room(reals: Array, late: Array, most: int) -> tuple[Array, Array]:
-    """How far the first x of a result is above z(i), the least and the most of all results, in 0 to 1."""
+    """The smallest and the largest distance, over all results, of a result's first x above z(i), in 0 to 1."""
     inverse = (1.0 / reals)[:, None]
     before = (0.5 + late)[:, None] * inverse
     first, last = np.empty(len(reals)), np.empty(len(reals))
@@ -137,13 +137,13 @@ def _exact_room(real: float, late: float, most: int) -> tuple[float, float]:
 
 
 _FEW = 2
-"""Steps that a line with a step of its own choice goes through."""
+"""The most steps that a line of free slope can pass through."""
 
 
 def _with_few(
     found: FloatMultipliers, columns: Array, reals: Array, late: Array, sums: Sums, bounds: tuple[int, int], zero: int
 ) -> FloatMultipliers | None:
-    """The same where these columns have few results each; None if one has more."""
+    """Fits columns that have few results each; None if one has more."""
     for column in columns.tolist():
         real, half = float(reals[column]), 0.5 + float(late[column])
         bias, spread = float(sums.bias[column]), float(sums.spread[column])
@@ -167,7 +167,7 @@ def _first(i: int, real: float, half: float) -> int:
 
 
 def _result(scaled: float, half: float) -> int | None:
-    """What a sum times its multiplier becomes; None if it is too near to the next result to tell."""
+    """The rounded product of a sum and its multiplier; None if it is too near to the next result to tell."""
     size = abs(scaled) + half
     if abs(size - round(size)) < 1e-6:
         return None

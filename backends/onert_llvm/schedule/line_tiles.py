@@ -1,4 +1,4 @@
-"""Tiles for convolutions whose tiles are neighbours in a row of outputs."""
+"""Tiles for convolutions whose tile rows are neighbours in a row of outputs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .cost_model import require
 from .tile_cycles import block_cycles, lanes_to_choose, register_tiles, worth_code
 
 _MOST_IN_LINE = 8
-"""Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
+"""The most rows of a tile along a row of outputs if the terms of a window row are unrolled: more are slower."""
 
 _FINDING = 30.0
-"""Cycles to find where a tile along a row of outputs has its windows."""
+"""Cycles to locate the windows of a tile along a row of outputs."""
 
 
 @frozen
 class LineTile(Value):
-    """A tile for a convolution along a row of outputs on a target, `together` of which are one row of the product."""
+    """A tile for a convolution along a row of outputs; `together` outputs are one row of the product."""
 
     tile: Tile
     isa: Isa
@@ -33,7 +33,7 @@ class LineTile(Value):
 def line_tile(
     window: tuple[int, int], stride: int, channels: int, out_w: int, n: int, isa: Isa, alone: bool = False
 ) -> LineTile:
-    """The tile for a convolution of so many `channels` whose tiles are neighbours in a row of `out_w` outputs.
+    """The tile for a convolution over `channels` channels whose tiles are neighbours in a row of `out_w` outputs.
 
     `alone`: each output is a row of the product.
     """

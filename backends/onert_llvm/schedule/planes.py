@@ -1,4 +1,4 @@
-"""When convolutions are computed with neighbouring outputs in the lanes, and how many registers of them at a time."""
+"""Decides when convolutions put neighbouring outputs in the lanes, and how many registers of them at a time."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from onert_llvm.target.isa import Isa
 from .cost_model import require
 
 _MOST = 8
-"""Filters at most: with more the columns of a product fill registers well enough."""
+"""The most filters: with more, the columns of a product fill registers well enough."""
 _TURNED, _WOVEN = 0.35, 0.15
-"""Cycles for each element of the picture to be brought channel by channel, and for each result to be woven."""
+"""Cycles to transpose an element of the picture to channel-major order, and to interleave a result."""
 _ENDING = 15.0
-"""Cycles for what follows the sums in a register if that is no little code; a product has a register for each pixel."""
+"""Cycles of an epilogue per register of sums unless it is short; a product has a register for each pixel."""
 _GAIN = 0.8
-"""What part of a product's time it may take at most."""
+"""The maximum fraction of a product's time."""
 _ACCUMULATORS = 16
-"""Sums of all filters at a time, beside which there are registers for what is read."""
+"""Sums of all filters at a time; the other registers hold what is read."""
 _LATENCY = 8
-"""Sums at least, so that additions do not wait for one another."""
+"""The fewest sums at a time, so that additions do not wait for one another."""
 
 
 def plane_registers(n: int, taps: int, channels: int, width: int, isa: Isa, little: bool = True) -> int:
-    """How many registers of neighbours in rows of `width` outputs to sum at a time; 0 where a product is better.
+    """How many registers of neighbours in rows of `width` outputs to sum at a time; 0 if a product is faster.
 
-    `little` says whether little code follows the sums.
+    `little` says whether the epilogue is short.
 
-    The width may be symbolic: whether sums are added so is the same for all lengths then, and how many at a time, which
-    changes no bit, is what is best now.
+    The width may be symbolic: whether this method is used is then the same for all lengths. How many registers are
+    summed at a time changes no bit, so it is what is best for the current length.
     """
     if n > _MOST or isa.f32 < 4 or not decided(_Suits(n, taps, channels, isa, little), width):
         return 0
@@ -44,7 +44,7 @@ def plane_registers(n: int, taps: int, channels: int, width: int, isa: Isa, litt
 
 @frozen
 class _Suits(Value):
-    """Whether rows of so many outputs are summed so, as 0 or 1."""
+    """Whether this method is used for rows of a given width, as 0 or 1."""
 
     n: int
     taps: int
@@ -68,7 +68,7 @@ class _Suits(Value):
 
 
 def _best(n: int, depth: int, widths: Array, isa: Isa) -> tuple[Array, Array]:
-    """For each width how many registers to sum at a time, and the cycles of a row; 0 and infinite where none suit."""
+    """For each width, the registers to sum at a time and the cycles of a row; 0 and infinity if none fit."""
     room = min(_ACCUMULATORS, isa.registers // 2) // n
     registers, least = np.zeros(len(widths), np.int64), np.full(len(widths), np.inf)
     for count in (8, 6, 5, 4, 3, 2, 1):
@@ -80,6 +80,6 @@ def _best(n: int, depth: int, widths: Array, isa: Isa) -> tuple[Array, Array]:
 
 
 def _cycles(registers: int, n: int, depth: int) -> float:
-    """Cycles for so many registers of outputs of all filters: two products or loads a cycle."""
+    """Cycles for `registers` registers of outputs of all filters: two products or loads per cycle."""
     sums = registers * n
     return depth * max(sums / 2, (registers + n) / 2, _LATENCY / 2 if sums < _LATENCY else 0, 1.0) + 4 * sums

@@ -1,9 +1,9 @@
-"""Divisions by one number as products that round to the same whole numbers.
+"""Division by a constant as products that round to the same whole numbers.
 
-`v * inverse + v * rest`, rounded once at the end, is the quotient of two floats to within some 2**-48 of it. Its
-rounding to float32 differs from the quotient's where this is that near to the middle of two floats. That matters only
-where the two lie on either side of a half-way point between whole numbers, or on it; so it is enough to look at the
-floats around those v whose quotient comes to such a point.
+`v * inverse + v * rest`, rounded once at the end, is the quotient of two floats to within some 2**-48 of it. Rounded to
+float32, it differs from the quotient only very near the midpoint of two floats. That matters only if the two are on
+either side of a half-way point between whole numbers, or on it, so it suffices to check the floats around those v whose
+quotient reaches such a point.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from onert.ir import Array
 
 LEAST, MOST = 2.0**-40, 2.0**40
-"""Divisors between these neither overflow nor lose digits."""
+"""Divisors in this range neither overflow nor lose digits."""
 _AROUND = 4
-"""Floats to either side that are looked at: a quotient is within one of its own last digits, which are 2 steps of v."""
+"""Floats checked on either side: a quotient is within one of its own last digits, which are 2 steps of v."""
 
 
 def inverse(divisor: np.float32, most: int) -> tuple[np.float32, np.float32] | None:
-    """Two positive floats whose sum is the inverse of a positive one, so that whole numbers of magnitudes up to `most`
-    are those of the quotient, and larger and infinite ones larger; None if some are not.
+    """Two positive floats whose sum is the inverse of a positive divisor, such that whole numbers of magnitude up to
+    `most` equal those of the quotient, and larger and infinite ones stay larger; None if there are no such floats.
     """
     if not LEAST <= divisor <= MOST:
         return None
@@ -36,7 +36,7 @@ def inverse(divisor: np.float32, most: int) -> tuple[np.float32, np.float32] | N
 
 
 def _multiplied(v: Array, first: np.float32, rest: np.float32) -> Array:
-    """What a kernel computes; NaN where float64 cannot tell how the sum is rounded."""
+    """What a kernel computes; NaN if float64 cannot determine how the sum is rounded."""
     added = (v * rest).astype(np.float64)
     total = v.astype(np.float64) * float(first)
     whole = total + added

@@ -1,4 +1,4 @@
-"""Register tiles, and the cycles that a processor takes for one."""
+"""Register tiles and their estimated cycles."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from onert_llvm.target.isa import Isa, narrowed
 from onert_llvm.target.machines import Machine, machine
 
 _DISPLACED = 2.0
-"""Cycles of a step for each row of a tile that the first cache does not hold beside the others."""
+"""Cycles per step for each row of a tile that the first-level cache cannot hold beside the others."""
 
 _PERIOD = 4096
-"""Bytes after which lines are in the same set of a first cache: it is looked up while a page's address is."""
+"""The distance in bytes between lines in the same set of a first-level cache, which is indexed within a page."""
 
 _MANY_SUMS, MANY_PAIRED_SUMS = 16, 12
-"""Sums of a tile of floats beyond which it takes longer to begin and to end it, and of one of pairs, which are stored
-for a transform.
+"""Sums of a tile of floats beyond which beginning and ending it take longer, and the same for a tile of pairs, which is
+stored for a transform.
 """
 
 SPLITS = (1, 2, 4)
-"""In how many accumulators a tile of floats may add each sum, so that additions do not wait for one another."""
+"""The numbers of accumulators that a tile of floats may have per sum, so that additions do not wait for one another."""
 
 _MUCH_FASTER = 0.9
-"""What part of the time products of half registers may take: they have code of their own."""
+"""The maximum relative time of products with half registers: they need code of their own."""
 
 _Steps = TypeVar("_Steps", float, Array)
 
@@ -33,10 +33,10 @@ _Steps = TypeVar("_Steps", float, Array)
 def block_cycles(
     mr: int, vectors: int, k: _Steps, cpu: Machine, integer: bool = False, split: int = 1, many: int = _MANY_SUMS
 ) -> _Steps:
-    """Cycles of one tile of `k` steps: the processor's products a cycle, but no faster than panels are read and than
-    additions to an accumulator follow each other; each sum of floats has `split` of these.
+    """Cycles of one tile of `k` steps: limited by the processor's products per cycle, by reading panels, and by the
+    latency of dependent additions; each float sum has `split` accumulators.
 
-    What a tile and a step take beside was fitted to measurements. Rows of bytes are spread first.
+    Overheads of tiles and steps were fitted to measurements. Rows of bytes are broadcast first.
     """
     rate, more = (cpu.dots, cpu.spread) if integer else (cpu.products, 0.0)
     least = cpu.latency / 2 if integer else max(cpu.latency / split, cpu.float_panel * vectors)
@@ -48,9 +48,9 @@ def block_cycles(
 
 
 def displaced_cycles(mr: int, k: float, apart: int, cpu: Machine) -> float:
-    """Cycles lost in a tile of `k` steps whose rows lie so many bytes `apart`, 0 where that is not known.
+    """Cycles lost in a tile of `k` steps whose rows are `apart` bytes from one another; 0 if that is unknown (0).
 
-    A set of the first cache holds only some of the lines that are multiples of `_PERIOD` apart. Where more rows are
+    A set of the first-level cache holds only some of the lines that are multiples of `_PERIOD` apart. If more rows are
     read side by side, each line is fetched again for each of its elements.
     """
     more = mr - lines_held(apart, cpu) if apart else 0
@@ -58,15 +58,15 @@ def displaced_cycles(mr: int, k: float, apart: int, cpu: Machine) -> float:
 
 
 def lines_held(apart: int, cpu: Machine) -> int:
-    """How many lines that lie so many bytes `apart` the first cache holds."""
+    """How many lines that are `apart` bytes from one another the first-level cache holds."""
     return _PERIOD // math.gcd(apart, _PERIOD) * (cpu.first_cache // _PERIOD)
 
 
 @cache
 def register_tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], ...]:
-    """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers.
+    """Tiles (rows, registers of columns) whose accumulators, a row of columns and two spare registers fit.
 
-    Of integers three more: what spreads a row over the lanes takes a constant.
+    Integers need three spare registers: broadcasting a row takes a constant.
     """
     spare = 3 if integer else 2
     return tuple(
@@ -78,18 +78,18 @@ def register_tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int,
 
 
 def fits(mr: int, wide: int, split: int, isa: Isa) -> bool:
-    """Whether a tile of floats fits the registers with so many accumulators for each sum; any does with one."""
+    """Whether a tile of floats fits the registers with `split` accumulators per sum; any does with one."""
     return split == 1 or mr * wide * split + wide + 2 <= isa.registers
 
 
 def lanes_to_choose(isa: Isa) -> tuple[Isa, ...]:
-    """A target, and its half registers where the processor multiplies more of them in a cycle: fewer of their columns
-    are none of a product's. Products of pairs are for whole registers alone.
+    """The target, and its half registers if the processor multiplies more of those per cycle: they waste fewer lanes on
+    columns that a product does not have. Products of pairs use whole registers only.
     """
     whole = not isa.rounds or isa.bfloat or machine(isa).halves == 1
     return (isa,) if whole else (isa, narrowed(isa))
 
 
 def worth_code(isa: Isa, cycles: float) -> float:
-    """The cycles, more if they are of half registers: these are taken where they are faster by far."""
+    """The cycles, increased for half registers so that these are chosen only if they are much faster."""
     return cycles / _MUCH_FASTER if isa.narrow else cycles

@@ -1,4 +1,4 @@
-"""Trees as records of four numbers each, for kernels that go down them without a branch."""
+"""Decision trees as records of four numbers, which kernels descend without branches."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from onert.ir.ops.lookup.trees import Test
 from onert_llvm.kernels.lookup.trees import CHILD, EXTRA, FEATURE, NUMBER, RECORD, TREES
 
 MOST_STEPS = 1 << 9
-"""Nodes on a path. Trees that people learn have some ten."""
+"""The longest path, in nodes. Trained trees usually have about ten."""
 _SIGN = np.int32(-(1 << 31))
 
 
 @frozen(eq=False)
 class Records:
-    """`nodes` int32 `[count, 4]`, `roots` in elements of it, and the most steps of each tree and each few trees."""
+    """`nodes` int32 `[count, 4]`, `roots` as element offsets, and the most steps per tree and per `TREES` trees."""
 
     nodes: Array
     roots: Array
@@ -27,9 +27,9 @@ class Records:
 
 @frozen(eq=False)
 class _Nodes:
-    """Nodes that ask whether a number, its sign turned or not, is at most another.
+    """Nodes that test whether a number, possibly negated, is at most another.
 
-    What is no number never is: it follows `second`. A child below 0 is leaf -1 - n.
+    NaN never is: it follows `second`. A child below 0 is leaf -1 - n.
     """
 
     features: Array
@@ -40,11 +40,11 @@ class _Nodes:
 
 
 def records(parts: dict[str, Array], votes: Array | None) -> Records | None:
-    """The records of trees that an operation holds as lists; None where a path is circular or too long.
+    """The records of trees that an operation holds as lists; None if a path is circular or too long.
 
-    Children lie beside one another, those of one tree by breadth. A subtree that several nodes lead to lies once: the
-    others lead to a record that leads on to it. `votes` are what leaves hold where each has one, else they hold their
-    numbers.
+    Siblings are adjacent, and each tree is stored breadth-first. A subtree with several parents is stored once; the
+    other parents lead to a record that redirects to it. `votes` are the values of leaves that have one each, otherwise
+    leaves hold their numbers.
     """
     nodes = _asked(parts)
     leaves = len(parts["starts"]) - 1
@@ -62,21 +62,21 @@ def records(parts: dict[str, Array], votes: Array | None) -> Records | None:
 def _asked(parts: dict[str, Array]) -> _Nodes:
     """Every test as such nodes.
 
-    Less than t is at most the float before t. Greater is at most with both signs turned, so that what is no number
-    follows `second`, whichever of both that is. Equal takes two nodes, and a third where what is no number passes.
+    "Less than t" is "at most the float before t". "Greater" is "at most" with both sides negated, so that NaN follows
+    `second`, whichever branch that is. "Equal" takes two nodes, and a third if NaN passes.
     """
     tests, t = parts["tests"].astype(np.int64), parts["numbers"].astype(np.float32)
     yes, no, missing = parts["yes"].astype(np.int64), parts["no"].astype(np.int64), parts["missing"] != 0
     features, count = parts["features"].astype(np.int64), len(tests)
     equal, unequal = (tests == kind.value for kind in (Test.EQUAL, Test.NOT_EQUAL))
     yes, no = np.where(unequal, no, yes), np.where(unequal, yes, no)
-    missing &= ~unequal  # what is no number equals nothing: it passes already
+    missing &= ~unequal  # NaN equals nothing, so it passes already
     below = _beside(t, -np.inf)
     greater = np.isin(tests, (Test.GREATER.value, Test.GREATER_EQUAL.value))
     strict = np.isin(tests, (Test.LESS.value, Test.GREATER_EQUAL.value))
     at_most = np.where(strict, below, t)  # at most this, or greater than it
     one, other = np.where(greater, no, yes), np.where(greater, yes, no)
-    last = np.where(missing == greater, other, one)  # where what is no number goes
+    last = np.where(missing == greater, other, one)  # where NaN goes
     less_last = last == one
     first, second = np.where(less_last, other, one), np.where(less_last, one, other)
     both = equal | unequal
@@ -100,16 +100,16 @@ def _asked(parts: dict[str, Array]) -> _Nodes:
 
 
 def _beside(numbers: Array, side: float) -> Array:
-    """The next float32 towards a side, infinite behind the last."""
+    """The next float32 towards a side, infinite beyond the last."""
     with np.errstate(over="ignore"):
         return np.nextafter(numbers, np.float32(side))
 
 
 def _laid_out(nodes: _Nodes, roots: Array, held: Array) -> tuple[Array, Array]:
-    """The records, and where the roots are. `CHILD` counts records here; a leaf's is the one before it."""
+    """The records and the positions of roots. `CHILD` counts records here; a leaf's is the one before it."""
     place = np.full(len(nodes.features), -1)
     tree, here = np.arange(len(roots)), roots
-    levels: list[tuple[Array, Array, Array]] = []  # of each record: its tree, its node, whether it leads on to another
+    levels: list[tuple[Array, Array, Array]] = []  # per record: its tree, its node, whether it redirects to another
     while len(here):
         inner = here >= 0
         new = np.zeros(len(here), np.bool_)
@@ -128,7 +128,7 @@ def _laid_out(nodes: _Nodes, roots: Array, held: Array) -> tuple[Array, Array]:
     slots[order] = np.arange(len(order))
     own = (which >= 0) & ~leads_on
     place[which[own]] = slots[own]
-    # The children of the nodes that spread, in the order in which they did, lie behind the roots.
+    # The children of the expanded nodes follow the roots, in the order of expansion.
     children = slots[len(roots) :: 2]
     table = np.zeros((len(order), RECORD), np.int32)
     node = which[own]
@@ -147,9 +147,9 @@ def _laid_out(nodes: _Nodes, roots: Array, held: Array) -> tuple[Array, Array]:
 
 
 def _heights(table: Array) -> Array | None:
-    """The most steps below each record; None for a circle, and for very long paths.
+    """The most steps below each record; None for a cycle and for too long paths.
 
-    Found from the leaves upwards: in each round the records are settled of which all that follows is.
+    Computed from the leaves upwards: each round settles the records whose successors are all settled.
     """
     at = np.arange(len(table))
     second = table[:, CHILD].astype(np.int64) + 1

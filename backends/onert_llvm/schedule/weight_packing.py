@@ -1,4 +1,4 @@
-"""Packed weights of bytes, and what scales their sums: made with NumPy in the layouts that kernels read."""
+"""Packed weights of bytes and the requantisation parameters of their sums, in the layouts that kernels read (NumPy)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from onert_llvm.target.isa import Isa
 from .float_scaling import FloatMultipliers
 
 Multipliers = tuple[Array, Array]
-"""Mantissas and shifts in fixed point, one of each for every column or for all."""
+"""Fixed-point mantissas and shifts, one of each per column or one for all columns."""
 
 
 def pack_int8(weights: Array, columns: Columns, isa: Isa) -> Array:
     """Panels of the signed bytes `weights[taps, k, n]` (or `[k, n]`).
 
-    A panel is `[taps, ceil(k / group), width, group]`: neighbours along k lie together as the target's dot product
-    wants them, filled up with zeros. Unsigned weights are packed as `weights - 128`.
+    A panel is `[taps, ceil(k / group), width, group]`: neighbours along k are adjacent, as the target's dot product
+    needs them, padded with zeros. Unsigned weights are packed as `weights - 128`.
     """
     taps, depth, n = weights.shape if weights.ndim == 3 else (1, *weights.shape)
     group = isa.group
@@ -53,10 +53,10 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> Array:
 
 
 def pack_narrow(weights: Array, columns: Columns, isa: Isa, bits: int) -> Array:
-    """The same for `weights[1, k, n]` of so many `bits`.
+    """The same for `weights[1, k, n]` of `bits` bits each.
 
     A panel is `[ceil(k / (group * 8 / bits)), width, group]`: a byte holds the weights of `8 / bits` groups, the first
-    lowest.
+    in the lowest bits.
     """
     together, group = 8 // bits, isa.group
     _, depth, n = weights.shape
@@ -75,18 +75,18 @@ def pack_narrow(weights: Array, columns: Columns, isa: Isa, bits: int) -> Array:
 
 
 def pack_int4(weights: Array, columns: Columns, isa: Isa) -> Array:
-    """`pack_narrow` of weights of four bits."""
+    """`pack_narrow` for 4-bit weights."""
     return pack_narrow(weights, columns, isa, 4)
 
 
 def pack_int2(weights: Array, columns: Columns, isa: Isa) -> Array:
-    """`pack_narrow` of weights of two bits."""
+    """`pack_narrow` for 2-bit weights."""
     return pack_narrow(weights, columns, isa, 2)
 
 
 @frozen
 class PackLifted(Value):
-    """`PACKS` for weights of so many `bits` that `lift` is added to first, modulo 256."""
+    """`PACKS` for weights of `bits` bits after adding `lift`, modulo 256."""
 
     bits: int
     lift: int
@@ -98,7 +98,7 @@ class PackLifted(Value):
 
 @frozen
 class PackCodes(Value):
-    """`PACKS` for codes of so many `bits`, bytes `[n, blocks, bytes]`, that a number is added to, modulo 256."""
+    """`PACKS` for codes of `bits` bits, bytes `[n, blocks, bytes]`, after adding `added`, modulo 256."""
 
     bits: int
     added: int
@@ -109,17 +109,17 @@ class PackCodes(Value):
 
 
 def pack_words(weights: Array, columns: Columns, isa: Isa) -> Array:
-    """Codes, bytes `[n, blocks, bytes]`, as panels of words of 32 bits, `[words, width]`."""
+    """Codes, bytes `[n, blocks, bytes]`, as panels of 32-bit words, `[words, width]`."""
     words = np.ascontiguousarray(weights).reshape(len(weights), -1).view("<u4")
     return pack_run_scales(words, columns, isa)
 
 
 PACKS = {8: pack_int8, 4: pack_int4, 2: pack_int2}
-"""What packs weights by their bits."""
+"""The packing function by bits per weight."""
 
 
 def pack_run_scales(scales: Array, columns: Columns, isa: Isa) -> Array:
-    """The `scales[n, runs]`, of any element type, as panels `[runs, width]`, beside those of the weights."""
+    """The `scales[n, runs]`, of any element type, as panels `[runs, width]` that match those of the weights."""
     n, runs = scales.shape
     width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
     split = n // width * width if width else 0
@@ -134,7 +134,7 @@ def pack_run_scales(scales: Array, columns: Columns, isa: Isa) -> Array:
 
 
 def shortest(scales: Array) -> Array:
-    """The float32 scales in float16, where that holds all of them as positive normal numbers; else as they are."""
+    """The float32 scales as float16 if it represents all of them exactly as positive normal numbers; else unchanged."""
     with np.errstate(over="ignore"):
         half = scales.astype(np.float16)
     normal = np.isfinite(half).all() and half.min() >= np.finfo(np.float16).smallest_normal
@@ -142,13 +142,13 @@ def shortest(scales: Array) -> Array:
 
 
 def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa, bits: int = 8) -> int:
-    """The bytes from one panel of `[taps, depth]` rows, of weights of so many bits, to the next."""
+    """The bytes from one panel of `[taps, depth]` rows of `bits`-bit weights to the next."""
     steps = -(-depth // step_terms(isa, bits))
     return taps * steps * isa.group * (columns.vectors or columns.tail) * isa.f32
 
 
 def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling:
-    """How fixed-point multipliers may be applied to sums of magnitude `bounds[n]` at most."""
+    """How fixed-point multipliers can be applied to sums of magnitude at most `bounds[n]`."""
     _, shifts = per_column(multipliers, len(bounds))
     right = np.clip(-shifts, 0, 31)
     reach = bounds.astype(np.int64) + 1 + (1 << np.maximum(right - 1, 0)) + ((abs(zero_point) + 1) << right)
@@ -165,10 +165,10 @@ def pack_columns(
     rectified: bool = False,
     places: Array | None = None,
 ) -> Array:
-    """What `requantize` reads for each register of columns where multipliers are in fixed point.
+    """What `requantize` reads per register of columns for fixed-point multipliers.
 
-    `bias[n]` is that of the accumulators (see `folded_bias`), `rectified` as in `Requantize`; `places` says which
-    column is in which lane, if not all in order.
+    `bias[n]` is the accumulators' bias (see `folded_bias`), `rectified` as in `Requantize`; `places` gives the column
+    in each lane if they are not in order.
     """
     mantissas, shifts = (_placed(m, places, isa) for m in per_column(multipliers, len(bias)))
     start = _placed(bias, places, isa)
@@ -183,7 +183,7 @@ def pack_columns(
 
 
 def pack_floats(bias: Array, multipliers: FloatMultipliers, isa: Isa, places: Array | None = None) -> Array:
-    """The same where the multipliers are floats."""
+    """The same for float multipliers."""
     of = multipliers
     words = (row.view(np.int32) for row in (of.factor, of.rest, of.added, of.below))
     rows = (bias + of.steps, *words, of.steps)
@@ -202,7 +202,7 @@ def real_scaling(isa: Isa) -> Scaling:
 
 
 def pack_reals(bias: Array, reals: Array, isa: Isa, places: Array | None = None) -> Array:
-    """The same where the multipliers are real: float64, n or one."""
+    """The same for real multipliers: float64, one per column or one."""
     wide = _placed(np.broadcast_to(reals, (len(bias),)).astype(np.float64), places, isa)
     if not isa.doubles:
         return _fields((_placed(bias, places, isa), *exact_fields(wide)), isa)
@@ -211,21 +211,21 @@ def pack_reals(bias: Array, reals: Array, isa: Isa, places: Array | None = None)
 
 
 def exact_fields(reals: Array) -> tuple[Array, ...]:
-    """Multipliers as `Scaling.EXACT` has them: what is beyond 2**19 takes any sum but 0 out of a byte's range, what is
-    below 2**-43 makes nothing of any."""
+    """Multipliers as `Scaling.EXACT` stores them. Clipping is harmless: beyond 2**19 every sum but 0 leaves the range
+    of a byte, below 2**-43 every sum becomes zero."""
     fraction, exponent = np.frexp(np.clip(reals, 0.0, 2.0**19))
     mantissa = np.ldexp(fraction, 53).astype(np.int64)
     return mantissa & 0xFFFFFFFF, mantissa >> 32, np.clip(21 - exponent, 1, 63)
 
 
 def per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:
-    """Mantissas and shifts of n columns; a multiplier of 0 may have any shift."""
+    """Mantissas and shifts of n columns; the shift of a zero multiplier is irrelevant."""
     mantissas, shifts = (np.broadcast_to(np.asarray(m, np.int64), (n,)) for m in multipliers)
     return mantissas, np.where(mantissas == 0, -1, shifts)
 
 
 def _placed(values: Array, places: Array | None, isa: Isa) -> Array:
-    """Each in its lane, zeros in the lanes of no column."""
+    """Each value in its lane, zeros in lanes without a column."""
     lanes = isa.f32
     found = np.arange(-(-len(values) // lanes) * lanes) if places is None else places
     wide = np.float64 if values.dtype.kind == "f" else np.int64
@@ -233,18 +233,18 @@ def _placed(values: Array, places: Array | None, isa: Isa) -> Array:
 
 
 def _fields(rows: Sequence[Array], isa: Isa) -> Array:
-    """Rows of 32 bits a column, a register of each after the other."""
+    """Rows of 32-bit values per column, interleaved register by register."""
     fields = np.stack([(row.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32) for row in rows])
     out = np.ascontiguousarray(fields.reshape(len(rows), -1, isa.f32).transpose(1, 0, 2)).reshape(-1)
     return out.view(np.int32)
 
 
 def folded_bias(weights: Array, bias: Array | None, input_zero: int, weight_zero: int, isa: Isa, signed: bool) -> Array:
-    """The bias that makes the kernels' sums those of the true zero points, in int32 (wrapping as the sums do).
+    """The bias that corrects the kernels' sums for the true zero points, in int32 (wrapping as the sums do).
 
     `weights[taps, k, n]` or `[k, n]` are signed bytes as packed, `weight_zero` their zero point in that domain and
-    `input_zero` the stored one of the activations. What is left for the kernel is to subtract `weight_zero` times the
-    sum of the activations in the domain of the dot product.
+    `input_zero` the stored zero point of the activations. The kernel only has to subtract `weight_zero` times the sum
+    of the activations in the domain of the dot product.
     """
     w = weights.reshape(-1, weights.shape[-1])
     moved = input_zero + offset(isa, signed)
@@ -255,7 +255,7 @@ def folded_bias(weights: Array, bias: Array | None, input_zero: int, weight_zero
 
 
 def sum_bounds(weights: Array, bias: Array | None, input_zero: int, weight_zero: int, signed: bool) -> Array:
-    """The largest magnitude that the sum of each column can have, its bias included; arguments as `folded_bias`."""
+    """The largest possible magnitude of each column's sum, bias included; arguments as in `folded_bias`."""
     w = weights.reshape(-1, weights.shape[-1])
     centred = np.subtract(w, weight_zero, dtype=np.int16) if weight_zero else w
     w = np.abs(centred, dtype=np.int16).sum(0, dtype=np.int64)
@@ -265,9 +265,9 @@ def sum_bounds(weights: Array, bias: Array | None, input_zero: int, weight_zero:
 
 
 def channel_order(channels: int, wide: int, isa: Isa) -> Array:
-    """For each lane of the registers of channels, the one that it holds: woven as long as there are `wide` registers.
+    """The channel in each lane of the registers of channels, interleaved while `wide` registers remain.
 
-    The last register overlaps the one before. In a single one what is `channels` or more is none.
+    The last register overlaps the previous one. If there is only one, lanes beyond `channels` are unused.
     """
     lanes = isa.f32
     places = np.arange(-(-channels // lanes) * lanes, dtype=np.int64)
@@ -281,7 +281,7 @@ def channel_order(channels: int, wide: int, isa: Isa) -> Array:
 def pack_depthwise(weights: Array, places: Array, isa: Isa, group: int) -> Array:
     """Signed bytes `weights[height, width, channels]` as `[register, ceil(height / group), width, lane, group]`.
 
-    `places` says which channel is in which lane (`channel_order`); rows are filled up with zeros to whole groups.
+    `places` gives the channel in each lane (`channel_order`); rows are padded with zeros to whole groups.
     """
     height, width, channels = weights.shape
     steps = -(-height // group)

@@ -1,4 +1,4 @@
-"""Schedules of Winograd convolutions, and whether they are estimated to be faster than the windows term by term."""
+"""Schedules of Winograd convolutions, and whether they are estimated to beat the direct convolution."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from .cost_model import LONG, WORTH_NO_CODE, Shape, packed_rows
 from .tile_cycles import block_cycles, register_tiles
 
 _OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
-"""The part of the second-level cache for what is transformed for a block of tiles: with the weights that go by it stays
-there. It may be an eighth of the weights if these are so many that it takes longer to read them again for each block.
+"""The part of the second-level cache for a block's transformed tiles, which stay there while the weights stream by; and
+the divisor of large weights that may be used instead if reading them again for each block takes longer.
 """
 
 _NEAR = 1 / 2
-"""The part of the second-level cache that weights stay in. Where more are read for each block, cycles are lost for them
-beside what hides behind products; more for those that are not fetched ahead. One line of the next weights is with each
-row of these, so a block needs as many rows of register tiles as these have registers of columns.
+"""The part of the second-level cache that weights stay in. Larger weights are read for each block and cost more cycles
+than products hide, even more if they are not prefetched. Each row of a register tile prefetches one line of the next
+weights, so a block needs as many rows of register tiles as these have registers of columns.
 """
 
 _FORMS = ((2, 1), (4, 1), (2, 2))
-"""Outputs and strides of the forms, in the order in which the machine's figures are listed."""
+"""Outputs and strides of the forms, in the order of the machine's figures."""
 
 _LEAST_SUMS = 8
-"""Accumulators of a tile at least, so that each sum is added up in one: results do not depend on the tile."""
+"""The fewest accumulators of a tile, so that each sum needs only one: results do not depend on the tile."""
 
 _WORTH = 0.9
-"""What part of the time of the windows' terms it may take to be chosen: estimates are no closer."""
+"""The maximum fraction of the direct convolution's time at which Winograd is chosen: estimates are no more accurate."""
 
 _CLOSE = 1 + 1e-9
-"""By how much more one number of cycles must be than another, so that it is not by rounding."""
+"""The factor by which cycle counts must differ, so that rounding does not decide."""
 
 MOST_PIECES = 4
-"""Pieces of a command for each thread; more where they are long."""
+"""Pieces of a command per thread; more if they are long."""
 
 _AGAIN = 1 / 50
-"""The part of the products' time that transforming a picture again for other panels may take, where threads share."""
+"""The fraction of the products' time for transforming a picture again for other panels, if threads share."""
 
 
 @frozen
 class Blocks(Value):
-    """How tiles are cut: `block` tiles in a work tile by `group` of the panels; all blocks by one group before the next
-    where threads share `columns`.
+    """How tiles are cut: `block` tiles by `group` panels per work tile. If threads share `columns`, all blocks of one
+    group come before the next group.
     """
 
     tile: Tile
@@ -60,7 +60,7 @@ class Blocks(Value):
     columns: bool = False
 
     def slots(self, total: int, panels: int) -> dict[str, int]:
-        """What says so to a kernel for so many tiles, which may be symbolic, and panels."""
+        """The kernel's slots for this cut of `total` tiles, which may be symbolic, and `panels` panels."""
         blocks, groups = -(-total // self.block), -(-panels // self.group)
         after = {"next_block": 1, "next_group": blocks} if self.columns else {"next_block": groups, "next_group": 1}
         return {"block": self.block, "group": self.group, "blocks": blocks, "groups": groups, **after}
@@ -68,7 +68,7 @@ class Blocks(Value):
 
 @frozen
 class Layer(Value):
-    """A convolution of so many `channels` to `n`, by a form on a target; `paired`: in products of bfloat16."""
+    """A convolution from `channels` to `n` channels by a form on a target; `paired`: with bfloat16 pairs."""
 
     form: Form
     channels: int
@@ -78,20 +78,20 @@ class Layer(Value):
 
     @property
     def steps(self) -> int:
-        """Terms of a sum: pairs of channels count as one."""
+        """Terms of a sum; a pair of channels counts as one."""
         channels = self.channels * prod(self.form.parts)
         return channels // 2 if self.paired else channels
 
     @property
     def product(self) -> Shape:
-        """A row of the product that the windows term by term are."""
+        """A row of the direct convolution's product."""
         return Shape(1, self.n, prod(self.form.window) * self.channels // (2 if self.paired else 1))
 
 
 def tiles(form: Form, images: int, out: tuple[int, int], dilation: tuple[int, int]) -> tuple[int, int, int]:
-    """How many tiles outputs make: in all, down a picture, and across.
+    """The number of tiles of the outputs: in total, down a picture, and across.
 
-    Tiles of dilated windows lie side by side until their outputs, a dilation apart, make one run.
+    Tiles of dilated windows are interleaved until their outputs, a dilation apart, form one run.
     """
 
     def along(size: int, each: int, rate: int) -> int:
@@ -117,10 +117,10 @@ def chosen(
     dilation: tuple[int, int] = (1, 1),
     met: tuple[float, ...] = (),
 ) -> Layer | None:
-    """The layer by the form that is estimated to be the fastest; None if the windows term by term are.
+    """The layer by the form estimated to be fastest; None if the direct convolution is.
 
-    The number of images and the size of the outputs may be symbolic. Windows term by term have the terms that are `met`
-    (`Shape.met`).
+    The number of images and the size of the outputs may be symbolic. The direct convolution processes the terms `met`
+    (`Shape.met`). Raises ValueError if the choice does not hold for the current lengths.
     """
     layers = tuple(Layer(form, channels, n, isa, paired) for form in possible(forms, channels, n, isa, paired))
     if not layers:
@@ -137,8 +137,8 @@ def chosen(
 
 
 def _costs(layers: Sequence[Layer], counts: Sequence[int], met: tuple[float, ...]) -> list[float]:
-    """The fewest cycles that each layer takes for so many tiles of outputs, and the windows term by term for so many
-    outputs. Of symbolic counts they are symbolic, whichever tiles are the best for other lengths.
+    """The fewest cycles of each layer for its number of output tiles, then those of the direct convolution for its
+    number of outputs. Symbolic counts give symbolic costs, whichever tiles are best for other lengths.
     """
     costs = []
     for layer, total in zip(layers, counts, strict=False):
@@ -152,14 +152,14 @@ def _costs(layers: Sequence[Layer], counts: Sequence[int], met: tuple[float, ...
 
 
 def possible(forms: Sequence[Form], channels: int, n: int, isa: Isa, paired: bool) -> Sequence[Form]:
-    """Those of some forms that a layer of so many channels can be computed by: all of them, or none."""
+    """The forms if they suit a layer with these channels, else none."""
     none = isa.small or channels < isa.f32 or n < isa.f32 or (paired and channels % 2)
     return () if none else forms
 
 
 @frozen
 class _Bound(Value):
-    """Cycles that something takes at most: `start + each * count` if there are at `least` so many of what it counts."""
+    """An upper bound on cycles: `start + each * count`, valid from a count of `least`."""
 
     start: float
     each: float
@@ -167,9 +167,9 @@ class _Bound(Value):
 
 
 def _is_sure(layers: Sequence[Layer], number: int, counts: Sequence[int]) -> bool:
-    """Whether a choice is right by far: what it takes at most is less than what all others take at least.
+    """Whether a choice is clearly right: its upper bound is below the lower bounds of all others.
 
-    Both are straight lines, so that it is known by a few multiplications for other sizes too.
+    All bounds are linear, so a few multiplications decide for other sizes too.
     """
     found = [*map(_bounds, layers), _bounds_of_terms(layers[0])]
     seen = hint(counts[number])
@@ -183,19 +183,19 @@ def _is_sure(layers: Sequence[Layer], number: int, counts: Sequence[int]) -> boo
         takes = (most.start + most.each * count) * _CLOSE
         return count >= most.least and all(takes < each * other for each, other in others)
 
-    # Of the numbers at hand first: what does not hold would be a condition too.
+    # Check the current sizes first: a check that fails would become a condition too.
     return holds(seen, [(each, hint(other)) for each, other in others]) and holds(counts[number], others)
 
 
 @lru_cache(1024)
 def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
-    """Of a layer's cycles: what each tile of outputs takes at least, and what all take at most, by each tile."""
+    """A layer's cycles: a lower bound per output tile, and upper bounds, one for each register tile."""
     least, most = inf, []
     for cut in _cuts(layer):
         least = min(least, cut.products / cut.rows + cut.each)
         start, each = cut.products * (cut.rows - 1) / cut.rows, cut.products / cut.rows + cut.each
         if cut.far:
-            # Blocks have at least half of the rows that they may have, if there are several.
+            # If there are several blocks, each has at least half of its maximum number of rows.
             waited = max(0.0, 1 - min(cut.wide, cut.most / 2) / cut.wide)
             again = cut.far + waited * cut.waited
             start += again * ((cut.rows - 1) / cut.rows + cut.most - 1) / cut.most
@@ -206,7 +206,7 @@ def _bounds(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
 
 @lru_cache(1024)
 def _bounds_of_terms(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
-    """The same of the sums of all terms, for each output."""
+    """The same for the direct convolution, per output."""
     rows = packed_rows(layer.product, layer.isa)
     least = min(_WORTH * each / mr for each, mr in rows)
     bounds = (_Bound(_WORTH * each * (mr - 1) / mr, _WORTH * each / mr, mr) for each, mr in rows)
@@ -215,10 +215,10 @@ def _bounds_of_terms(layer: Layer) -> tuple[float, tuple[_Bound, ...]]:
 
 @frozen
 class _Cut(Value):
-    """What a layer takes by a register tile of so many `rows` by `wide` registers of `columns`.
+    """A layer's costs with a register tile of `rows` rows by `wide` registers of `columns`.
 
-    Cycles of the `products` for a row of tiles, and of `each` tile of outputs beside them; rows of tiles of a block at
-    `most`; cycles lost for each block if weights are read again from `far`, and more if all of them are `waited` for.
+    Cycles of the `products` of a row of tiles, and of `each` output tile besides; the rows of tiles of a block at
+    `most`; cycles lost per block if weights are read again from `far`, plus `waited` if none of that is hidden.
     """
 
     rows: int
@@ -231,7 +231,7 @@ class _Cut(Value):
     waited: float
 
     def cycles(self, total: int) -> float:
-        """Of so many tiles of outputs, which may be symbolic."""
+        """Cycles for `total` output tiles, which may be symbolic."""
         steps = -(-total // self.rows)
         cycles = steps * self.products + total * self.each
         if not self.far:
@@ -240,14 +240,14 @@ class _Cut(Value):
         return cycles + -(-steps // self.most) * (self.far + waited * self.waited)
 
     def rows_of_block(self, total: int) -> int:
-        """Rows of tiles in each of the fewest blocks that so many tiles take."""
+        """Rows of tiles per block if `total` tiles are cut into the fewest blocks."""
         steps = -(-total // self.rows)
         return -(-steps // -(-steps // self.most))
 
 
 @lru_cache(1024)
 def _cuts(layer: Layer) -> tuple[_Cut, ...]:
-    """What a layer takes by each register tile."""
+    """A layer's costs by register tile."""
     form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
     weights = _weights(layer)
     cpu = machine(isa)
@@ -271,12 +271,12 @@ def _cuts(layer: Layer) -> tuple[_Cut, ...]:
 
 
 def _weights(layer: Layer) -> int:
-    """Bytes of the transformed weights."""
+    """The bytes of the transformed weights."""
     return 4 * prod(layer.form.stored) * layer.steps * layer.n
 
 
 def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:
-    """Cycles to transform a register of channels of a tile, and to transform back one of columns.
+    """Cycles to transform a register of channels of a tile, and to transform a register of columns back.
 
     Along one axis a tile is a row of places of F(4x4, 3x3), once for each part of a window, and a row of its outputs.
     """
@@ -288,8 +288,8 @@ def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:
 
 
 def _by_columns(layer: Layer, total: int) -> bool:
-    """Whether threads that share so many tiles had rather each read a part of the weights, and all of the picture, of
-    which other threads have written the rest.
+    """Whether threads that share `total` tiles should each read a part of the weights and the whole picture, most of
+    which other threads have written.
     """
     (high, wide), (down, across) = layer.form.tile, layer.form.strides
     pixels = total * high * wide
@@ -297,16 +297,16 @@ def _by_columns(layer: Layer, total: int) -> bool:
 
 
 def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
-    """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
+    """Register tiles: the estimated cycles of the layer, the tile, and the output tiles of a block."""
     for cut in _cuts(layer):
         if cut.rows <= total:
             yield cut.cycles(total), Tile(cut.rows, cut.columns), cut.rows_of_block(total) * cut.rows
 
 
 def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ()) -> Blocks:
-    """The cut of a layer of so many tiles, which may be symbolic: any gives the same results.
+    """The cut of a layer of `total` tiles, which may be symbolic: any cut gives the same results.
 
-    A tile that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
+    Prefers a tile in `known` (its code already exists) if the estimated slowdown is small.
     """
     seen = hint(total)
     choices = sorted(_candidates(layer, seen), key=lambda choice: choice[0])
@@ -318,7 +318,7 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
     count = -(-seen // block)
     stays = _weights(layer) <= _NEAR * machine(layer.isa).second_cache
     many = seen * layer.form.places * layer.steps * layer.n // LONG
-    if threads > 1 and stays:  # as little memory for each piece as may be, so that there may be more
+    if threads > 1 and stays:  # as little memory per piece as possible, so that there may be more pieces
         count = max(count, min(many, steps // max(2, tile.columns.widest)))
         block = -(-steps // count) * tile.mr
         count = -(-seen // block)
@@ -326,7 +326,7 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
         groups = min(panels, max(threads, min(many, MOST_PIECES * threads) // count))
         return Blocks(tile, block, -(-panels // groups), columns=True)
     if count % threads:
-        # Each thread takes as many blocks where there are tiles enough for that, else as many columns.
+        # Each thread takes equally many blocks if there are enough tiles, else equally many columns.
         count = min(-(-count // threads) * threads, steps)
         each = -(-steps // count)
         block = each * tile.mr

@@ -1,4 +1,4 @@
-"""Schedules of Winograd convolutions of bytes, their weights, and whether they are faster than windows term by term."""
+"""Schedules of Winograd convolutions of bytes, their weights, and whether they beat the direct convolution."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ from .tile_cycles import MANY_PAIRED_SUMS, block_cycles, register_tiles
 from .winograd import MOST_PIECES, Blocks
 
 _OF_CACHE = (1 / 16, 3 / 4)
-"""The least and the most of the second-level cache for what is transformed for a block of tiles. Weights are read for
-each block, so that of one thread has as much as they have. Threads that take blocks from one another wait for less
-memory where these are small: they have the most only where weights are far.
+"""The least and the most of the second-level cache for a block's transformed tiles. Weights are read once per block, so
+a single thread's block gets as much as the weights have. Threads that take blocks from one another wait less for memory
+if these are small: they get the most only if weights are far.
 """
 
 _NEAR = 1 / 2
-"""The part of the second-level cache that weights stay in; cycles are lost for more, which are read for each block."""
+"""The part of the second-level cache that weights stay in; larger weights cost cycles, being read for each block."""
 
 _LEAST_SUMS = 8
-"""Accumulators of a tile at least, so that additions do not wait for one another."""
+"""The fewest accumulators of a tile, so that additions do not wait for one another."""
 
 _LEAST_FAR = 8
-"""Rows of a tile at least where weights are far: reading them takes longer than the products of fewer."""
+"""The fewest rows of a tile if weights are far: with fewer, reading them takes longer than the products."""
 
 _FEW = 16
-"""Tiles of a block whose products take no longer than far weights to come, if these are not asked for early."""
+"""The most tiles of a block whose products take less time than loading far weights, unless prefetched early."""
 
 _OF_FIRST = 3 / 4
-"""The part of the first cache in which weights of two places, one of which is fetched, stay beside what they are
-multiplied by.
+"""The part of the first-level cache in which the weights of two places, one being prefetched, stay beside their other
+operand.
 """
 
 _WAITS = 2.0
-"""How long is waited for far weights, in the time to read them, where they do not stay so and few tiles are multiplied
+"""The wait for far weights, relative to the time to read them, if they do not stay there and few tiles are multiplied
 by them.
 """
 
 _LATE = 1 / 4
-"""What part of a work tile threads wait for another at the end."""
+"""The part of a work tile that threads wait for another at the end."""
 
 _WIDEST = 5
-"""Registers of a panel at most."""
+"""The widest panel, in registers."""
 
 _WORTH = 0.9
-"""What part of the time of the windows' terms it may take to be chosen: estimates are no closer."""
+"""The maximum fraction of the direct convolution's time at which Winograd is chosen: estimates are no more accurate."""
 
 _TERMS = 9
 
 
 @frozen
 class Layer(Value):
-    """A convolution of so many `channels` to `n` on a target."""
+    """A convolution from `channels` to `n` channels on a target."""
 
     channels: int
     n: int
@@ -70,7 +70,7 @@ class Layer(Value):
 
 
 def runs(layer: Layer, total: int) -> bool:
-    """Whether there is such code for a target, and a layer of so many tiles of outputs fills its registers."""
+    """Whether the target has such code, and a layer of `total` output tiles fills its registers."""
     isa, channels = layer.isa, layer.channels
     paired = isa.free_masks and bool(isa.dot.value.pairs)
     full = channels >= isa.f32 and channels % 2 == 0 and layer.n >= isa.f32
@@ -78,16 +78,14 @@ def runs(layer: Layer, total: int) -> bool:
 
 
 def fits(filters: Array) -> bool:
-    """Whether all sums of `filters[taps, channels, n]`, centred, with unsigned bytes have so few bits that they are
-    right.
-    """
+    """Whether all sums of `filters[taps, channels, n]`, centred, with unsigned bytes have few enough bits."""
     wide = filters.reshape(-1, filters.shape[-1])
     most = np.maximum(wide, 0).sum(0, dtype=np.int64), -np.minimum(wide, 0).sum(0, dtype=np.int64)
     return bool(255 * max(int(side.max()) for side in most) < 1 << (MOST_BITS - 1))
 
 
 def pack_winograd_int8(filters: Array, columns: Columns, isa: Isa) -> Array:
-    """Centred `filters[height, width, channels, n]` as panels `[places, channels / 2, width]` of pairs of 16 bits."""
+    """Centred `filters[height, width, channels, n]` as panels `[places, channels / 2, width]` of 16-bit pairs."""
     _, _, channels, n = filters.shape
     packed, parts = panels_f32(PLACES * channels // 2, n, columns, isa)
     for first, part in parts:
@@ -99,7 +97,7 @@ def pack_winograd_int8(filters: Array, columns: Columns, isa: Isa) -> Array:
 
 
 def _transformed(window: Array) -> Array:
-    """The transform of weights along the first axis, as `WEIGHTS` has it, in few additions."""
+    """The transform of weights along the first axis, as in `WEIGHTS`, with few additions."""
     one, two, three = window
     out = np.empty((POINTS, *one.shape), np.int16)
     even, odd = one + three, two << 1
@@ -121,9 +119,9 @@ def panel_bytes(channels: int, columns: Columns, isa: Isa) -> int:
 
 @frozen
 class _Cut(Value):
-    """A register tile of so many `rows` by `columns`, and the cycles that it takes: a row of tiles for the products of
-    a `panel` and what comes back of them, and to transform what it sees (`forward`); and to read all weights again from
-    `far`. A block has `most` rows of tiles.
+    """A register tile of `rows` by `columns` and its cycles: for a row of tiles, the products and back-transform of one
+    `panel`, and the input transform (`forward`); and to reload all weights from `far`. A block has at most `most` rows
+    of tiles.
     """
 
     rows: int
@@ -135,17 +133,17 @@ class _Cut(Value):
     most: int
 
     def cycles(self, total: int) -> float:
-        """Of so many tiles of outputs on one thread."""
+        """Cycles for `total` output tiles on one thread."""
         steps = -(-total // self.rows)
         return steps * (self.panels * self.panel + self.forward) + -(-steps // self.most) * self.far
 
     def work(self, each: int, group: int) -> float:
-        """The cycles of so many rows of tiles by so many panels."""
+        """The cycles of `each` rows of tiles by `group` panels."""
         return each * (group * self.panel + self.forward) + self.far * group / self.panels
 
 
 def is_faster(layer: Layer, total: int, outputs: int) -> bool:
-    """Whether so many tiles are estimated to take less time than so many outputs term by term."""
+    """Whether `total` tiles are estimated to be faster than the direct convolution of `outputs` outputs."""
     terms = product_cycles(Shape(outputs, layer.n, _TERMS * layer.channels, True), layer.isa)
     return min(cut.cycles(total) for cut in _cuts(layer, total)) < _WORTH * terms
 
@@ -161,15 +159,15 @@ def _are_far(layer: Layer) -> bool:
 
 
 def is_late(layer: Layer, block: int) -> bool:
-    """Whether weights would be late for blocks of so many tiles if they were asked for only one place before."""
+    """Whether weights would arrive late for blocks of `block` tiles if prefetched only one place ahead."""
     return _are_far(layer) and block <= _FEW
 
 
 def _tiles(isa: Isa, total: int, shared: bool) -> Sequence[tuple[int, int]]:
-    """Rows by registers of columns whose accumulators fit the registers, with one of columns and two more.
+    """Tiles (rows, registers of columns) whose accumulators, one register of columns and two spare registers fit.
 
-    For one thread, or few tiles of outputs, the fewest rows that go through these in so many steps. Threads share many
-    tiles, and there blocks of any number of rows were no faster.
+    For one thread, or few output tiles, only the fewest rows for each number of steps. Threads share many tiles, and
+    for them blocks of any number of rows were no faster.
     """
     if shared and total > _FEW:
         return register_tiles(isa, False, _WIDEST)
@@ -181,7 +179,7 @@ def _tiles(isa: Isa, total: int, shared: bool) -> Sequence[tuple[int, int]]:
 
 
 def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
-    """The register tiles that a layer of so many tiles of outputs may have, `shared` by threads or not."""
+    """The possible register tiles of a layer of `total` output tiles, `shared` by threads or not."""
     isa, channels, n = layer.isa, layer.channels, layer.n
     cpu, weights, is_far = machine(isa), _weights(layer), _are_far(layer)
     least, most = (part * cpu.second_cache for part in _OF_CACHE)
@@ -202,9 +200,9 @@ def _cuts(layer: Layer, total: int, shared: bool = False) -> Iterator[_Cut]:
 
 
 def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ()) -> Blocks:
-    """The cut of a layer of so many tiles, which may be symbolic: any gives the same results.
+    """The cut of a layer of `total` tiles, which may be symbolic: any cut gives the same results.
 
-    A tile that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
+    Prefers a tile in `known` (its code already exists) if the estimated slowdown is small.
     """
     seen = hint(total)
     choices = sorted(((cut.cycles(seen), cut) for cut in _cuts(layer, seen, threads > 1)), key=lambda choice: choice[0])
@@ -217,9 +215,9 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
 
 
 def _shares(cut: _Cut, steps: int, threads: int) -> tuple[int, int]:
-    """Rows of tiles and panels of a work tile: those that threads are estimated to be done with first.
+    """Rows of tiles and panels per work tile, for the earliest estimated finish of all threads.
 
-    Work tiles that are small beside the whole leave less to wait for where a thread is late.
+    Work tiles that are small relative to the whole leave less to wait for if a thread is late.
     """
     fewest = -(-steps // cut.most)
     if threads == 1:

@@ -1,4 +1,4 @@
-"""What may be asked of one architecture."""
+"""The choices that users have for one architecture."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from onert.ir.value import Value
 
 @frozen
 class Architecture(Value):
-    """What may be asked of one architecture.
+    """The choices that users have for one architecture: processors and features.
 
-    `triple` stands for a name without a system. `processors` are LLVM's names with the target each is like, the first
-    the default; `gains` are features and what code may rely on with them; `others` are features that change nothing
-    but LLVM's choice of instructions, and may be taken away too; `losses` say what code may not rely on then.
+    `triple` is used if only the architecture is named. `processors` maps LLVM's processor names to the target that each
+    resembles; the first is the default. `gains` maps features to what code may rely on with them; `others` are features
+    that affect only LLVM's choice of instructions and may also be removed; `losses` maps removed features to the
+    capabilities that remain.
     """
 
     triple: str
@@ -27,5 +28,5 @@ class Architecture(Value):
 
 
 def like(isa: str, names: str) -> dict[str, str]:
-    """Processors that are like one target."""
+    """Maps processor names to the one target that they resemble."""
     return dict.fromkeys(names.split(), isa)

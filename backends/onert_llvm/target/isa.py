@@ -1,4 +1,4 @@
-"""Targets as data: what an instruction set offers to a kernel, and which one this machine has."""
+"""Target descriptions: what each instruction set offers kernels, and which target this machine supports."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .processor import processor
 
 @frozen
 class DotProduct(Value):
-    """An instruction that multiplies `group` neighbouring bytes of two vectors and adds them into 32 bits.
+    """A dot-product instruction: multiplies `group` adjacent bytes of two vectors and adds the products in 32 bits.
 
-    `moved` is what is added to unsigned and to signed activations before, to get into the domain that it wants; weights
-    are signed. `intrinsic` is LLVM's name for it, by the lanes of the sums; without one bytes are widened to 16 bits,
-    and pairs of products added. `pairs` is that of an instruction for pairs of 16-bit numbers, if there is such.
+    `moved` are the offsets that bring unsigned and signed activations into the domain of the instruction; weights are
+    signed. `intrinsic` is the LLVM intrinsic as a format string; without one, bytes are widened to 16 bits and pairs of
+    products are added. `pairs` is the intrinsic for pairs of 16-bit numbers, if the target has one.
     """
 
     name: str
@@ -32,11 +32,11 @@ class DotProduct(Value):
 
     @property
     def wide(self) -> bool:
-        """Whether bytes are widened first."""
+        """Whether bytes are widened to 16 bits first."""
         return not self.intrinsic
 
     def named(self, name: str, lanes: int) -> str:
-        """The name of an intrinsic for so many sums."""
+        """The name of an intrinsic for a vector of `lanes` 32-bit sums."""
         return name.format(lanes=lanes, bytes=lanes * 4, bits=lanes * 32)
 
 
@@ -44,7 +44,7 @@ _VPDP = ("llvm.x86.avx512.vpdpbusd.{bits}", "llvm.x86.avx512.vpdpwssd.{bits}")
 
 
 class Dot(Enum):
-    """The instructions for products of bytes, a row for each.
+    """The instructions for products of bytes, one per member.
 
     `VNNI` is AVX-512's vpdpbusd, `AVX_VNNI` the same under AVX2's encoding: unsigned by signed bytes. `SDOT` is Arm's:
     signed by signed. `MADD` widens to 16 bits and adds pairs of products (pmaddwd).
@@ -57,10 +57,10 @@ class Dot(Enum):
 
 
 class Lookup(IntEnum):
-    """How many entries of a table of bytes one instruction looks up by the bytes of a register.
+    """How many entries of a byte table one lookup instruction covers.
 
-    `PERMUTE` is AVX-512's vpermi2b, `TABLE` Arm's tbl with four registers, `SHUFFLE` x86's pshufb, which takes the same
-    sixteen in each 128 bits.
+    `PERMUTE` is AVX-512's vpermi2b, `TABLE` Arm's tbl with four registers, `SHUFFLE` x86's pshufb, which uses the same
+    sixteen entries in each 128-bit lane.
     """
 
     NONE = 0
@@ -70,8 +70,8 @@ class Lookup(IntEnum):
 
 
 class Products(Enum):
-    """How processors whose registers hold a word multiply bytes: one by one, by twos in halves of words, or by Helium's
-    sixteens.
+    """How processors with word-sized registers multiply bytes: one at a time, as pairs of halfwords, or sixteen at a
+    time with Helium.
     """
 
     BYTES = "mla"
@@ -83,15 +83,14 @@ class Products(Enum):
 class Isa(Value):
     """An instruction set.
 
-    `vector_bytes` is the width of a register, `registers` how many there are, `masks` whether loads and stores of part
-    of a register cost one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer
-    products, `abi` the convention for calls where a triple leaves a choice, `doubles` whether whole
-    registers of floats of 64 bits are computed by instructions, `small` whether memory is counted in kilobytes, so that
-    what need not be kept for all steps at once is not, `products` how such processors multiply bytes, `lookup` what
-    tables of bytes are read by, `bfloat` whether one instruction adds products of pairs of bfloat16 to
-    a float32, `half` whether one multiplies and adds as many numbers of 16 bits as a register holds, `processor` the
-    machine that code is made for, where it is this one (`processor.py`), `narrow` whether registers are halves of those
-    that there are.
+    `vector_bytes` is the width of a vector register, `registers` their number, `masks` whether a masked load or store
+    is one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer products, `abi` the
+    calling convention if the triple leaves a choice, `doubles` whether the hardware has vectors of float64, `small`
+    whether memory is counted in kilobytes, so that nothing is stored that not all steps need at once, `products` how
+    such processors multiply bytes, `lookup` the instruction for byte tables, `bfloat` whether one instruction adds
+    products of bfloat16 pairs to float32, `half` whether there is a vector multiply-add in float16, `processor` the
+    machine that code is generated for if it is this one (`processor.py`), `narrow` whether kernels use half registers
+    (`narrowed`).
     """
 
     name: str
@@ -114,26 +113,26 @@ class Isa(Value):
     narrow: bool = False
 
     def __hash__(self) -> int:
-        return hash((self.name, self.processor))  # of a key that is looked up for every tile; the rest is compared
+        return hash((self.name, self.processor))  # a key looked up for every tile; equality compares the rest
 
     @property
     def free_masks(self) -> bool:
-        """Whether masks have registers of their own, and instructions with one take no longer than without."""
+        """Whether there are mask registers, and masked instructions are as fast as unmasked ones."""
         return self.masks and self.registers >= 32
 
     @property
     def rounds(self) -> bool:
-        """Whether instructions on floats say how they round."""
+        """Whether floating-point instructions can encode a rounding mode."""
         return self.free_masks and self.architecture == "x86_64"
 
     @property
     def group(self) -> int:
-        """How many neighbours along k lie together for each column of a packed panel of bytes."""
+        """How many neighbours along k are adjacent for each column of a packed panel of bytes."""
         return self.dot.value.group
 
     @property
     def architecture(self) -> str:
-        """The triple's first part."""
+        """The first component of the triple."""
         return self.triple.split("-", 1)[0]
 
     @property
@@ -141,7 +140,7 @@ class Isa(Value):
         return 4 if self.architecture.startswith(("arm", "thumb", "wasm32", "riscv32", "i")) else 8
 
     def lanes(self, bits: int) -> int:
-        """How many elements of so many bits a register holds."""
+        """How many elements of `bits` bits a register holds."""
         return self.vector_bytes * 8 // bits
 
     @property
@@ -160,14 +159,14 @@ _V8M_BASE, _V8M, _V81M = (f"thumb{version}-unknown-none-eabi" for version in ("v
 _BARE_RISCV32 = "riscv32-unknown-none-elf"
 
 _ALIGNED = "+strict-align"
-"""No access to memory but at multiples of its size: firmware may have such accesses trapped (CCR.UNALIGN_TRP)."""
+"""Only aligned memory accesses: firmware may trap unaligned ones (CCR.UNALIGN_TRP)."""
 
 _NO_UNIT = _ALIGNED + ",-fpregs"
-"""The same without the unit for floats, which firmware of this convention need not have switched on."""
+"""The same without the floating-point unit, which firmware with this convention need not have enabled."""
 
 _WIDE = "-prefer-256-bit,-idivq-to-divl"
-"""Whole registers; and divisions as they are, without a look whether both numbers are short: that is a good part of the
-code of kernels, which divide a few times in a work tile.
+"""Full-width registers, and plain 64-bit divisions: the check whether both operands are short would be a large part of
+the code of kernels, which divide a few times per work tile.
 """
 _VNNI = _WIDE + ",+avx512vnni"
 _VBMI = _VNNI + ",+avx512vbmi"
@@ -218,10 +217,10 @@ ISAS = (
     Isa("riscv64-v", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c,+v", 16, 32, True, True, Dot.MADD, "lp64d"),
     Isa("wasm32", _WASM, "generic", "+simd128", 16, 16, False, False, Dot.MADD),
 )
-"""Every target, of one architecture from the least to the most able.
+"""All targets; those of one architecture are ordered from the least to the most capable.
 
-Where an instruction set has no vectors (Cortex-M4, RISC-V without V) the code generator computes lane by lane, and the
-registers counted here are those that hold four lanes.
+If an instruction set has no vectors (Cortex-M4, RISC-V without V), the code generator computes lane by lane, and
+`registers` counts groups of scalar registers that hold four lanes.
 """
 
 _NEEDS = {
@@ -240,7 +239,7 @@ _OLDER_NAMES = {"X86_V3": ("AVX2", "FMA3", "F16C"), "X86_V4": ("AVX512_SKX",)}
 
 
 def target(name: str, precision: str = "exact") -> Isa:
-    """The target of a name; `native` is the most able one that runs on this machine. BackendError for another name."""
+    """The target of a name; `native` is the most capable one that this machine runs. Raises BackendError if unknown."""
     if name == "native":
         return _native(precision, processor())
     found = next((isa for isa in ISAS if isa.name == name), None)
@@ -252,32 +251,32 @@ def target(name: str, precision: str = "exact") -> Isa:
 
 @cache
 def _native(precision: str, processor: str) -> Isa:
-    """One object: it is part of many keys, and looked up fastest where it is the very same."""
+    """Cached, so that there is one object: it is part of many keys, and identical keys compare fastest."""
     return evolve(runnable(precision)[-1], processor=processor)
 
 
 @cache
 def narrowed(isa: Isa) -> Isa:
-    """A target of AVX-512 with half of each register: there are as many of these, with masks."""
+    """An AVX-512 target that uses half of each register; masks and the number of registers stay the same."""
     return evolve(isa, vector_bytes=isa.vector_bytes // 2, narrow=True)
 
 
 def runnable(precision: str = "exact") -> tuple[Isa, ...]:
-    """The targets whose code this machine can run, the most able last; BackendError on an unknown architecture.
+    """The targets whose code this machine can run, the most capable last.
 
-    Those that have nothing but products of numbers of 16 bits before others are left out where a precision does not use
-    these.
+    Targets that add only 16-bit products to others are left out unless `precision` uses them. Raises BackendError if
+    the architecture is unknown.
     """
     machine = platform.machine().lower()
     architecture = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}.get(machine)
     if architecture is None:
-        raise BackendError(f"this machine is a {machine!r}, for which there is no target")
+        raise BackendError(f"there is no target for this machine's architecture {machine!r}")
     return _runnable(architecture, precision, frozenset(name for name, has in _host_features().items() if has))
 
 
 @cache
 def _runnable(architecture: str, precision: str, features: frozenset[str]) -> tuple[Isa, ...]:
-    """Kept, for it is asked of every operation."""
+    """Cached because it is needed for every operation."""
     return tuple(
         isa
         for isa in ISAS
@@ -290,7 +289,7 @@ def _runnable(architecture: str, precision: str, features: frozenset[str]) -> tu
 
 
 def _host_features() -> dict[str, bool]:
-    """What NumPy found the processor and the operating system to support; asking LLVM would mean loading it."""
+    """The features that NumPy detected in the processor and the operating system; asking LLVM would mean loading it."""
     umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
     features: dict[str, bool] = getattr(umath, "__cpu_features__", {})
     return features

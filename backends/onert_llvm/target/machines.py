@@ -1,4 +1,4 @@
-"""What the cost models know of a processor: `figures.py`, over which goes what this machine says of itself."""
+"""The processor figures that cost models use: `figures.py`, overridden by what this machine reports about itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .processor import keep
 
 @frozen
 class Machine(Value):
-    """Figures of a processor; `figures.py` says what each is, and in what units."""
+    """Figures of a processor; `figures.py` explains each and its unit."""
 
     first_cache: int
     second_cache: int
@@ -46,19 +46,19 @@ class Machine(Value):
 
     @property
     def far_bytes(self) -> float:
-        """Bytes a cycle that come from beyond a core's own caches."""
+        """Bytes per cycle from beyond a core's own caches."""
         return self.outer_bytes / self.clock
 
 
 @cache
 def machine(isa: Isa) -> Machine:
-    """The processor that code of an instruction set is made for: this machine's where the set is "native"."""
+    """The processor that code for an instruction set is generated for: this machine's if the set is "native"."""
     found = of(isa.processor)
     return evolve(found, products=found.products * found.halves) if isa.narrow else found
 
 
 def of(processor: str) -> Machine:
-    """The processor of a description (`processor.processor`); "" is any."""
+    """The processor of a description (`processor.processor`); "" is a generic one."""
     name, _, rest = processor.partition(" : ")
     sizes, _, measured = rest.partition("+")
     found: dict[str, Any] = dict(USUAL)
@@ -72,8 +72,9 @@ def of(processor: str) -> Machine:
 
 
 def calibrate(figures: Mapping[str, float]) -> None:
-    """Keep what was measured of this machine (`Backend.calibrate`). Cycles are those in which registers of floats are
-    multiplied as often as is usual, and products of bytes in a cycle are told by halves: measurements are no closer.
+    """Store the measured figures of this machine (`Backend.calibrate`). The clock is derived from the float32 rate and
+    the usual number of vector products per cycle; byte products per cycle are rounded to halves, the measurements'
+    accuracy.
     """
     isa = target("native")
     products = machine(isa).products
@@ -83,7 +84,7 @@ def calibrate(figures: Mapping[str, float]) -> None:
 
 
 def _pairs(text: str) -> dict[str, float]:
-    """Figures that a description gives as `name=value`; what is none is left out."""
+    """The `name=value` figures in a description; malformed ones are ignored."""
     names = {each.name for each in fields(Machine)}
     pairs = (word.partition("=") for word in text.split())
     found = {name: _number(value) for name, _, value in pairs if name in names}

@@ -1,4 +1,4 @@
-"""Processors without an operating system: Arm's Cortex-M, and RISC-V of 32 bits."""
+"""Processors without an operating system: Arm Cortex-M and 32-bit RISC-V."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ARM = {
     "thumbv8m.main": (CORTEX_M_SOFT, CORTEX_M),
     "thumbv8.1m.main": (CORTEX_M_SOFT, CORTEX_M),
 }
-"""What passes floats in integer registers, and what passes them in those for floats."""
+"""The architectures whose convention passes floats in integer registers, and in floating-point registers."""
 
 _TRIPLES = {
     "cortex-m0": "thumbv6m", "cortex-m0plus": "thumbv6m", "cortex-m1": "thumbv6m", "cortex-m3": "thumbv7m",
@@ -50,7 +50,7 @@ _TRIPLES = {
 
 
 def microcontroller(triple: str) -> Architecture | None:
-    """The architecture of a triple, None where it is none of these; BackendError for a convention that it lacks."""
+    """The architecture of a triple, or None if it is none of these. Raises BackendError if it has no such ABI."""
     first = triple.split("-", 1)[0]
     if first == "riscv32":
         return RISCV32
@@ -61,16 +61,17 @@ def microcontroller(triple: str) -> Architecture | None:
         return hard if "-" not in triple and hard is not None else soft
     if hard is None:
         raise BackendError(
-            f"the target {triple!r} passes floats in registers that its processors do not have, expected one that "
-            "ends in eabi"
+            f"the target {triple!r} passes floats in floating-point registers, which its processors do not have; "
+            "expected a triple that ends in eabi"
         )
     return hard
 
 
 def bare_triple(triple: str, cpu: str | None) -> str:
-    """`arm-none-eabi`, which leaves the architecture to the processor, as a triple that names it; others as they are.
+    """Replaces `arm-none-eabi`, which does not name the architecture, by the triple of the processor.
 
-    Without a processor it is what every Cortex-M runs, and where floats are passed in registers the Cortex-M4's.
+    Other triples are returned as they are. Without a processor it is the architecture that every Cortex-M runs, or the
+    Cortex-M4's if floats are passed in registers. Raises BackendError if the processor is unknown.
     """
     first, *rest = triple.split("-")
     if first not in ("arm", "thumb") or "none" not in rest or not rest[-1].startswith("eabi"):

@@ -1,7 +1,7 @@
-"""What is known of this machine's processor before anything is compiled: its name among others, and its figures.
+"""What is known about this machine's processor before anything is compiled: its name and measured figures.
 
-That decides what code is made for it, so it is part of the key of every program, and looked at by every process. What
-follows from it is worked out when something is compiled (`machines.py`).
+Generated code depends on it, so it is part of every program's cache key and every process reads it. What follows from
+it is worked out only when something is compiled (`machines.py`).
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from onert.backend.cache import Cache, default_directory
 
 CPUINFO, CACHES = Path("/proc/cpuinfo"), Path("/sys/devices/system/cpu/cpu0/cache")
 _NAMED = (("vendor_id", "cpu family", "model"), ("CPU implementer", "CPU part"))
-"""What tells processors apart, on x86-64 and on Arm."""
+"""The fields that identify a processor, on x86-64 and on Arm."""
 _BEGINNING = 2048
-"""Bytes of `cpuinfo` that hold what it says of the first processor."""
+"""Bytes of `cpuinfo` that contain everything about the first processor."""
 _LEVELS = {"1": "first_cache", "2": "second_cache"}
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 @cache
 def processor() -> str:
-    """This machine's processor as `told` says it, and then, after a "+", the figures that are kept of it."""
+    """This machine's processor as `told` describes it, then, after a "+", its stored figures."""
     found = told()
     measured = _kept().load(_key(found))
     return found if measured is None else f"{found} + {bytes(measured).decode('ascii', 'replace')}"
 
 
 def told(cpuinfo: Path = CPUINFO, caches: Path = CACHES) -> str:
-    """What the system says of its first processor: maker, family and model, and then, after a ":", the bytes of its own
-    caches of data; where it says nothing, nothing."""
+    """The system's description of its first processor: vendor, family and model, then, after a ":", the sizes in bytes
+    of its own data caches. What the system does not report is left out."""
     lines = (line.partition(":") for line in _read(cpuinfo).splitlines())
     values: dict[str, str] = {}
     for name, _, value in lines:
@@ -43,8 +43,8 @@ def told(cpuinfo: Path = CPUINFO, caches: Path = CACHES) -> str:
 
 
 def keep(figures: Mapping[str, float]) -> None:
-    """Let the cost models read these figures of this machine's processor from now on, in the place of others that are
-    kept or known. OSError if the cache cannot be written to."""
+    """Store figures of this machine's processor for the cost models; they override stored and built-in ones. Raises
+    OSError if the cache cannot be written to."""
     text = " ".join(f"{name}={value:.3g}" for name, value in figures.items())
     if not _kept().store(_key(told()), text.encode("ascii"), label="machine\tfigures of this processor"):
         raise OSError(f"{_kept().directory} cannot be written to, or is not the user's own")
@@ -60,7 +60,7 @@ def _key(found: str) -> str:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Bytes of the first caches of data, as Linux lists them."""
+    """Sizes in bytes of the first- and second-level data caches, as Linux lists them."""
     found: dict[str, int] = {}
     for index in range(4):
         level, kind, size = (_read(f"{folder}/index{index}/{name}").strip() for name in ("level", "type", "size"))
@@ -75,4 +75,4 @@ def _read(path: str | Path) -> str:
         with open(path, "rb", buffering=0) as file:
             return file.read(_BEGINNING).decode("ascii", "replace")
     except OSError:
-        return ""  # another system, which has no such files
+        return ""  # another operating system: no such files

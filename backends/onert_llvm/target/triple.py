@@ -1,4 +1,4 @@
-"""Which target a triple, a processor's name and features mean: what users ask bundles for."""
+"""Chooses the target for a triple, a processor name and features, as users specify them for bundles."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ _WASM = Architecture(
 
 
 def choose(triple: str | None, cpu: str | None, features: str | None) -> Isa:
-    """The target that is asked for; without a triple this machine's architecture, without a processor its baseline.
+    """The requested target; without a triple this machine's architecture, without a processor its baseline.
 
-    `triple` may be LLVM's, a tool chain's (without the vendor), an architecture alone, or a target's own name; `cpu`
-    "native" is the most able target that runs on this machine. BackendError, one sentence, for what is not known.
+    `triple` may be LLVM's, a tool chain's (without the vendor), an architecture alone, or a target's own name; the
+    `cpu` "native" is the most capable target that this machine runs. Raises BackendError if a name is unknown.
     """
     if cpu == "native":
         isa = _native(triple)
@@ -97,7 +97,7 @@ def choose(triple: str | None, cpu: str | None, features: str | None) -> Isa:
 def _native(triple: str | None) -> Isa:
     isa = runnable("bf16")[-1]
     if triple is not None and _architecture(_normal(triple)) is not _architecture(isa.triple):
-        raise BackendError(f"the processor native is a {isa.architecture}, which is not what {triple!r} names")
+        raise BackendError(f"the processor native is {isa.architecture}, which does not match the target {triple!r}")
     return isa
 
 
@@ -131,7 +131,7 @@ def _normal(triple: str) -> str:
     architecture = _architecture(first)
     if not rest:
         return first + "-" + architecture.triple.split("-", 1)[1]
-    if rest[-1] == "mingw32":  # as GCC calls it
+    if rest[-1] == "mingw32":  # GCC's name
         rest = ["w64", "windows", "gnu"]
     if rest[0] == "windows":
         rest = ["pc", *rest]
@@ -145,9 +145,9 @@ def _normal(triple: str) -> str:
         known = "linux, none, wasi, windows or macos"
         raise BackendError(f"the target {triple!r} is for the system {rest[1]!r}, expected {known}")
     if (rest[1] == "windows" or _APPLE.fullmatch(rest[1])) and architecture not in (_X86, _AARCH64):
-        raise BackendError(f"the target {triple!r} is for {rest[1]}, expected x86_64 or aarch64 for that")
+        raise BackendError(f"the target {triple!r} is for {rest[1]}, which needs x86_64 or aarch64")
     if rest[1] == "windows" and rest[2:] not in (["gnu"], ["msvc"]):
-        raise BackendError(f"the target {triple!r} does not say which tools link it, expected gnu or msvc at its end")
+        raise BackendError(f"the target {triple!r} does not name a toolchain, expected gnu or msvc at its end")
     if architecture is _ARM and not rest[-1].endswith("hf"):
         raise BackendError(f"the target {triple!r} passes floats in integer registers, expected one that ends in hf")
     return "-".join((first, *rest))
@@ -166,7 +166,7 @@ def _processor(wanted: Architecture, triple: str, cpu: str | None) -> Isa:
 
 
 def _with_feature(wanted: Architecture, isa: Isa, feature: str) -> Isa:
-    """The target with one feature more, or less."""
+    """The target with one feature added or removed."""
     sign, name = feature[:1], feature[1:]
     known = sorted({*wanted.gains, *wanted.others})
     if sign not in ("+", "-") or name not in known:

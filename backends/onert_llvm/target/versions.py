@@ -1,4 +1,4 @@
-"""Objects with several versions of their code: which processors a program can tell apart, and which are asked for."""
+"""Objects with several versions of their code: which processors can be told apart at run time, and which to build."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ NEEDS = {
     "aarch64": (),
     "aarch64-dotprod": ("dotprod",),
 }
-"""The targets whose code an object may have beside others, and what a program asks the processor before it runs it."""
+"""The targets that may be versions in one object, and the features that are checked before such code runs."""
 
 MULTI = {
     "x86_64": ("x86-64", "x86-64-v3", "x86-64-v4-vnni", "x86-64-v4-vbmi"),
     "aarch64": ("aarch64", "aarch64-dotprod"),
 }
-"""What "multi" is: the processors that most differ. Every other version would cost its weights again."""
+"""The processors that "multi" stands for: those that differ most. Each further version would repeat the weights."""
 
 
 def versions(triple: str | None, cpu: str | None, features: str | None) -> tuple[Isa, ...]:
-    """The targets that are asked for, from the least to the most able; as `choose`, but that `cpu` may be several names
-    with commas between, or "multi".
+    """The requested targets, from the least to the most capable. As `choose`, but `cpu` may also be "multi" or several
+    names separated by commas.
 
-    Where neither a processor nor features are named, a machine with a choice ("multi") has several versions.
-    BackendError, one sentence, for what is not known or cannot be told apart.
+    If neither a processor nor features are named, a machine that supports "multi" gets several versions. Raises
+    BackendError if a name is unknown or the versions cannot be told apart.
     """
     asked = choose(triple, None, None) if cpu in (None, "multi") else None
     if cpu is None and features is None and asked is not None and asked.name != triple and why_not_multi(asked) is None:
@@ -69,16 +69,16 @@ def _apart(triple: str | None, names: list[str]) -> tuple[Isa, ...]:
 
 
 def why_not_multi(isa: Isa) -> str | None:
-    """Why an object for this machine has one version only; None if it may have several."""
+    """The reason why an object for this machine can have only one version; None if it may have several."""
     if isa.architecture not in MULTI:
         return f"onert has one kind of code for {isa.architecture}, expected one of {', '.join(MULTI)}"
-    if isa.architecture != "x86_64" and "linux" not in isa.triple:  # on x86-64 the processor itself tells
+    if isa.architecture != "x86_64" and "linux" not in isa.triple:  # x86-64 has cpuid
         return "only Linux tells a program what its processor has"
     return None
 
 
 def notes(isas: Sequence[Isa]) -> Iterator[str]:
-    """What one version of the code alone costs on a better processor, if that is much."""
+    """A note if a single version of the code is much slower on a better processor."""
     if len(isas) > 1:
         return
     (isa,) = isas
@@ -92,14 +92,14 @@ def notes(isas: Sequence[Isa]) -> Iterator[str]:
 
 
 def instructions(isa: Isa) -> tuple[float, float]:
-    """What a target alone costs: how many times the vector instructions of the most able target of its architecture it
-    takes for products of bytes, and for products of floats."""
+    """How many times as many vector instructions a target needs as the most capable target of its architecture, for
+    products of bytes and for products of floats."""
     others = [isa, *(other for other in ISAS if other.architecture == isa.architecture)]
     return max(map(_bytes, others)) / _bytes(isa), max(map(_floats, others)) / _floats(isa)
 
 
 def _bytes(isa: Isa) -> float:
-    """Products of bytes that an instruction adds: where pairs are multiplied as 16 bits, another one adds these."""
+    """Products of bytes per instruction; if bytes are widened to 16 bits, a second instruction adds the pairs."""
     return isa.vector_bytes / (4 if isa.dot.value.wide else 1)
 
 
