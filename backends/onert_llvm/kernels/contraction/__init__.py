@@ -1,1 +1,1 @@
-"""Products and convolutions: micro-kernels, the loops around them, and how a tile is finished."""
+"""Products and convolutions: micro-kernels, the loops around them, and the epilogues of tiles."""

@@ -1,7 +1,7 @@
-"""Terms of bytes, their sums exact in 32 bits, and the sums of the rows that a product multiplies.
+"""Products of bytes with exact 32-bit sums, and the row sums of the activations.
 
-Weights with a zero point subtract so many times the latter from each row. The bytes are added in the domain of the dot
-product, whole registers at a time.
+If weights have a zero point, its product with the row sum is subtracted from each row. The bytes are added in the
+domain of the dot product, whole registers at a time.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from .register_tile import Block, Row, Tile
 
 @frozen
 class ByteTerms(Terms):
-    """Bytes, `signed` or not, times signed bytes packed by `packing.pack_int8`; those of fewer `bits` by `pack_narrow`.
+    """Bytes, `signed` or not, times signed bytes packed by `packing.pack_int8`, or by `pack_narrow` for fewer `bits`.
 
-    `rest` is how many terms of a run are left behind the last whole step. `outliers`: some weights are not bytes. What
-    they have too much is multiplied apart: slots `outliers`, how many groups of terms there are with such; `places`, of
-    each its tap and its first term (64 bits); `beyond`, its weights for all columns of the panels.
+    `rest` is how many terms of a run follow the last whole step. `outliers`: some weights exceed the byte range, and
+    the excess is multiplied separately. Its slots: `outliers`, the number of groups of terms that have such weights;
+    `places`, the tap and first term of each (64 bits); `beyond`, the excess weights for all columns of the panels.
     """
 
     rest: int
@@ -54,7 +54,7 @@ class ByteTerms(Terms):
         return k.isa.group
 
     def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
-        """The sum of each row times the weights' zero point."""
+        """The sum of each row times the zero point of the weights."""
         sums = [k.var(k.zeros(I32, k.isa.f32)) for _ in range(block.count)]
         with reading.each() as run:
             add_row_sums(k, sums, run.rows, run.depth, self.signed)
@@ -93,13 +93,13 @@ class ByteTerms(Terms):
 
 
 def _groups(k: Kernel, depth: Val, group: int) -> Val:
-    """How many groups so many terms fill."""
+    """The number of groups that hold `depth` terms."""
     return k.index(-(-depth.constant // group)) if depth.constant is not None else (depth + group - 1) // group
 
 
 @frozen
 class Bytes(Ending):
-    """Sums requantised to bytes, `signed` or not; columns that are all `alike` have the parameters of the first."""
+    """Sums requantised to bytes, `signed` or not; if columns are `alike`, all use the parameters of the first."""
 
     requantize: Requantize
     signed: bool = True
@@ -161,14 +161,14 @@ class Bytes(Ending):
 
 
 def add_row_sums(k: Kernel, sums: Sequence[Var], rows: Sequence[View], depth: Val, signed: bool) -> None:
-    """`sums[i] += rows[i][:depth]` in 32-bit lanes whose sum is meant; no byte beyond a row is read."""
+    """`sums[i] += rows[i][:depth]` in 32-bit lanes whose total counts; no byte beyond a row is read."""
     width = k.isa.f32 * k.isa.group
     whole = depth - depth % width
     ones = k.const(I8, 1).splat(width)
     with k.loop(whole, step=width) as p:
         for total, row in zip(sums, rows, strict=True):
             total.set(_added(k, total.get(), row[p].load(width), ones, signed))
-    if k.isa.vector_bytes == 64:  # AVX-512: part of a register of bytes is read in one go
+    if k.isa.vector_bytes == 64:  # AVX-512: a partial register of bytes is one masked load
         with k.when(whole < depth):
             mask = k.iota(I8, width) < (depth - whole).cast(I8).splat(width)
             for total, row in zip(sums, rows, strict=True):

@@ -1,8 +1,8 @@
-"""Products of matrices: rows that come from anywhere, terms of any types, and sums that become anything.
+"""Matrix products whose rows, element types and epilogue are parameters.
 
-What differs between fully connected layers and convolutions of floats, bytes and 16-bit numbers is three values: an
-operand says where the rows of A lie, a micro-kernel (`Terms`) how terms of its element types are multiplied and summed,
-and an ending what is stored of the sums. Each brings the slots that it reads.
+Fully connected layers and convolutions of floats, bytes and 16-bit numbers differ in three values: an operand says
+where the rows of A are stored, a micro-kernel (`Terms`) how its element types are multiplied and summed, and an ending
+what is stored of the sums. Each contributes the slots that it reads.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ Sums = Sequence[Sequence[Val]]
 """The sums of each row of a tile, by register of columns; or other values of each row."""
 
 Finished = Callable[[Row, Val], Val]
-"""The code for what is stored of a row's sums in one register of columns."""
+"""Emits what is stored of a row's sums in one register of columns."""
 
 REGISTERS_TOGETHER = 4
 
 
 class Ending(Value):
-    """How sums begin, and what is stored of them.
+    """How accumulators are initialised and what is stored of them.
 
-    `corrected`: rows come with what their sums have too much, because weights have a zero point. Where it is `little`
-    that follows the sums, it is written out for every row of a tile.
+    `corrected`: rows come with a correction to subtract, because weights have a zero point. If the epilogue is
+    `little`, it is unrolled over the rows of a tile.
     """
 
     __slots__ = ()
 
     @property
     def element(self) -> Type:
-        """The type of what is stored."""
+        """The type of stored elements."""
         return F32
 
     @property
@@ -53,43 +53,43 @@ class Ending(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """The slots it adds to a task."""
+        """The slots that it adds to a task."""
         return ()
 
     def watched(self, k: Kernel) -> Extremes | None:
-        """What sees all that is stored, where something wants to know its range."""
+        """Observes all stored values, if their range is needed."""
         return None
 
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
-        """What the sums of one of the tile's registers of columns begin with."""
+        """The initial accumulator of one of the tile's registers of columns."""
         raise NotImplementedError
 
     def joined(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
-        """The sums with what is added to all of them."""
+        """The sums after adding what applies to the whole tile."""
         return sums
 
     def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
-        """For each of the tile's registers of columns, what is stored of its sums."""
+        """For each of the tile's registers of columns, the emitter of the stored value."""
         raise NotImplementedError
 
     def by_fours(self, k: Kernel) -> bool:
-        """Whether four registers of sums are stored as one of bytes: made `wide` first and then `narrow`."""
+        """Whether four registers of sums are stored as one register of bytes, through `wide` and then `narrow`."""
         return False
 
     def wide(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
-        """For each of the tile's registers of columns, the 32-bit values that its sums become."""
+        """For each of the tile's registers of columns, the emitter of the 32-bit values of its sums."""
         raise NotImplementedError
 
     def narrow(self, k: Kernel, task: Task) -> Callable[[Sequence[Val]], Val]:
-        """The bytes that are stored of four registers of such values, one after the other."""
+        """Packs four registers of such values, in order, into one register of bytes."""
         raise NotImplementedError
 
 
 @frozen(eq=False)
 class Run:
-    """Neighbouring terms of all rows of a tile: where they begin, how many there are, and the tap they belong to.
+    """Adjacent terms of all rows of a tile: where they begin, how many there are, and their tap.
 
-    `filled` is how many may be read of each row: those behind the last meet zeros.
+    `filled` is how many may be read of each row: those beyond `depth` are multiplied by zeros.
     """
 
     rows: list[View]
@@ -102,8 +102,8 @@ class Run:
 class Reading:
     """How the terms of some rows are read: a loop over their runs, of `depth` terms each.
 
-    Without taps there is one run, and `depth` is None. `single` gives the same for one row of the tile, by its
-    number in it, and `at` all rows at a tap.
+    Without taps there is one run, and `depth` is None. `single` returns the same for one row of the tile, by its number
+    in the tile, and `at` all rows at a tap.
     """
 
     depth: Val | None
@@ -113,7 +113,7 @@ class Reading:
 
 
 class Terms(Value):
-    """A micro-kernel: what the inner loop reads, multiplies and adds; `element` is the type of the rows' elements."""
+    """A micro-kernel: what the inner loop reads, multiplies and adds; `element` is the element type of the rows."""
 
     __slots__ = ()
 
@@ -131,26 +131,26 @@ class Terms(Value):
 
     @property
     def other(self) -> Type:
-        """The type of the right side's elements, where these are not packed."""
+        """The element type of the right-hand side if it is not packed."""
         return self.element
 
     def group(self, k: Kernel) -> int:
-        """Neighbouring terms that are multiplied together."""
+        """The number of adjacent terms that are multiplied together."""
         return 1
 
     def sums(
         self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
     ) -> Sums:
-        """The sums of a tile's rows, those of each register of columns begun with `begin`."""
+        """The sums of a tile's rows; accumulators of each register of columns start at `begin`."""
         raise NotImplementedError
 
     def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
-        """For each row what its products have too much where weights have a zero point."""
+        """For each row, what must be subtracted from its products because weights have a zero point."""
         return ()
 
 
 class Operand(Protocol):
-    """Where the rows of A lie."""
+    """Describes where the rows of A are stored."""
 
     @property
     def name(self) -> str: ...
@@ -159,12 +159,12 @@ class Operand(Protocol):
     def slots(self) -> tuple[str, ...]: ...
 
     def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
-        """How a tile's rows are read."""
+        """Describe how a tile's rows are read."""
 
 
 @frozen
 class Contraction(Value):
-    """`C[m, n] = ending(Σ A[m, k] · B[k, n])`, the rows of C `ldc` elements apart; B is packed as the terms want it."""
+    """`C[m, n] = ending(Σ A[m, k] · B[k, n])`; rows of C are `ldc` elements apart; B is packed as the terms need it."""
 
     tile: Tile
     operand: Operand
@@ -202,7 +202,7 @@ def multiply(
     reading: Reading,
     seen: Extremes | None = None,
 ) -> None:
-    """One tile from its first term to memory; what is stored may be `seen`."""
+    """Emit one tile from its first term to memory; `seen` observes the stored values."""
     more = terms.corrections(k, task, block, reading) if ending.corrected else ()
     sums = terms.sums(k, task, tile, block, lambda j: ending.begin(k, task, block, j), reading)
     store(k, task, block, ending, sums, more, seen)
@@ -211,7 +211,7 @@ def multiply(
 def store(
     k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums = (), seen: Extremes | None = None
 ) -> None:
-    """The sums of a tile on their way to memory; `more` are further values of each row."""
+    """Store the sums of a tile; `more` are further values of each row."""
     sums = ending.joined(k, task, block, sums)
     if block.count > 1 and ending.by_fours(k):
         _store_by_fours(k, task, block, ending, sums, more)
@@ -234,9 +234,9 @@ def store(
 
 
 def _store_by_fours(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums) -> None:
-    """The same by four registers at once: of a row, or of as many rows as have so many together.
+    """Store four registers at once: of one row, or of as many rows as together have four.
 
-    The last row is taken again where fewer are left, and the last register of three.
+    The last row is repeated if fewer are left, and the last register of three.
     """
     rows, wide, narrow = block.results(more), ending.wide(k, task, block), ending.narrow(k, task)
     c = task.view("c", ending.element, task.i64("ldc"), 1)

@@ -1,4 +1,4 @@
-"""Dynamic range: floats quantised when they are multiplied, the sums brought back to floats at once.
+"""Dynamic-range products: floats are quantised just before they are multiplied, and the sums become floats again.
 
 The arithmetic is that of `onert.ir.ops.arithmetic.dynamic_range`, operation by operation.
 """
@@ -24,14 +24,14 @@ from .int8_microkernel import offset
 from .scaled_results import Real
 
 _CHUNKED = ("x", "size", "chunk", "chunks")
-"""Items of `size` elements, in `chunks` pieces of `chunk` each but the last."""
+"""Items of `size` elements, in `chunks` pieces of `chunk` each; the last may be shorter."""
 
 _CHAINS = 4
-"""Registers that are compared with one after the other: each waits for its last comparison."""
+"""Registers that are compared in turn: each depends on its own previous comparison."""
 
 
 def _piece(task: Task, tile: Val) -> tuple[Val, Val, Val]:
-    """A work tile's item, and its first and last element in that."""
+    """The item of a work tile, and its first and last element within the item."""
     item, part = tile // task.i64("chunks"), tile % task.i64("chunks")
     first = part * task.i64("chunk")
     return item, first, (first + task.i64("chunk")).min(task.i64("size"))
@@ -39,9 +39,9 @@ def _piece(task: Task, tile: Val) -> tuple[Val, Val, Val]:
 
 @frozen
 class Extent(Value):
-    """The least and the greatest element of each piece, and 0: `out[item, piece] = (low, high)`. Tiles are pieces.
+    """The minimum and maximum of each piece and 0: `out[item, piece] = (low, high)`. A work tile is a piece.
 
-    They are stored as bits, as `Extremes` are.
+    They are stored as bits, as in `Extremes`.
     """
 
     slots = (*_CHUNKED, "out")
@@ -56,7 +56,7 @@ class Extent(Value):
 
 
 def extent(k: Kernel, row: View, first: Val, last: Val) -> Extremes:
-    """The extremes of some elements of a row."""
+    """The extremes of a range of a row."""
     lanes = k.isa.f32
     found, *others = (extremes(k, lanes) for _ in range(_CHAINS))
     chains = (found, *others)
@@ -76,11 +76,11 @@ def extent(k: Kernel, row: View, first: Val, last: Val) -> Extremes:
 
 @frozen
 class QuantizeDynamic(Value):
-    """Items as bytes: `out`, and for each its float32 in `scales` and its 32-bit zero point in `offsets`.
+    """Quantise items to bytes in `out`; `scales` gets each item's float32 scale, `offsets` its 32-bit zero point.
 
-    They are signed, or have `moved_by` added to them. `extents` are the extremes of each item's `parts`, unless pieces
-    are `whole` items, whose range is found here; `padding` points to `channels` bytes for each item, which become
-    its zero point. Tiles are pieces.
+    Bytes are signed, or have `moved_by` added to them. `extents` are the extremes of each item's `parts`, unless pieces
+    are `whole` items, whose range is found here; `padding` points to `channels` bytes per item, which are set to its
+    zero point. A work tile is a piece.
     """
 
     asymmetric: bool
@@ -147,7 +147,7 @@ class QuantizeDynamic(Value):
 
 
 def halves(k: Kernel, at: Val, size: Val, *, whole: bool) -> Val:
-    """What rounds each element of the register at `at` when it is added: a half, or at a row's end the number below it.
+    """What is added to round each element of the register at `at`: a half, or at a row's end the float just below it.
 
     `whole` registers end within the row.
     """
@@ -161,7 +161,7 @@ def halves(k: Kernel, at: Val, size: Val, *, whole: bool) -> Val:
 def as_bytes(x: Val, half: Val, inverse: Val, zero: Val, asymmetric: bool, clamped: bool = True) -> Val:
     """A register of floats as bytes; NaN becomes the zero point.
 
-    Where all are finite, and the inverse is, products are at most 128 or 256 and need not be `clamped`.
+    If all elements and the inverse are finite, products are at most 128 or 256 and need not be `clamped`.
     """
     x = x * inverse.splat(x.lanes)
     if clamped:
@@ -177,15 +177,15 @@ def _rounded(x: Val, half: Val, zero: Val, asymmetric: bool) -> Val:
 
 
 def parameters(k: Kernel, low: Val, high: Val, asymmetric: bool) -> tuple[Val, Val, Val]:
-    """Scale, its inverse and zero point of elements from `low` to `high`, which 0 lies between.
+    """Scale, its inverse and zero point of elements from `low` to `high`, a range that contains 0.
 
-    The scale is not finite where `low` or `high` is not: NaN if the range is asymmetric.
+    The scale is not finite if `low` or `high` is not: NaN if the range is asymmetric.
     """
     return _asymmetric(k, low, high) if asymmetric else _symmetric(k, low, high)
 
 
 def _symmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
-    """Scale, its inverse and zero point: the largest magnitude becomes 127."""
+    """Scale, its inverse and zero point: the largest magnitude maps to 127."""
     largest = (-low).max(high)  # NaN where `high` is
     empty = largest.eq(0.0)
     safe = empty.select(1.0, largest)
@@ -193,7 +193,7 @@ def _symmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
 
 
 def _asymmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
-    """The same where the range becomes -128 to 127."""
+    """The same if the range maps to -128 to 127."""
     empty = low.eq(high)
     wide = empty.select(1.0, (high - low).cast(F64) / 255.0)
     wide = wide + (wide - wide)  # an infinite range has no scale
@@ -207,11 +207,11 @@ def _asymmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
 
 @frozen
 class Dynamic(Real):
-    """How sums of such bytes become floats: times the scales of row and filter, plus the bias, then the epilogue.
+    """Converts sums of such bytes to floats: times the scales of row and filter, plus the bias, then the epilogue.
 
-    `filter_first` says in which order the scales are multiplied. Slots `row_scales` and `row_offsets` have an element
-    a row, or one for all rows that are `alike`; `sums` (32 bits) and `filter_scales` have one for each column, whole
-    registers of them. What is stored may be `ranged`: its extremes are put down.
+    `filter_first` determines the order of the scales in the product. Slots `row_scales` and `row_offsets` have an
+    element per row, or one if all rows are `alike`; `sums` (32 bits) and `filter_scales` have one per column, padded to
+    whole registers. With `ranged`, the extremes of the stored values are written too.
     """
 
     epilogue: Epilogue = PLAIN
@@ -230,8 +230,8 @@ class Dynamic(Real):
         return extremes(k, k.isa.f32) if self.ranged else None
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
-        """Where accumulators begin, so that they are the sums of the bytes as stored, less the zero point if all rows
-        have the same.
+        """Initial accumulators such that the sums become those of the bytes as stored, less the zero point if all rows
+        have the same one.
         """
         sums = task.view("sums", I32, 1)[column].load(k.isa.f32)
         moved = k.const(I32, moved_by(k.isa))

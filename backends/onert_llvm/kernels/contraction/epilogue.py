@@ -1,4 +1,4 @@
-"""What happens to a float32 accumulator on its way to memory: bias, residuals, activation."""
+"""What is applied to a float32 accumulator before it is stored: bias, residual, activation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .contraction import Ending, Finished, Sums
 from .register_tile import Block, Row
 
 ACC = Leaf("acc")
-"""The accumulator, in an epilogue's tree."""
+"""The accumulator in an epilogue's tree."""
 
 RESIDUAL = "residual"
 """The slot of a matrix that may be added to the accumulator."""
@@ -27,9 +27,9 @@ class Epilogue(Ending):
     """`tree` computes the stored value from `ACC` and other leaves.
 
     With `bias` the accumulator starts at `bias[column]`. A leaf listed in `columns` is a vector with one element per
-    column, one in `numbers` a float32 in the slot itself; every other one a matrix with the output's rows and columns
-    (slot `NAME_stride`: elements per row). With `residual` such a matrix is added to the accumulator before all else,
-    where its slot is not 0.
+    column, one in `numbers` a float32 in the slot itself; any other leaf is a matrix with the output's rows and columns
+    (slot `NAME_stride`: elements per row). With `residual` such a matrix is added to the accumulator first, unless its
+    slot is 0.
     """
 
     tree: Expr = ACC
@@ -54,11 +54,11 @@ class Epilogue(Ending):
         return tuple(n for n in leaves(self.tree) if n not in (ACC.name, *self.columns, *self.numbers))
 
     def given(self, task: Task, lanes: int) -> dict[str, Val]:
-        """The numbers, as the task has them, in so many lanes."""
+        """The task's numbers, broadcast to `lanes` lanes."""
         return {name: task.f32(name).splat(lanes) for name in self.numbers}
 
     def start(self, k: Kernel, task: Task, column: Val, lanes: int, mask: Val | None) -> Val:
-        """The first value of the accumulators of a vector of columns."""
+        """The initial accumulators of a vector of columns."""
         if not self.bias:
             return k.zeros(F32, lanes)
         return task.view("bias", F32, 1)[column].load(lanes, mask)
@@ -73,9 +73,9 @@ class Epilogue(Ending):
         mask: Val | None,
         given: Mapping[str, Val] = _NONE,
     ) -> Val:
-        """The value to store for a vector of columns from `column` on; `rows` is where these lie in each matrix.
+        """The value to store for a vector of columns from `column` on; `rows` are its places in the matrices.
 
-        `given` are its numbers in as many lanes.
+        `given` are the broadcast numbers.
         """
 
         def leaf(name: str) -> Val:
@@ -93,7 +93,7 @@ class Epilogue(Ending):
         return self.start(k, task, block.at(vector), k.isa.f32, block.own(vector))
 
     def joined(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
-        """With the residual, where there is one."""
+        """The sums plus the residual, if there is one."""
         if not self.residual:
             return sums
         acc = [[k.var(x) for x in row] for row in sums]
@@ -118,13 +118,13 @@ class Epilogue(Ending):
 
 
 PLAIN = Epilogue()
-"""Nothing happens: the accumulators are what is stored."""
+"""The identity: accumulators are stored unchanged."""
 
 LOW, HIGH = "low", "high"
 BOUNDED = Apply(Fn.MIN, (Leaf(HIGH), Apply(Fn.MAX, (Leaf(LOW), ACC))))
-"""The tree that keeps an accumulator between two numbers: every activation that is such a clamp, and none at all."""
+"""The tree that clamps an accumulator between two numbers: serves every clamping activation, and none at all."""
 
 
 def row_windows(k: Kernel, task: Task, names: Sequence[str]) -> dict[str, View]:
-    """An epilogue's matrices."""
+    """Views of an epilogue's matrices."""
     return {n: task.view(n, F32, task.i64(f"{n}_stride"), 1) for n in names}

@@ -1,7 +1,7 @@
-"""The least and the greatest of some floats and 0, found while these are in registers, by one instruction for each.
+"""The minimum and maximum of floats and 0, found while they are in registers, with one instruction each.
 
-Bits of floats are compared as integers: of those with a sign the greatest as they are without one is the least number,
-and the greatest number has the greatest bits that are not negative. Not-a-number is beyond infinity.
+Float bits are compared as integers: among negative numbers the greatest unsigned bits are the minimum, and the greatest
+signed bits are the maximum. NaN compares beyond infinity.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I32, Kernel, Val, Var
 
 PAIRS, PARTS, TILES = SLOTS = ("extremes", "extremes_parts", "extremes_tiles")
-"""Where a command's extremes go: a pair for each of so many parts. It is cut into as many, or has fewer work tiles."""
+"""Slots for a command's extremes: one pair per part, the number of parts and of work tiles; tiles may be fewer."""
 
 
 @frozen(eq=False)
 class Extremes:
-    """What was seen of elements so far, lane by lane: the greatest bits without a sign, and with one."""
+    """The extremes of the elements seen so far, per lane: the greatest bits as unsigned and as signed integers."""
 
     below: Var
     above: Var
 
     def see(self, x: Val, mask: Val | None = None) -> None:
-        """A register more, of which lanes under a mask count."""
+        """Include a register; with a mask, only lanes under it."""
         bits = x.bits(self.below.get().type)
         bits = bits if mask is None else mask.select(bits, bits.like(0))
         self.join(bits, bits)
 
     def join(self, below: Val, above: Val) -> None:
-        """What was seen elsewhere."""
+        """Include extremes found elsewhere."""
         self.below.set(self.below.get().call("umax", below))
         self.above.set(self.above.get().call("smax", above))
 
     def over_lanes(self) -> tuple[Val, Val]:
-        """The same of all lanes."""
+        """The extremes of all lanes."""
         below = self.below.get().over_lanes(lambda a, b: a.call("umax", b))
         return below, self.above.get().over_lanes(lambda a, b: a.call("smax", b))
 
     def write(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        """Put down what work tiles from `begin` to `end` have seen, as that of the parts that begin among them."""
+        """Store the extremes of work tiles `begin` to `end` for the parts that begin among them."""
         tiles, parts = task.i64(TILES), task.i64(PARTS)
         first, last = ((at * parts + (tiles - 1)) // tiles for at in (begin, end))
         out, found = task.view(PAIRS, I32, 2, 1), self.over_lanes()
@@ -49,12 +49,12 @@ class Extremes:
 
 
 def extremes(k: Kernel, lanes: int) -> Extremes:
-    """Nothing seen yet but 0."""
+    """The extremes of no elements: 0."""
     return Extremes(*(k.var(k.zeros(I32, lanes)) for _ in range(2)))
 
 
 def least_and_greatest(k: Kernel, below: Val, above: Val) -> tuple[Val, Val]:
-    """The numbers that these are the bits of; the latter is NaN where an element was."""
+    """The numbers with these bits; the latter is NaN if an element was."""
     least, greatest = below.bits(F32), above.bits(F32)
     low = (below < 0).select(least, 0.0)
     return low, low.ne(low).select(low, greatest)

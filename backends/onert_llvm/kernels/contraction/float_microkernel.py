@@ -1,4 +1,4 @@
-"""The inner loop of everything that is a product of matrices: rows as they lie times a packed panel."""
+"""The inner loop of every matrix product: rows as stored times a packed panel."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from onert_llvm.irbuilder import F16, F32, I16, I32, Kernel, Val, Var, View, vec
 from .bfloat.terms import RUN, Terms, add_pairs, half_sums, widened
 
 MOST_UNROLLED, MOST_TOGETHER = 12, 10
-"""Terms of a sum that are written out where their number is known, with so many accumulators at most: beside more, the
-code generator loads what it has no registers for.
+"""The most terms that are unrolled if their number is known, and the most accumulators for which this is done: with
+more, LLVM loads terms early and spills.
 """
 
 Accumulators = Sequence[Sequence[Var]]
@@ -18,7 +18,7 @@ Accumulators = Sequence[Sequence[Var]]
 
 
 def accumulators(k: Kernel, start: Sequence[Val], rows: int) -> list[list[Var]]:
-    """Accumulators of every row that begin as `start`, one value for each register of columns."""
+    """Accumulators for each row, initialised to `start`, one value for each register of columns."""
     return [[k.var(s) for s in start] for _ in range(rows)]
 
 
@@ -36,10 +36,10 @@ def multiply_add(
 ) -> None:
     """`acc[i][j] += rows[i][p] * panel[p, j]` for p below `depth`, in float32.
 
-    With `split` > 1 so many sums are kept apart: with few rows they hide the latency of the additions. `mask` says
-    which lanes of a row's last register may be read, all where it is None. `at_step(p)` is written before each step of
-    `split` terms. Where `terms` are rounded to 16 bits, `depth` counts pairs; rows that are not have twice as many.
-    Rows lie at multiples of `align` bytes.
+    With `split` > 1 there are that many partial sums: with few rows they hide the latency of the additions. `mask` says
+    which lanes of a row's last register may be read (None: all). `at_step(p)` is emitted before each step of `split`
+    terms. If `terms` are rounded to 16 bits, `depth` counts pairs; unpaired rows have twice as many. Rows are aligned
+    to `align` bytes.
     """
     if terms is Terms.HALVES:
         _add_halves(k, acc, rows, panel, depth, at_step)
@@ -74,7 +74,7 @@ def _add_halves(
     depth: Val,
     at_step: Callable[[Val], None] | None,
 ) -> None:
-    """The same for pairs of float16: sums of `RUN` pairs in float16, and those of these in float32."""
+    """The same for pairs of float16: `RUN` pairs at a time are summed in float16, and these sums in float32."""
     halves = vec(F16, 2 * k.isa.f32)
     with k.loop(depth, step=RUN) as first:
         sums = [[k.var(k.zeros(I16, halves.lanes).bits(halves)) for _ in own] for own in acc]
@@ -92,7 +92,7 @@ def _add_halves(
 
 
 def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, depth: Val) -> None:
-    """The last of an odd number of terms, where the right side alone is pairs of bfloat16."""
+    """Add the last of an odd number of terms if only the right-hand side is pairs of bfloat16."""
     with k.when((depth % 2).ne(0)):
         b = [widened(x)[0] for x in _registers(k, acc, panel, depth // 2, None)]
         for row, sums in zip(rows, acc, strict=True):
@@ -100,7 +100,7 @@ def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, dep
 
 
 def add_half(k: Kernel, acc: Accumulators, places: Sequence[View], panel: View, p: int) -> None:
-    """The last pair of sums of an odd number of terms, of which the first term alone lies at `places`."""
+    """Add the last pair of an odd number of terms; only the first term exists at `places`."""
     b = _registers(k, acc, panel, k.index(p), None)
     for place, sums in zip(places, acc, strict=True):
         _add_pairs(k, place.load().cast(I32, signed=False).bits(F32), b, sums)

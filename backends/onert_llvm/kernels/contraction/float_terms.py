@@ -1,8 +1,8 @@
-"""Terms of floats, and tiles of a product computed again term by term where it adds terms that no operation has.
+"""Products of floats, and tiles recomputed term by term if the product added terms that the operation does not have.
 
-Zeros stand for what is not there: pixels outside of the picture, and taps that only other columns of a panel have. They
-change no sum of finite numbers, but 0 times infinity or NaN is NaN. A sum that such a term reached is NaN, so tiles
-without any are right as they are; the others leave these terms out.
+Zeros stand in for absent terms: pixels outside of the picture, and taps that only other columns of a panel have. They
+change no sum of finite numbers, but 0 times infinity or NaN is NaN. A sum with such a term is NaN, so tiles without NaN
+are right as they are; the others are recomputed without these terms.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .float_microkernel import Accumulators, accumulators, add_odd, multiply_add
 from .register_tile import Block, Tile
 
 ABSENT = np.float32(-0.0)
-"""The weight of a tap that a column does not have; real weights of zero are positive in products that use it."""
+"""The weight of a tap that a column does not have; real zero weights are positive in products that use it."""
 
 
 @frozen
 class FloatTerms(contraction.Terms):
-    """float32 times float32. B is packed by `pack_f32`; where it is not `packed` its rows lie one after the other, and
-    bytes of a register behind the last are read unless they are `masked`.
+    """float32 times float32. B is packed by `pack_f32`; if it is not `packed`, its rows are contiguous, and a register
+    may be read beyond the last row unless loads are `masked`.
 
-    Of both sides as pairs of bfloat16 (`kind`) numbers of terms count these; where B alone is such, they count terms.
+    If both sides are pairs of bfloat16 (`kind`), each pair counts as one term; if only B is, single terms count.
 
-    With `exact`, what is not finite reaches only sums that it is a term of: none through pixels outside of the picture,
-    or through packed weights that are `ABSENT`.
+    With `exact`, non-finite values affect only sums that they are a term of, not others through pixels outside of the
+    picture or packed weights that are `ABSENT`.
     """
 
     packed: bool = True
@@ -72,7 +72,7 @@ class FloatTerms(contraction.Terms):
         reading: Reading,
         panels: View,
     ) -> None:
-        """Replace the sums of a tile where any of them is NaN."""
+        """Recompute the sums of a tile if any of them is NaN."""
         lanes, columns = k.isa.f32, range(block.vectors)
         sums = [x.get() for row in acc for x in row]
         pairs = [a.unordered(b) for a, b in zip(sums[::2], sums[1::2] + sums[-1:], strict=False)]
@@ -95,7 +95,7 @@ class FloatTerms(contraction.Terms):
                     x.set(room[i, j].load(lanes))
 
     def _add(self, k: Kernel, run: Run, panels: View, vector: Val, total: Var) -> None:
-        """The terms of a run of one row."""
+        """Add the terms of a run of one row."""
         lanes = k.isa.f32
         assert run.tap is not None
         with k.loop(run.depth) as at:

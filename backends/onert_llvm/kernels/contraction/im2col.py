@@ -1,8 +1,7 @@
-"""Windows of few channels: the pixels that one row of a window sees lie next to one another, so whole segments are
-copied.
+"""Windows with few channels: the pixels of a window row are adjacent in memory, so whole segments are copied.
 
 The first layer of a network reads three channels, too few for the loop over channels of the general convolution. Tiles
-copy their windows to the stack; those of bytes do so only where a window reaches out of the picture.
+copy their windows to the stack; byte tiles do so only if a window reaches outside of the picture.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .register_tile import Block
 
 @frozen
 class Patch(Value):
-    """A window of `height` rows of `segment` elements (width times channels), its pixels neighbours in memory."""
+    """A window of `height` rows of `segment` elements (width times channels), its pixels adjacent in memory."""
 
     height: int
     segment: int
@@ -31,16 +30,16 @@ class Patch(Value):
 
 
 def room(k: Kernel, patch: Patch, pitch: int) -> int:
-    """Elements from one copied window to the next where rows of a window are `pitch` apart."""
+    """Elements from one copied window to the next if window rows are `pitch` apart."""
     size = patch.height * pitch
     return -(-size // k.isa.vector_bytes) * k.isa.vector_bytes + k.isa.f32
 
 
 def gather(k: Kernel, task: Task, block: Block, patch: Patch, padding: Val, pitch: int) -> View:
-    """The windows of a tile's rows, copied to the stack: the first, from which the others are `room` apart.
+    """Copy the windows of a tile's rows to the stack; returns the first, and the others follow at a distance of `room`.
 
-    The rows of a window are `pitch` elements apart; what lies outside of the picture is `padding`. As many undefined
-    elements follow each window as fill up a register of bytes, or of elements.
+    The rows of a window are `pitch` elements apart; elements outside of the picture are `padding`. Each window is
+    followed by undefined elements, enough to fill a register of bytes, or of elements.
     """
     lanes, element, apart = k.isa.f32, padding.type, room(k, patch, pitch)
     pieces = range(0, patch.segment, lanes)
@@ -65,5 +64,5 @@ def gather(k: Kernel, task: Task, block: Block, patch: Patch, padding: Val, pitc
 
 
 def padding_of(k: Kernel, task: Task, element: Type) -> Val:
-    """The value outside of the picture, from the task's row of padding."""
+    """The padding value, from the task's row of padding."""
     return k.view(task.ptr("zero"), vec(element, 1), 1)[0].load()

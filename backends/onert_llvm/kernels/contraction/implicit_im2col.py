@@ -1,6 +1,6 @@
-"""Sliding windows: which input pixel a tap of a convolution or pooling sees, without a table of pointers.
+"""Sliding windows: the input pixel of each tap of a convolution or pooling, computed without an indirection buffer.
 
-A tap outside of the picture reads the task's `zero` row instead: one pixel that holds the padding's value.
+A tap outside of the picture reads the task's `zero` row instead: one pixel that holds the padding value.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ SLOTS = (
     "input", "zero", "in_h", "in_w", "out_h", "out_w", "kernel_h", "kernel_w", "stride_h", "stride_w",
     "dilation_h", "dilation_w", "pad_h", "pad_w", "pixel", "row", "image",
 )  # fmt: skip
-"""`pixel`, `row` and `image` are the input's strides in elements; `pad_h` and `pad_w` the padding above and to the
-left.
+"""`pixel`, `row` and `image` are the input's strides in elements; `pad_h` and `pad_w` the padding above and left.
 """
 
 
 @frozen(eq=False)
 class Origin:
-    """The first tap of one output pixel: input coordinates, which may be negative, and the image they are in."""
+    """The first tap of an output pixel: its input coordinates, which may be negative, and the offset of its image."""
 
     y: Val
     x: Val
@@ -34,7 +33,7 @@ class Origin:
 
 
 def origin(k: Kernel, task: Task, pixel: Val) -> Origin:
-    """Where the window of an output pixel begins; pixels are numbered through all rows and images."""
+    """The window origin of an output pixel; pixels are numbered across all rows and images."""
     across, x = pixel // task.i64("out_w"), pixel % task.i64("out_w")
     image, y = across // task.i64("out_h"), across % task.i64("out_h")
     return Origin(
@@ -45,7 +44,7 @@ def origin(k: Kernel, task: Task, pixel: Val) -> Origin:
 
 
 def following(k: Kernel, task: Task, at: Origin) -> Origin:
-    """The window of the next output pixel."""
+    """The window origin of the next output pixel."""
     x = at.x + task.i64("stride_w")
     wraps = x >= task.i64("out_w") * task.i64("stride_w") - task.i64("pad_w")
     y = wraps.select(at.y + task.i64("stride_h"), at.y)
@@ -58,7 +57,7 @@ def following(k: Kernel, task: Task, at: Origin) -> Origin:
 
 
 def origins(k: Kernel, task: Task, first: Val, count: int) -> list[Origin]:
-    """The windows of neighbouring output pixels."""
+    """The window origins of adjacent output pixels."""
     found = [origin(k, task, first)]
     for _ in range(count - 1):
         found.append(following(k, task, found[-1]))
@@ -67,7 +66,7 @@ def origins(k: Kernel, task: Task, first: Val, count: int) -> list[Origin]:
 
 @contextmanager
 def each_origin(k: Kernel, task: Task, first: Val, count: int) -> Iterator[tuple[Val, Origin]]:
-    """Loop over the windows of neighbouring output pixels: which, and where it begins."""
+    """Loop over the windows of adjacent output pixels: yields the number and the origin."""
     begin = origin(k, task, first)
     y, x, image = (k.var(v) for v in (begin.y, begin.x, begin.image))
     with k.loop(count) as i:
@@ -82,9 +81,9 @@ def each_origin(k: Kernel, task: Task, first: Val, count: int) -> Iterator[tuple
 def each_tap(
     k: Kernel, task: Task, at: list[Origin], element: Type, skips: bool = False
 ) -> Iterator[tuple[Val, list[View]]]:
-    """Loop over the taps: the tap's number, and where the channels of each window's pixel begin.
+    """Loop over the taps: yields the tap's number, and where the channels of each window's pixel begin.
 
-    One that `skips` leaves out taps that lie outside of the picture in all of these windows.
+    With `skips`, taps outside of the picture in all of these windows are left out.
     """
 
     def where_any(seen: list[Val]) -> AbstractContextManager[None]:

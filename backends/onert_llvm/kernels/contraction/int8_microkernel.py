@@ -1,12 +1,12 @@
-"""Products of bytes summed exactly in 32 bits, by whatever instruction a target has for it.
+"""Products of bytes summed exactly in 32 bits, by the target's instruction for it.
 
-Weights are signed. Each instruction wants the other side in a domain of its own: `offset` is what is added to the
-stored activations to get there. The sums then differ from those of the true zero points by terms that depend on the
-weights alone; `packing.pack_int8` folds these into the bias.
+Weights are signed. Each instruction expects activations in its own domain: `offset` is added to the stored ones. The
+sums then differ from those of the true zero points by terms that depend on the weights alone; `packing.pack_int8` folds
+these into the bias.
 
-Weights of 4 or 2 bits stay so in memory (`pack_narrow`): a byte holds those of two or four groups that follow one
-another along k. A shift and a mask bring each to the top of its byte, where it is worth so many times what it was;
-`narrow_shift` is by how much the sums are shifted back in the end.
+Weights of 4 or 2 bits stay packed in memory (`pack_narrow`): a byte holds those of two or four consecutive groups along
+k. A shift and a mask bring each to the top of its byte, which multiplies it by a power of two; `narrow_shift` is the
+right shift that corrects the sums at the end.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from onert_llvm.target.isa import Isa
 from .float_microkernel import Accumulators
 
 MOST_TERMS = (1 << 31) // (255 * 128)
-"""Products of two bytes that 32 bits hold the sum of."""
+"""The most products of two bytes whose sum fits in 32 bits."""
 
 
 def step_terms(isa: Isa, bits: int = 8) -> int:
-    """How many terms of a sum one step of the inner loop takes."""
+    """The terms of a sum that one step of the inner loop processes."""
     return isa.group * (8 // bits)
 
 
 def narrow_shift(bits: int) -> int:
-    """By how many bits sums of products with weights of `bits` bits are greater than they should be."""
+    """The left shift of the sums of products with weights of `bits` bits."""
     return 8 - bits
 
 
 def offset(isa: Isa, signed: bool) -> int:
-    """What the activations are shifted by before they are multiplied."""
+    """The offset added to activations before they are multiplied."""
     return isa.dot.value.moved[signed]
 
 
@@ -50,10 +50,10 @@ def multiply_add_int8(
 ) -> None:
     """`acc[i][j] += (rows[i][p] + offset) * panel[p, j]` for p below `depth`.
 
-    `rows` are windows on bytes, `panel` on the bytes of one register group (strides: group of k, byte). `rest` is depth
-    modulo the terms of a step, known when the code is made so that no byte beyond a row is read. `at_step(p)` is
-    written before the whole step `p`. A step is a group; of weights of fewer `bits` as many as a byte holds, and what
-    is added is `1 << narrow_shift(bits)` times as much.
+    `rows` are views of bytes, `panel` of the bytes of one register group (strides: group of k, byte). `rest` is depth
+    modulo the terms of a step, known at code generation, so that no byte beyond a row is read. `at_step(p)` is emitted
+    before whole step `p`. A step is a group, or for weights of fewer `bits` the groups that share a byte; sums are then
+    scaled by `1 << narrow_shift(bits)`.
     """
     group, together, terms = k.isa.group, 8 // bits, step_terms(k.isa, bits)
     lanes = k.isa.f32 * group
@@ -96,13 +96,13 @@ def _step(k: Kernel, acc: Accumulators, a: Sequence[Val], b: Sequence[Val]) -> N
 
 
 def _whole(k: Kernel, place: View, group: int, signed: bool) -> Val:
-    """A group of a row's bytes in every column's lane, in the domain that the instruction wants."""
+    """A group of a row's bytes, broadcast to every column's lane, in the domain of the instruction."""
     word = I32 if group == 4 else I16
     return _domain(k, k.view(place.address, word, 1).load(align=1), group, signed)
 
 
 def _part(k: Kernel, place: View, count: int, group: int, signed: bool) -> Val:
-    """The same from fewer bytes; those that are missing are zero and meet zeros in the panel."""
+    """The same for a partial group; missing bytes are zero and are multiplied by zeros of the panel."""
     word = I32 if group == 4 else I16
     bytes_ = k.view(place.address, I8, 1)
     value = bytes_[0].load().cast(word, signed=False)
@@ -123,7 +123,7 @@ MADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.
 
 
 def dot(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
-    """Lane by lane: `acc` plus the products of a group's activations `a` and weights `b`."""
+    """Per lane: `acc` plus the products of a group's activations `a` and weights `b`."""
     lanes = acc.lanes
     if k.isa.dot.value.wide:
         return _dot_widened(k, acc, a, b)
@@ -131,7 +131,7 @@ def dot(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
 
 
 def dot_pairs(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
-    """Lane by lane: `acc` plus the products of two 16-bit numbers each, modulo 2**32."""
+    """Per lane: `acc` plus the products of two pairs of 16-bit numbers, modulo 2**32."""
     name = k.isa.dot.value.named(k.isa.dot.value.pairs, acc.lanes)
     if not name:
         return _dot_widened(k, acc, a, b)

@@ -1,4 +1,4 @@
-"""Where the rows of a product lie: in a matrix, or in windows over pictures."""
+"""Left operands of a product: rows of a matrix, or windows over pictures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Matrix(Value):
 
 
 def straight(rows: list[View], depth: Val) -> Reading:
-    """Rows whose terms all follow one another."""
+    """Rows whose terms are all contiguous."""
 
     @contextmanager
     def each() -> Iterator[Run]:
@@ -43,8 +43,8 @@ def straight(rows: list[View], depth: Val) -> Reading:
 class Windows(Value):
     """The windows of the output's pixels, through all images, read tap by tap: `k` channels, or the pixel at `zero`.
 
-    With `skips`, taps are left out where all windows of a tile have them outside of the picture: for sums of floats
-    alone, because bytes there count as much as their zero point.
+    With `skips`, taps outside of the picture in all windows of a tile are left out: only for sums of floats, because
+    padding bytes hold the zero point.
     """
 
     skips: bool = False
@@ -71,7 +71,7 @@ class Windows(Value):
 
 @frozen
 class Copies(Value):
-    """Windows of few channels, copied together first; no dilation across."""
+    """Windows with few channels, always copied to contiguous memory; no dilation across."""
 
     patch: Patch
 
@@ -87,10 +87,10 @@ class Copies(Value):
 
 @frozen
 class Patches(Value):
-    """Windows of few channels, so that a row of a window is one segment in memory; no dilation across.
+    """Windows with few channels, so that a window row is one segment in memory; no dilation across.
 
-    The input's pixels lie next to one another. Each row of a window is a tap. Tiles whose windows lie inside of the
-    picture, one after the other, are multiplied where they are; others are copied together first.
+    The input's pixels are contiguous. Each window row is a tap. Tiles whose windows are consecutive and inside the
+    picture are multiplied in place; others are copied first.
     """
 
     patch: Patch
@@ -115,8 +115,8 @@ class Patches(Value):
         return Reading(k.index(pitch), each, at=at)
 
     def _places(self, k: Kernel, task: Task, block: Block, element: Type, pitch: int) -> tuple[Val, Val, Val]:
-        """The first window, and how far windows and their rows are apart: in the picture, if nothing outside of it is
-        read, else where they are copied to.
+        """The first window and the distances between windows and between their rows: in the picture if nothing outside
+        it is read, else in the copy.
         """
         at, pixel = origin(k, task, block.first), task.i64("pixel")
         step, down = task.i64("stride_w") * pixel, task.i64("dilation_h") * task.i64("row")

@@ -15,7 +15,7 @@ from onert_llvm.target.isa import Isa
 
 @contextmanager
 def parked(k: Kernel, rows: Sequence[Sequence[Val]]) -> Iterator[tuple[Val, list[Val]]]:
-    """Loop over rows of values, all of the same types: which, and its values."""
+    """Loop over rows of values of equal types, stored in scratch memory: yields the row number and its values."""
     columns = []
     for column in zip(*rows, strict=True):
         element, lanes = column[0].type.element, column[0].lanes
@@ -29,11 +29,11 @@ def parked(k: Kernel, rows: Sequence[Sequence[Val]]) -> Iterator[tuple[Val, list
 
 @frozen
 class Columns(Value):
-    """Panels of `vectors` registers, then a last panel of `tail` registers (0: there is none).
+    """Panels of `vectors` registers, then a last panel of `tail` registers (0: none).
 
-    `masked` says that the columns end inside the last register of the tail. `vectors` is 0 where the tail is all there
-    is. `padded`: there is no tail, the last panel is computed like the others, and masks keep what are no columns from
-    memory; so the same code serves any number of columns.
+    `masked`: the columns end inside the last register of the tail. `vectors` is 0 if there is only a tail. `padded`:
+    there is no tail; the last panel is computed like the others and masked when stored, so the same code serves any
+    number of columns.
     """
 
     vectors: int
@@ -43,17 +43,17 @@ class Columns(Value):
 
     @property
     def widest(self) -> int:
-        """Registers of a panel as it is packed; the tail is packed to its own width."""
+        """The registers of a packed panel; the tail is packed to its own width."""
         return self.vectors or self.tail
 
 
 @frozen
 class Tile(Value):
-    """`mr` rows by a panel of columns.
+    """A register tile: `mr` rows by a panel of columns.
 
-    With few rows, `split` sums over k are kept apart to hide the latency of adding. `ahead` lines of the next panel are
-    fetched into the cache at every step along k, so that all of it is there when it is needed; with `stream`, where a
-    panel is read but once, lines of the same panel so many bytes on.
+    With few rows, the sum over k is split into `split` partial sums to hide the latency of additions. At every step
+    along k, `ahead` lines of the next panel are prefetched, so that it is in the cache when needed; with `stream`, for
+    panels that are read once, lines of the same panel that many bytes ahead.
     """
 
     mr: int
@@ -64,7 +64,7 @@ class Tile(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """What fetching ahead adds to a task: where the packed operand of the next product begins."""
+        """The slot that prefetching adds to a task: the address of the next product's packed operand."""
         return ("ahead",) if self.ahead and not self.stream else ()
 
 
@@ -76,21 +76,19 @@ def columns(n: int, widest: int, isa: Isa) -> Columns:
 
 
 LINE = 64
-"""Bytes of a cache's line."""
+"""Bytes per cache line."""
 
 SLOTS = ("m", "n", "mc", "panels", "panel_bytes")
-"""What the cut needs of a task:
-
-rows, columns, rows in a work tile, panels, and bytes from one packed panel to the next.
+"""The slots that the cut reads: rows, columns, rows per work tile, panels, and bytes from one packed panel to the next.
 """
 
 
 @frozen(eq=False)
 class Panel:
-    """A panel whose code is being written: its number, registers, first column, packed operand and number of columns.
+    """A panel during code generation: its number, registers, first column, packed operand and number of columns.
 
-    `masks` has one for each register of which not all lanes need be columns, else None; `last` is the first column of
-    the last register that has any, None if all have.
+    `masks` has one for each register that may be partial, else None; `last` is the first column of the last register
+    that has columns, None if all have.
     """
 
     number: Val
@@ -104,9 +102,9 @@ class Panel:
 
 @frozen(eq=False)
 class Block:
-    """One tile whose code is being written: `count` rows from the `first` on, and the panel of its columns.
+    """A tile during code generation: `count` rows starting at `first`, and the panel of its columns.
 
-    Rows are `apart` from one to the next. `ahead` is where the next panel's lines are, by step and number.
+    Rows are `apart` from one another. `ahead` addresses the next panel's lines by step and number.
     """
 
     k: Kernel
@@ -124,32 +122,32 @@ class Block:
 
     @property
     def column(self) -> Val:
-        """The first column."""
+        """The first column of the tile."""
         return self.columns.column
 
     @property
     def masks(self) -> tuple[Val | None, ...]:
-        """The masks of the registers, None if all lanes of one are columns."""
+        """The masks of the registers, None for full ones."""
         return self.columns.masks
 
     @property
     def panel(self) -> Val:
-        """Where the packed operand of these columns begins."""
+        """The address of these columns' packed operand."""
         return self.columns.address
 
     @property
     def width(self) -> Val | int:
-        """The panel's number of columns, which for a tail need not fill its registers."""
+        """The panel's number of columns; in a tail it may be less than its lanes."""
         return self.columns.width
 
     def fetch(self, step: Val) -> None:
-        """Ask for the lines of the next panel that are this step's."""
+        """Prefetch this step's lines of the next panel."""
         if self.ahead is not None:
             for line in range(self.lines):
                 self.k.prefetch(self.ahead[step, line])
 
     def fetching(self, tap: Val | None, steps: Val | None) -> Callable[[Val], None]:
-        """The same for steps that are counted anew for each tap, of so many."""
+        """The same for steps counted from zero in each tap, which has `steps` of them."""
         if tap is None or steps is None or self.ahead is None:
             return self.fetch
         done = tap * steps
@@ -160,8 +158,8 @@ class Block:
         return self.masks[vector]
 
     def among(self, first: int, count: int, room: int) -> Val | None:
-        """The mask of bytes in the room of so many registers, the first of which are `count` of the tile's from `first`
-        on; None if all are columns. Only for tiles of at most seven registers: lanes are counted in bytes.
+        """The mask of bytes in `room` registers, the first `count` of which hold the tile's registers from `first` on;
+        None if all are columns. Only for tiles of at most seven registers: lanes are counted in bytes.
         """
         lanes = self.k.isa.f32
         if count == room and all(mask is None for mask in self.masks[first : first + count]):
@@ -171,7 +169,7 @@ class Block:
         return self.k.iota(I8, room * lanes) < left
 
     def at(self, vector: int) -> Val:
-        """The first column of one of the tile's registers; of one that has none, that of the last that does."""
+        """The first column of one of the tile's registers; if it has none, that of the last register that has."""
         column, last = self.column + vector * self.k.isa.f32, self.columns.last
         return column if last is None or vector == 0 else column.min(last)
 
@@ -180,14 +178,14 @@ class Block:
         return self.first + number * self.apart
 
     def rows(self, matrix: View) -> list[View]:
-        """Where the tile's rows begin in a matrix."""
+        """Views of a matrix at the tile's rows."""
         found = [matrix[self.first]]
         for _ in range(self.count - 1):
             found.append(found[-1].after(matrix.strides[0] * self.apart))
         return found
 
     def results(self, more: Sequence[Sequence[Val]] = ()) -> list[Row]:
-        """The tile's rows on their way to memory, each with the values that it has beside those of its columns."""
+        """The tile's rows of results, each with `more` values besides those of its columns."""
         found: list[Row] = []
         for i in range(self.count):
             found.append(Row(self, self.row(i), more[i] if more else (), found[-1] if found else None))
@@ -196,10 +194,10 @@ class Block:
     def finish(
         self, values: Sequence[Sequence[Val]], column: Column, little: bool, more: Sequence[Sequence[Val]] = ()
     ) -> None:
-        """Write what becomes of the values of each row, for one register of columns after the other.
+        """Store the results of each row, one register of columns after the other.
 
-        Where it is `little` that is written out for every row, else once in a loop. `more` are further values of each
-        row.
+        If the epilogue is `little`, it is unrolled over the rows, otherwise it is emitted once in a loop. `more` are
+        further values of each row.
         """
         if little or self.count == 1:
             rows = self.results(more)
@@ -217,9 +215,9 @@ class Block:
 
 
 class Row:
-    """A row of results on its way to memory: its number, and what values it has beside those of its columns.
+    """A row of results on its way to memory: its number, and its values besides those of its columns.
 
-    Where it lies in a matrix is found from where the one before does, if there is one.
+    Its address in a matrix is derived from that of the row before, if there is one.
     """
 
     def __init__(self, block: Block, number: Val, more: Sequence[Val], before: Row | None = None) -> None:
@@ -230,7 +228,7 @@ class Row:
         self._places: dict[View, View] = {}
 
     def place(self, matrix: View, vector: int) -> View:
-        """Where a register of the tile's columns lies in this row of a matrix."""
+        """This row of a matrix at one of the tile's registers of columns."""
         return self._place(matrix).after(vector * self.block.k.isa.f32)
 
     def _place(self, matrix: View) -> View:
@@ -246,11 +244,11 @@ class Row:
 
 
 Column = Callable[[int], Callable[[Row, Val], None]]
-"""For a register of a tile's columns, what writes the code for its value in a row."""
+"""Returns, for a register of a tile's columns, the emitter for its value in a row."""
 
 
 def each_panel(k: Kernel, task: Task, tile: Tile, number: Val, body: Callable[[Panel], None]) -> None:
-    """Write `body` for a panel of that number: once, or once for a full one and once for the tail."""
+    """Emit `body` for panel `number`: once, or once for a full panel and once for the tail."""
     lanes, main, tail = k.isa.f32, tile.columns.vectors, tile.columns.tail
     column = number * (tile.columns.widest * lanes)
 
@@ -273,7 +271,7 @@ def each_panel(k: Kernel, task: Task, tile: Tile, number: Val, body: Callable[[P
 
 
 def _padded(k: Kernel, task: Task, vectors: int, number: Val, column: Val) -> Panel:
-    """A panel that may be the last."""
+    """A panel that may be the last one."""
     lanes, n = k.isa.f32, task.i64("n")
     address = task.view("b", I8, task.i64("panel_bytes"))[number].address
     width = (n - column).min(vectors * lanes)
@@ -283,7 +281,7 @@ def _padded(k: Kernel, task: Task, vectors: int, number: Val, column: Val) -> Pa
 
 
 def each_register(k: Kernel, columns: Columns, panel: Panel, body: Callable[[Val, Val | None], None]) -> None:
-    """Write `body` for the registers of a panel that have columns, in a loop: the number of one and its mask."""
+    """Emit a loop over the registers of a panel that have columns; `body` gets the register's number and mask."""
     lanes = k.isa.f32
     if columns.padded:
         assert isinstance(panel.width, Val)
@@ -308,12 +306,12 @@ def each_block(
     body: Callable[[Block], None],
     made: Callable[[Panel], Panel] | None = None,
 ) -> None:
-    """Write the loops around `body`: work tile t is the group of `mc` rows t // panels by the panel t % panels.
+    """Emit the loops around `body`: work tile t is row group t // panels (`mc` rows) by panel t % panels.
 
-    `made` writes what is done once for a work tile, and says what its panel is then.
+    `made` emits what is done once per work tile and returns the panel to use.
 
-    The last tile takes rows of the one before, or of another work tile, once more: both store the same numbers, there
-    are at least as many rows as a tile has, and results do not lie where operands do.
+    The last tile overlaps rows of the previous one, or of another work tile. That is safe: both store the same numbers,
+    there are at least as many rows as a tile has, and results do not overlap operands.
     """
     panels = task.i64("panels")
     with k.loop(end, begin) as t:
@@ -345,9 +343,9 @@ def _row_blocks(
 
 
 def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val) -> View:
-    """The lines of the next panel, by step and number, for the block after `done` rows; at the end the first again.
+    """The next panel's lines, by step and number, for the block after `done` rows; past its end, its first line.
 
-    Each block has as many steps as a register's column has lines in the panel.
+    Each block has as many steps as a register of columns has lines in the panel.
     """
     size = task.i64("panel_bytes")
     offset = done * (size // (tile.mr * tile.columns.widest)) * tile.ahead
@@ -358,6 +356,6 @@ def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val) -> View
 
 
 def _following(k: Kernel, task: Task, panel: Panel) -> Val:
-    """Where the next panel begins: that of the next product behind the last."""
+    """The address of the next panel; after the last one, that of the next product's first panel."""
     beside = k.view(panel.address, I8, 1)[task.i64("panel_bytes")].address
     return (panel.number + 1 < task.i64("panels")).select(beside, task.ptr("ahead"))

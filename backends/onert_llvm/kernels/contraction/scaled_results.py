@@ -1,4 +1,4 @@
-"""Exact sums of bytes as real numbers on their way to memory, where they may become bytes again."""
+"""Endings that scale exact sums of bytes to real numbers, which may be converted to bytes again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOUNDS = {"i8": (-128.0, 127.0), "u8": (0.0, 255.0)}
 
 
 class Real(Ending):
-    """Sums that become real numbers, on which an epilogue follows."""
+    """Sums scaled to real numbers, followed by an epilogue."""
 
     __slots__ = ()
 
@@ -26,15 +26,15 @@ class Real(Ending):
         return PLAIN
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
-        """Where the accumulators of a register of columns begin."""
+        """The initial accumulators of a register of columns."""
         raise NotImplementedError
 
     def real(self, k: Kernel, task: Task, column: Val, mask: Val | None) -> Callable[[Val, Val], Val]:
-        """For a register of columns, what makes of a row's sums real numbers, with the bias; the row is given too."""
+        """For a register of columns, converts a row's sums to real numbers and adds the bias; takes sums and row."""
         raise NotImplementedError
 
     def final(self, value: Val) -> Val:
-        """A register of results as it is stored."""
+        """A register of results in its stored form."""
         return value
 
     def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
@@ -58,9 +58,9 @@ class Real(Ending):
 class Scaled(Real):
     """Sums in float32 times their column's factor, then the epilogue.
 
-    Slots `start` (32 bits, where accumulators begin) and `factors` have an element for each column, whole registers of
-    them. Where `stored` is "i8" or "u8" results are cut off to such bytes; not-a-number is the largest of them. With
-    "i32" the sums are stored as they are.
+    Slots `start` (32 bits, initial accumulators) and `factors` have an element for each column, padded to whole
+    registers. If `stored` is "i8" or "u8", results saturate to such bytes, and NaN becomes the largest. With "i32" the
+    sums are stored unchanged.
     """
 
     epilogue: Epilogue = PLAIN
@@ -93,10 +93,10 @@ class Scaled(Real):
 
 @frozen
 class BlockScaled(Real):
-    """How sums of scaled runs become results: what the row's zero point adds is subtracted, the rest times its scale.
+    """Results from sums of scaled runs: subtract the contribution of the row's zero point, then multiply by its scale.
 
-    Slots `row_scales` and `row_offsets` have an element a row; `sums` has for each column the float32 sum of its scaled
-    weights, whole registers of them. Then bias and epilogue follow.
+    Slots `row_scales` and `row_offsets` have an element per row; `sums` has for each column the float32 sum of its
+    scaled weights, padded to whole registers. Then bias and epilogue follow.
     """
 
     epilogue: Epilogue = PLAIN

@@ -1,7 +1,7 @@
-"""Terms of 16-bit activations and 8-bit weights, exact.
+"""Exact products of 16-bit activations and 8-bit weights.
 
-Pairs of neighbours along k are multiplied and added into 32 bits. Where all terms together could leave 32 bits the sums
-move to float64 every `step` terms, which holds them exactly as long as they stay below 2**37 (`lower.short_products`).
+Pairs of neighbours along k are multiplied and added in 32 bits. If the whole sum could overflow 32 bits, partial sums
+move to float64 every `step` terms; float64 is exact while sums stay below 2**37 (`lower.short_products`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .int8_microkernel import dot_pairs
 from .register_tile import Block, Tile
 
 GROUP = 2
-"""Neighbours along k that lie together for each column of a packed panel."""
+"""Neighbours along k that are adjacent for each column of a packed panel."""
 
 
 @frozen
 class ShortTerms(Terms):
     """16-bit numbers times bytes packed in pairs.
 
-    Terms of a run: `odd` says that their number is, `split` that sums move every `step` terms.
+    `odd`: a run has an odd number of terms. `split`: sums move to float64 every `step` terms.
     """
 
     odd: bool
@@ -61,7 +61,7 @@ class ShortTerms(Terms):
 
 @frozen
 class Shorts(Ending):
-    """Sums scaled to 16-bit numbers."""
+    """Sums requantised to 16-bit numbers."""
 
     scaling: ShortScaling
 
@@ -84,7 +84,7 @@ class Shorts(Ending):
 
 @frozen(eq=False)
 class _Sums:
-    """The sums of a tile: in 32 bits, and where they are `split` as float64 besides."""
+    """The sums of a tile in 32 bits, and in float64 as well if they are `split`."""
 
     k: Kernel
     task: Task
@@ -93,7 +93,7 @@ class _Sums:
     totals: Sequence[Sequence[Var]]
 
     def add(self, rows: Sequence[View], panel: View, depth: Val) -> None:
-        """The products of `depth` neighbours of each row with a panel."""
+        """Add the products of `depth` adjacent terms of each row with a panel."""
         pairs = depth // GROUP
         if self.terms.split:
             step = self.task.i64("step") // GROUP
@@ -122,7 +122,7 @@ class _Sums:
                 total.set(dot_pairs(self.k, total.get(), spread, column))
 
     def move(self) -> None:
-        """What the 32 bits hold goes to the float64 sums."""
+        """Move the 32-bit sums to the float64 sums."""
         for sums, totals in zip(self.acc, self.totals, strict=True):
             for x, total in zip(sums, totals, strict=True):
                 total.set(total.get() + x.get().cast(F64))

@@ -1,9 +1,9 @@
-"""Attention: products of queries with keys, softmax of them, products with values, some keys at a time.
+"""Attention: products of queries with keys, their softmax, and products with values, one block of keys at a time.
 
-No score is stored beyond those of some rows and keys. What is known of a row is its greatest score so far, and sums of
-powers and of values weighted with these; where a greater score comes they are multiplied by the power of the difference
-(M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao and others, "FlashAttention",
-2022).
+Only the scores of some rows and keys are stored. The state of a row is its greatest score so far, the sum of its
+exponentials, and the values weighted by these; when a greater score arrives, they are rescaled by the exponential of
+the difference (M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao and others,
+"FlashAttention", 2022).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from onert_llvm.target.isa import Isa
 MOST_ROWS = 48
 """Rows of queries that share a transposed block of keys."""
 HIDDEN = -1e30
-"""What is added to the scores of keys that a row does not see; at most. Whatever these are, their powers are 0."""
+"""The upper limit of mask values for keys that a row does not see: their exponentials are 0 for any scores."""
 _LOWEST = -3.4028234663852886e38
-"""The least finite number."""
+"""The least finite float32."""
 
 
 def registers_of_keys(isa: Isa) -> int:
-    """Registers of keys that are looked at together."""
+    """Registers of keys that are processed together."""
     return 4 if isa.registers >= 32 else 2
 
 
@@ -36,11 +36,11 @@ def registers_of_keys(isa: Isa) -> int:
 class AttentionF32(Value):
     """`C[batch, m, value] = softmax(scale * A · Kᵀ + mask) · V`, A `[batch, m, size]`, K `[keys, size]`.
 
-    Rows of K lie `k_row` elements apart, those of V `v_row`; A and C are dense. `size` and `value` are multiples of the
-    lanes. `offsets` has four 64-bit integers for each batch: where its part of A, K, V and the mask begins, in
-    elements. Row r is added row `r % mask_rows` of the mask, `mask_row` elements apart. Keys that are hidden from all
-    rows of a tile are not read. `rows` are multiplied together. Work tiles are `mc` rows, at most `MOST_ROWS`, of one
-    batch after the other, `per_batch` each.
+    Rows of K are `k_row` elements apart, those of V `v_row`; A and C are dense. `size` and `value` are multiples of the
+    lanes. `offsets` has four 64-bit integers per batch: where its part of A, K, V and the mask begins, in elements. Row
+    r of scores gets row `r % mask_rows` of the mask added; mask rows are `mask_row` elements apart. Keys that are
+    hidden from all rows of a tile are not read. `rows` are multiplied together. A work tile is `mc` rows, at most
+    `MOST_ROWS`, of one batch; there are `per_batch` in each.
     """
 
     rows: int
@@ -64,7 +64,7 @@ class AttentionF32(Value):
 
 
 class _Rooms:
-    """Memory on the stack: a block of keys transposed, the powers of some rows, the top and the sums of every row."""
+    """Stack memory: a transposed block of keys, the exponentials of some rows, and each row's maximum and sums."""
 
     def __init__(self, k: Kernel, how: AttentionF32) -> None:
         lanes = k.isa.f32
@@ -76,7 +76,7 @@ class _Rooms:
 
 
 class _Tile:
-    """A work tile whose code is being written."""
+    """A work tile during code generation."""
 
     def __init__(
         self, k: Kernel, task: Task, how: AttentionF32, rooms: _Rooms, batch: Val, first: Val, count: Val
@@ -115,7 +115,7 @@ class _Tile:
         return self.mask[(self.first + row) % self.task.i64("mask_rows")]
 
     def _seen(self) -> tuple[Val, Val]:
-        """The keys from the first to behind the last block of which any row sees one; all where a row sees none."""
+        """The range of key blocks from the first to the last that any row sees; all keys if some row sees none."""
         k, keys, chunk, lanes = self.k, self.task.i64("keys"), self.rooms.chunk, self.k.isa.f32
         if self.mask is None:
             return k.index(0), keys
@@ -147,7 +147,7 @@ class _Tile:
                 self.out[row, column].store(k.zeros(F32, lanes))
 
     def _transposed(self, key: Val) -> None:
-        """A block of keys as columns; those behind the last are the last again."""
+        """Transpose a block of keys to columns; past the last key, it is repeated."""
         k, lanes, rooms, last = self.k, self.k.isa.f32, self.rooms, self.task.i64("keys") - 1
         with k.loop(rooms.chunk, step=lanes) as group, k.loop(self.how.size, step=lanes) as at:
             rows = [self.keys[(key + group + i).min(last), at].load(lanes) for i in range(lanes)]
@@ -155,7 +155,7 @@ class _Tile:
                 rooms.panel[at + i, group].store(column)
 
     def _block(self, row: Val, count: int, key: Val, end: Val) -> None:
-        """Some rows' scores for a block of keys, and what they change."""
+        """Compute the scores of `count` rows for a block of keys, and update the rows' state."""
         k, task, lanes, rooms = self.k, self.task, self.k.isa.f32, self.rooms
         vectors = rooms.chunk // lanes
         acc = accumulators(k, [k.zeros(F32, lanes)] * vectors, count)
@@ -174,7 +174,7 @@ class _Tile:
         self._weighted(row, count, corrections, key, (end - key).min(rooms.chunk))
 
     def _powers(self, row: Val, number: int, scores: Sequence[Val]) -> Val:
-        """Store the powers of a row's scores; what its sums so far are multiplied by, in every lane."""
+        """Store the exponentials of a row's scores; returns the factor of its previous sums."""
         k, lanes, rooms = self.k, self.k.isa.f32, self.rooms
         greatest = scores[0]
         for x in scores[1:]:
@@ -182,7 +182,7 @@ class _Tile:
         before = rooms.tops[row].load()
         top = greatest.over_lanes(Val.max).max(before)
         rooms.tops[row].store(top)
-        top = top.max(_LOWEST)  # so that differences from it are numbers where nothing was seen yet
+        top = top.max(_LOWEST)  # finite, so that differences are not NaN before any key was seen
         correction = exp(k, (before - top).splat(lanes))
         total = rooms.sums[row].load(lanes) * correction
         for j, x in enumerate(scores):
@@ -193,7 +193,7 @@ class _Tile:
         return correction
 
     def _weighted(self, row: Val, count: int, corrections: Sequence[Val], key: Val, keys: Val) -> None:
-        """Add the values times the powers to the rows of results."""
+        """Add the values times the exponentials to the rows of results."""
         k, lanes = self.k, self.k.isa.f32
         registers = self.how.value // lanes
         wide = max(n for n in range(1, registers_of_keys(k.isa) + 1) if registers % n == 0)
@@ -211,7 +211,7 @@ class _Tile:
                     place.after(j * lanes).store(x.get())
 
     def _end(self) -> None:
-        """Divide by the sums; where all keys were infinitely far below there is no softmax."""
+        """Divide by the sums; if all scores are negative infinity, softmax is undefined and results are NaN."""
         k, lanes = self.k, self.k.isa.f32
         with k.loop(self.count, nonempty=True) as row:
             inverse = k.f32(1.0) / self.rooms.sums[row].load(lanes).over_lanes(Val.__add__)

@@ -1,4 +1,4 @@
-"""Neighbouring rows of floats rounded to bfloat16, as one row of pairs."""
+"""Interleaves adjacent rows of floats, rounded to bfloat16, into rows of pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .terms import rounded
 
 @frozen
 class PairRows(Value):
-    """Rows 2i and 2i + 1 of `n` floats each as row i of pairs, which is `pitch` pairs long. Tiles are rows of pairs."""
+    """Rows 2i and 2i + 1 of `n` floats each as row i of pairs, `pitch` pairs per row. A work tile is a row of pairs."""
 
     slots = ("x", "out", "n", "pitch")
 

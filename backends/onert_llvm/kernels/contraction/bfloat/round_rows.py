@@ -1,4 +1,4 @@
-"""Rows of floats rounded to 16 bits, in pairs."""
+"""Rounds rows of floats to 16 bits, in pairs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .terms import rounded
 
 @frozen
 class RoundRows(Value):
-    """Rows of `size` floats, `pitch` elements apart, as rows of pairs of bfloat16, or of float16 where
-    these are `half`; what an odd row lacks is 0.
+    """Rows of `size` floats, `pitch` elements apart, as rows of pairs of bfloat16, or float16 with `half`; odd rows are
+    padded with 0.
 
     Tiles are groups of `group` of the `rows`. Elements end at `total`, which may be inside the last row.
     """

@@ -1,7 +1,7 @@
-"""Products of numbers rounded to 16 bits: bfloat16, added in float32, and float16, some of them added in float16.
+"""Products of numbers rounded to 16 bits: bfloat16 summed in float32, and float16 summed partly in float16.
 
-Two neighbours along k lie together as one element of 32 bits, the first lower, so that packed panels, rows and tiles
-are those of float32 with half as many terms.
+Two neighbours along k are stored as one 32-bit element, the first in the low half, so packed panels, rows and tiles are
+those of float32 with half as many terms.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from onert_llvm.irbuilder import BF16, F16, F32, I16, I32, Kernel, Val, intrinsi
 
 
 class Terms(Enum):
-    """What the terms of a sum are products of.
+    """The operands of a product's terms.
 
-    `PAIRED`: both sides are pairs of bfloat16, which one instruction of the target multiplies and adds. `WIDENED`: the
-    right side alone is, and is widened to float32: so few bytes that this takes no time. `HALVES`: both sides are pairs
-    of float16, whose products are added in float16, `RUN` pairs at a time.
+    `PAIRED`: both sides are pairs of bfloat16, multiplied and added by one instruction of the target. `WIDENED`: only
+    the right-hand side is, and it is widened to float32; so few bytes are read that widening is free. `HALVES`: both
+    sides are pairs of float16, summed in float16 for `RUN` pairs at a time.
     """
 
     FLOAT = "float"
@@ -31,11 +31,11 @@ class Terms(Enum):
 
 
 RUN = 8
-"""Pairs whose products are added in float16 before these sums are added in float32."""
+"""Pairs that are summed in float16 before these sums are added in float32."""
 
 
 _DOT = {4: "llvm.aarch64.neon.bfdot.v4f32.v8bf16", 16: "llvm.x86.avx512bf16.dpbf16ps.512"}
-"""By the lanes of a register of sums."""
+"""The intrinsic by the lanes of a register of sums."""
 
 _UPPER = -(1 << 16)
 
@@ -47,27 +47,27 @@ def add_pairs(k: Kernel, a: Val, b: Val, total: Val) -> Val:
 
 
 def widened(pairs: Val) -> tuple[Val, Val]:
-    """The first and the second of each pair in float32."""
+    """The first and the second elements of pairs in float32."""
     words, t = pairs.bits(vec(I32, pairs.lanes)), vec(F32, pairs.lanes)
     return (words << 16).bits(t), (words & _UPPER).bits(t)
 
 
 def one_of(pairs: Val, at: Val) -> Val:
-    """The first of each pair in float32 where `at` is even, else the second."""
+    """The first elements of pairs in float32 if `at` is even, else the second."""
     words = pairs.bits(vec(I32, pairs.lanes)) << ((at + 1) % 2 * 16).cast(I32).splat(pairs.lanes)
     return (words & _UPPER).bits(vec(F32, pairs.lanes))
 
 
 def half_sums(k: Kernel, sums: Val) -> Val:
-    """The sum of each two neighbours of a register of float16, in float32."""
+    """The sums of adjacent pairs of lanes of a float16 register, in float32."""
     wide, numbers = sums.cast(F32), range(sums.lanes)
     return wide.shuffle(numbers[::2]) + wide.shuffle(numbers[1::2])
 
 
 def rounded(k: Kernel, x: Val, half: bool = False) -> Val:
-    """A register of float32 as bfloat16, or as float16, the nearest, halves to even: 16 bits a lane.
+    """A register of float32 rounded to bfloat16, or to float16 with `half`, ties to even: 16 bits per lane.
 
-    Where the target has an instruction for bfloat16, numbers below 2**-126 become 0.
+    If the target has an instruction for bfloat16, numbers below 2**-126 are flushed to 0.
     """
     if half:
         return x.cast(F16).bits(vec(I16, x.lanes))

@@ -1,4 +1,4 @@
-"""Products of bytes with weights that have a scale for each run of terms: whole sums become floats run by run.
+"""Products of bytes whose weights have a scale for each run of terms: integer sums are converted to floats run by run.
 
 The arithmetic is that of `onert.ir.ops.arithmetic.dynamic_range.blockwise`, operation by operation.
 """
@@ -18,32 +18,32 @@ from onert_llvm.kernels.contraction.register_tile import LINE, SLOTS, Block, Pan
 from onert_llvm.target.isa import Isa
 
 _MOST_UNROLLED = 8
-"""Steps of a run that are written out."""
+"""The most steps of a run that are unrolled."""
 
 
 def lift(isa: Isa, bits: int) -> int:
-    """What is added to each weight of so many bits before it is packed.
+    """What is added to each weight of `bits` bits before it is packed.
 
-    Narrow ones become positive numbers, and bytes do where an instruction multiplies positive by signed ones.
+    Narrow weights become non-negative, and so do bytes if the dot product multiplies unsigned by signed bytes.
     """
     return 1 << bits - 1 if bits < 8 or offset(isa, True) else 0
 
 
 @frozen
 class GemmBlocks(Value):
-    """A product with the rows of A `k` bytes apart, whose weights of `bits` have a scale for each `run` of terms.
+    """A product with rows of A `k` bytes apart, whose weights of `bits` bits have a scale for each `run` of terms.
 
-    `b` has panels as `packing.pack_narrow` makes them of the weights and `lift`, `scales` for each panel the scales of
-    each run, whole registers of columns, in float16 where they are `short`: then all of them are positive and normal.
-    `starts` has, for each run of each of A's rows, what its sums begin with: the run's sum times what is not `lift`.
-    A run is a multiple of the terms of a step. Of several rows each run asks for a line of the next panel.
+    `b` has panels made by `packing.pack_narrow` from the weights plus `lift`; `scales` has each panel's scales by run,
+    padded to whole registers, in float16 if they are `short` (then all are positive and normal). `starts` has, for each
+    run of each row of A, the initial value of its sums: the correction for `lift`. A run is a multiple of the terms of
+    a step. With several rows, each run prefetches a line of the next panel.
 
-    With `zeros` the slot of that name has 16-bit numbers beside the scales, and what sums begin with is times these.
-    Where runs are `apart`, each run of a row has a scale of its own in `row_scales`, `[m, runs]`.
+    With `zeros`, the slot of that name has 16-bit numbers beside the scales, which the initial sums are multiplied by.
+    If runs are `apart`, each run of a row has its own scale in `row_scales`, `[m, runs]`.
 
-    What becomes of a run's sums is computed between the products of the next one, so that the units that multiply have
-    work while sums are waited for. On a processor whose multiplications and dot products share units (Zen 5) that
-    is 54 cycles for what would take 58, four rows by three registers of columns by 32 terms, where 48 are the least.
+    A run's sums are converted between the products of the next run, which keeps the multipliers busy during the latency
+    of the sums. On a processor whose multiplications and dot products share units (Zen 5) this takes 54 cycles instead
+    of 58 for four rows by three registers of columns by 32 terms; the lower bound is 48.
     """
 
     tile: Tile
@@ -101,7 +101,7 @@ class GemmBlocks(Value):
                 self._step(k, acc, places, weights)
 
             each_step(k, steps, step)
-            finish((number - 1).max(0))  # what is before the first run is zeros
+            finish((number - 1).max(0))  # the sums before the first run are zeros
             for old, own in zip(before, acc, strict=True):
                 for x, value in zip(old, own, strict=True):
                     x.set(value.get())
@@ -109,7 +109,7 @@ class GemmBlocks(Value):
         store(k, task, block, self.how, [[x.get() for x in own] for own in total])
 
     def _ahead(self, k: Kernel, task: Task, block: Block, scales: View) -> View:
-        """A line of the next panel for each run: those of its weights, of its scales, and one again and again."""
+        """A line of the next panel for each run: those of its weights, then of its scales, then the last one again."""
         runs, weights = task.i64("runs"), task.i64("panel_bytes")
         more = runs * (block.vectors * k.isa.f32 * (2 if self.short else 4))
         done = (block.first % task.i64("mc")) // self.tile.mr * runs * LINE
@@ -133,14 +133,14 @@ class GemmBlocks(Value):
                     x.set(dot(k, x.get(), w, a))
 
     def _own(self, k: Kernel, packed: Val, number: int) -> Val:
-        """The weights of one of the groups that share bytes, in the domain of the dot product."""
+        """One of the groups of weights that share bytes, in the domain of the dot product."""
         if self.bits < 8:
             packed = packed.lshr(self.bits * number) & ((1 << self.bits) - 1)
         return packed.cast(I16) if k.isa.dot.value.wide else packed
 
 
 def each_step(k: Kernel, steps: int, step: Callable[[Val], None]) -> None:
-    """Write the steps of a run, one by one if they are few."""
+    """Emit the steps of a run, unrolled if they are few."""
     if steps <= _MOST_UNROLLED:
         for number in range(steps):
             step(k.index(number))
@@ -150,20 +150,20 @@ def each_step(k: Kernel, steps: int, step: Callable[[Val], None]) -> None:
 
 
 def beside(k: Kernel, task: Task, panel: Panel, tile: Tile, name: str, element: Type) -> View:
-    """The panel `[runs, width]` of what each run of a column has beside its weights."""
+    """The panel `[runs, width]` of the values that accompany each run of a column's weights."""
     lanes = k.isa.f32
     whole = task.view(name, element, task.i64("runs") * (tile.columns.widest * lanes))
     return k.view(whole[panel.number].address, element, panel.vectors * lanes, 1)
 
 
 def as_float32(half: Val) -> Val:
-    """Positive normal numbers of 16 bits: five bits of exponent around 15 become eight around 127."""
+    """Float16 bits of positive normal numbers as float32: the exponent's bias of 15 becomes 127."""
     moved = (half.cast(I32, signed=False) << 13) + ((127 - 15) << 23)
     return moved.bits(vec(F32, half.lanes))
 
 
 def _spread(k: Kernel, place: View, group: int) -> Val:
-    """A group of a row's signed bytes in every column's lane."""
+    """A group of a row's signed bytes, broadcast to every column's lane."""
     word = k.view(place.address, I32 if group == 4 else I16, 1).load(align=1)
     spread = word.splat(k.isa.f32).bits(vec(I8, k.isa.f32 * group))
     return spread.cast(I16) if k.isa.dot.value.wide else spread

@@ -19,24 +19,24 @@ from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Panel, Ti
 from .gemm_blocks import as_float32, beside, each_step
 
 WORD = 32
-"""Bits of neighbouring terms that lie together for each column."""
+"""Bits of adjacent terms that are stored together for each column."""
 _EachTerm = Callable[[Val, int, Sequence[Val]], None]
 _PERMUTED = 16
-"""Lanes of a register whose elements one instruction picks from another register by the low bits of indices."""
+"""Lanes of a register that one instruction permutes by the low bits of an index register."""
 
 
 @frozen
 class GemmCodes(Value):
-    """A product with the rows of A `runs * run` elements apart, whose weights are `(code - zero) * scale`.
+    """A product with rows of A `runs * run` elements apart, whose weights are `(code - zero) * scale`.
 
-    `b` has panels `[k * bits / 32, width]` of 32-bit words, the code of the first term lowest. `scales` has for each
-    panel those of each run, whole registers of columns, in float16 where they are `short` (then positive and normal).
-    With `zeros` so has the slot of that name, in bytes; else all zeros are the middle of the codes. A run is a multiple
-    of the terms of a word.
+    `b` has panels `[k * bits / 32, width]` of 32-bit words, the first term's code in the lowest bits. `scales` has each
+    panel's scales by run, padded to whole registers, in float16 if they are `short` (then positive and normal). With
+    `zeros` the slot of that name has zero points likewise, in bytes; else the zero point is the middle of the codes. A
+    run is a multiple of the terms of a word.
 
-    A weight is made once for all rows of a tile, of `many` rows once for those of a work tile: each thread has `room`
-    bytes at `rooms` for a panel of floats. Of `few` rows, the sums of a run are scaled instead of its weights: the
-    tile's `split` sums of each are kept apart. Sums of more rows have the bits of a product with such weights.
+    A weight is decoded once for all rows of a tile, or with `many` rows once per work tile: each thread has `room`
+    bytes at `rooms` for a decoded panel. With `few` rows, the sums of a run are scaled instead of its weights, in
+    `split` partial sums. With more rows, sums have the same bits as a product with the decoded weights.
     """
 
     tile: Tile
@@ -92,8 +92,8 @@ class GemmCodes(Value):
     def _each_run(
         self, k: Kernel, task: Task, panel: Panel, weight: Callable[[Val, int], Val]
     ) -> Iterator[tuple[list[Val], Callable[[_EachTerm], None]]]:
-        """Loop over a panel's runs: the scales of one, and what writes code for each of its terms: which it is, its
-        number in a word, and its weights.
+        """Loop over a panel's runs: yields the scales of a run and an emitter for its terms, whose body gets the term,
+        its number in a word, and its weights.
         """
         lanes, columns, terms = k.isa.f32, range(panel.vectors), WORD // self.bits
         packed, words = k.view(panel.address, I32, panel.vectors * lanes, 1), self.run // terms
@@ -134,7 +134,7 @@ class GemmCodes(Value):
     def _scale(
         self, k: Kernel, total: Sequence[Sequence[Var]], parts: Sequence[Sequence[Sequence[Var]]], scale: Sequence[Val]
     ) -> None:
-        """Add a run's sums, joined by twos, times their scales."""
+        """Add a run's sums, its partial sums combined pairwise, times their scales."""
         for i, own in enumerate(total):
             for j, out in enumerate(own):
                 found = [part[i][j].get() for part in parts]
@@ -143,7 +143,7 @@ class GemmCodes(Value):
                 out.set(k.fma(found[0], scale[j], out.get()))
 
     def _weights(self, k: Kernel) -> Callable[[Val, int], Val]:
-        """What makes of words the floats of one of their terms: the code, less the middle where there are no zeros."""
+        """Decodes a term from words to floats: the code, less the middle unless there are zero points."""
         middle, lanes = 0 if self.zeros else 1 << self.bits - 1, k.isa.f32
         words = vec(I32, lanes)
         if self.bits <= 4 and lanes == _PERMUTED and k.isa.architecture == "x86_64":
@@ -160,5 +160,5 @@ class GemmCodes(Value):
 
 
 def _tops(bits: int) -> int:
-    """A byte with the top bit of each of its codes."""
+    """A byte with the top bit of each of its codes set."""
     return sum(1 << at for at in range(bits - 1, 8, bits))

@@ -1,4 +1,4 @@
-"""Sums of runs of bytes, which products with weights that are stored as positive numbers have too much of."""
+"""Sums of runs of bytes: the excess in products whose weights are stored as positive numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onert_llvm.irbuilder import I8, I32, Kernel, Val
 
 @frozen
 class RunSums(Value):
-    """The sum of each run of `run` signed bytes, a multiple of 16, `times` as much, in 32 bits. Tiles are runs."""
+    """The sum of each run of `run` signed bytes, a multiple of 16, times `times`, in 32 bits. A work tile is a run."""
 
     slots = ("x", "out", "run", "times")
 

@@ -1,1 +1,1 @@
-"""Convolutions that multiply where the input lies: depthwise, one row, three dimensions."""
+"""Convolutions that multiply the input in place: depthwise, one row, three dimensions."""

@@ -1,8 +1,8 @@
-"""Convolution of few channels in float32: a tile is neighbouring outputs of a row, whose windows lie evenly in memory.
+"""Convolution of few channels in float32: a tile is adjacent outputs of a row, whose windows are evenly spaced.
 
-The first layer of a network reads three channels, too few for the loop over channels of the general convolution. What
-one row of a window sees lies in a row, and the window of the next output begins some elements on: one address serves
-all of a tile's outputs.
+The first layer of a network reads three channels, too few for the loop over channels of the general convolution. A
+window row is contiguous, and the window of the next output begins a fixed number of elements later: one address serves
+all outputs of a tile.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .line_pairs import PairsOfLines
 class Lines(Value):
     """A window of `height` rows of `segment` elements (width times channels); `step` elements from one to the next.
 
-    `together`: that many neighbouring outputs are one row of the product, their channels side by side, because one
-    alone has too few to fill registers; the window is then what they see together.
+    `together`: that many adjacent outputs are one row of the product, their channels side by side, because one output
+    has too few to fill registers; the window is then their joint window.
     """
 
     height: int
@@ -47,13 +47,13 @@ class Lines(Value):
 
 @frozen
 class LineConvF32(Value):
-    """A convolution whose input's pixels lie next to one another; no dilation across.
+    """A convolution whose input pixels are contiguous; no dilation across.
 
-    Weights are packed as `[window, n]`: one tap of `lines.depth` elements; with `holes`, those that are `ABSENT` are no
-    taps. A row of the output has at least as many pixels as a tile; from one row to the next it is `pitch` pixels. Work
-    tile t is row t // panels of the output, through all images, by panel t % panels.
+    Weights are packed as `[window, n]`: one tap of `lines.depth` elements; with `holes`, `ABSENT` ones are not taps. An
+    output row has at least as many pixels as a tile; rows are `pitch` pixels apart. Work tile t is row t // panels of
+    the output, through all images, by panel t % panels.
 
-    Where `terms` are pairs of bfloat16 the picture is of these, and so are weights, row by row of the window.
+    If `terms` are pairs of bfloat16, the picture is bfloat16 and weights are pairs, by window row.
     """
 
     tile: Tile
@@ -83,16 +83,16 @@ class LineConvF32(Value):
 
     @property
     def _element(self) -> Type:
-        """What the picture consists of."""
+        """The element type of the picture."""
         return F32 if self.terms is Terms.FLOAT else I16
 
     @property
     def _reach(self) -> int:
-        """Elements from the first of a tile's first window's row to the last of its last."""
+        """Elements from the start of a tile's first window row to the end of its last."""
         return (self.tile.mr - 1) * self.lines.step + self.lines.segment
 
     def _find(self, k: Kernel, task: Task, at: tuple[Val, Val, Val], copies: View, rows: View) -> None:
-        """Where the tile's windows begin in each row: in the picture, or in a copy with zeros around it."""
+        """Store where the tile's windows begin in each row: in the picture, or in a copy padded with zeros."""
         image, y, x = at
         pixel, width = task.i64("pixel"), task.i64("in_w") * task.i64("pixel")
         top = y * task.i64("stride_h") - task.i64("pad_h")
@@ -110,7 +110,7 @@ class LineConvF32(Value):
             rows[ky].store(found.get(), align=4)
 
     def _copy(self, k: Kernel, line: View, left: Val, limit: Val, target: View) -> None:
-        """The elements of a line that a tile sees, from position `left` on; zeros before 0 and from `limit` on."""
+        """Copy the elements of a line that a tile reads, from position `left` on; zeros outside 0 to `limit`."""
         lanes = k.isa.f32
         for piece in range(0, self._reach, lanes):
             x = k.iota(I32, lanes) + (left + piece).cast(I32).splat(lanes)
@@ -124,7 +124,7 @@ class LineConvF32(Value):
         multiply(k, task, self.tile, block, terms, self.epilogue, reading)
 
     def _reading(self, k: Kernel, rows: View, windows: list[Val]) -> Reading:
-        """Some of a tile's windows: each row of theirs is a tap."""
+        """Reads some of a tile's windows: each window row is a tap."""
         segment = k.index(self.lines.segment)
 
         @contextmanager

@@ -1,4 +1,4 @@
-"""Depthwise convolution in float32: every channel with a filter of its own."""
+"""Depthwise convolution in float32."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .depthwise_strip import Pixels, Row, Strip, each_strip
 
 @frozen
 class StripsF32(Value):
-    """A convolution whose work tiles are rows of the output, through all images, computed strip by strip."""
+    """A convolution whose work tiles are output rows, through all images, computed strip by strip."""
 
     strip: Strip
     epilogue: Epilogue = PLAIN
@@ -31,7 +31,7 @@ class StripsF32(Value):
         each_strip(k, task, begin, end, self.strip, F32, body)
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
-        """The sums of a strip's outputs, for a register of channels from `c` on."""
+        """The sums of a strip's outputs, for a register of channels starting at `c`."""
         raise NotImplementedError
 
     def _store(self, k: Kernel, task: Task, acc: list[Val], out: Val, c: Val, mask: Val | None) -> None:
@@ -45,9 +45,9 @@ class StripsF32(Value):
 
 @frozen
 class DepthwiseF32(StripsF32):
-    """Weights are `[taps, channels]`.
+    """A depthwise convolution; weights are `[taps, channels]`.
 
-    A filter is read once for a strip of outputs, and so is a pixel that several of their windows see.
+    A filter is read once per strip of outputs, and so is a pixel that several of their windows contain.
     """
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
@@ -66,7 +66,7 @@ class DepthwiseF32(StripsF32):
                 w = weights[tx].load(lanes, mask)
                 for x, total in enumerate(acc):
                     column = x * strip.stride + tx * strip.dilation
-                    if column not in seen:  # late, so that wide windows do not need more registers
+                    if column not in seen:  # loaded late, so that wide windows need no more registers
                         seen[column] = places[column].load(lanes, beside.get(column, mask))
                     total.set(k.fma(seen[column], w, total.get()))
 
@@ -75,7 +75,7 @@ class DepthwiseF32(StripsF32):
 
 
 def _inside(k: Kernel, task: Task, x: Val, c: Val) -> Val:
-    """Which lanes lie in the picture, of those from channel `c` of the pixel in column `x` on."""
+    """The mask of lanes inside the picture, starting at channel `c` of the pixel in column `x`."""
     lanes, pixel = k.isa.f32, task.i64("pixel")
     first, end = (value.cast(I32).splat(lanes) for value in (x * pixel + c, task.i64("in_w") * pixel))
     return (k.iota(I32, lanes) + first).ult(end)

@@ -1,7 +1,7 @@
-"""Depthwise convolution of integers of 8 and 16 bits with 8-bit weights, whose exact sums 32 bits hold.
+"""Depthwise convolution of 8- and 16-bit integers with 8-bit weights; the exact sums fit in 32 bits.
 
-The dot product adds neighbouring numbers; here these are pixels above one another in the window. Such a word is made
-once from up to four loads and serves every output whose window sees the column.
+The dot product adds adjacent numbers; here these are vertically adjacent pixels of the window. Such a word is combined
+once from up to four loads and serves every output whose window contains the column.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ NARROW = Requantize()
 
 @frozen
 class DepthwiseIntegers(Value):
-    """Weights as `packing.pack_depthwise` makes them; work tiles are rows of the output, through all images.
+    """A depthwise convolution with weights packed by `packing.pack_depthwise`; work tiles are output rows, through all
+    images.
 
-    16-bit activations have a `ShortScaling`. Where weights have a zero point, the sums of the windows are made on the
-    way.
+    16-bit activations have a `ShortScaling`. If weights have a zero point, window sums are computed along the way.
     """
 
     slide: Slide
@@ -76,7 +76,7 @@ class DepthwiseIntegers(Value):
             seen.write(k, task, begin, end)
 
     def _in_pairs(self, isa: Isa) -> bool:
-        """Whether words are two numbers of 16 bits."""
+        """Whether words are pairs of 16-bit numbers."""
         return self.element is I16 or isa.dot.value.wide
 
     def _group(self, isa: Isa) -> int:
@@ -100,7 +100,7 @@ class DepthwiseIntegers(Value):
     def _floats(
         self, k: Kernel, task: Task, how: Real, seen: Extremes | None, at: Val, c: Val, mask: Val | None
     ) -> Sums:
-        """One register of channels, its sums as floats, which may become bytes."""
+        """One register of channels whose sums become floats, which may be stored as bytes."""
 
         def finish() -> Finish:
             target, given = task.view("c", how.element, task.i64("ldc"), 1), how.epilogue.given(task, k.isa.f32)
@@ -127,7 +127,7 @@ class DepthwiseIntegers(Value):
         return self._sums(k, task, at, mask, how.bias(k, task, at), False, finish)
 
     def _wide(self, k: Kernel, task: Task, how: Requantize, c: Val, _: Val, __: Val | None) -> Sums:
-        """Four registers of channels: whole rows of bytes become words, and these bytes again (`weave`)."""
+        """Four registers of channels: whole registers of bytes are interleaved into words and back (`weave`)."""
         lanes = k.isa.f32
         starts = [c + r * lanes for r in range(REGISTERS)]
         weights = self._weights(k, task, c, REGISTERS)
@@ -172,9 +172,9 @@ class DepthwiseIntegers(Value):
         return Sums([start], seen, self._plus(k, self._weights(k, task, at, 1), 1), finish)
 
     def _weights(self, k: Kernel, task: Task, at: Val, registers: int) -> Callable[[int], list[Val]]:
-        """What gives the weights at a tap across, for each group of rows and each register of channels.
+        """Returns the weights at a tap across, for each group of rows and each register of channels.
 
-        They stay in registers where there are enough of these.
+        They stay in registers if there are enough.
         """
         lanes, group = k.isa.f32, self._group(k.isa)
         height, width = self.slide.window
@@ -194,7 +194,7 @@ class DepthwiseIntegers(Value):
     def _plus(
         self, k: Kernel, weights: Callable[[int], list[Val]], registers: int
     ) -> Callable[[Sequence[Val], Sequence[Val], int], list[Val]]:
-        """Add a column's products; what its words sum to times the weights' zero point comes after the words."""
+        """Add a column's products; the word sums times the weights' zero point follow the words in `seen`."""
         product = dot_pairs if self.element is I16 else dot
 
         def plus(totals: Sequence[Val], seen: Sequence[Val], tap: int) -> list[Val]:
@@ -207,7 +207,7 @@ class DepthwiseIntegers(Value):
         return plus
 
     def _with_sums(self, k: Kernel, words: Sequence[Sequence[Val]], zeros: Sequence[Val | None]) -> list[Val]:
-        """The words of each group of rows, and where weights have a zero point it times what they sum to."""
+        """The words of each group of rows, then their sums times the zero point of the weights, if there is one."""
         sums: list[Val] = []
         for step, zero in zip(words, zeros, strict=True):
             if zero is not None:
@@ -216,7 +216,7 @@ class DepthwiseIntegers(Value):
         return [*(word for step in words for word in step), *sums]
 
     def _zero(self, k: Kernel, task: Task, rows: int) -> Val:
-        """The weights' zero point for each byte (or 16 bits) of a word that is a row of the window, else 0."""
+        """The weights' zero point in each byte (or 16 bits) of a word that is a row of the window, 0 in the others."""
         wide = k.isa.dot.value.wide
         element, bits = (I16, 16) if wide else (I8, 8)
         zero = task.i64("weight_zero").cast(element).splat(k.isa.f32 * 32 // bits)
@@ -224,7 +224,7 @@ class DepthwiseIntegers(Value):
         return zero & inside.bits(zero.type)
 
     def _word(self, k: Kernel, column: Sequence[View], mask: Val | None) -> Val:
-        """Pixels above one another, a byte (or 16 bits) for each, in each channel's lane."""
+        """Vertically adjacent pixels, a byte (or 16 bits) of each, combined in each channel's lane."""
         lanes, pairs = k.isa.f32, self._in_pairs(k.isa)
         seen = [pixel.load(lanes, mask).cast(I32, signed=pairs and self.signed) for pixel in column]
         word = seen[0] & 0xFFFF if pairs else seen[0]

@@ -1,4 +1,4 @@
-"""Strips: a few neighbouring outputs of one row that slide a window over the same pixels, channels in the lanes."""
+"""Strips: a few adjacent outputs of a row whose windows slide over the same pixels, channels in the lanes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from onert_llvm.irbuilder import Kernel, Type, Val, Var, View
 
 @frozen
 class Strip(Value):
-    """`across` outputs are computed together; `window` is (height, width), `stride` and `dilation` are across.
+    """`across` outputs are computed together; `window` is (height, width); `stride` and `dilation` are horizontal.
 
-    The output has at least `across` columns: the last strip of a row overlaps the one before. So does the last register
-    of channels, but if there are fewer channels than it has (`masked`). If they are `chunked`, some channels are
-    computed for a block of rows before the next, so that what neighbouring rows see stays near the core. `near` says
-    that a window reaches out of the picture by half of its width at most, to either side.
+    The output has at least `across` columns: the last strip of a row overlaps the previous one. So does the last
+    register of channels, unless there are fewer channels than lanes (`masked`). If they are `chunked`, some channels
+    are computed for a block of rows before the next chunk, so that what adjacent rows read stays in the core's cache.
+    `near`: a window extends outside of the picture by at most half its width on either side.
 
-    Outputs may be so many pixels `together`, side by side in the lanes as they are in memory: then few channels fill
-    registers. `stride` is as many. `lanes` are those of a register that outputs take, if not all.
+    With `together`, an output is that many adjacent pixels in the lanes, as in memory, so that few channels fill
+    registers; `stride` is then the same number. `lanes` are the lanes of a register that outputs use, if not all.
     """
 
     window: tuple[int, int]
@@ -36,31 +36,31 @@ class Strip(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """What chunks add to a task: rows of the output through all images, those of a block, channels of a chunk, and
-        the work tiles of a block.
+        """The slots that chunks add: output rows through all images, rows per block, channels per chunk, and work tiles
+        per block.
         """
         return ("lines", "block", "chunk", "block_tiles") if self.chunked else ()
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Distances, in input pixels from the first, of the pixels that a strip sees in one row."""
+        """The offsets, in input pixels, of the pixels that a strip reads in one row."""
         seen = {x * self.stride + t * self.dilation for x in range(self.across) for t in range(self.window[1])}
         return tuple(sorted(seen))
 
     @property
     def outer(self) -> tuple[int, ...]:
-        """Which of the columns may lie beside the picture, by their position."""
+        """The positions of columns that may be outside of the picture."""
         last, half = self.columns[-1], ((self.window[1] - 1) * self.dilation + 1) // 2
         return tuple(i for i, c in enumerate(self.columns) if not self.near or c < half or c > last - half)
 
 
 _WRITTEN_OUT = 3
-"""Rows of a window whose code is written one after the other: a loop has shorter code and is slower."""
+"""The most window rows that are unrolled: a loop is shorter code but slower."""
 
 
 @frozen(eq=False)
 class Row:
-    """One row of a strip's windows: some channel of its first pixel, and of the padding beside the picture."""
+    """One row of a strip's windows: a channel of its first pixel, and of the padding outside of the picture."""
 
     strip: Strip
     pixels: View
@@ -69,7 +69,7 @@ class Row:
     in_w: Val
 
     def __getitem__(self, column: int) -> View:
-        """The channel of the pixel `column` pixels from the first."""
+        """The channel of the pixel at offset `column`."""
         place, x = self.pixels[column], self.across.get(column)
         if x is None:
             return place
@@ -79,10 +79,10 @@ class Row:
 
 @frozen(eq=False)
 class Pixels:
-    """The pixels that a strip's windows see.
+    """The pixels that a strip's windows contain.
 
-    `top` and `left` are the first in its image, which may lie outside of it; `position` is the strip's first output
-    within its image, rows after one another. `across` is where those columns are that may lie beside the picture.
+    `top` and `left` locate the first one in its image and may be outside of it; `position` is the strip's first output
+    within its image, in row-major order. `across` has the positions of columns that may be outside of the picture.
     """
 
     k: Kernel
@@ -95,8 +95,9 @@ class Pixels:
     across: Mapping[int, Val]
 
     def each_row(self, channel: Val, body: Callable[[Val, Row], None]) -> None:
-        """Write what happens for each row of the windows inside of the picture: its tap, and its pixels from a channel
-        on. It is written for each row of a low window, else in a loop.
+        """Emit `body` for each window row inside of the picture, with its tap and its pixels from a channel on:
+        unrolled
+        for low windows, else in a loop.
         """
         k, height = self.k, self.strip.window[0]
         y, place = k.var(self.top), k.var(self.image[self.top, self.left, channel].address)
@@ -116,7 +117,7 @@ class Pixels:
             body(tap, self._row(pixels, channel))
 
     def at(self, row: int, column: int, channel: Val) -> View:
-        """A channel of a pixel, `column` pixels from the first; a row outside is the pixel of padding repeated."""
+        """A channel of the pixel at offset `column`; a row outside of the picture repeats the padding pixel."""
         k, task = self.k, self.task
         y = self.top + task.i64("dilation_h") * row
         inside = y.ult(task.i64("in_h"))
@@ -131,11 +132,11 @@ class Pixels:
 
 
 Body = Callable[[Val, Pixels, Val, Val | None], None]
-"""Writes the code for the outputs from number `out` on: (out, pixels, channel, mask)."""
+"""Emits the outputs from number `out` on: (out, pixels, channel, mask)."""
 
 
 def each_strip(k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, element: Type, body: Body) -> None:
-    """Write the loops around `body`; work tiles are rows of the output through all images, chunk by chunk."""
+    """Emit the loops around `body`; work tiles are output rows through all images, chunk by chunk."""
     width = task.i64("out_w")
     with k.loop(end, begin) as tile:
         line, span = _span(k, task, strip, tile)
@@ -151,7 +152,7 @@ def each_strip(k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, elemen
 
 
 def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Val, Val]]:
-    """The row of a work tile, and its channels."""
+    """The row of a work tile, and its range of channels."""
     if not strip.chunked:
         return tile, (k.index(0), task.i64("channels"))
     number, rest = tile // task.i64("block_tiles"), tile % task.i64("block_tiles")

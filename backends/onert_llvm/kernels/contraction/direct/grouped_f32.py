@@ -1,4 +1,4 @@
-"""Convolution of small groups of channels in float32: neighbouring groups side by side in the lanes."""
+"""Convolution of small groups of channels in float32: adjacent groups share registers."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from .depthwise_strip import Pixels, Row
 
 @frozen
 class Groups(Value):
-    """Groups of so many `inputs` and `outputs`; a register has the results of whole ones, or a part of one."""
+    """Groups of `inputs` and `outputs` channels; a register holds the results of whole groups, or a part of one."""
 
     inputs: int
     outputs: int
 
     def together(self, lanes: int) -> int:
-        """How many groups a register has; 1 if it has a part of one alone."""
+        """How many groups share a register; 1 if it holds only a part of one."""
         return max(1, min(lanes // self.outputs, lanes // self.inputs))
 
     def results(self, lanes: int) -> int:
-        """How many results a register has."""
+        """How many results a register holds."""
         return min(lanes, self.together(lanes) * self.outputs)
 
     def fits(self, lanes: int) -> bool:
-        """Whether registers have whole groups, or groups whole registers."""
+        """Whether registers hold whole groups, or groups fill whole registers."""
         return max(self.inputs, self.outputs) <= lanes or self.outputs % lanes == 0
 
     def whole(self, lanes: int) -> bool:
-        """Whether no lanes are left over."""
+        """Whether no lanes are unused."""
         return self.results(lanes) == lanes and (self.together(lanes) * self.inputs in (1, 2, 4, 8, 16))
 
 
 @frozen
 class GroupedF32(StripsF32):
-    """Weights are `[taps, inputs of a group, outputs]`.
+    """A convolution of groups; weights are `[taps, inputs of a group, outputs]`.
 
-    Each register of outputs sees its groups' inputs one after the other, each in the lanes of its group.
+    Each register of outputs reads its groups' inputs one by one, each shuffled to the lanes of its group.
     """
 
     groups: Groups = field(kw_only=True)

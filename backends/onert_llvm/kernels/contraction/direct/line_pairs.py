@@ -1,4 +1,4 @@
-"""Terms of lines of bfloat16 numbers, which begin anywhere."""
+"""Products of bfloat16 rows, which may begin at any element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onert_llvm.kernels.contraction.register_tile import Block, Tile
 
 @frozen
 class PairsOfLines(contraction.Terms):
-    """bfloat16 times bfloat16, added in float32, in pairs. B has rows of pairs for each tap; what lies behind an odd
+    """bfloat16 times bfloat16, in pairs, summed in float32. B has rows of pairs for each tap; the element after an odd
     number of a row's elements is not multiplied."""
 
     name = "f32"

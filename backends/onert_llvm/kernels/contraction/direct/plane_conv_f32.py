@@ -1,4 +1,4 @@
-"""Convolutions of few output channels in float32: neighbouring outputs in the lanes, the picture channel by channel."""
+"""Convolutions with few output channels in float32: adjacent outputs in the lanes, the picture in channel planes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN, Epilogue
 
 @frozen
 class PlaneConvF32(Value):
-    """`out[row, x, :n]` = ending(sums over a window of stride 1 and `n` filters); work tiles are rows of outputs.
+    """`out[row, x, :n]` = ending(sums over a window of stride 1 and `n` filters); work tiles are output rows.
 
-    The picture lies at `planes` as [image, row, channel, column], a row of one channel `pitch` elements, with the
-    columns of the padding as zeros; rows of the padding are not there and left out. `weights` are [row of the window,
-    channel, column of the window, n]. `registers` of neighbouring outputs are summed at a time, the last ones once more
-    with those before them: a row has as many at least. Where the window has `across` columns these are written out; 0
-    stands for any. The ending may not read matrices; what it reads for each column has `n` elements.
+    The picture is stored at `planes` as [image, row, channel, column], a row of one channel being `pitch` elements and
+    including padding columns of zeros; padding rows are not stored and skipped. `weights` are [window row, channel,
+    window column, n]. `registers` registers of adjacent outputs are summed at a time; the last ones overlap the
+    previous, so a row has at least as many. If the window has `across` columns, they are unrolled; 0 stands for any
+    number. The ending may not read matrices; its per-column parameters have `n` elements.
     """
 
     n: int
@@ -39,7 +39,7 @@ class PlaneConvF32(Value):
         with k.loop(end, begin) as line:
             image, y = line // task.i64("out_h"), line % task.i64("out_h")
             top, step = y - task.i64("pad_h"), task.i64("dilation_h")
-            # rows of the window from the first to the last that lie in the picture
+            # the window rows inside the picture
             first = (step - 1 - top).max(0) // step
             last = ((height - top).max(0) + step - 1) // step
             picture = task.view("planes", F32, height * channels * pitch, channels * pitch, pitch, 1)[image]
@@ -50,7 +50,7 @@ class PlaneConvF32(Value):
                 self._store(k, task, out[x], sums)
 
     def _sums(self, k: Kernel, task: Task, picture: View, x: Val, top: Val, rows: tuple[Val, Val]) -> list[list[Val]]:
-        """For each filter, registers of neighbouring outputs."""
+        """Registers of adjacent outputs, for each filter."""
         lanes, channels, width = k.isa.f32, task.i64("channels"), task.i64("kernel_w")
         bias = [task.view("bias", F32, 1)[j].load() if self.epilogue.bias else k.f32(0.0) for j in range(self.n)]
         acc = [[k.var(b.splat(lanes)) for _ in range(self.registers)] for b in bias]
@@ -66,7 +66,7 @@ class PlaneConvF32(Value):
         return [[total.get() for total in totals] for totals in acc]
 
     def _add(self, k: Kernel, acc: list[list[Var]], seen: View, own: View, across: Val, dilation: Val) -> None:
-        """The products of one column of the window."""
+        """Add the products of one window column."""
         here = k.view(k.view(seen.address, F32, 1)[across * dilation].address, F32, 1)
         inputs = [here[i * k.isa.f32].load(k.isa.f32) for i in range(self.registers)]
         for j, totals in enumerate(acc):

@@ -1,7 +1,7 @@
-"""Windows that slide along a row: each column of pixels is read once and added to every output that sees it.
+"""Windows that slide along a row: each column of pixels is read once and added to every output that contains it.
 
-The sums of the outputs that a column belongs to are carried from one step to the next, channels in the lanes. The order
-in which an output's products are added is that of the columns: for sums that are exact in any order.
+The partial sums of these outputs are carried from one step to the next, channels in the lanes. An output's products are
+added in the order of the columns, so this is for sums that are exact in any order.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 from onert_llvm.target.isa import Isa
 
 SLOTS = (*WINDOW, "lines", "shared")
-"""`lines` are the rows of the output that are computed together, `shared` the steps that end one of them and begin the
-next: at both ends windows see columns of padding alone.
+"""`lines` are the output rows computed together, `shared` the steps that end one row and begin the next: at both ends
+windows contain only columns of padding.
 """
 
 
 @frozen
 class Slide(Value):
-    """`window` is (height, width) in taps; `stride` is what it moves across, in distances between neighbouring taps.
+    """`window` is (height, width) in taps; `stride` is its horizontal step, in distances between adjacent taps.
 
-    With a dilation, outputs whose windows see the same columns are some outputs apart; these make a row of their own
-    (`slide`). Where the channels end inside a register, it `overlaps` the one before or is the only one (`masked`).
-    `again`: the last row is another one once more, slot `again` says which.
+    With a dilation, outputs whose windows share columns are some outputs apart; these form a row of their own
+    (`slide`). If the channels end inside a register, it `overlaps` the previous one or is the only one (`masked`).
+    `again`: the last window row repeats another one, given by the slot `again`.
     """
 
     window: tuple[int, int]
@@ -43,22 +43,22 @@ class Slide(Value):
         return (*SLOTS, *(("again",) if self.again else ()))
 
     def parts(self, isa: Isa, registers: int) -> list[_Part]:
-        """The window's taps across, as few at a time as need half of the target's registers for what is carried.
+        """The horizontal taps, split so that what is carried needs at most half of the target's registers.
 
-        The sums of an output take so many `registers`.
+        The sums of an output take `registers` registers.
         """
         most = (isa.registers // 2 // registers + 1) * self.stride
         width = self.window[1]
         return [_Part(t, min(most, width - t), self.stride) for t in range(0, width, most)]
 
     def before(self, isa: Isa, registers: int) -> int:
-        """Outputs ahead of a line's first that have some of the columns of its window."""
+        """Outputs before a line's first that share columns of its window."""
         return max(part.carried for part in self.parts(isa, registers))
 
 
 @frozen
 class _Part(Value):
-    """Some taps across: how many, and from which on."""
+    """A range of horizontal taps: the first one and how many."""
 
     first: int
     count: int
@@ -66,38 +66,38 @@ class _Part(Value):
 
     @property
     def carried(self) -> int:
-        """Outputs that have some of these taps when a step begins."""
+        """Partial sums in flight at the start of a step: outputs that have some of these taps."""
         return -(-self.count // self.stride) - 1
 
     @property
     def columns(self) -> range:
-        """The columns that a step reads, as taps of the output that has all of these after it."""
+        """The columns that a step reads, as taps of the output that it completes."""
         return range(max(0, self.count - self.stride), self.count)
 
     def of(self, column: int) -> list[tuple[int, int]]:
-        """The outputs that see a column, counted from the one that a step completes, and the tap at which they do."""
+        """The outputs that contain a column, counted from the one that a step completes, and their taps for it."""
         taps = [(x, column - x * self.stride) for x in range(self.carried + 1)]
         return [(x, self.first + tap) for x, tap in taps if 0 <= tap < self.count]
 
 
 def slide(window: tuple[int, int], stride: int, dilation: int, channels: int, isa: Isa) -> Slide:
-    """How a window of so many taps slides; `stride` and `dilation` are across, in pixels."""
+    """How a window slides; `stride` and `dilation` are horizontal, in pixels."""
     return Slide(
         window, stride // gcd(stride, dilation), channels < isa.f32, channels > isa.f32 and channels % isa.f32 != 0
     )
 
 
 _TOGETHER = 32
-"""Outputs whose sums are put down in memory, on the stack, before anything becomes of them: 64 are no faster."""
+"""Outputs whose sums are stored on the stack before they are finished: 64 are no faster."""
 
 _LINES = 8
-"""Rows of the output that are computed together at most."""
+"""The most output rows that are computed together."""
 
 
 def together(window: int, stride: int, dilation: int, pad: int, size: int, out: int) -> dict[str, int]:
-    """The slots `lines` and `shared` for a window that moves over rows of `size` columns; all across, in pixels.
+    """The slots `lines` and `shared` for a window that moves over rows of `size` columns; all horizontal, in pixels.
 
-    Where outputs some columns apart make a row of their own, what is shared is what all of these rows can share.
+    If outputs some columns apart form rows of their own, `shared` is what all these rows can share.
     """
     step = lcm(stride, dilation)
     taps, apart = step // dilation, step // stride
@@ -112,15 +112,15 @@ def together(window: int, stride: int, dilation: int, pad: int, size: int, out: 
 
 
 Finish = Callable[[Sequence[Val], Val], None]
-"""Writes an output: (sums, its row in the matrix of all outputs)."""
+"""Stores an output: (sums, its row in the matrix of all outputs)."""
 
 
 @frozen(eq=False)
 class Sums:
-    """What is computed for some registers of channels, of one output at a time.
+    """How an output is computed in some registers of channels.
 
-    `start` is what its sums begin with, `seen` what the pixels of a column (from the top) become for all of its outputs
-    together, `plus` the sums with that at a tap across. `finish` prepares what becomes of an output's sums.
+    `start` are its initial sums, `seen` what a column of pixels (from the top) contributes to all of its outputs,
+    `plus` adds that to sums at a horizontal tap. `finish` prepares the storing of an output's sums.
     """
 
     start: Sequence[Val]
@@ -130,15 +130,15 @@ class Sums:
 
 
 Body = Callable[[Val, Val, Val | None], Sums]
-"""Prepares what is computed for some channels: (their first lane of all, the first channel, mask)."""
+"""Prepares the computation of some channels: (their first lane of all, the first channel, mask)."""
 
 
 @frozen(eq=False)
 class _Lines:
-    """`count` rows of the output, and for each of them the rows of its windows.
+    """`count` output rows, and for each of them the rows of its windows.
 
-    `places` says where the column 0 of these is, `pixels` how many elements lie between two columns. One outside of the
-    picture is the pixel of padding again and again.
+    `places` has the address of their column 0, `pixels` the elements between two columns. A row outside of the picture
+    repeats the padding pixel.
     """
 
     count: Val
@@ -149,9 +149,9 @@ class _Lines:
 
 @frozen(eq=False)
 class _Block:
-    """Outputs `first`, `first + apart`, ..., `count` of them, and as many of each line after that.
+    """Outputs `first`, `first + apart`, ..., `count` of them, and as many of each of the following lines.
 
-    The window of the first one begins at column `left`. There is room for sums at `parked`.
+    The window of the first begins at column `left`. Sums are stored at `parked`.
     """
 
     first: Val
@@ -165,9 +165,9 @@ class _Block:
 def each_slide(
     k: Kernel, task: Task, begin: Val, end: Val, slide: Slide, element: Type, bodies: Sequence[tuple[int, Body]]
 ) -> None:
-    """Write the loops around `bodies`, each for so many registers of channels, the most first and one at last.
+    """Emit the loops around `bodies`, each for a number of registers of channels, the most first and one last.
 
-    Work tiles are rows of the output through all images.
+    Work tiles are output rows through all images.
     """
     width, dilation, together = task.i64("out_w"), task.i64("dilation_w"), task.i64("lines")
     apart = dilation * slide.stride // task.i64("stride_w")
@@ -189,7 +189,7 @@ def each_slide(
 
 
 def _find(k: Kernel, task: Task, slide: Slide, element: Type, first: Val, lines: _Lines) -> None:
-    """Write down where the rows of the windows are."""
+    """Store the addresses of the window rows."""
     with k.loop(lines.count, nonempty=True) as i:
         line = first + i
         image, y = line // task.i64("out_h"), line % task.i64("out_h")
@@ -225,7 +225,7 @@ def _channels(
 
 
 def _outputs(k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, c: Val, sums: Sums) -> None:
-    """The outputs of a block: their sums, put down in memory, and then what becomes of these."""
+    """Emit the outputs of a block: store all sums, then finish them."""
     registers = len(sums.start)
     parts = slide.parts(k.isa, registers)
     before = slide.before(k.isa, registers)
@@ -251,9 +251,9 @@ def _sums(
     c: Val,
     sums: Sums,
 ) -> None:
-    """Write or add the sums of some taps, in each line after those of the outputs that have only some of their columns.
+    """Store or add the sums of some taps; in each line, outputs that have only some of their columns come first.
 
-    `steps` are how many of these there are, and how many of them also end the line before.
+    `steps` are the number of those outputs, and how many of them also end the line before.
     """
     begin = list(sums.start) if part.first == 0 else [k.zeros(I32, k.isa.f32) for _ in sums.start]
     carried = [[k.var(v) for v in begin] for _ in range(part.carried)]
@@ -295,8 +295,8 @@ def _sums(
 
 
 def _whole(k: Kernel, address: Val) -> Val:
-    """The address as something whose sum LLVM's loop strength reduction does not take apart.
+    """An opaque copy of an address, which LLVM's loop strength reduction cannot take apart.
 
-    It would add what all rows have in common, the channel, anew in each step.
+    Otherwise it would add the part that all rows share, the channel, in every step.
     """
     return Val(k.b, k.b.value(PTR, f"freeze ptr {address.v.text}"))

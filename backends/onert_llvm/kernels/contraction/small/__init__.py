@@ -1,1 +1,1 @@
-"""Products of bytes on processors without vectors, or with Helium's: few registers, little code, no cache."""
+"""Products of bytes for processors without vectors, or with Helium's: few registers, little code, no cache."""

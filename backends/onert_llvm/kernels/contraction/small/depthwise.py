@@ -17,19 +17,18 @@ from .steps import halves
 from .windows import each_tap, number
 
 TOGETHER = 4
-"""Channels of a group: their bytes are a word."""
+"""Channels of a group: their bytes form a word."""
 
 MOST_WRITTEN = 9
-"""Taps that are written out one after the other; of more there is a loop."""
+"""The most taps that are unrolled; more are a loop."""
 
 
 @frozen
 class SmallDepthwise(Value):
-    """Work tiles are the pixels of the output, through all images. Weights are as `pack_taps` makes them.
+    """A depthwise convolution; work tiles are output pixels, through all images. Weights are packed by `pack_taps`.
 
-    `groups` says that there are four channels together, `rest` how many are left; `words` that pixels lie at multiples
-    of four bytes. With a `multiplier` each channel of the input has so many filters. `room` is memory for the addresses
-    of a window's pixels.
+    `groups`: there are groups of four channels; `rest` channels follow them. `words`: pixels are word-aligned. With a
+    `multiplier`, each input channel has that many filters. `room` is memory for the addresses of a window's pixels.
     """
 
     taps: int
@@ -53,7 +52,7 @@ class SmallDepthwise(Value):
             self._channels(k, task, _Channels(k, task, self, (channel, weights, fields, out)), channel)
 
     def _channels(self, k: Kernel, task: Task, some: _Channels, channel: Var) -> None:
-        """All channels of a pixel."""
+        """Emit all channels of a pixel."""
         if self.multiplier > 1:
             with k.times(number(task, "pixel")):
                 for _ in range(self.multiplier):
@@ -69,7 +68,7 @@ class SmallDepthwise(Value):
             channel.set(channel.get() + 1)
 
     def _see(self, k: Kernel, task: Task, pixel: Val) -> None:
-        """Put down where the pixels of a window are."""
+        """Store the addresses of a window's pixels."""
         place = k.var(task.ptr("room"))
         with each_tap(k, task, pixel) as source:
             here = k.view(place.get(), PTR, 1)
@@ -78,7 +77,7 @@ class SmallDepthwise(Value):
 
 
 class _Channels:
-    """The code for some channels of a pixel."""
+    """Code generation for some channels of a pixel."""
 
     def __init__(self, k: Kernel, task: Task, layer: SmallDepthwise, at: tuple[Var, Var, Var, Var]) -> None:
         self.k, self.task, self.layer = k, task, layer

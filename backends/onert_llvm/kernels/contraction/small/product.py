@@ -1,6 +1,6 @@
 """Fully connected layers and convolutions of bytes: two rows of activations by two columns of weights at a time.
 
-The sums of such a block, and what is read for a step, are as much as thirteen registers hold.
+The sums of such a block and the operands of a step fit in thirteen registers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ACROSS = 2
 
 
 class Rows(Enum):
-    """Where the bytes of a row are: where the tensor has them; copied from there, because they end or begin where no
-    step may; or in windows over a picture."""
+    """Where the bytes of a row are: in the tensor; copied from it, if they begin or end where a step must not; or
+    gathered from windows of a picture."""
 
     STRAIGHT = "straight"
     COPIED = "copied"
@@ -34,11 +34,11 @@ class Rows(Enum):
 
 @frozen
 class SmallProduct(Value):
-    """`C[m, n] = Σ A[m, k] · B[k, n]` of bytes; a work tile is `rows` rows, the last may have some of those before it.
+    """`C[m, n] = Σ A[m, k] · B[k, n]` of bytes; a work tile is `rows` rows, and the last one may overlap the previous.
 
-    Weights are as `pack` makes them, the `columns` as `OneByOne` has them. `whole` says that there is a round of steps,
-    `rest` how many steps are left, `pairs` that there are blocks of two columns, `odd` that there is a last column.
-    `words`: what is copied lies at multiples of four bytes. `room` is memory for a tile's rows, `room_row` bytes each.
+    Weights are packed by `pack`, `columns` as in `OneByOne`. `whole`: there is at least one round of steps; `rest`
+    steps follow the rounds. `pairs`: there are blocks of two columns; `odd`: there is a last single column. `words`:
+    copies are word-aligned. `room` is memory for a tile's rows, `room_row` bytes each.
     """
 
     rows: int
@@ -65,7 +65,7 @@ class SmallProduct(Value):
             _Block(k, task, self, first, rows).run()
 
     def _row(self, k: Kernel, task: Task, at: Val, which: int) -> Val:
-        """Where the bytes of a row are."""
+        """The address of a row's bytes."""
         if self.source is Rows.STRAIGHT:
             return k.view(task.ptr("a"), I8, 1)[at * number(task, "lda")].address
         place = k.view(task.ptr("room"), I8, 1)[number(task, "room_row") * which].address
@@ -78,7 +78,7 @@ class SmallProduct(Value):
 
 
 class _Block:
-    """The code for a tile: block of columns by block of columns."""
+    """Code generation for a tile, one block of columns after the other."""
 
     def __init__(self, k: Kernel, task: Task, product: SmallProduct, first: Val, rows: list[Val]) -> None:
         self.k, self.task, self.product, self.rows = k, task, product, rows

@@ -1,6 +1,6 @@
-"""From one 32-bit sum to a byte, on processors that compute one at a time.
+"""Requantises a 32-bit sum to a byte, on scalar processors.
 
-The rounding is that of `onert_llvm.kernels.arithmetic.requantize_int8`, whose page says why it is right.
+The rounding is that of `onert_llvm.kernels.arithmetic.requantize_int8`, which explains why it is right.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling, exact
 
 FIELDS = 4
-"""Numbers of 32 bits for each column, the first of which its sum begins with."""
+"""32-bit parameters per column; the first is the initial sum."""
 
 
 @frozen
 class OneByOne(Value):
-    """How sums are scaled, and whether results are bounded by more than their type; the fields of a column by kind:
+    """How sums are scaled, and whether results are clamped more tightly than their type; the fields of a column by
+    kind:
 
-    `NARROW`: bias, mantissa, what is added to the product's high half, right shift. Sums are below 2**30; `rectified`:
-    no result is below the zero point. `WIDE`: bias, mantissa, right shift, left shift. `EXACT`: as in `Scaling`.
+    `NARROW`: bias, mantissa, addend of the product's high half, right shift. Sums are below 2**30; `rectified`: no
+    result is below the zero point. `WIDE`: bias, mantissa, right shift, left shift. `EXACT`: as in `Scaling`.
     """
 
     scaling: Scaling
@@ -35,7 +36,7 @@ class OneByOne(Value):
         return ("columns", *zero, *(("low", "high") if self.clamped else ()))
 
     def byte(self, task: Task, x: Val, fields: View) -> Val:
-        """The byte of a sum, whose column's fields are given."""
+        """The byte for a sum, given the fields of its column."""
         scaled = self._scaled(x, *(fields[i].load(align=4) for i in range(1, FIELDS)))
         if self.scaling is not Scaling.NARROW:
             scaled = scaled + task.i64("zero_point").cast(I32)

@@ -1,4 +1,4 @@
-"""One step along k of a few rows of activations times a few columns of weights, by what a processor has for it."""
+"""A step along k for a few rows of activations and columns of weights, with the processor's instructions for it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ UNIT = {Products.BYTES: 1, Products.SMLAD: 4, Products.HELIUM: 16}
 """Terms of a step."""
 
 ROUND = {Products.BYTES: 4, Products.SMLAD: 4, Products.HELIUM: 1}
-"""Steps that are written out one after the other."""
+"""Steps that are unrolled."""
 
 Sums = Sequence[Sequence[Var]]
 
 
 def halves(k: Kernel, word: Val, signed: bool = True) -> tuple[Val, Val]:
-    """The bytes 0 and 2 of a word, and its bytes 1 and 3, each as two numbers of 16 bits."""
+    """Bytes 0 and 2 of a word, and its bytes 1 and 3, each widened to two 16-bit numbers."""
     name = "llvm.arm.sxtb16" if signed else "llvm.arm.uxtb16"
     turned = intrinsic(k.b, "llvm.fshr.i32", I32, word, word, k.const(I32, 8))
     return intrinsic(k.b, name, I32, word), intrinsic(k.b, name, I32, turned)
@@ -26,8 +26,8 @@ def halves(k: Kernel, word: Val, signed: bool = True) -> tuple[Val, Val]:
 def step(k: Kernel, sums: Sums, rows: Sequence[Val], weights: Val, at: int, signed: bool) -> None:
     """Add the products of step `at` of a round to `sums[row][column]`.
 
-    `rows` are the addresses of the rows' bytes, for SMLAD multiples of four. A step's weights are the bytes of each
-    column, one column after the other.
+    `rows` are the addresses of the rows' bytes, word-aligned for SMLAD. A step's weights are the bytes of each column,
+    one column after the other.
     """
     if k.isa.products is Products.SMLAD:
         _smlad(k, sums, rows, weights, at, signed)
@@ -52,7 +52,7 @@ def _helium(k: Kernel, sums: Sums, rows: Sequence[Val], weights: Val, at: int) -
     across = len(sums[0])
     x = [k.view(row, I8, 1)[at * 16].load(16) for row in rows]
     w = [k.view(weights, I8, 1)[(at * across + j) * 16].load(16) for j in range(across)]
-    plain = [k.const(I32, 0)] * 3  # signed, added, in order
+    plain = [k.const(I32, 0)] * 3  # signed, accumulating, not exchanged
     for r, own in enumerate(x):
         for j, other in enumerate(w):
             total = sums[r][j]

@@ -1,4 +1,4 @@
-"""Windows over a picture, copied together so that their bytes follow one another."""
+"""Gathers the windows of a picture into contiguous bytes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from onert_llvm.irbuilder import I8, I32, Kernel, Type, Val, Var
 
 
 def number(task: Task, name: str) -> Val:
-    """A slot's number in 32 bits."""
+    """The value of a slot in 32 bits."""
     return task.i64(name).cast(I32)
 
 
 def copy(k: Kernel, source: Val, target: Var, nbytes: Val, words: bool) -> None:
-    """Copy bytes to where `target` is, which moves on; by `words` where both sides and the number are multiples."""
+    """Copy bytes to `target`, which advances; by `words` if both addresses and the number are multiples of four."""
     element: Type = I32 if words else I8
     at = k.var(source)
     with k.times(nbytes.lshr(2) if words else nbytes):
@@ -25,7 +25,7 @@ def copy(k: Kernel, source: Val, target: Var, nbytes: Val, words: bool) -> None:
 
 
 def origin(k: Kernel, task: Task, pixel: Val) -> tuple[Val, Val, Val]:
-    """Row and column at which the window of an output pixel begins, which may be negative, and its image's bytes."""
+    """The row and column where an output pixel's window begins, which may be negative, and its image's offset."""
     across = pixel // number(task, "out_w")
     x = pixel - across * number(task, "out_w")
     image = across // number(task, "out_h")
@@ -39,7 +39,7 @@ def origin(k: Kernel, task: Task, pixel: Val) -> tuple[Val, Val, Val]:
 
 @contextmanager
 def each_tap(k: Kernel, task: Task, pixel: Val) -> Iterator[Val]:
-    """Loop over the window of an output pixel: where each tap's bytes are, those of `zero` outside of the picture."""
+    """Loop over the window of an output pixel: the address of each tap's bytes, or `zero` outside of the picture."""
     y, x, image = origin(k, task, pixel)
     source = k.view(k.view(task.ptr("input"), I8, 1)[image].address, I8, 1)
     zero = task.ptr("zero")
@@ -56,7 +56,7 @@ def each_tap(k: Kernel, task: Task, pixel: Val) -> Iterator[Val]:
 
 
 def gather(k: Kernel, task: Task, pixel: Val, target: Val, words: bool) -> None:
-    """Copy the window of an output pixel, tap by tap `k` bytes."""
+    """Copy the window of an output pixel, `channels` bytes per tap."""
     to, channels = k.var(target), number(task, "channels")
     with each_tap(k, task, pixel) as source:
         copy(k, source, to, channels, words)

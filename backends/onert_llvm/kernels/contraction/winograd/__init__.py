@@ -1,1 +1,1 @@
-"""Convolutions by fewer multiplications than windows have terms."""
+"""Convolutions with fewer multiplications than a direct convolution (Winograd)."""

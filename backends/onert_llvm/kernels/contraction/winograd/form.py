@@ -1,14 +1,14 @@
-"""Winograd's minimal filtering: which numbers stand for outputs, windows and pictures, and how they are transformed.
+"""Winograd's minimal filtering: its forms, their matrices, and how transforms are emitted.
 
-A tile of `outputs` results along an axis is `A (G w * B x)`: `x` are the `points` pixels that it sees, `w` the window,
-`*` the product element by element, and all three matrices belong to polynomials through the same points (Lavin and
-Gray, "Fast Algorithms for Convolutional Neural Networks"). Over two axes each is applied to rows and to columns.
+A tile of `outputs` results along an axis is `A (G w * B x)`: `x` are the `points` input pixels, `w` is the window, `*`
+the element-wise product, and all three matrices belong to polynomials through the same points (Lavin and Gray, "Fast
+Algorithms for Convolutional Neural Networks"). In two dimensions each is applied to rows and to columns.
 
-A window of stride 2 is two: its outer weights slide over the even pixels, its middle one over the odd ones. For two
-results the first take three products and the second two, which have their weight in common.
+A window of stride 2 is split in two: its outer weights slide over the even pixels, its middle one over the odd ones.
+For two results the former takes three products and the latter two, which share their weight.
 
-Windows that are no squares of three are cut along one axis into parts of two to four weights, a stride apart. Each part
-sees pixels of its own, and is transformed along that axis only; the products of all parts are terms of the same sums.
+Windows other than 3 by 3 are cut along one axis into parts of two to four weights, a stride apart. Each part sees its
+own pixels and is transformed only along that axis; the products of all parts are terms of the same sums.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from onert_llvm.irbuilder import Kernel, Val
 Matrix = tuple[tuple[float, ...], ...]
 WINDOW = 3
 _POINTS = {4: (0, 1, -1), 6: (0, 0.75, -0.75, 1.5, -1.5)}
-"""Where polynomials are evaluated, beside infinity, by how many there are with it. Fewer points lose less in sums, and
-so do those around 1: results with 3/4 and 3/2 are three times as near to the true ones as those with 1 and 2.
+"""The finite evaluation points, by the number of points including infinity. Fewer points lose less accuracy in sums, as
+do points near 1: results with 3/4 and 3/2 are three times as accurate as those with 1 and 2.
 """
 
 
 SQUARE = (WINDOW, WINDOW)
 _LINE_POINTS = 6
-"""What a part of a window that is cut along one axis is evaluated at."""
+"""The number of points for a part of a window that is cut along one axis."""
 _WHOLE: Matrix = ((1.0,),)
-"""What an axis that is not transformed is multiplied by."""
+"""The identity, for an axis that is not transformed."""
 
 Sizes = tuple[int, int]
-"""Along columns, and along rows."""
+"""Sizes along columns (down), then along rows (across)."""
 
 
 @frozen
 class Form(Value):
-    """F(outputs x outputs, 3 x 3), or the same for a stride of 2; or `outputs` along the only axis that is transformed
-    of a `window`: 0 is down, 1 across. Where it is `dilated`, pixels and outputs of a tile are a dilation apart. The
-    stride along the other axis is `beside`.
+    """F(outputs x outputs, 3 x 3), or the same for a stride of 2, or `outputs` along the only transformed `axis` of a
+    `window`: 0 is down, 1 across. If it is `dilated`, pixels and outputs of a tile are a dilation apart. `beside` is
+    the stride along the other axis.
     """
 
     outputs: int
@@ -57,52 +57,52 @@ class Form(Value):
     beside: int = 1
 
     def _sizes(self, size: int) -> Sizes:
-        """A size along each axis that is transformed, and 1 along another."""
+        """A size along each transformed axis, and 1 along another."""
         return size if self.axis in (0, None) else 1, size if self.axis in (1, None) else 1
 
     @property
     def points(self) -> int:
-        """Pixels that a tile sees along an axis, and products that it takes."""
+        """The pixels that a tile sees along an axis, and its number of products."""
         return (self.outputs - 1) * self.stride + WINDOW if self.axis is None else _LINE_POINTS
 
     @property
     def across(self) -> int:
-        """Transformed weights along an axis: the last is that of the products that follow, too."""
+        """Transformed weights along an axis; with a stride of 2 the last one serves two products."""
         return self.points + 1 - self.stride if self.axis is None else self.points
 
     @property
     def strides(self) -> Sizes:
-        """How far windows are apart."""
+        """The distances between windows."""
         return self.stride if self.axis in (0, None) else self.beside, self.stride if self.axis != 0 else self.beside
 
     @property
     def apart(self) -> Sizes:
-        """How far the weights of a part are apart."""
+        """The distances between the weights of a part."""
         return self.stride if self.axis == 0 else 1, self.stride if self.axis == 1 else 1
 
     @property
     def tile(self) -> Sizes:
-        """Outputs of a tile."""
+        """The outputs of a tile."""
         return self._sizes(self.outputs)
 
     @property
     def seen(self) -> Sizes:
-        """Pixels that a part of a window sees in a tile."""
+        """The pixels that a part of a window sees in a tile."""
         return self._sizes(self.points)
 
     @property
     def stored(self) -> Sizes:
-        """Transformed weights."""
+        """The number of transformed weights."""
         return self._sizes(self.across)
 
     @property
     def part(self) -> Sizes:
-        """Weights of a part of a window."""
+        """The weights of a part of a window."""
         return self._sizes(self.points + 1 - self.outputs if self.axis is not None else WINDOW)
 
     @property
     def parts(self) -> Sizes:
-        """How many parts a window has."""
+        """The number of parts of a window."""
         down, across = (
             -(-size // (weights * apart)) * apart
             for size, weights, apart in zip(self.window, self.part, self.apart, strict=True)
@@ -110,7 +110,7 @@ class Form(Value):
         return down, across
 
     def first(self, part: Any) -> tuple[Any, Any]:
-        """The first weight of a part of the window, by its number."""
+        """The first weight of a part of the window, by the part's number."""
         across = self.parts[1]
         down, right = (
             number if weights * apart == 1 else number // apart * (weights * apart) + number % apart
@@ -119,7 +119,7 @@ class Form(Value):
         return down, right
 
     def weight(self, k: Kernel, place: Val) -> Val:
-        """Which of the transformed weights a product has."""
+        """The index of the transformed weight for a product."""
         if self.across == self.points:
             return place
         last = self.across - 1
@@ -127,28 +127,28 @@ class Form(Value):
 
     @property
     def places(self) -> int:
-        """Products that a tile takes for each channel."""
+        """The products of a tile for each channel."""
         return prod(self.seen)
 
     @property
     def pictures(self) -> tuple[Matrix, Matrix]:
-        """What pixels are multiplied by along each axis: `[points, points]`."""
+        """The input transforms along each axis: `[points, points]`."""
         return self._along(self._matrices[0])
 
     @property
     def weights(self) -> Matrix:
-        """What a part of a window is multiplied by: `[across, weights]`."""
+        """The weight transform of a part of a window: `[across, weights]`."""
         return self._matrices[1]
 
     @property
     def results(self) -> tuple[Matrix, Matrix]:
-        """What products are multiplied by along each axis: `[outputs, points]`."""
+        """The output transforms along each axis: `[outputs, points]`."""
         return self._along(self._matrices[2])
 
     @property
     def windows(self) -> tuple[Matrix, Matrix]:
-        """What gives a part of a window back from its transform along each axis: `[weights, across]`. A row of equal
-        weights or zeros stays one.
+        """The inverses of the weight transform along each axis: `[weights, across]`. A row of equal weights or zeros
+        stays one.
         """
         if self.axis is None and self.stride == 2:
             return self._along(((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.0)))
@@ -165,8 +165,8 @@ class Form(Value):
 
     @property
     def keeps_zeros(self) -> bool:
-        """Whether `windows` gives zeros back: in F(2x2, 3x3) it adds numbers that cancel. In the middle of a window
-        packing takes care that they do.
+        """Whether packing must adjust weights so that `windows` reproduces zeros in the middle of a window: in
+        F(2x2, 3x3) it adds numbers that have to cancel exactly.
         """
         return self.axis is None and self.outputs == 2 and self.stride == 1
 
@@ -175,12 +175,12 @@ class Form(Value):
         return _BY_TWOS if self.axis is None and self.stride == 2 else _matrices(self.outputs, self.points)
 
     def _along(self, matrix: Matrix) -> tuple[Matrix, Matrix]:
-        """A matrix for each axis that is transformed."""
+        """The matrix for transformed axes, the identity for others."""
         return matrix if self.axis in (0, None) else _WHOLE, matrix if self.axis in (1, None) else _WHOLE
 
 
 def line_form(window: Sizes, strides: Sizes = (1, 1), dilated: bool = False) -> Form:
-    """The form with the fewest products for windows along one axis, or for all their rows."""
+    """The form with the fewest products for windows along one axis, or for each row of windows."""
     axis = 1 if window[1] > 1 else 0
     forms = (Form(outputs, strides[axis], window, axis, dilated, strides[1 - axis]) for outputs in (4, 3, 5))
     return min(forms, key=lambda form: prod(form.parts) / form.outputs)
@@ -191,7 +191,7 @@ _BY_TWOS: tuple[Matrix, Matrix, Matrix] = (
     ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0)),
     ((1, 1, 0, 1, 0), (0, 1, 1, 0, 1)),
 )
-"""Two outputs of a stride of 2, from five pixels."""
+"""Two outputs with a stride of 2, from five pixels."""
 
 
 @cache
@@ -211,9 +211,9 @@ def _matrices(outputs: int, size: int) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def transform(k: Kernel, matrix: Matrix, values: Sequence[Val]) -> list[Val]:
-    """The products of a matrix with values, in few additions.
+    """The product of a matrix with values, with few additions.
 
-    Columns, and then rows, that are alike but for signs share their sums: points come in pairs of both signs.
+    Columns, then rows, that are equal up to signs share their sums: points come in pairs of both signs.
     """
     matrix, values = _columns_paired(matrix, values)
     found: dict[int, Val] = {}
@@ -231,7 +231,7 @@ def transform(k: Kernel, matrix: Matrix, values: Sequence[Val]) -> list[Val]:
 
 
 def _columns_paired(matrix: Matrix, values: Sequence[Val]) -> tuple[Matrix, list[Val]]:
-    """The same product with sums and differences in the place of values whose columns are alike but for signs."""
+    """The same product, with sums and differences in place of values whose columns are equal up to signs."""
     columns, found = list(zip(*matrix, strict=True)), list(values)
     for i, j in ((i, i + 1) for i in range(len(columns) - 1)):
         if _alike(columns[i], columns[j]):
@@ -242,7 +242,7 @@ def _columns_paired(matrix: Matrix, values: Sequence[Val]) -> tuple[Matrix, list
 
 
 def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two rows are alike but for some signs, both of which occur."""
+    """Whether two rows have equal magnitudes, and both equal and opposite signs occur."""
     if [abs(a) for a in one] != [abs(b) for b in other]:
         return False
     signs = {a == b for a, b in zip(one, other, strict=True) if a}
@@ -250,7 +250,7 @@ def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def _sum(k: Kernel, factors: Sequence[float], values: Sequence[Val]) -> Val:
-    """The sum of values times factors."""
+    """The weighted sum of values."""
     terms = sorted(((f, v) for f, v in zip(factors, values, strict=True) if f), key=lambda term: term[0] != 1)
     (factor, total), *rest = terms
     total = total if factor == 1 else total * factor

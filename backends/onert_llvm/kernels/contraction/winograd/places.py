@@ -1,4 +1,4 @@
-"""Where the tiles of outputs lie that Winograd's minimal filtering computes at once."""
+"""The positions of the output tiles that Winograd's minimal filtering computes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SLOTS = (
     "pad_h", "pad_w", "pixel", "row", "image", "down", "across", "total", "block", "group", "groups",
     "blocks", "next_block", "next_group", "rooms", "room",
 )  # fmt: skip
-"""`total` tiles of outputs, `down` by `across` in a picture, `block` of them in a work tile, `blocks` of these in all;
-`group` panels of columns in one, `groups` of these in all. The next block comes after `next_block` work tiles, the next
-group after `next_group`. `rooms` is memory of `room` bytes for each thread.
+"""`total` output tiles, `down` by `across` per picture; `block` of them and `group` panels make a work tile, of which
+there are `blocks` by `groups`. The next block comes after `next_block` work tiles, the next group after `next_group`.
+`rooms` is memory of `room` bytes for each thread.
 """
 
 RATES = ("dilation_h", "dilation_w")
-"""Slots of kernels whose windows are dilated."""
+"""The additional slots of kernels with dilated windows."""
 
 
 @frozen(eq=False)
 class Place:
-    """A tile of outputs: its number in the block, its picture, and its first row and column."""
+    """An output tile: its number in the block, its picture, and its first row and column."""
 
     number: Val
     image: Val
@@ -37,12 +37,12 @@ class Place:
 
 
 def rates(task: Task, dilated: bool) -> tuple[Val | int, Val | int]:
-    """How far pixels of a window, and outputs of a tile, are apart: along columns, and along rows."""
+    """The distances between pixels of a window, and between outputs of a tile: along columns, and along rows."""
     return (task.i64(RATES[0]), task.i64(RATES[1])) if dilated else (1, 1)
 
 
 def block_of(task: Task, t: Val) -> tuple[Val, Val]:
-    """The first tile of outputs of a work tile, and its first panel."""
+    """The first output tile of a work tile, and its first panel."""
     block = t // task.i64("next_block") % task.i64("blocks")
     group = t // task.i64("next_group") % task.i64("groups")
     return block * task.i64("block"), group * task.i64("group")
@@ -50,7 +50,7 @@ def block_of(task: Task, t: Val) -> tuple[Val, Val]:
 
 @contextmanager
 def each_place(k: Kernel, task: Task, first: Val, count: Val, tile: Sizes, dilated: bool) -> Iterator[Place]:
-    """Loop over the tiles of a block, `down` by `across` of them in a picture."""
+    """Loop over the tiles of a block, `down` by `across` of them per picture."""
     (high, wide), across, down = tile, task.i64("across"), task.i64("down")
     rows, columns = rates(task, dilated)
     line = first // across
@@ -71,7 +71,7 @@ def each_place(k: Kernel, task: Task, first: Val, count: Val, tile: Sizes, dilat
 
 
 def rows_from(matrix: View, first: Val, count: int) -> list[View]:
-    """So many rows of a matrix from one on."""
+    """`count` rows of a matrix starting at `first`."""
     rows = [matrix[first]]
     for _ in range(count - 1):
         rows.append(rows[-1].after(matrix.strides[0]))

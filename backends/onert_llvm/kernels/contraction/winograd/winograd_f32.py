@@ -1,7 +1,7 @@
 """Convolutions in float32 by Winograd's minimal filtering.
 
-Tiles of the picture are transformed, multiplied by the transformed weights place by place, and what comes of it is
-transformed back: all of it for a block of tiles at a time, which stays in the second-level cache.
+Tiles of the picture are transformed, multiplied by the transformed weights place by place, and the results transformed
+back: a block of tiles at a time, which stays in the second-level cache.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from .form import Form, transform
 from .places import RATES, SLOTS, Place, block_of, each_place, rates, rows_from
 
 _APART = LINE // 4
-"""Elements between what is transformed of one tile and of the next, so that these do not lie in one set of a cache."""
+"""Padding in elements between the transforms of consecutive tiles, so that they do not map to the same cache set."""
 
 
 def room(form: Form, tile: Tile, block: int, steps: int, lanes: int) -> int:
-    """Bytes that a block of tiles takes, with sums of so many terms, or pairs of them."""
+    """Bytes for a block of tiles, whose sums have `steps` terms or pairs of terms."""
     width = tile.columns.widest * lanes
     return 4 * block * (form.places * (steps + width) + 2 * _APART)
 
 
 @frozen
 class WinogradF32(Value):
-    """A convolution of the form's stride, whose channels and columns each fill a register at least.
+    """A convolution with the form's stride, with at least a register of channels and of columns.
 
-    Weights are packed by `pack_winograd`. Work tiles are blocks of the tiles by groups of panels (`block_of`);
-    the last block takes tiles of the one before once more where it had fewer than the register tile has rows. What is
-    not finite reaches only results in whose window it is: others that it has spoilt are computed again. Where `terms`
-    are pairs of bfloat16, transforms are rounded and their sums are not.
+    Weights are packed by `pack_winograd`. Work tiles are blocks of tiles by groups of panels (`block_of`); a last block
+    with fewer tiles than the register tile has rows overlaps the previous one. Non-finite values affect only results
+    whose window contains them: others that they have spoilt are recomputed. If `terms` are pairs of bfloat16,
+    transforms are rounded and their sums are not.
     """
 
     form: Form
@@ -82,9 +82,7 @@ class WinogradF32(Value):
         return each_place(k, task, first, count, self.form.tile, self.form.dilated)
 
     def _pixels(self, k: Kernel, task: Task, at: Place, part: int) -> list[list[View]]:
-        """The pixels that a part of the window sees in a tile, row by row; those outside of the picture are the row of
-        zeros.
-        """
+        """The pixels that a part of the window sees in a tile, row by row; outside of the picture, the row of zeros."""
         source, zero = task.view("input", F32, 1), task.ptr("zero")
         start = at.image * task.i64("image")
         found = []
@@ -104,7 +102,7 @@ class WinogradF32(Value):
         return found
 
     def _pictures(self, k: Kernel, task: Task, at: Place, terms: View) -> None:
-        """What a tile sees, transformed: `[places, parts, channels]`. The last register of channels may overlap."""
+        """Transform a tile's input to `[places, parts, channels]`. The last register of channels may overlap."""
         lanes, (high, wide), (down, across) = k.isa.f32, self.form.seen, self.form.pictures
         channels, paired = task.i64("k"), self.terms is Terms.PAIRED
         target = k.view(terms.address, I16 if paired else F32, channels * prod(self.form.parts), channels, 1)
@@ -121,9 +119,9 @@ class WinogradF32(Value):
                         own = own.after(target.strides[0])
 
     def _products(self, k: Kernel, task: Task, panel: Panel, count: Val, terms: View, sums: View) -> None:
-        """The products of a panel, place by place: `[tiles, places, width]`.
+        """Multiply with a panel, place by place: `[tiles, places, width]`.
 
-        At every step along k a line of the next place's weights is fetched into the cache.
+        Every step along k prefetches a line of the next place's weights.
         """
         lanes, mr, depth = k.isa.f32, self.tile.mr, self._steps(task)
         width = self.tile.columns.widest * lanes
@@ -146,7 +144,7 @@ class WinogradF32(Value):
                         row[j * lanes].store(value.get())
 
     def _results(self, k: Kernel, task: Task, panel: Panel, at: Place, sums: View) -> None:
-        """The outputs of a tile in the columns of a panel."""
+        """Compute the outputs of a tile in the columns of a panel."""
         lanes = k.isa.f32
 
         def register(j: Val, mask: Val | None) -> None:
@@ -170,7 +168,7 @@ class WinogradF32(Value):
         return [k.var(value) for row in rows for value in transform(k, across, row)]
 
     def _mend(self, k: Kernel, task: Task, panel: Panel, at: Place, j: Val, values: list[Var]) -> None:
-        """Compute sums of which any is not finite again, term by term, from windows that their transforms give back."""
+        """Recompute non-finite sums term by term, with windows recovered from their transforms."""
         lanes, form, (high, wide), (tall, broad) = k.isa.f32, self.form, self.form.tile, self.form.part
         rows, columns = rates(task, self.form.dilated)
         total = values[0].get()
@@ -203,7 +201,7 @@ class WinogradF32(Value):
                 value.set(found[0, i].load(lanes))
 
     def _window(self, k: Kernel, weights: View, apart: Val, channel: Val, windows: View) -> None:
-        """The windows of a register of columns, from what they were transformed to."""
+        """Recover the windows of a register of columns from their transforms."""
         lanes, (high, wide), (down, across) = k.isa.f32, self.form.stored, self.form.windows
         place, loaded = weights, []
         for _ in range(high * wide):
@@ -216,7 +214,7 @@ class WinogradF32(Value):
                 windows[i, j].store(value)
 
     def _store(self, k: Kernel, task: Task, at: Place, column: Val, mask: Val | None, values: list[Val]) -> None:
-        """What becomes of the outputs, those outside of the picture left out."""
+        """Apply the epilogue to the outputs and store those inside of the picture."""
         wide, lanes, epilogue = self.form.tile[1], k.isa.f32, self.epilogue
         given, (rows, columns) = epilogue.given(task, lanes), rates(task, self.form.dilated)
         c = task.view("c", F32, task.i64("ldc"), 1)

@@ -1,12 +1,12 @@
-"""Convolutions with windows of 3 by 3 of bytes by Winograd's minimal filtering, exactly.
+"""Exact convolutions of bytes with 3 by 3 windows by Winograd's minimal filtering.
 
-F(4x4, 3x3) through the points 0, 1, -1, 2, -2 and infinity takes 36 products of each channel where the sums of all
-terms take 144. Pictures are transformed by whole numbers, to 16 bits. Weights are too when each row of their matrix is
-multiplied by what its fractions have in common; sums are then so many times greater, a power of two times three along
-each axis. All sums are taken modulo 2**32, where a division by nine is a multiplication. What is left of them after a
-shift by 6 bits at most is right as long as the true sum has 26 bits (`schedule.winograd_int8.fits`).
+F(4x4, 3x3) through the points 0, 1, -1, 2, -2 and infinity takes 36 products per channel instead of 144. The picture's
+transform is integer and fits 16 bits. So does the weights' when each row of its matrix is multiplied by the common
+denominator of its fractions; sums are then scaled by a power of two times three along each axis. All sums are modulo
+2**32, where dividing by nine is a multiplication. After a right shift by at most 6 bits the result is right as long as
+the true sum has 26 bits (`schedule.winograd_int8.fits`).
 
-An instruction multiplies half as many pairs of 16 bits as of bytes, so half of the products is left.
+An instruction multiplies half as many 16-bit pairs as bytes, so half of the products is saved.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each
 from .places import RATES, SLOTS, Place, block_of, each_place, rates, rows_from
 
 OUTPUTS, POINTS = 4, 6
-"""Of a tile along an axis: outputs, and pixels that it sees."""
+"""Along an axis of a tile: outputs, and pixels that it sees."""
 PLACES = POINTS**2
 WEIGHTS = ((6, 0, 0), (-1, -1, -1), (-1, 1, -1), (1, 2, 4), (1, -2, 4), (0, 0, 6))
-"""What windows are multiplied by: the fractions of the form times 24, 6, 6, 24, 24 and 6."""
+"""The weight transform: the rows of the form's matrix times 24, 6, 6, 24, 24 and 6."""
 MOST_BITS = 26
-"""Of sums without their bias, with a sign."""
+"""The most bits of sums without their bias, including the sign."""
 _SHIFTS = (3, 2, 1, 1)
-"""The outputs along an axis are three times this power of two too great."""
+"""The outputs along an axis are scaled by three times 2 to this power."""
 _NINTH = pow(9, -1, 1 << 32) - (1 << 32)
 
 
 def room(tile: Tile, block: int, channels: int, n: int, lanes: int) -> int:
-    """Bytes that a block of tiles takes: what was transformed, sums, and a row of results outside of the picture."""
+    """Bytes for a block of tiles: transformed inputs, sums, and a row for results outside of the picture."""
     width = tile.columns.widest * lanes
     aside = -(-n // LINE) * LINE
     return block * (PLACES * (2 * channels + 4 * width) + 2 * LINE) + aside
 
 
 _Write = Callable[[Val, Val | None, Sequence[Val]], None]
-"""Writes the code for the outputs of a tile in the register of columns from one on, under a mask."""
+"""Emits the stores of a tile's outputs in the register of columns at a column, under a mask."""
 
 
 @frozen
 class WinogradInt8(Value):
-    """A convolution of stride 1 whose channels, of which there is an even number, fill half a register at least.
+    """A convolution of stride 1 with an even number of channels, at least half a register.
 
-    `wide`: they fill a whole register of 16 bits. Results are bytes, or floats of bytes that were floats before
-    (`Dynamic`). Where windows are `dilated`, pixels and outputs of a tile are a dilation apart. Weights are packed by
-    `pack_winograd_int8`. Work tiles are blocks of the tiles by groups of panels (`block_of`); `zero` is a pixel outside
-    of the picture. Weights that come from `far` are fetched two places ahead, into the second cache first.
+    `wide`: channels fill a whole register of 16 bits. Results are bytes, or floats if the operands were quantised
+    dynamically (`Dynamic`). If windows are `dilated`, pixels and outputs of a tile are a dilation apart. Weights are
+    packed by `pack_winograd_int8`. Work tiles are blocks of tiles by groups of panels (`block_of`); `zero` is a pixel
+    outside of the picture. Weights from `far` are prefetched two places ahead, into the second-level cache first.
     """
 
     tile: Tile
@@ -104,7 +104,7 @@ class WinogradInt8(Value):
         return each_place(k, task, first, count, (OUTPUTS, OUTPUTS), self.dilated)
 
     def _pictures(self, k: Kernel, task: Task, at: Place, terms: View) -> None:
-        """What a tile sees, transformed: `[places, channels]`. The last register of channels may overlap others."""
+        """Transform a tile's input to `[places, channels]`. The last register of channels may overlap others."""
         lanes, size = k.isa.f32 * (2 if self.wide else 1), range(POINTS)
         pixels = self._pixels(k, task, at)
         with k.loop(task.i64("k"), step=lanes, nonempty=True) as channel:
@@ -116,7 +116,7 @@ class WinogradInt8(Value):
             target = k.view(terms.address, I16, 1)[here]
             for i in size:
                 for j, value in enumerate(_picture([columns[j][i] for j in size])):
-                    # A number that is added to all pixels is in one place alone.
+                    # An offset of all pixels affects one place only.
                     moved = 36 * offset(k.isa, self.signed) if i == j == 1 else 0
                     target.store(value + moved if moved else value)
                     target = target.after(task.i64("k"))
@@ -142,9 +142,9 @@ class WinogradInt8(Value):
         return found
 
     def _products(self, k: Kernel, task: Task, panel: Panel, count: Val, terms: View, sums: View) -> None:
-        """The products of a panel, place by place: `[tiles, places, width]`.
+        """Multiply with a panel, place by place: `[tiles, places, width]`.
 
-        At every step along k a line of the next place's weights is fetched into the cache.
+        Every step along k prefetches a line of the next place's weights.
         """
         lanes, mr, pairs = k.isa.f32, self.tile.mr, task.i64("k") // 2
         width = self.tile.columns.widest * lanes
@@ -174,7 +174,7 @@ class WinogradInt8(Value):
     def _results(
         self, k: Kernel, task: Task, panel: Panel, at: Place, sums: View, aside: Val, seen: Extremes | None
     ) -> None:
-        """The outputs of a tile in the columns of a panel."""
+        """Compute the outputs of a tile in the columns of a panel."""
         lanes, how = k.isa.f32, self.how
         if isinstance(how, Dynamic):
             write = self._floats(k, task, at, how, seen)
@@ -187,7 +187,7 @@ class WinogradInt8(Value):
         each_register(k, self.tile.columns, panel, register)
 
     def _bytes(self, k: Kernel, task: Task, at: Place, how: Requantize, aside: Val) -> _Write:
-        """As bytes; those outside of the picture go `aside`."""
+        """Store results as bytes; those outside of the picture go `aside`."""
         c = task.view("c", I8, task.i64("ldc"), 1)
         rows, columns = rates(task, self.dilated)
         inside = [(at.x + columns * j) < task.i64("out_w") for j in range(OUTPUTS)]
@@ -212,7 +212,7 @@ class WinogradInt8(Value):
         return write
 
     def _floats(self, k: Kernel, task: Task, at: Place, how: Dynamic, seen: Extremes | None) -> _Write:
-        """As floats; those outside of the picture are left out."""
+        """Store results as floats, except those outside of the picture."""
         epilogue, c = how.epilogue, task.view("c", F32, task.i64("ldc"), 1)
         given, matrices = epilogue.given(task, k.isa.f32), row_windows(k, task, epilogue.matrices)
         rows, columns = rates(task, self.dilated)
@@ -254,7 +254,7 @@ class WinogradInt8(Value):
 
 
 def _picture(x: Sequence[Val]) -> list[Val]:
-    """What six pixels become along an axis."""
+    """The input transform of six pixels along an axis."""
     even, odd = x[4] - (x[2] << 2), x[3] - (x[1] << 2)
     near, far = x[4] - x[2], x[3] - x[1]
     far = far + far
@@ -269,7 +269,7 @@ def _picture(x: Sequence[Val]) -> list[Val]:
 
 
 def _result(x: Sequence[Val]) -> list[Val]:
-    """What six products become along an axis: four outputs, 24, 12, 6 and 6 times too great."""
+    """The output transform of six products along an axis: four outputs, scaled by 24, 12, 6 and 6."""
     near, less = x[1] + x[2], x[1] - x[2]
     far, apart = x[3] + x[4], x[3] - x[4]
     return [
