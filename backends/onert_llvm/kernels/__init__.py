@@ -1,1 +1,1 @@
-"""Kernels, written with the IR builder; one family a folder."""
+"""Kernels, written with the IR builder; one family per folder."""

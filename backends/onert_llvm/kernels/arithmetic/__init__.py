@@ -1,1 +1,1 @@
-"""Arithmetic that kernels of several families share: expressions, requantisation, fixed-point functions."""
+"""Arithmetic shared by several kernel families: expressions, requantisation, fixed-point functions."""

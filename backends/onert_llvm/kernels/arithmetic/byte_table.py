@@ -1,10 +1,10 @@
-"""Registers of bytes looked up in a table of 256.
+"""Looks up registers of bytes in a table of 256 entries.
 
-`vpermi2b` picks from 128 bytes by the low seven bits; of two such results the eighth bit decides. `tbl` gives 0 beyond
-its 64 bytes; the results of four, each given the bytes less what the tables before it hold, come together by an or.
-`pshufb` picks one of 16 by the low four bits, and gives 0 where the eighth bit is set. Its tables are the differences
-(exclusive or) from one sixteen to the next: those up to the sixteen that holds the byte add up to the result. That
-works for the 128 bytes from 0 on, and in the same way for those below.
+`vpermi2b` selects from 128 bytes by the low seven bits; the eighth bit selects between two such results. `tbl` yields 0
+beyond its 64 bytes; four results, for the bytes less the size of the preceding tables, are combined by or. `pshufb`
+selects one of 16 by the low four bits and yields 0 if the eighth bit is set. Its tables hold the differences (exclusive
+or) between consecutive blocks of sixteen: those up to the block of the byte combine to the result. That works for the
+128 bytes from 0 on, and likewise for the other 128.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHUFFLES = {32: "llvm.x86.avx2.pshuf.b", 64: "llvm.x86.avx512.pshuf.b.512"}
 
 
 def stored_table(isa: Isa, results: Array) -> Array:
-    """A table's results, in the order of the unsigned bytes, as the target's instructions want them in memory."""
+    """A table's entries, ordered by unsigned byte, in the memory layout that the target's instructions need."""
     values: Array = results.view(np.uint8)
     if isa.lookup is not Lookup.SHUFFLE:
         return values
@@ -35,7 +35,7 @@ def stored_table(isa: Isa, results: Array) -> Array:
 
 
 def loaded(k: Kernel, table: View) -> list[Val]:
-    """The registers of a stored table. Only for targets that have an instruction for it."""
+    """The registers of a stored table. Only for targets with lookup instructions."""
     if k.isa.lookup is Lookup.PERMUTE:
         return [table[at].load(k.isa.vector_bytes) for at in range(0, BYTES, k.isa.vector_bytes)]
     rows = [table[at].load(_BLOCK) for at in range(0, BYTES, _BLOCK)]
@@ -46,7 +46,7 @@ def loaded(k: Kernel, table: View) -> list[Val]:
 
 
 def looked_up(k: Kernel, registers: Sequence[Val], x: Val) -> Val:
-    """The results for bytes, of which there are at most a register's."""
+    """The table entries for at most a register of bytes."""
     width = k.isa.vector_bytes
     whole = x if x.lanes == width else x.shuffle([min(i, x.lanes) for i in range(width)])
     look_up = {Lookup.PERMUTE: _permuted, Lookup.TABLE: _tabled, Lookup.SHUFFLE: _shuffled}[k.isa.lookup]

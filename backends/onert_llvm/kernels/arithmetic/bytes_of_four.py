@@ -1,4 +1,4 @@
-"""Four registers of 32-bit results as one of bytes, so that what follows is computed once, where AVX-512 packs them."""
+"""Packs four registers of 32-bit results into one of bytes with AVX-512, so that what follows is computed once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LANES = 16
 
 
 def has(k: Kernel) -> bool:
-    """Whether the target has instructions for it."""
+    """Whether the target has the instructions."""
     return k.isa.rounds and k.isa.f32 == _LANES
 
 
 def joined(k: Kernel, task: Task, how: Requantize, signed: bool, values: Sequence[Val]) -> Val:
-    """The bytes of four registers, one after the other, bounded as `how` says."""
+    """The bytes of four registers, in order, bounded as specified by `how`."""
     return _ordered(packed(k, task, how.clamped, signed, values))
 
 
@@ -34,5 +34,5 @@ def _ordered(found: Val) -> Val:
 
 
 def split(whole: Val) -> list[Val]:
-    """The bytes of each of the four."""
+    """The bytes of each of the four registers."""
     return [whole.shuffle(range(first, first + _LANES)) for first in range(0, REGISTERS * _LANES, _LANES)]

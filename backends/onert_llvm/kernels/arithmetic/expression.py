@@ -1,4 +1,4 @@
-"""Element-wise arithmetic as a value: the tree that epilogues and fused loops compute per element."""
+"""Element-wise arithmetic as an expression tree, which epilogues and fused loops evaluate per element."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Kind(Enum):
         return self in (Kind.F32, Kind.F64)
 
     def load(self, place: View, lanes: int, mask: Val | None) -> Val:
-        """Elements of this kind from memory."""
+        """Load elements of this kind."""
         found = place.load(lanes, mask)
         return found.ne(0) if self is Kind.BOOL else found
 
     def store(self, value: Val, place: View, mask: Val | None) -> None:
-        """Elements of this kind to memory."""
+        """Store elements of this kind."""
         place.store(value.cast(I8, signed=False) if self is Kind.BOOL else value, mask)
 
 
@@ -71,13 +71,13 @@ _MEMORY = {
 
 
 class Fn(Enum):
-    """A function of lanes: of floats, of integers, or of either; relations and logic give booleans.
+    """A function of lanes: of floats, of integers, or of either; comparisons and logic return booleans.
 
-    `MIN` and `MAX` give the second where the first is not a number, `MINIMUM` and `MAXIMUM` not-a-number where either
-    is none. `QUOTIENT` truncates and wraps; what it gives for a divisor of 0 says nothing. `NONZERO` and `NONNEGATIVE`
-    give their argument and report one that is not so. `SHL` and `SHR` shift by any number, as if bit by bit. `CAST`
-    converts: floats truncate and saturate. `WHOLE_OF` divides by its second argument where what follows rounds to whole
-    numbers in a byte's range; the others are two floats whose sum is the inverse.
+    `MIN` and `MAX` return the second argument if the first is NaN, `MINIMUM` and `MAXIMUM` NaN if either is. `QUOTIENT`
+    truncates and wraps; its result for a divisor of 0 is unspecified. `NONZERO` and `NONNEGATIVE` return their argument
+    and report elements that violate the condition. `SHL` and `SHR` shift by any number, as if bit by bit. `CAST`
+    converts; floats truncate and saturate. `WHOLE_OF` divides by its second argument, in cases where the result is then
+    rounded to integers in a byte's range; its other arguments are two floats whose sum is the inverse.
     """
 
     ADD = "add"
@@ -131,7 +131,7 @@ class Fn(Enum):
 
 @frozen
 class Leaf(Value):
-    """An input of the tree by name; whoever evaluates the tree knows what it is."""
+    """A named input of the tree, resolved by the evaluator."""
 
     name: str
     kind: Kind = Kind.F32
@@ -139,7 +139,7 @@ class Leaf(Value):
 
 @frozen
 class Const(Value):
-    """A number."""
+    """A constant."""
 
     value: float | int
     kind: Kind = Kind.F32
@@ -157,10 +157,10 @@ class Apply:
 Expr = Leaf | Const | Apply
 
 CHECKS = (Fn.NONZERO, Fn.NONNEGATIVE)
-"""Functions that report."""
+"""Functions that report elements."""
 
 Broken = Callable[[Val, Val], None]
-"""What hears of lanes that break a rule, and of an element that breaks it if one does."""
+"""Receives the mask of lanes that break a rule, and an offending element if there is one."""
 
 
 def _sign(k: Kernel, a: Val) -> Val:
@@ -170,7 +170,7 @@ def _sign(k: Kernel, a: Val) -> Val:
 
 
 def _quotient(a: Val, b: Val) -> Val:
-    """Divided as signed integers; the least one by -1 wraps."""
+    """The quotient of signed integers; the minimum divided by -1 wraps."""
     if b.v.is_constant:
         return a.quotient(b)
     minus = b.eq(-1)
@@ -178,7 +178,7 @@ def _quotient(a: Val, b: Val) -> Val:
 
 
 def _power(k: Kernel, a: Val, b: Val) -> Val:
-    """Integers to a power that is not negative, by squaring; they wrap."""
+    """An integer power with a non-negative exponent, by squaring; wraps."""
     total, base, left = k.var(a.like(1)), k.var(a), k.var(b)
     with k.loop(b.type.width):
         odd = (left.get() & 1).ne(0)
@@ -257,7 +257,7 @@ _UNSIGNED: dict[Fn, Callable[..., Val]] = {
     Fn.GE: lambda k, a, b: _not(a.ult(b)),
     Fn.SHR: lambda k, a, b: _shifted(a, b, left=False),
 }
-"""Functions of numbers without a sign that are other ones."""
+"""Functions whose code differs for unsigned numbers."""
 _DOUBLE: dict[Fn, Callable[..., Val]] = {
     Fn.FMOD: dm.fmod,
     Fn.POW: dm.power,
@@ -274,7 +274,7 @@ _DOUBLE: dict[Fn, Callable[..., Val]] = {
     Fn.CEIL: dm.ceil,
     Fn.ROUND: dm.round_even,
 }
-"""Functions of float64 that are other ones."""
+"""Functions whose code differs for float64."""
 
 
 def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
@@ -282,11 +282,11 @@ def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
         return x.ne(0)
     if old.is_float and not new.is_float:
         width = int(new.register.width)
-        high = (1 << width - new.signed) - 1  # what TFLite's kernels give for NaN
-        if width <= 16:  # saturated in floats: few targets have an instruction that does it in narrow lanes
+        high = (1 << width - new.signed) - 1  # TFLite's result for NaN
+        if width <= 16:  # saturate as floats: few targets have an instruction for narrow lanes
             low = -high - 1 if new.signed else 0
             return x.ne(x).select(float(high), x.clamp(float(low), float(high))).cast(I32).cast(new.register)
-        inside = x < 2.0 ** (width - new.signed)  # not-a-number is not
+        inside = x < 2.0 ** (width - new.signed)  # false for NaN
         some = inside.select(x.max(-(2.0 ** (width - 1)) if new.signed else 0.0), x.like(0.0))
         return inside.select(some.cast(new.register, new.signed), k.const(vec(new.register, x.lanes), high))
     return x.cast(new.register, old.signed)
@@ -328,11 +328,11 @@ def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val, broke
 
 _CHEAP = {Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG, Fn.ABS, Fn.LT, Fn.LE, Fn.GT, Fn.GE, Fn.SELECT}
 _FEW = 6
-"""Functions of one instruction, and how many of them are little code."""
+"""Single-instruction functions, and the most of them that count as little code."""
 
 
 def is_little(tree: Expr) -> bool:
-    """Whether the code for a tree is a few instructions."""
+    """Whether a tree takes only a few instructions."""
     found: list[Fn] = []
 
     def walk(e: Expr) -> None:
@@ -346,17 +346,17 @@ def is_little(tree: Expr) -> bool:
 
 
 def checked(tree: Expr) -> bool:
-    """Whether elements are checked while the tree is evaluated."""
+    """Whether evaluating the tree checks elements."""
     return isinstance(tree, Apply) and (tree.fn in CHECKS or any(map(checked, tree.args)))
 
 
 def leaves(tree: Expr) -> tuple[str, ...]:
-    """The names of the tree's inputs, each once, in the order of their first use."""
+    """The names of the tree's inputs, without duplicates, in the order of first use."""
     return tuple(kinds(tree))
 
 
 def kinds(tree: Expr) -> dict[str, Kind]:
-    """The kinds of the tree's inputs by name, in the order of their first use."""
+    """The kinds of the tree's inputs by name, in the order of first use."""
     if isinstance(tree, Leaf):
         return {tree.name: tree.kind}
     if isinstance(tree, Const):
@@ -365,7 +365,7 @@ def kinds(tree: Expr) -> dict[str, Kind]:
 
 
 def clamp(x: Expr, low: float | None, high: float | None) -> Expr:
-    """`x` kept between two bounds, either of which may be missing; what is not a number stays so."""
+    """`x` clamped to two bounds, either of which may be missing; NaN stays NaN."""
     if low is not None:
         x = Apply(Fn.MAX, (Const(low, x.kind), x), x.kind)
     return x if high is None else Apply(Fn.MIN, (Const(high, x.kind), x), x.kind)

@@ -1,6 +1,6 @@
-"""The logistic function and tanh of 16-bit fixed-point numbers, bit for bit as gemmlowp computes them.
+"""Logistic and tanh of 16-bit fixed-point numbers, bit for bit as gemmlowp computes them.
 
-Numbers are in lanes of 32 bits; one of format Qn has n integer bits and 15 - n fractional ones. The steps are those of
+Numbers are in 32-bit lanes; format Qn has n integer bits and 15 - n fractional bits. The steps are those of
 `onert.ir.ops.recurrent.lstm_functions`.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from onert_llvm.irbuilder import Val
 
 _ONE = 32767
-"""1 in Q0, as near as it comes."""
+"""1 in Q0, as close as possible."""
 
 _EXP_STEPS = ((-2, 25520), (-1, 19875), (0, 12055), (1, 4435), (2, 600), (3, 11), (4, 0))
 """exp(-2**exponent) in Q0."""
@@ -18,11 +18,11 @@ _AT_EIGHTH, _THIRD = 28918, 10923
 """exp(-1/8) and 1/3 in Q0."""
 
 _START, _SLOPE = 23130, -15420
-"""48/17 and -32/17 in Q2: the first guess of a quotient."""
+"""48/17 and -32/17 in Q2, the linear initial guess of a quotient."""
 
 
 def divided(x: Val, exponent: int | Val) -> Val:
-    """`x / 2**exponent`, halves away from zero; nothing overflows where `x` has a bit to spare."""
+    """`x / 2**exponent`, halves away from zero; does not overflow if `x` has a spare bit."""
     if isinstance(exponent, int):
         return x if exponent == 0 else (x + (x >> 31) + (1 << exponent - 1)) >> exponent
     half = (x.like(1) << exponent.splat(x.lanes)).lshr(1)
@@ -30,12 +30,12 @@ def divided(x: Val, exponent: int | Val) -> Val:
 
 
 def saturated(x: Val) -> Val:
-    """Within 16 bits."""
+    """Saturated to 16 bits."""
     return x.clamp(-32768, 32767)
 
 
 def times(a: Val, b: Val | int) -> Val:
-    """The product of Qm and Qn in Q(m + n): halves up, saturated."""
+    """The product of Qm and Qn in Q(m + n): halves rounded up, saturated."""
     return ((a * a.like(b) + (1 << 14)) >> 15).min(32767)
 
 
@@ -65,7 +65,7 @@ def _exp_near_zero(a: Val) -> Val:
 
 
 def _two_over_one_plus(a: Val) -> Val:
-    """1 / ((1 + a) / 2) in Q2 for a in [0, 1] in Q0: three steps of Newton's method."""
+    """1 / ((1 + a) / 2) in Q2 for a in [0, 1] in Q0: three Newton steps."""
     half = (a + (_ONE + 1)) >> 1
     x = times(half, _SLOPE) + _START
     for _ in range(3):
@@ -74,7 +74,7 @@ def _two_over_one_plus(a: Val) -> Val:
 
 
 def logistic(x: Val) -> Val:
-    """The logistic function in Q0 of Q3."""
+    """The logistic function of a Q3 number, in Q0."""
     size = x.max(-x)
     above = saturated(_two_over_one_plus(_exp_of_negative(-size, 3)) << 1)
     signed = (x > 0).select(above, -above + _ONE)
@@ -82,7 +82,7 @@ def logistic(x: Val) -> Val:
 
 
 def tanh(x: Val, integer_bits: int) -> Val:
-    """tanh in Q0 of Q`integer_bits`, 0 to 6."""
+    """tanh of a Q`integer_bits` number (0 to 6 integer bits), in Q0."""
     size = x.max(-x)
     found = saturated((_two_over_one_plus(_exp_of_negative(-size, integer_bits + 1)) - (1 << 13)) << 2)
     signed = (x < 0).select(-found, found)

@@ -1,7 +1,7 @@
-"""Four registers of 32-bit results as neighbouring bytes, and bytes above one another as words, as x86 has it.
+"""Packs four registers of 32-bit results into bytes, and interleaves rows of bytes into words, with x86 instructions.
 
-Packs and unpacks take four lanes at a time from each operand, so that results whose words were unpacked come out of
-the packs in their order. In between, lane i of register r holds element `16 * (i // 4) + 4 * r + i % 4`.
+Packs and unpacks work on four lanes of each operand at a time, so results whose words were unpacked come out of the
+packs in order. In between, lane i of register r holds element `16 * (i // 4) + 4 * r + i % 4`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from onert_llvm.target.isa import Isa
 
 REGISTERS = 4
 _BLOCK = 4
-"""Lanes that a pack takes at a time."""
+"""The lanes of each operand that a pack processes at a time."""
 
 
 def order(isa: Isa) -> list[int]:
-    """For each lane of four registers, the element that it holds."""
+    """The element in each lane of four registers."""
     lanes = [(i // _BLOCK, i % _BLOCK) for i in range(isa.f32)]
     return [_BLOCK * (REGISTERS * block + r) + within for r in range(REGISTERS) for block, within in lanes]
 
 
 def unpacked(k: Kernel, rows: Sequence[Val]) -> list[Val]:
-    """The words of up to four bytes above one another, the first row in the lowest byte; missing rows are 0."""
+    """Words of up to four vertically adjacent bytes, the first row in the lowest byte; missing rows are 0."""
     count = rows[0].lanes
     first, second, third, fourth = (*rows, *[k.zeros(I8, count)] * (REGISTERS - len(rows)))
     pairs = [_unpacked(a, b, high) for high in (False, True) for a, b in ((first, second), (third, fourth))]
@@ -35,7 +35,7 @@ def unpacked(k: Kernel, rows: Sequence[Val]) -> list[Val]:
 
 
 def _unpacked(a: Val, b: Val, high: bool) -> Val:
-    """The lower or upper half of each 128 bits of both, an element of each in turn."""
+    """The lower or upper halves of each 128 bits of both, with alternating elements."""
     per_block = 16 // size(a.type)
     half = per_block // 2
     starts = range(half if high else 0, a.lanes, per_block)
@@ -44,7 +44,7 @@ def _unpacked(a: Val, b: Val, high: bool) -> Val:
 
 
 def packed(k: Kernel, task: Task, clamped: bool, signed: bool, values: Sequence[Val]) -> Val:
-    """Four registers as bytes, bounded by their type or, `clamped`, by the task."""
+    """Four registers as bytes, saturated to their type and with `clamped` to the task's bounds."""
     words = [_pack(k, I16, True, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
     found = _pack(k, I8, signed, *words)
     if not clamped:
@@ -54,7 +54,7 @@ def packed(k: Kernel, task: Task, clamped: bool, signed: bool, values: Sequence[
 
 
 def neighbours(k: Kernel, values: Sequence[Val]) -> Val:
-    """Four registers of neighbouring results as signed bytes in their order, cut off to their bounds."""
+    """Four registers of consecutive results as saturated signed bytes in order."""
     words = [_pack(k, I16, True, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
     bytes_ = _pack(k, I8, True, *words)
     blocks = values[0].lanes // _BLOCK

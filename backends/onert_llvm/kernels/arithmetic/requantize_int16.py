@@ -1,8 +1,8 @@
-"""From exact sums to stored 16-bit numbers, bit for bit as TFLite rounds (`onert.ir.ops.arithmetic.fixed_point` and
+"""Requantises exact sums to 16-bit numbers, bit for bit as TFLite rounds (`onert.ir.ops.arithmetic.fixed_point` and
 `rescale`).
 
-A 16-bit fixed-point multiplier on a 64-bit sum is `floor(x · mantissa / 2**shift + 1/2)`. In float64 that is exact as
-long as `x` stays below 2**37: the product has 53 bits at most, and to divide by a power of two loses none.
+A 16-bit fixed-point multiplier on a 64-bit sum is `floor(x · mantissa / 2**shift + 1/2)`. In float64 that is exact
+while `x` stays below 2**37: the product has at most 53 bits, and dividing by a power of two loses none.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Rounding(Enum):
 
 _FIELDS = ("mantissa", "right", "left")
 _BEYOND = float(1 << 30)
-"""Beyond any stored number, and well inside of 32 bits."""
+"""Beyond any stored number, and well within 32 bits."""
 
 
 @frozen
 class ShortScaling(Value):
-    """The results have a zero point of 0 and are clamped to [`low`, `high`]; `bias` is int32, one a column."""
+    """Scaling to a zero point of 0, clamped to [`low`, `high`]; `bias` is int32, one per column."""
 
     rounding: Rounding
 
@@ -46,11 +46,11 @@ class ShortScaling(Value):
         return ("bias", "factors", "low", "high")
 
     def bias(self, k: Kernel, task: Task, column: Val) -> Val:
-        """Where the sums of the columns from `column` on begin."""
+        """The initial sums of the columns from `column` on."""
         return task.view("bias", I32, 1)[column].load(k.isa.f32)
 
     def lanes(self, k: Kernel, task: Task, column: Val) -> tuple[Val, ...]:
-        """The parameters of the columns from `column` on, which begins a register."""
+        """The parameters of the register of columns that begins at `column`."""
         lanes = k.isa.f32
         if self.rounding is not Rounding.FIXED:
             return (task.view("factors", F64, 1)[column].load(lanes),)
@@ -58,7 +58,7 @@ class ShortScaling(Value):
         return tuple(fields[i * lanes].load(lanes) for i in range(len(_FIELDS)))
 
     def stored(self, k: Kernel, task: Task, total: Val, lanes: tuple[Val, ...]) -> Val:
-        """Sums in 32 bits or float64 as stored numbers."""
+        """Sums in 32 bits or float64, converted to stored numbers."""
         low, high = (task.i64(name).cast(I32).splat(total.lanes) for name in ("low", "high"))
         return self._scaled(k, total, lanes).clamp(low, high).cast(I16)
 
@@ -71,8 +71,8 @@ class ShortScaling(Value):
 
 
 def _floor(k: Kernel, x: Val) -> Val:
-    """The greatest integer that is not above a float64 inside of 32 bits."""
-    if k.isa.fma and k.isa.architecture in ("x86_64", "aarch64"):  # others would call a function of libm's
+    """The floor of a float64 within the range of 32 bits."""
+    if k.isa.fma and k.isa.architecture in ("x86_64", "aarch64"):  # other targets would call libm
         return x.call("floor").cast(I32)
     whole = x.cast(I32)
     return (whole.cast(F64) > x).select(whole - 1, whole)

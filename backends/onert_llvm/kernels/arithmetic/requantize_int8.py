@@ -1,15 +1,16 @@
-"""From 32-bit sums to stored bytes, bit for bit as TFLite rounds (`onert.ir.ops.arithmetic.fixed_point` and
+"""Requantises 32-bit sums to bytes, bit for bit as TFLite rounds (`onert.ir.ops.arithmetic.fixed_point` and
 `rescale`).
 
-With p = x · mantissa (64 bits) gemmlowp's saturating rounding doubling high multiply is y = floor((p + 2**30) / 2**31):
-its nudge of 1 - 2**30 for negative products and division towards zero round the same way, and a mantissa in [0, 2**31)
-cannot saturate. The division by 2**e rounds halves away from zero: floor((y - (y < 0) + 2**(e - 1)) / 2**e) for e > 0.
+With p = x · mantissa (64 bits), gemmlowp's saturating rounding doubling high multiply is y = floor((p + 2**30) /
+2**31): its nudge of 1 - 2**30 for negative products with division towards zero rounds the same way, and a mantissa in
+[0, 2**31) cannot saturate. The division by 2**e rounds halves away from zero: floor((y - (y < 0) + 2**(e - 1)) / 2**e)
+for e > 0.
 
-Where the sums are known to be small (`Scaling.NARROW`) all that is added becomes part of the product's high half, the
-zero point too: hi32(2·p + 2**31 + c · 2**32) is y + c. There the test y < 0 may be x < 0, because both differ only
-where y is 0, and then 2**(e - 1) - 1 and 2**(e - 1) give the same. The sum is kept as x + 2**31 without a sign, so that
-2 · mantissa fits the factors of an unsigned product; what that adds is subtracted with the same constant. Where results
-below the zero point are clamped to it, the sign does not matter at all: without its correction they are below it too.
+If the sums are known to be small (`Scaling.NARROW`), all addends, the zero point too, become part of the product's high
+half: hi32(2·p + 2**31 + c · 2**32) is y + c. The test y < 0 may then be x < 0, because the two differ only if y is 0,
+when 2**(e - 1) - 1 and 2**(e - 1) give the same result. The sum is stored as x + 2**31, unsigned, so that 2 · mantissa
+fits the factors of an unsigned product; the excess is subtracted by the same constant. If results below the zero point
+are clamped to it, the sign is irrelevant: without its correction they are still below it.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from .byte_table import loaded, looked_up
 
 
 class Scaling(Enum):
-    """How sums are multiplied, and what each register of columns finds in slot `columns`: 32 bits a lane, in order.
+    """How sums are scaled, and the 32-bit fields of slot `columns` for each register of columns, in order.
 
-    `NARROW`: a fixed-point multiplier below 1/2 on sums so small that nothing overflows; the zero point is part of it.
-    `WIDE`: any fixed-point multiplier on any sum. `FLOAT`: a multiplier as floats that round every sum alike, for
-    processors whose instructions say how they round; the zero point is part of it, and `zero` is what a sum of 0 has
-    become (`schedule/float_scaling.py`). `REAL`: a float64 multiplier, rounded once, halves away from zero; `EXACT`:
-    the same result in integers, for processors that do not compute with float64.
+    `NARROW`: a fixed-point multiplier below 1/2 for sums so small that nothing overflows; includes the zero point.
+    `WIDE`: any fixed-point multiplier on any sum. `FLOAT`: a multiplier as floats that round every sum the same, for
+    processors whose instructions encode a rounding mode; includes the zero point, and `zero` is the image of a sum of 0
+    (`schedule/float_scaling.py`). `REAL`: a float64 multiplier, rounded once, halves away from zero; `EXACT`: the same
+    result in integers, for processors without float64.
 
-    `QUOTIENT` and `PRODUCT` are what float32 operations give, each of them rounded, then the nearest whole number,
-    halves to even: a sum times a factor, plus a term, divided by a number that is the same for all columns (slots
-    `inverse` and `rest` hold its inverse); or a sum plus a term, times a factor. Slot `zero_point` is less `WHOLE`.
+    `QUOTIENT` and `PRODUCT` are the results of float32 operations, each rounded, then rounded to the nearest integer,
+    ties to even: (sum times factor, plus term) divided by a number common to all columns (slots `inverse` and `rest`
+    hold its inverse); or (sum plus term) times factor. `WHOLE` is subtracted from slot `zero_point`.
     """
 
     NARROW = ("bias", "even", "odd", "even_offset", "odd_offset", "right")
@@ -52,11 +53,11 @@ class Scaling(Enum):
 
 @frozen
 class Requantize(Value):
-    """`scaling` says how; `clamped`: the results are bounded by more than their type.
+    """The `scaling` of sums; `clamped`: results are bounded by more than their type.
 
-    `weight_zero_point`: weights have a zero point, so that rows need their sums (slot `weight_zero`). `rectified`: no
-    result is below the zero point, which makes `NARROW` scaling cheaper. `tabled`: bytes are stored as what a table has
-    for them (slot `table`, `byte_table.stored_table`).
+    `weight_zero_point`: weights have a zero point, so row sums are needed (slot `weight_zero`). `rectified`: no result
+    is below the zero point, which makes `NARROW` scaling cheaper. `tabled`: bytes are mapped by a table before they are
+    stored (slot `table`, `byte_table.stored_table`).
     """
 
     scaling: Scaling = Scaling.NARROW
@@ -67,12 +68,12 @@ class Requantize(Value):
 
     @property
     def moves(self) -> bool:
-        """Whether the zero point is part of what each column's sums are multiplied with."""
+        """Whether the zero point is included in the fields of each column."""
         return self.scaling in (Scaling.NARROW, Scaling.FLOAT)
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """`columns` is what `packing.pack_columns` makes; the result is clamped to [`low`, `high`]."""
+        """`columns` is packed by `packing.pack_columns`; results are clamped to [`low`, `high`]."""
         return (
             "columns",
             *(() if self.moves else ("zero_point",)),
@@ -84,24 +85,24 @@ class Requantize(Value):
 
 
 def load_lanes(k: Kernel, task: Task, how: Requantize, column: Val, slot: str = "columns") -> dict[str, Val]:
-    """The parameters of the columns from `column` on, which begins a register."""
+    """The parameters of the register of columns that begins at `column`."""
     names = how.scaling.value
     fields = task.view(slot, I32, len(names), 1)[column]
     return {name: fields[i * k.isa.f32].load(k.isa.f32) for i, name in enumerate(names)}
 
 
 def bias(k: Kernel, task: Task, how: Requantize, column: Val) -> Val:
-    """The bias of the columns from `column` on: where their accumulators start."""
+    """The bias of the columns from `column` on, which initialises their accumulators."""
     return task.view("columns", I32, len(how.scaling.value), 1)[column].load(k.isa.f32)
 
 
 def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, Val]) -> Val:
-    """The sums `x` times the columns' multipliers with the zero point, clamped: 32-bit values that fit a byte."""
+    """The sums `x` times the columns' multipliers plus the zero point, clamped: 32-bit values that fit a byte."""
     return bounded(task, how.clamped, signed, with_zero_point(task, how, x, lanes))
 
 
 def with_zero_point(task: Task, how: Requantize, x: Val, lanes: dict[str, Val]) -> Val:
-    """The same before it is clamped."""
+    """The same before clamping."""
     if how.scaling is Scaling.QUOTIENT:
         real = _quotient(x, lanes, *(task.f32(name).splat(x.lanes) for name in ("inverse", "rest")))
     else:
@@ -110,7 +111,7 @@ def with_zero_point(task: Task, how: Requantize, x: Val, lanes: dict[str, Val]) 
 
 
 def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False) -> Val:
-    """The sums times the columns' multipliers, and the zero point where it is part of them."""
+    """The sums times the columns' multipliers, plus the zero point if it is included in these."""
     if how is Scaling.NARROW:
         return _narrow(x, lanes, rectified)
     if how is Scaling.FLOAT:
@@ -123,7 +124,7 @@ def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False)
 
 
 def bounded(task: Task, clamped: bool, signed: bool, x: Val) -> Val:
-    """`x` between the task's bounds, or between those of its type."""
+    """`x` clamped to the task's bounds, or to those of its type."""
     if clamped:
         return x.clamp(*(task.i64(name).cast(I32).splat(x.lanes) for name in ("low", "high")))
     return x.clamp(-128, 127) if signed else x.clamp(0, 255)
@@ -134,7 +135,7 @@ def _pairs(x: Val) -> Val:
 
 
 def _interleaved(even: Val, odd: Val, like: Val, high: bool) -> Val:
-    """One half of each of two registers of 64 bits: the even lanes from the first, the odd from the second."""
+    """One half of each 64-bit lane of two registers: even lanes from the first, odd lanes from the second."""
     lanes = like.lanes
     order = [i + (1 if high else 0) if i % 2 == 0 else lanes + i for i in range(lanes)]
     return even.bits(like.type).shuffle(order, odd.bits(like.type))
@@ -150,7 +151,7 @@ def _narrow(x: Val, lanes: dict[str, Val], rectified: bool) -> Val:
 
 
 def fixed(x: Val, lanes: dict[str, Val]) -> Val:
-    """`x` times a fixed-point multiplier, whatever both are."""
+    """`x` times a fixed-point multiplier, without restrictions on either."""
     x, right = x << lanes["left"], lanes["right"]
     mantissa = lanes["mantissa"]
     even = (((_pairs(x) << 32) >> 32) * ((_pairs(mantissa) << 32) >> 32) + (1 << 30)).lshr(31)
@@ -161,7 +162,7 @@ def fixed(x: Val, lanes: dict[str, Val]) -> Val:
 
 
 _NEAREST, _DOWN = 8, 9
-"""How AVX-512 rounds, without exceptions."""
+"""AVX-512's rounding modes, with exceptions suppressed."""
 
 
 def _float(x: Val, lanes: dict[str, Val], rectified: bool) -> Val:
@@ -180,8 +181,8 @@ def _multiply_add(a: Val, b: Val, c: Val, rounding: int) -> Val:
 
 
 WHOLE = 0x4B400000
-"""The bits of 1.5 * 2**23, beyond which floats are whole: added to a float below 2**22, which it rounds to the nearest
-whole number, it makes bits that are this and the number."""
+"""The bits of 1.5 * 2**23, in a range where floats are integers: adding this float to one below 2**22 rounds that to
+the nearest integer, and the bits of the sum are these bits plus the integer."""
 
 
 def _real_lanes(x: Val, lanes: dict[str, Val], name: str) -> Val:
@@ -198,7 +199,7 @@ def _whole(real: Val) -> Val:
 
 
 _BEYOND = float(1 << 30)
-"""Beyond any byte and zero point, and well inside of 32 bits."""
+"""Beyond any byte and zero point, and well within 32 bits."""
 
 
 def _real(x: Val, lanes: dict[str, Val]) -> Val:
@@ -212,11 +213,11 @@ def _real(x: Val, lanes: dict[str, Val]) -> Val:
 
 
 def exact(x: Val, lanes: dict[str, Val]) -> Val:
-    """What `_real` gives, without floats.
+    """The same result as `_real`, without floats.
 
-    A multiplier is a mantissa of 53 bits (the high 21 and the low 32 of them) over 2**(32 + shift). The product of the
-    magnitude has up to 84 bits; float64 keeps 53 of these, which matters only if what is rounded off carries into the
-    high part, to which a half is added then.
+    A multiplier is a mantissa of 53 bits (the high 21 and the low 32) over 2**(32 + shift). The product with the sum's
+    magnitude has up to 84 bits; float64 rounds it to 53, which matters only if the rounded-off part carries into the
+    high half, to which a half is added then.
     """
     wide, sign = vec(I64, x.lanes), x >> 31
     size = ((x ^ sign) - sign).cast(I64, signed=False)
@@ -232,22 +233,22 @@ def exact(x: Val, lanes: dict[str, Val]) -> Val:
 
 BELOW_HALF = 0.49999997019767761
 _BELOW_HALF = {"float": BELOW_HALF, "double": 0.49999999999999994}
-"""The numbers before 1/2: added to a number just below a half they do not round up to a whole one."""
+"""The floats just below 1/2: added to a number just below a half, they do not round up to the next integer."""
 
 
 def nearest(x: Val) -> Val:
-    """A float that truncates to the integer nearest to `x`, halves away from zero."""
+    """A float whose truncation is the integer nearest to `x`, halves away from zero."""
     t = x.lane(0).type if x.lanes > 1 else x.type
     return x + x.like(_BELOW_HALF[str(t)]).call("copysign", x)
 
 
 def as_byte(x: Val) -> Val:
-    """The low bytes, which hold the whole value."""
+    """The low bytes, which contain the whole value."""
     return x.cast(I8)
 
 
 def table(k: Kernel, task: Task, how: Requantize) -> Callable[[Val], Val]:
-    """What becomes of bytes before they are stored: what the task's table has for them, if there is one."""
+    """Maps bytes before they are stored, by the task's table if there is one."""
     if not how.tabled:
         return lambda x: x
     registers = loaded(k, task.view("table", I8, 1))

@@ -1,4 +1,4 @@
-"""What must not be come to: it is reported, and the caller ends the run."""
+"""Reports that a forbidden place was reached; the caller then ends the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onert_llvm.irbuilder import Kernel, Val
 
 @frozen
 class Report(Value):
-    """1 and 0 go to `report`. One work tile."""
+    """Writes 1 and 0 to `report`. One work tile."""
 
     slots = ("report",)
 

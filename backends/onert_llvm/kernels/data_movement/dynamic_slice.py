@@ -1,4 +1,4 @@
-"""A box taken from a tensor, or put into one, at a place that is known at run time only."""
+"""A box read from or written into a tensor at a position known only at run time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .strided_copy import copy_run
 class DynamicSlice(Value):
     """Bytes of a dense box copied from, or with `put` into, a part of `whole` that begins at given starts.
 
-    Along axis i the box has `size{i}` entries (one that it has no `size` of is the run of `width` bytes, the last), and
-    `start{i}` points to where it begins: an integer that is `wide[i]` or 32 bits long, and is brought between 0 and
-    `most{i}`. Entries of `whole` are `step{i}` bytes apart. Work tiles are runs.
+    Along axis i the box has `size{i}` entries (the last axis has none: it is the run of `width` bytes), and `start{i}`
+    points to where it begins: an integer of 64 bits if `wide[i]`, else 32, clamped to 0 to `most{i}`. Entries of
+    `whole` are `step{i}` bytes apart. Work tiles are runs.
     """
 
     put: bool

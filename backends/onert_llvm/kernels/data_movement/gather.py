@@ -1,4 +1,4 @@
-"""Slices picked by indices, every index read once, and checked before it is used."""
+"""Slices selected by indices; every index is read once and checked before it is used."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .strided_copy import ELEMENTS, copy_run
 
 
 def place_of(k: Kernel, task: Task, index: View, depth: int, skip: bool, start: Val) -> tuple[Val, Val]:
-    """How far an index of `depth` parts leads from `start`, by slots `step{i}`, and whether all are below `limit{i}`.
+    """The offset of an index of `depth` parts from `start`, by slots `step{i}`, and whether all are within `limit{i}`.
 
-    One that is not is reported, or with `skip` one that is not below 0 either.
+    A part out of range is reported; with `skip`, negative ones are not.
     """
     place, inside = start, k.const(k.index(0).eq(0).type, 1)
     for axis in range(depth):
@@ -31,11 +31,11 @@ def place_of(k: Kernel, task: Task, index: View, depth: int, skip: bool, start: 
 class Gather(Value):
     """`out[outer, i] = x[outer, index[i]]`, slices of `width` elements of `unit` bytes.
 
-    An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` bytes apart; `wide` says
-    that they are 64-bit integers, `single` that slices have one element. `group` neighbouring outer positions share
-    their `count` indices. A part that is not below its limit is written to `report` (and 1 before it), and its slice is
-    left alone; with `skip` one below 0 is not written. Those that are `known` were checked before the run. Work tile t:
-    outer position t // pieces, and `piece` of its indices.
+    An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` bytes apart; `wide`: they
+    are 64-bit integers; `single`: slices have one element. `group` adjacent outer positions share their `count`
+    indices. A part out of range is written to `report` (after a 1), and its slice is left as it is; with `skip`,
+    negative ones are not reported. `known` indices were checked before the run. Work tile t: outer position t //
+    pieces, and `piece` of its indices.
     """
 
     unit: int
@@ -84,11 +84,11 @@ class Gather(Value):
 
 @frozen
 class GatherElements(Value):
-    """`out[outer, r, j] = x[outer, index[outer, r, j], j]`, elements of `unit` bytes; work tiles are `rows` of each
-    outer position, of `width` elements.
+    """`out[outer, r, j] = x[outer, index[outer, r, j], j]`, elements of `unit` bytes; work tiles are rows of `width`
+    elements, `rows` of them for each outer position.
 
-    Along the axis x has `limit` entries, `step` bytes apart, and `x_outer` bytes for each outer position. An index that
-    is not below the limit is written to `report` (and 1 before it). `wide` says that they are 64-bit integers.
+    Along the axis, x has `limit` entries, `step` bytes apart, and `x_outer` bytes for each outer position. An index out
+    of range is written to `report` (after a 1). `wide`: they are 64-bit integers.
     """
 
     unit: int
@@ -112,8 +112,8 @@ class GatherElements(Value):
 
 @frozen
 class PutSlice(Value):
-    """`row`, `width` bytes, put at entry `index` of `out`, whose entries are `step` bytes apart; an index that is not
-    below `limit` is reported instead. One work tile."""
+    """`row`, `width` bytes, stored at entry `index` of `out`, whose entries are `step` bytes apart; an index that is
+    not below `limit` is reported instead. One work tile."""
 
     wide: bool
 

@@ -1,4 +1,4 @@
-"""Rows of several tensors beside one another, row by row, so that what is written stays in the first cache."""
+"""Concatenates rows of several tensors, row by row, so that what is written stays in the first-level cache."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from onert_llvm.irbuilder import I8, Kernel, Val, View
 
 @frozen
 class JoinRows(Value):
-    """Rows of `pitch` bytes, made of those of `count` parts of `width0`, ... bytes, at least one; work tiles are rows.
+    """Rows of `pitch` bytes, joined from `count` parts of `width0`, ... bytes, each at least one; work tiles are rows.
 
-    So many bytes are copied `together`, the last of each part under a mask.
+    `together` bytes are copied at a time, the last of each part under a mask.
     """
 
     count: int

@@ -1,4 +1,4 @@
-"""Where elements are true, and integers that are checked against a number that the run gives."""
+"""Positions of nonzero elements, and integers checked against a limit known at run time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val, Var
 
 _AT_ONCE = 8
-"""Bytes that are looked at as one integer: most are 0 in most masks."""
+"""Bytes tested as one integer: in most masks, most are 0."""
 
 
 @frozen
 class Places(Value):
-    """`places[n, depth]` of the bytes of `condition` that are not 0, in order, zeros behind them, and their `count`.
+    """`places[n, depth]` of the nonzero bytes of `condition`, in order, followed by zeros, and their `count`.
 
     `condition` has `size` bytes along `depth` axes of `d{i}`. There is one work tile.
     """
@@ -53,10 +53,10 @@ class Places(Value):
 
 @frozen
 class Within(Value):
-    """`out[i] = x[i]` if that is at least 0 and below `limit[0]` + `more`; else it is written to `report`, 1 before it.
+    """`out[i] = x[i]` if that is at least 0 and below `limit[0]` + `more`; else it is written to `report`, after a 1.
 
-    With `counted` that is so for the first `count[0]` entries of `width` integers each. Whatever is not copied is 0.
-    `wide` says that x has 64-bit integers. Work tiles are single integers.
+    With `counted` only the first `count[0]` entries of `width` integers each are checked and copied. The rest is 0.
+    `wide`: x has 64-bit integers. Work tiles are single integers.
     """
 
     wide: bool

@@ -1,4 +1,4 @@
-"""Bytes moved in rows: joining, taking apart, reshaping where memory is not shared; and rows whose bytes repeat."""
+"""Copies of rows of bytes, for concatenation, splitting and reshaping without shared memory; and repeated bytes."""
 
 from __future__ import annotations
 

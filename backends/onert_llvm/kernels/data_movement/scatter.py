@@ -1,4 +1,4 @@
-"""Slices put, or added up, where indices say; every index is read once, and checked before it is used."""
+"""Slices stored or accumulated at indices; every index is read once and checked before it is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .gather import place_of
 
 
 class Join(Enum):
-    """What an element becomes that is met by another. `MAX` and `MIN` pass over NaN."""
+    """How an element is combined with the one that is there. `MAX` and `MIN` skip NaN."""
 
     PUT = "put"
     ADD = "add"
@@ -36,12 +36,12 @@ _JOINED: dict[Join, Callable[[Val, Val, bool], Val]] = {
 
 @frozen
 class Scatter(Value):
-    """`out[index[i]] = join of what is there and rows[i]`, slices of `width` elements, in the order of i below `count`.
+    """`out[index[i]]` combined with `rows[i]`, slices of `width` elements, in the order of i below `count`.
 
-    An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` elements apart; `wide` says
-    that they are 64-bit integers. A part that is not below its limit is written to `report` (and 1 before it), and its
-    slice is left out; with `skip` one below 0 leaves it out in silence. Rows are `row_step` elements apart. Work tiles
-    are pieces of `piece` elements of all slices, so that each has one writer.
+    An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` elements apart; `wide`: they
+    are 64-bit integers. A part out of range is written to `report` (after a 1), and its slice is skipped; with `skip`
+    negative ones are skipped without a report. Rows are `row_step` elements apart. Work tiles are pieces of `piece`
+    elements of all slices, so that each has one writer.
     """
 
     join: Join

@@ -1,4 +1,4 @@
-"""Elements moved from one place to another: boxes of any strides, and margins filled with one element."""
+"""Strided copies: boxes with any strides, and margins filled with one element."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, transposed, unwoven, woven
 
 ELEMENTS = {1: (I8, 1), 2: (I16, 1), 4: (I32, 1), 8: (I64, 1), 16: (I64, 2)}
-"""How an element of so many bytes is held: an integer, or neighbours of one."""
+"""The representation of an element by its bytes: an integer, or several adjacent ones."""
 
 _SHORT = 16
-"""Bytes of the pieces in which a run is moved that is too short for a whole register."""
+"""The bytes of the pieces in which runs shorter than a register are copied."""
 
 
 class Core(Enum):
     """What the two innermost loops of a box do.
 
-    `RUN`: the width lies in a row on both sides. `SPREAD`: one element fills a row of the target. `ACROSS`: the source
-    has its neighbours along the rows, the target along the width. `WEAVE`: the source has its neighbours along the
-    rows, the target as well, but those of a few rows in turn; `UNWEAVE`: the other way round, in both the width is how
-    many there are. `EACH`: any other strides, one element at a time.
+    `RUN`: the width is contiguous on both sides. `SPREAD`: one element fills a row of the target. `ACROSS`: the source
+    is contiguous along the rows, the target along the width (a transpose). `WEAVE`: both sides are contiguous along the
+    rows, but the target interleaves a few of them; `UNWEAVE` is the inverse; in both, the width is the number of
+    interleaved rows. `EACH`: any other strides, one element at a time.
     """
 
     RUN = "run"
@@ -36,13 +36,13 @@ class Core(Enum):
 
 @frozen
 class Move(Value):
-    """A box of `rank` outer axes, rows and a width, copied with strides of its own on both sides.
+    """A box of `rank` outer axes, rows and a width, copied with separate strides on both sides.
 
-    All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are the positions along the outer axes
-    (`size0`, ...; their strides are `source0`, `target0`, ...). `ACROSS` wants elements of 4 bytes at most; it turns
-    squares of so many, a power of two and of lanes of a register at the most, and there are as many rows and as much
-    width at least. `WEAVE` and `UNWEAVE` want them too: `square` is how many of a register they move, no more than
-    there are rows, and `ways` is the width.
+    All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are positions along the outer axes (`size0`,
+    ...; their strides are `source0`, `target0`, ...). `ACROSS` needs elements of at most 4 bytes; it transposes squares
+    of `square` elements a side, a power of two and at most a register, and both rows and width are at least as many.
+    `WEAVE` and `UNWEAVE` have the same element limit: `square` is how many elements of a register they move, at most
+    the number of rows, and `ways` is the width.
     """
 
     core: Core
@@ -101,7 +101,7 @@ class Move(Value):
 
 
 def copy_run(k: Kernel, source: View, target: View, width: Val) -> None:
-    """`width` neighbouring elements; registers, then what is left of one."""
+    """Copy `width` contiguous elements: whole registers, then the tail."""
     lanes = k.isa.vector_bytes // _bytes(source.element)
     whole = width - width % lanes
     with k.loop(whole, step=lanes) as i:
@@ -115,7 +115,7 @@ def copy_run(k: Kernel, source: View, target: View, width: Val) -> None:
 
 
 def _rest(k: Kernel, source: View, target: View, width: Val, lanes: int) -> None:
-    """The end of a run: a register that overlaps what was copied, or pieces where there is no whole register."""
+    """The tail of a run: a register that overlaps what was copied, or pieces if the run is shorter than a register."""
     with k.either(width >= lanes) as (long, short):
         with long:
             target[width - lanes].store(source[width - lanes].load(lanes))
@@ -131,7 +131,7 @@ def _rest(k: Kernel, source: View, target: View, width: Val, lanes: int) -> None
 
 
 def fill_run(k: Kernel, value: Val, target: View, width: Val) -> None:
-    """One value into `width` neighbouring elements."""
+    """Store one value to `width` contiguous elements."""
     lanes = k.isa.vector_bytes // _bytes(target.element)
     for i, count in k.pieces(width, lanes):
         target[i].store(value.splat(count))
@@ -142,7 +142,7 @@ def _bytes(element: Type) -> int:
 
 
 def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, how: Move) -> None:
-    """Squares turned in registers; the last ones overlap those before."""
+    """Transpose squares in registers; the last ones overlap the previous ones."""
     lanes, (element, _) = how.square, ELEMENTS[how.unit]
     with k.loop(width, step=lanes, nonempty=True) as wide, k.loop(rows, step=lanes, nonempty=True) as down:
         w, r = wide.min(width - lanes), down.min(rows - lanes)
@@ -152,7 +152,7 @@ def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, how: M
 
 
 def _in_turn(k: Kernel, source: View, target: View, rows: Val, how: Move) -> None:
-    """Registers of several rows whose elements take turns on one side; the last ones overlap those before."""
+    """Interleave or deinterleave registers of several rows; the last ones overlap the previous ones."""
     lanes, ways, (element, _) = how.square, how.ways, ELEMENTS[how.unit]
     with k.loop(rows, step=lanes, nonempty=True) as at:
         row = at.min(rows - lanes)

@@ -1,1 +1,1 @@
-"""Element by element, with and without broadcasting."""
+"""Element-wise kernels, with and without broadcasting."""

@@ -1,6 +1,6 @@
-"""Operands that broadcast: rows of a result, numbered through up to three outer dimensions, and where an operand's are.
+"""Broadcast operands: rows of a result, numbered through up to three outer dimensions, and the matching operand rows.
 
-Slots `middle` and `inner` are the second and third outer dimension; `NAME_0` to `NAME_2` are the distances of an
+Slots `middle` and `inner` are the second and third outer dimension; `NAME_0` to `NAME_2` are the strides of an
 operand's rows along the three, in elements, 0 where it repeats.
 """
 
@@ -15,12 +15,12 @@ DIMENSIONS = 3
 
 
 def slots(names: Sequence[str]) -> tuple[str, ...]:
-    """What the grid needs of a task whose operands have these names."""
+    """The task slots for operands with these names."""
     return ("middle", "inner", *names, *(f"{name}_{i}" for name in names for i in range(DIMENSIONS)))
 
 
 def rows_at(k: Kernel, task: Task, names: Sequence[str], element: Type, row: Val) -> list[View]:
-    """Where each operand's row begins that belongs to row number `row` of the result."""
+    """Each operand's row that belongs to row number `row` of the result."""
     middle, inner = task.i64("middle"), task.i64("inner")
     across, third = row // inner, row % inner
     first, second = across // middle, across % middle

@@ -1,7 +1,7 @@
-"""Sums of multiples of two bytes in whole numbers, where AVX-512 has dot products and picks any bytes of two registers.
+"""Exact weighted sums of two bytes in integers, with AVX-512's dot products and two-register byte permutes.
 
-A lane holds a byte of x and one of y, each the upper half of a word whose lower half is 0. A multiplier of 24 bits is a
-word, by which such a word is multiplied (256 times the byte), and what is left of it, an unsigned byte.
+A lane holds a byte of x and one of y, each the upper half of a word whose lower half is 0. A 24-bit multiplier is split
+into a word, which multiplies such a word (256 times the byte), and the remaining unsigned byte.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from . import broadcast_rows
 from .pairwise import OPERANDS, SINGLE
 
 BITS = 24
-"""Of a multiplier, with its sign."""
+"""The bits of a multiplier, including the sign."""
 
 
 def has(isa: Isa) -> bool:
-    """Whether a target has the instructions for it."""
+    """Whether a target has the instructions."""
     return isa.dot is Dot.VNNI and isa.lookup is Lookup.PERMUTE and not isa.narrow
 
 
@@ -31,8 +31,8 @@ def has(isa: Isa) -> bool:
 class ByteSums(Value):
     """`out = (x · x_factor + y · y_factor + offset) >> right`, `clamped` to [`low`, `high`] or else to bytes.
 
-    All are `signed` or none is; of unsigned bytes 128 is subtracted before they are multiplied. `words` has the upper
-    16 bits of both factors, x's in the lower half; `digits` the lower 8 of both, each in the upper half of a word. No
+    All are `signed` or none is; unsigned bytes have 128 subtracted before they are multiplied. `words` has the upper 16
+    bits of both factors, x's in the lower half; `digits` the lower 8 bits of both, each in the upper half of a word. No
     sum exceeds 32 bits. Work tiles and `single` are those of `Pairwise`.
     """
 

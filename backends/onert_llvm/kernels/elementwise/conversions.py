@@ -1,6 +1,4 @@
-"""Element types that become others: float32 quantised and back, integers on another scale, halves and complex numbers
-as float32, and float32 as halves.
-"""
+"""Element type conversions: quantise, dequantise, rescale, 16-bit floats to float32 and back, parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -18,11 +16,11 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, l
 
 @frozen
 class Conversion(Value):
-    """`out = function(x)`, element by element. Work tiles are rows of `width` elements, all neighbours in memory."""
+    """`out = function(x)`, element by element. Work tiles are rows of `width` elements, contiguous on both sides."""
 
     @property
     def ends(self) -> tuple[Kind, Kind]:
-        """The elements that are read and those that are written."""
+        """The element kinds that are read and written."""
         raise NotImplementedError
 
     @property
@@ -35,7 +33,7 @@ class Conversion(Value):
         return ("x", "out", "width", *self.own)
 
     def bind(self, k: Kernel, task: Task) -> Callable[[Val], Val]:
-        """The function of a register, whose parameters are loaded here."""
+        """Load the parameters and return the function of a register."""
         raise NotImplementedError
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
@@ -50,9 +48,9 @@ class Conversion(Value):
 
 @frozen
 class QuantizeF32(Conversion):
-    """`out = x / scale` to the nearest integer, halves away from zero, `zero_point` added, within the integers' range.
+    """`out = x / scale` to the nearest integer, halves away from zero, plus `zero_point`, within the integers' range.
 
-    What is no number becomes the zero point. `low` and `high` are the range less the zero point.
+    NaN becomes the zero point. `low` and `high` are the range less the zero point.
     """
 
     kind: Kind = Kind.I8
@@ -123,7 +121,7 @@ class Rescale(Conversion):
 
 @frozen
 class WidenHalves(Conversion):
-    """Floats of 16 bits as float32, exactly: IEEE's, or with `brain` those that are the upper half of a float32."""
+    """16-bit floats as float32, exactly: IEEE float16, or bfloat16 with `brain`."""
 
     brain: bool
 
@@ -138,7 +136,7 @@ class WidenHalves(Conversion):
 
 
 def _widened(bits: Val) -> Val:
-    """The exponent moves by a product, also of what is below the normal range; infinities and NaN by themselves."""
+    """Scale the exponent by a multiplication, which also handles subnormals; infinities and NaN separately."""
     real = vec(F32, bits.lanes)
     size = bits & 0x7FFF
     found = ((size << 13).bits(real) * 2.0**112).bits(bits.type)
@@ -148,9 +146,9 @@ def _widened(bits: Val) -> Val:
 
 @frozen
 class NarrowFloats(Conversion):
-    """float32 as floats of 16 bits, halves to even: IEEE's, or with `brain` those that are the upper half of a float32.
+    """float32 as 16-bit floats, ties to even: IEEE float16, or bfloat16 with `brain`.
 
-    What is too large becomes infinite.
+    Numbers that are too large become infinite.
     """
 
     brain: bool
@@ -168,13 +166,13 @@ class NarrowFloats(Conversion):
 
 
 def _brain(size: Val) -> Val:
-    """The upper half of a float32 without sign, rounded; not-a-number stays one."""
+    """The rounded upper half of a float32 without its sign; NaN stays NaN."""
     rounded = (size + ((size >> 16) & 1) + 0x7FFF) >> 16
     return (size > 0x7F800000).select((size >> 16) | 0x40, rounded)
 
 
 def _half(size: Val) -> Val:
-    """A float32 without sign in IEEE's 16 bits: below the normal range the unit is 2**-24, that of 0.5 in float32."""
+    """A float32 without its sign as float16: below the normal range the unit is 2**-24, the ulp of 0.5 in float32."""
     least = ((size.bits(vec(F32, size.lanes)) + 0.5).bits(size.type)) - 0x3F000000
     rounded = ((size - 0x38000000) + ((size >> 13) & 1) + 0xFFF) >> 13
     finite = (size < 0x38800000).select(least, rounded)
@@ -183,7 +181,7 @@ def _half(size: Val) -> Val:
 
 
 class Part(Enum):
-    """What is taken of a complex number."""
+    """The part of a complex number to extract."""
 
     REAL = "real"
     IMAGINARY = "imaginary"
@@ -192,7 +190,7 @@ class Part(Enum):
 
 @frozen
 class ComplexParts(Value):
-    """`out[width]` from `x[width]` complex numbers, for each of the rows that are work tiles."""
+    """`out[width]` from `x[width]` complex numbers, for each row; work tiles are rows."""
 
     part: Part
 
@@ -221,11 +219,11 @@ class ComplexParts(Value):
 
 
 _LEAST, _MOST, _TURN = 0x00800000, 0x7E800000, 0x7F000000
-"""The exponents of 2**-126 and 2**126, and what that of a number and of its inverse add up to."""
+"""The exponents of 2**-126 and 2**126, and the sum of the exponents of a number and its inverse."""
 
 
 def _size(k: Kernel, real: Val, imaginary: Val) -> Val:
-    """The length of a vector, whatever its squares would be: both sides are brought near 1 by a power of two."""
+    """The length of a vector without overflow or underflow: a power of two first scales both parts to near 1."""
     longest = real.call("fabs").max(imaginary.call("fabs"))
     exponent = (longest.bits(vec(I32, real.lanes)) & 0x7F800000).max(_LEAST).min(_MOST)
     back, near = exponent.bits(real.type), (-exponent + _TURN).bits(real.type)

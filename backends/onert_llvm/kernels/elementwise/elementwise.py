@@ -1,4 +1,4 @@
-"""Chains of element-wise functions as one loop, with operands that repeat along any axes."""
+"""Chains of element-wise functions fused into one loop, with operands that repeat along any axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onert_llvm.kernels.arithmetic.expression import Expr, Kind, checked, evalua
 
 
 class Reach(Enum):
-    """How an operand meets a result of `[rows, width]` elements."""
+    """How an operand broadcasts to a result of `[rows, width]` elements."""
 
     FULL = "full"
     ROW = "row"
@@ -23,12 +23,12 @@ class Reach(Enum):
 
 @frozen
 class Elementwise(Value):
-    """`out = tree` over a box of `rank` outer axes and a width, the result dense.
+    """`out = tree` over a box of `rank` outer axes and a width; the result is dense.
 
-    Leaf number i has neighbours along the width where `wide[i]`, else one element for all of it; slot `NAME_step{j}`
-    is its distance in elements along outer axis j (0 where it repeats), `size{j}` how many there are. With `cut`, work
-    tile t is `piece` elements of the width of row t // `pieces`, else row t. Where the tree checks elements, one that
-    breaks the rule is written to `report` (and 1 before it).
+    Leaf number i is contiguous along the width if `wide[i]`, else it has one element for the whole width; slot
+    `NAME_step{j}` is its stride in elements along outer axis j (0 where it repeats), `size{j}` that axis's length. With
+    `cut`, work tile t is `piece` elements of the width of row t // `pieces`, else row t. If the tree checks elements,
+    one that breaks the rule is written to `report` (after a 1).
     """
 
     tree: Expr
@@ -60,7 +60,7 @@ class Elementwise(Value):
             self._run(k, task, places, out, first, last)
 
     def _rows(self, k: Kernel, task: Task, row: Val) -> dict[str, View]:
-        """Where the row of each operand begins."""
+        """Views of the row of each operand."""
         offsets = dict.fromkeys(self.operands, k.index(0))
         rest = row
         for i in reversed(range(self.rank)):

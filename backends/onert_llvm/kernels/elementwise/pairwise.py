@@ -1,4 +1,4 @@
-"""Functions of two quantised operands that broadcast, bit for bit as TFLite computes them."""
+"""Functions of two quantised operands with broadcasting, bit for bit as TFLite computes them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, l
 from . import broadcast_rows
 
 LIFT: Mapping[Kind, int] = {Kind.I8: 20, Kind.U8: 20, Kind.I16: 15}
-"""Bits by which TFLite's addition (kernels/add.cc) lifts its operands before it scales them."""
+"""The left shift that TFLite's addition (kernels/add.cc) applies to operands before it scales them."""
 
 LIFT_SQUARED: Mapping[Kind, int] = {Kind.I8: 7, Kind.U8: 7, Kind.I16: 0}
-"""The same of a difference that is squared."""
+"""The same for squared differences."""
 
 SINGLE = (False, False)
 OPERANDS = ("x", "y")
@@ -30,15 +30,15 @@ Pair = Callable[[Val, Val], Val]
 
 @frozen
 class Function(Value):
-    """What becomes of two numbers in 32 bits before the result is clamped; numbers of 16 bits have no zero point."""
+    """A function of two 32-bit numbers, before clamping; 16-bit operands have no zero point."""
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """What it finds in a task."""
+        """The task slots that it reads."""
         raise NotImplementedError
 
     def bind(self, k: Kernel, task: Task, kind: Kind) -> Pair:
-        """The function, whose parameters are loaded here."""
+        """Load the parameters and return the function."""
         raise NotImplementedError
 
 
@@ -46,8 +46,8 @@ class Function(Value):
 class Affine(Function):
     """`x · x_factor + y · y_factor + offset` in float32, rounded to the nearest integer: a sum or a difference.
 
-    The caller has found numbers with which all 65536 results are right, below 2**22 in size. A product and a sum are
-    one operation where the target has it; the order of the operations is part of the contract.
+    The caller has verified that all 65536 results are right and below 2**22 in size. A product and a sum are fused if
+    the target has such an instruction; the order of the operations is part of the contract.
     """
 
     slots = ("x_factor", "y_factor", "offset")
@@ -58,7 +58,7 @@ class Affine(Function):
 
 
 class Form(Enum):
-    """What becomes of two operands on a common scale."""
+    """The combination of two operands on a common scale."""
 
     SUM = "sum"
     DIFFERENCE = "difference"
@@ -69,16 +69,16 @@ class Form(Enum):
         return total * total if self is Form.SQUARED_DIFFERENCE else total
 
     def lift(self, kind: Kind) -> int:
-        """By how many bits operands are lifted."""
+        """The left shift of operands."""
         return (LIFT_SQUARED if self is Form.SQUARED_DIFFERENCE else LIFT)[kind]
 
 
 @frozen
 class FixedSum(Function):
-    """`x + y`, `x - y` or `(x - y)²` in fixed point, the operands lifted before they are scaled.
+    """`x + y`, `x - y` or `(x - y)²` in fixed point; operands are shifted left before they are scaled.
 
-    `columns`, `x_columns` and `y_columns` point to one register each of a multiplier; `sides` says of which scaling
-    those of the operands are, None if it is 1/2.
+    `columns`, `x_columns` and `y_columns` point to one register each of a multiplier; `sides` are the scalings of the
+    operands' multipliers, None for 1/2.
     """
 
     scaling: Scaling
@@ -96,7 +96,7 @@ class FixedSum(Function):
         return lambda x, y: with_zero_point(task, how, lanes["bias"] + self.form.of(x_lifted(x), y_lifted(y)), lanes)
 
     def _lifted(self, k: Kernel, task: Task, kind: Kind, name: str, how: Scaling | None) -> Callable[[Val], Val]:
-        """An operand less its zero point, on the common scale; the product with 1/2 is exact where it was lifted."""
+        """An operand less its zero point, on the common scale; halving is exact after the left shift."""
         left = self.form.lift(kind)
         if how is None:
             return lambda x: _centred(task, kind, name, x) << (left - 1)
@@ -106,7 +106,7 @@ class FixedSum(Function):
 
 @frozen
 class ShiftedSum(Function):
-    """`x + y` or `x - y`, each side shifted first: `x_right` bits down, halves away from zero, and `x_left` bits up."""
+    """`x + y` or `x - y`, each side shifted first: right by `x_right`, halves away from zero, and left by `x_left`."""
 
     form: Form = Form.SUM
 
@@ -151,8 +151,8 @@ def _centred(task: Task, kind: Kind, name: str, x: Val) -> Val:
 class Pairwise(Value):
     """`out = function(x, y)` of integers of one kind, `clamped` to [`low`, `high`] or else to their type.
 
-    Work tiles are rows of `width` elements, the result's neighbours in memory; `single` says of which operand a row has
-    but one element.
+    Work tiles are rows of `width` elements, contiguous in the result; `single` tells which operand has only one element
+    per row.
     """
 
     function: Function
@@ -192,7 +192,7 @@ class Pairwise(Value):
 class PairTable(Value):
     """`out = table[x, y]` for two bytes: any function of two quantised elements.
 
-    The table's row belongs to x, both count from the byte 0 up to that of -1. Work tiles as in `Pairwise`.
+    The table's rows belong to x; both are indexed as unsigned bytes. Work tiles as in `Pairwise`.
     """
 
     single: tuple[bool, bool] = SINGLE

@@ -17,7 +17,7 @@ from onert_llvm.target.isa import Lookup
 @frozen
 class MapBytes(Value):
     """`out = table[x]`: any function of one quantised element. Work tiles are rows of `width`, `x_step` and `out_step`
-    bytes apart; the table's first entry belongs to the byte 0, that of -1 is the last (`byte_table.stored_table`).
+    bytes apart; the table is indexed by unsigned byte (`byte_table.stored_table`).
     """
 
     slots = ("out", "out_step", "x", "x_step", "width", "table")
@@ -53,7 +53,7 @@ class MapBytes(Value):
 
 
 def _through(k: Kernel, x: View, out: View, count: Val, function: Callable[[Val], Val]) -> None:
-    """A function of a register on fewer bytes than it has: in memory of its own, so that none beyond is touched."""
+    """Apply a register function to fewer bytes, through scratch memory, so that none beyond are touched."""
     lanes = k.isa.vector_bytes
     room = k.view(k.scratch(I8, lanes), I8, 1)
     with k.loop(count, nonempty=True) as at:
@@ -65,7 +65,7 @@ def _through(k: Kernel, x: View, out: View, count: Val, function: Callable[[Val]
 
 @frozen
 class ShiftBytes(Value):
-    """`out = x + by`, wrapped: bytes whose zero point moves from signed to unsigned. Work tiles as in `MapBytes`."""
+    """`out = x + by`, wrapping: converts bytes between signed and unsigned zero points. Work tiles as in `MapBytes`."""
 
     slots = ("out", "out_step", "x", "x_step", "width", "by")
 
@@ -80,9 +80,9 @@ class ShiftBytes(Value):
 
 @frozen
 class MapShorts(Value):
-    """`out = table[x]`: any function of one number of one or two bytes to one of any kind.
+    """`out = table[x]`: any function from numbers of one or two bytes to any kind.
 
-    The table's first entry belongs to 0, that of -1 is the last. Work tiles are rows of `width`.
+    The table is indexed by the unsigned value. Work tiles are rows of `width`.
     """
 
     source: Kind

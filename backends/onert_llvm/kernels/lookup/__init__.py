@@ -1,1 +1,1 @@
-"""Kernels that look something up: trees of tests."""
+"""Lookup kernels: decision trees and sorted keys."""

@@ -1,4 +1,4 @@
-"""Elements replaced by what lies beside the key that they equal."""
+"""Replaces elements by the value of the key that they equal."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 SIZES = {1: I8, 2: I16, 4: I32, 8: I64}
-"""Integers of so many bytes."""
+"""Integer types by their bytes."""
 
 
 @frozen
 class FindKeys(Value):
-    """`out[i] = values[n]` where `keys[n]` equals `x[i]`, and the value behind the last where none does.
+    """`out[i] = values[n]` if `keys[n]` equals `x[i]`; the value after the last if no key does.
 
-    Keys are integers in order, `count` of them: 2 to the power of `levels`. Those of floats are their bits, of which 0
-    has one pattern and what is no number another, `nan`. With `numbered` there are no keys: x - `low` is the place of
-    the value if it is at least 0 and below `count`. Values are of `bytes`. Work tiles are single elements.
+    Keys are sorted integers, `count` of them: 2 to the power of `levels`. Those of floats are their bits, with one
+    pattern for 0 and one, `nan`, for NaN. With `numbered` there are no keys: x - `low` is the position of the value if
+    it is at least 0 and below `count`. Values have `bytes` bytes. Work tiles are single elements.
     """
 
     kind: Kind
@@ -44,10 +44,10 @@ class FindKeys(Value):
             out[i].store(values[inside.select(at, count)].load())
 
     def _found(self, k: Kernel, task: Task, element: Val) -> tuple[Val, Val]:
-        """The place of the last key that is not above an element, by halves, and whether it is that key."""
+        """Binary search: the position of the last key that is not above an element, and whether they are equal."""
         kind, key = self.kind, self._key
         if kind.is_float:
-            some = (element + 0.0).bits(key)  # the sum of -0 and 0 is 0
+            some = (element + 0.0).bits(key)  # -0 plus 0 is 0
             element = element.unordered(element).select(task.i64("nan").cast(key), some)
         keys = task.view("keys", key, 1)
         at, half = k.var(k.index(0)), k.var(task.i64("count") // 2)

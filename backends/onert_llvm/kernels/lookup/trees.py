@@ -12,31 +12,32 @@ from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 RECORD = 4
-"""Elements of 32 bits in a node: its feature, its number, where the first of its children lies, and `EXTRA`."""
+"""32-bit elements of a node: its feature, its number, the position of its first child, and `EXTRA`."""
 FEATURE, NUMBER, CHILD, EXTRA = range(RECORD)
-"""`EXTRA` of a leaf is its number, or its only vote; of another node the bit that turns the feature's sign, or 0."""
+"""`EXTRA` of a leaf is its number or its only vote; of another node the bit that flips the feature's sign, or 0."""
 ROWS = 16
-"""Rows that go down one tree side by side: each step waits for the one before, and for memory."""
+"""Rows that descend one tree in parallel: each step waits for the previous one, and for memory."""
 TREES = 8
-"""Trees that a single row goes down side by side."""
+"""Trees that a single row descends in parallel."""
 
 _STARTS = {"sum": 0.0, "min": float("inf"), "max": float("-inf")}
-"""What votes are joined to."""
+"""The initial value that votes are joined to."""
 
 
 @frozen
 class WalkTrees(Value):
-    """`out[row, target]` from the votes of the leaves that a row of `x` comes to, one in each tree. A tile is `ROWS`.
+    """`out[row, target]` from the votes of the leaves that a row of `x` reaches, one per tree. A work tile is `ROWS`
+    rows.
 
-    `nodes` are records. From a node the first child follows where the feature is at most the number, else the second,
-    which lies behind it; with `turned` the feature's sign is turned before where the node says so. A leaf follows
-    itself: its number is none, so that nothing is at most that, and its second child is where it lies. So no step
-    branches, and all paths of a tree are as long as its longest, `steps`; `together` has the most steps of each
-    `TREES` trees. `roots` and children are counted in elements.
+    `nodes` are records. A node leads to its first child if the feature is at most the number, else to the second, which
+    follows it; with `turned` the feature's sign is flipped first if the node says so. A leaf leads to itself: its
+    number is NaN, so nothing is at most that, and its second child is its own position. So no step branches, and all
+    paths of a tree are as long as its longest, `steps`; `together` has the most steps of each `TREES` trees. `roots`
+    and children are counted in elements.
 
-    Votes are gathered in float64, `sums[row, target]`: their sum, the least ("min") or the greatest ("max"), as `join`
-    says; a target without votes has 0. With `mean` sums are divided by the number of trees. The votes of leaf n lie
-    from `starts[n]` to the next; with `one` there is one target, and each leaf's only vote lies in the leaf.
+    Votes are accumulated in float64 in `sums[row, target]`: their sum, minimum ("min") or maximum ("max"), according to
+    `join`; a target without votes has 0. With `mean` sums are divided by the number of trees. The votes of leaf n are
+    those from `starts[n]` to the next; with `one` there is one target, and each leaf stores its only vote.
     """
 
     kind: Kind
@@ -91,7 +92,7 @@ class WalkTrees(Value):
         return task.view("x", self.kind.memory, self.width, 1)[row]
 
     def _many_rows(self, k: Kernel, task: Task, first: Val, tree: Val) -> None:
-        """`ROWS` rows from one on go down one tree."""
+        """`ROWS` rows starting at `first` descend one tree."""
         root = task.view("roots", I32, 1)[tree].load().cast(I64)
         xs = [self._x(task, first).after(i * self.width) for i in range(ROWS)]
         steps = task.view("steps", I32, 1)[tree].load().cast(I64)
@@ -99,7 +100,7 @@ class WalkTrees(Value):
             self._vote(k, task, at, self._sums(task, first).after(i) if self.one else self._sums(task, first + i))
 
     def _many_trees(self, k: Kernel, task: Task, row: Val) -> None:
-        """One row goes down all trees, `TREES` at a time."""
+        """One row descends all trees, `TREES` at a time."""
         trees, roots = task.i64("trees"), task.view("roots", I32, 1)
         x, sums = self._x(task, row), self._sums(task, row)
         whole = trees - trees % TREES
@@ -114,7 +115,7 @@ class WalkTrees(Value):
             self._vote(k, task, at, sums)
 
     def _walked(self, k: Kernel, task: Task, xs: Sequence[View], roots: Sequence[Val], steps: Val) -> list[Val]:
-        """The leaves that rows come to from some nodes, so many steps below."""
+        """The leaves that rows reach from their roots after `steps` steps."""
         places = [k.var(root) for root in roots]
         with k.loop(steps):
             for x, at in zip(xs, places, strict=True):

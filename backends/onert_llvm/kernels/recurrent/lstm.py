@@ -1,4 +1,4 @@
-"""The steps of a long short-term memory layer: what floats and integers share."""
+"""The steps of a long short-term memory layer: the part common to floats and integers."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from onert_llvm.irbuilder import Kernel, Type, Val, View
 from .matvec import Matrix
 
 INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
-"""The gates by name."""
+"""The names of the gates."""
 
 
 @frozen
 class Lstm(Value):
     """A layer that runs over `steps`; work tiles are the items of the batch.
 
-    With more than one `together`, a tile is so many items, whose states meet each weight together; where some are left
-    over behind the last, because there are `others`, these run one by one. Slot `items` is the size of the batch then.
+    With more than one `together`, a tile is that many items, whose states are multiplied by each weight together; if
+    items remain (`others`), they run one by one. Slot `items` is then the batch size.
 
-    `given` has for each item and step the gates' sums but for what depends on the state: for each gate `padded`
-    numbers, those beyond the `cells` 0. The gates are in the order input (not where `coupled`: it is one minus forget),
-    forget, cell, output; `recurrent` are their weights side by side. Steps and items are `*_step` and `*_item` numbers
-    apart, so that a sequence may run backward. With `inputs` there is no `given`: the inputs `x`, rows of `depth`
-    elements, are multiplied step by step.
+    `given` has, for each item and step, the gates' sums without the contribution of the state: `padded` numbers per
+    gate, those beyond the `cells` being 0. The gates are input (unless `coupled`: it is one minus forget), forget,
+    cell, output; `recurrent` are their weights side by side. Steps and items are `*_step` and `*_item` numbers apart,
+    so a sequence may run backward. With `inputs` there is no `given`: the inputs `x`, rows of `depth` elements, are
+    multiplied step by step.
 
-    Slots `peephole_GATE` point to `padded` numbers. With a `projection` outputs are the product of its weights with the
-    cells, else there are as many. `y` and the states hold `outputs` and `cells` elements; each item has `room` numbers
-    of memory of its own at `scratch`. `rests` are the number of inputs, outputs and cells modulo the target's group,
-    where weights are bytes.
+    Slots `peephole_GATE` point to `padded` numbers. With a `projection`, outputs are the product of its weights with
+    the cells, else there are as many outputs as cells. `y` and the states hold `outputs` and `cells` elements; each
+    item has `room` numbers of its own memory at `scratch`. `rests` are the numbers of inputs, outputs and cells modulo
+    the target's group, for byte weights.
     """
 
     recurrent: Matrix
@@ -50,11 +50,11 @@ class Lstm(Value):
     others: bool = False
 
     number: ClassVar[Type]
-    """What sums and cells are while they are computed."""
+    """The type in which sums and cells are computed."""
     element: ClassVar[Type]
-    """What inputs and outputs are."""
+    """The type of inputs and outputs."""
     state: ClassVar[Type]
-    """What cells are in memory."""
+    """The type of cells in memory."""
 
     @property
     def gates(self) -> tuple[str, ...]:
@@ -62,16 +62,16 @@ class Lstm(Value):
 
     @property
     def peepholes(self) -> tuple[str, ...]:
-        """The slots of the peepholes' weights."""
+        """The slots of the peephole weights."""
         return tuple(f"peephole_{gate}" for gate in self.gates if self.peephole and gate != CELL)
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The slots beside those of every layer."""
+        """The slots that only this kind of layer has."""
         raise NotImplementedError
 
     def of_matrix(self, matrix: Matrix) -> tuple[str, ...]:
-        """The slots of the weights of a state."""
+        """The slots of a weight matrix that multiplies a state."""
         return matrix.slots
 
     @property
@@ -96,7 +96,7 @@ class Lstm(Value):
         )
 
     def item(self, k: Kernel, task: Task, number: Val) -> Item:
-        """The code for one item of the batch."""
+        """Code generation for one item of the batch."""
         raise NotImplementedError
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
@@ -112,7 +112,7 @@ class Lstm(Value):
                         self._run(k, task, one, 1)
 
     def _run(self, k: Kernel, task: Task, first: Val, count: int) -> None:
-        """All steps of so many items."""
+        """Emit all steps of `count` items."""
 
         @contextmanager
         def each() -> Iterator[tuple[Val, Item]]:
@@ -142,11 +142,11 @@ class Lstm(Value):
 
 
 Store = Callable[[Val, Val, Val | None], None]
-"""Writes the output of some cells: where, what, and which of the lanes are cells."""
+"""Stores the output of some cells: position, value, and the mask of lanes that are cells."""
 
 
 class Item(ABC):
-    """The code for one item of the batch: the steps one after the other."""
+    """Code generation for one item of the batch, step by step."""
 
     def __init__(self, k: Kernel, task: Task, layer: Lstm, item: Val) -> None:
         self.k, self.task, self.layer, self.item = k, task, layer, item
@@ -158,14 +158,14 @@ class Item(ABC):
         self.hidden = k.view(self.sums.after(padded * (count + 1)).address, layer.element, 1)
 
     def begin(self) -> None:
-        """The cells before the first step."""
+        """Load the cells before the first step."""
         k, layer = self.k, self.layer
         state = self.task.view("c", layer.state, self.cells, 1)[self.item]
         for at, mask in k.registers(self.cells):
             self.c[at].store(state[at].load(k.isa.f32, mask).cast(layer.number))
 
     def end(self, h: View) -> None:
-        """The states after the last step."""
+        """Store the states after the last step."""
         k, task, layer, lanes = self.k, self.task, self.layer, self.k.isa.f32
         h_out = task.view("h_out", layer.element, self.outputs, 1)[self.item]
         for at, mask in k.registers(self.outputs):
@@ -175,18 +175,18 @@ class Item(ABC):
             c_out[at].store(self.c[at].load(lanes, mask).cast(layer.state), mask)
 
     def output(self, step: Val) -> View:
-        """Where the outputs of a step lie."""
+        """A view of the outputs of a step."""
         y = self.task.view("y", self.layer.element, self.task.i64("y_item"), 1)[self.item]
         return y.after(step * self.task.i64("y_step"))
 
     def given(self, step: Val) -> View:
-        """What a step is given: the inputs' part of its sums, or its inputs."""
+        """What a step reads: the inputs' part of its sums, or its inputs."""
         task, layer = self.task, self.layer
         name, element = ("given", layer.number) if layer.inputs is None else ("x", layer.element)
         return task.view(name, element, task.i64(f"{name}_item"), 1)[self.item].after(step * task.i64(f"{name}_step"))
 
     def add_sums(self, step: Val, h: View) -> None:
-        """The sums of a step behind the outputs `h`."""
+        """Compute the sums of the step after outputs `h`."""
         row = self.given(step)
         if self.layer.inputs is not None:
             self.add_inputs(self.layer.inputs, row)
@@ -194,11 +194,11 @@ class Item(ABC):
         self.add_state(row, h)
 
     def add_together(self, step: Val, h: View, apart: Val, count: int) -> None:
-        """The same for so many items from this one on, whose last outputs are `apart` elements from one another."""
+        """The same for `count` items starting with this one, whose last outputs are `apart` elements apart."""
         raise NotImplementedError
 
     def advance(self, step: Val) -> None:
-        """The cells and the outputs of a step, of which the sums are there."""
+        """Compute the cells and outputs of a step from its sums."""
         out = self.output(step)
         if self.layer.projection is None:
             self.next_cells(lambda at, value, mask: out[at].store(value, mask))
@@ -208,16 +208,16 @@ class Item(ABC):
 
     @abstractmethod
     def add_inputs(self, matrix: Matrix, x: View) -> None:
-        """The inputs' part of all gates' sums."""
+        """Compute the inputs' part of all gates' sums."""
 
     @abstractmethod
     def add_state(self, given: View, h: View) -> None:
-        """All gates' sums; `given` is the inputs' part of them."""
+        """Compute all gates' sums; `given` is the inputs' part."""
 
     @abstractmethod
     def next_cells(self, store: Store) -> None:
-        """The next state of every cell, and its output."""
+        """Compute the next state and the output of every cell."""
 
     @abstractmethod
     def project(self, matrix: Matrix, out: View) -> None:
-        """The outputs from the cells' values."""
+        """Compute the outputs from the cells' values."""

@@ -18,17 +18,17 @@ from .lstm import CELL, FORGET, INPUT, OUTPUT, Item, Lstm, Store
 from .matvec import Bytes, Matrix, times_dynamic, times_f32
 
 TANH = Apply(Fn.TANH, (ACC,))
-"""The activation that layers mostly have."""
+"""The usual activation of layers."""
 
 _EPSILON = 1e-8
 
 
 @frozen
 class LstmF32(Lstm):
-    """A layer of floats; with `normalized` gates slots `norm_GATE` and `bias_GATE` point to `padded` floats.
+    """A layer of floats; with `normalized` gates, slots `norm_GATE` and `bias_GATE` point to `padded` floats.
 
-    With `quantized` the weights are bytes, and all functions and sums are computed as TFLite does then. With `inputs`
-    `input_bias` points to what their sums begin with, but where they are normalised.
+    With `quantized` the weights are bytes, and all functions and sums are computed as TFLite computes them then. With
+    `inputs`, `input_bias` points to the initial sums, unless they are normalised.
     """
 
     activation: Expr = TANH
@@ -117,7 +117,7 @@ class _Item(Item):
             store(at, self._output(at, self.c[at].load(k.isa.f32)), mask)
 
     def _sum(self, gate: str, at: Val, c: Val) -> Val:
-        """A gate's sum; the part of the cell state is in it already where it was normalised."""
+        """A gate's sum; if it was normalised, it already includes the peephole's part."""
         z = self.z[gate][at].load(self.k.isa.f32)
         return z if self.layer.normalized else self._peeped(gate, at, z, c)
 
@@ -127,14 +127,14 @@ class _Item(Item):
         return self._fma(self.task.view(f"peephole_{gate}", F32, 1)[at].load(self.k.isa.f32), c, z)
 
     def _fma(self, a: Val, b: Val, c: Val) -> Val:
-        """`a * b + c`, rounded twice where TFLite's rounding counts."""
+        """`a * b + c`, rounded twice if results must match TFLite's."""
         return self.k.fma(a, b, c) if self.layer.quantized is None else c + a * b
 
     def _logistic(self, x: Val) -> Val:
         return (logistic if self.layer.quantized is None else approximate.logistic)(self.k, x)
 
     def _next(self, at: Val, c: Val) -> Val:
-        """The next state of a register of cells, stored."""
+        """Compute and store the next state of a register of cells."""
         forget = self._logistic(self._sum(FORGET, at, c))
         let_in = forget.like(1.0) - forget if self.layer.coupled else self._logistic(self._sum(INPUT, at, c))
         c = self._fma(let_in, self._activated(self._sum(CELL, at, c)), forget * c)
@@ -157,7 +157,7 @@ class _Item(Item):
         return bound.min((-bound).max(x))  # NaN stays NaN
 
     def _normalize(self, gate: str) -> None:
-        """A gate's sums brought to mean 0 and variance 1, then times and plus the gate's own."""
+        """Normalise a gate's sums to mean 0 and variance 1, then apply the gate's weight and bias."""
         k, lanes, z = self.k, self.k.isa.f32, self.z[gate]
         if self.layer.peephole and gate != CELL:
             for at, _ in k.registers(self.cells):

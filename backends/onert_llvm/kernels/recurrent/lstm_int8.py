@@ -1,6 +1,6 @@
-"""The steps of a long short-term memory layer of bytes whose gates are 16-bit integers, bit for bit as TFLite's.
+"""The steps of an int8 long short-term memory layer with 16-bit gates, bit for bit as in TFLite.
 
-The arithmetic is that of `onert.ir.ops.recurrent.lstm_integer`; 16-bit numbers are held in lanes of 32 bits.
+The arithmetic is that of `onert.ir.ops.recurrent.lstm_integer`; 16-bit numbers are in 32-bit lanes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDE = Requantize(Scaling.WIDE)
 
 @frozen
 class ScaledSums(Ending):
-    """Sums times each column's multiplier within 16 bits, stored as 32 bits; `columns` are those of `Scaling.WIDE`."""
+    """Sums times each column's multiplier, saturated to 16 bits, stored as 32; `columns` are as in `Scaling.WIDE`."""
 
     element, slots = I32, ("columns",)
 
@@ -43,10 +43,10 @@ class ScaledSums(Ending):
 class LstmInt8(Lstm):
     """A layer of bytes; `given` and the memory at `scratch` hold 32-bit numbers.
 
-    `columns` and `projection_columns` are those of `Scaling.WIDE` for the recurrent sums and for the outputs, with
-    `inputs` also `input_columns`. A multiplier's slots are `NAME_mantissa`, `NAME_left` and `NAME_right`: `hidden` of
-    the output's product before `hidden_zero`, `peephole_GATE_by` of a peephole's. The scale of the cell state is
-    `2**exponent`.
+    `columns` and `projection_columns` are the fields of `Scaling.WIDE` for the recurrent sums and the outputs; with
+    `inputs` there are also `input_columns`. A multiplier's slots are `NAME_mantissa`, `NAME_left` and `NAME_right`:
+    `hidden` for the output's product before `hidden_zero`, `peephole_GATE_by` for a peephole's. The scale of the cell
+    state is `2**exponent`.
     """
 
     exponent: int = 0
@@ -66,14 +66,14 @@ class LstmInt8(Lstm):
 
 
 class _Item(Item):
-    """Sums of gates are in Q3."""
+    """Code generation for one item; sums of gates are in Q3."""
 
     layer: LstmInt8
 
     def _times(
         self, matrix: Matrix, x: View, depth: tuple[Val, int], slot: str, store: Callable[[Val, Val], None]
     ) -> None:
-        """`store(column, x · matrix[column] with its bias, scaled)`; the parameters of columns are in a slot."""
+        """`store(column, scaled(x · matrix[column] + bias))`; the columns' parameters are in a slot."""
         k, task = self.k, self.task
 
         def start(column: Val) -> Val:

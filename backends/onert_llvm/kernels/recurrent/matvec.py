@@ -1,4 +1,4 @@
-"""What layers with a state share: one vector times packed weights, step after step."""
+"""Vector times packed weights, the inner loop of layers with state."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from onert_llvm.target.isa import Isa
 
 
 def most_registers(isa: Isa) -> int:
-    """Registers of a panel: as many sums side by side as hide the latency of adding to one."""
+    """Registers of a panel: enough parallel sums to hide the latency of additions."""
     return 8 if isa.registers >= 32 else 6
 
 
 def most_together(isa: Isa) -> tuple[int, int]:
-    """Rows at most that meet a matrix together, and for how many registers of a panel they have sums at a time."""
+    """The most rows multiplied together, and the registers of a panel that have accumulators at a time."""
     return (8, 3) if isa.registers >= 32 else (4, 2)
 
 
@@ -34,9 +34,9 @@ def cut(n: int, isa: Isa) -> Columns:
 
 @frozen
 class Matrix(Value):
-    """Packed weights: slot `name` points to them, `{name}_full` counts the panels before the tail.
+    """Packed weights: slot `name` points to them, `{name}_full` is the number of panels before the tail.
 
-    Those of float32 may be pairs of `bfloat` for two terms at least.
+    Float32 weights with at least two terms may be packed as pairs of bfloat16 (`bfloat`).
     """
 
     name: str
@@ -49,11 +49,11 @@ class Matrix(Value):
 
 
 Panel = Callable[[int, Val, Val], None]
-"""Writes the code for some registers of columns: how many, the first column, where their panel begins."""
+"""Emits code for some registers of columns: their number, the first column, and the address of their panel."""
 
 
 def each_panel(k: Kernel, task: Task, matrix: Matrix, row_bytes: Val, body: Panel) -> None:
-    """Write `body` for every panel of a matrix; `row_bytes` is what one register of columns takes in a panel."""
+    """Emit `body` for every panel of a matrix; `row_bytes` are the bytes of one register of columns in a panel."""
     lanes, cut_ = k.isa.f32, matrix.columns
     start = task.view(matrix.name, I8, row_bytes, 1)
     full = task.i64(f"{matrix.name}_full")
@@ -77,7 +77,7 @@ def times_f32(
 ) -> None:
     """`store(column, start(column) + Σ x[p] · matrix[p, column])` for each of the rows x and every register of columns.
 
-    Several rows meet a part of a panel's registers at a time.
+    Several rows are multiplied with a part of a panel's registers at a time.
     """
     lanes = k.isa.f32
     most = most_registers(k.isa) if len(rows) == 1 else most_together(k.isa)[1]
@@ -108,7 +108,7 @@ def times_int8(
     start: Callable[[Val], Val],
     store: Callable[..., None],
 ) -> None:
-    """The same for signed bytes in the domain of the dot product; `depth` and its rest modulo the target's group."""
+    """The same for signed bytes in the dot product's domain; `depth` is the depth and its rest modulo the group."""
     lanes, group = k.isa.f32, k.isa.group
     size, rest = depth
 
@@ -122,9 +122,9 @@ def times_int8(
 
 @frozen
 class Bytes(Value):
-    """How vectors of floats meet weights of bytes: quantised when they are multiplied, as `QuantizeDynamic` does.
+    """How float vectors are multiplied by byte weights: quantised first, as `QuantizeDynamic` does.
 
-    A matrix then has slots `{name}_sums` and `{name}_scales`: of each column the sum of its bytes, and its scale.
+    A matrix then also has slots `{name}_sums` and `{name}_scales`: each column's sum of bytes, and its scale.
     """
 
     asymmetric: bool
@@ -144,7 +144,7 @@ def times_dynamic(
     start: Callable[[Val], Val | None],
     store: Callable[..., None],
 ) -> None:
-    """`store(column, start(column) + x · matrix[column])` for floats `x`, whose bytes are put into `room`."""
+    """`store(column, start(column) + x · matrix[column])` for floats `x`, which are quantised into `room`."""
     lanes, size = k.isa.f32, depth[0]
     low, high = k.var(k.zeros(F32, lanes)), k.var(k.zeros(F32, lanes))
 

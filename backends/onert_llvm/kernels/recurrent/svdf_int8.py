@@ -1,4 +1,4 @@
-"""Filters over features and time of bytes: the part that remembers, bit for bit as TFLite's."""
+"""SVDF (filters over features and time) of bytes: the stateful part, bit for bit as in TFLite."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from onert_llvm.kernels.reduction.fold import Fold, fold_lanes
 
 @frozen
 class FilterOverTime(Value):
-    """One step of each item of the batch, which is a work tile.
+    """One step of each item of the batch; a work tile is an item.
 
-    `newest` has for each filter what its features give, without a zero point in 16 bits of 32, rows `padded` numbers
-    apart. The state of a filter are its `memory` last ones, the oldest first; they and their weights `time` are bytes
-    with `state_zero`, or with `wide` 16-bit integers. `units` sums over `rank` filters each go to `sums` (rows
-    `padded` apart too), from there, with `bias`, times the multiplier `by_*` to `y`.
+    `newest` has each filter's feature product, in 32 bits without a zero point, rows `padded` numbers apart; it is
+    clamped to the state's type. The state of a filter are its last `memory` ones, the oldest first; they and their
+    weights `time` are bytes with `state_zero`, or with `wide` 16-bit integers. The sums over `rank` filters of each of
+    the `units` go to `sums` (rows also `padded` apart); these, with `bias`, times the multiplier `by_*` go to `y`.
     """
 
     wide: bool
@@ -47,7 +47,7 @@ class FilterOverTime(Value):
                 y[at].store(as_byte(value.clamp(-128, 127)), mask)
 
     def _unit(self, k: Kernel, task: Task, item: Val, unit: Val) -> Val:
-        """The sum over the filters of a unit, whose states move on by one."""
+        """The sum over the filters of a unit, whose states advance by one step."""
         lanes, element, memory, rank = k.isa.f32, I16 if self.wide else I8, task.i64("memory"), task.i64("rank")
         own = memory * (task.i64("units") * rank)
         before, after = (task.view(name, element, own, memory, 1)[item] for name in ("state", "state_out"))

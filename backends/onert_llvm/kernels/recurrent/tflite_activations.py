@@ -1,6 +1,6 @@
-"""The logistic function and tanh as TFLite's kernels with integer weights compute them, operation by operation.
+"""Logistic and tanh as TFLite's kernels with integer weights compute them, operation by operation.
 
-Their results are quantised, so that a last bit may move a result by a whole step: the steps are those of
+Their results are quantised, so a difference in the last bit may change a result by a whole step: the steps are those of
 `onert.ir.ops.recurrent.recurrent_functions`, none of them fused.
 """
 

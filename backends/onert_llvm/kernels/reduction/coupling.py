@@ -1,4 +1,4 @@
-"""Probabilities of classes from those of the first of each two."""
+"""Class probabilities from those of pairwise comparisons (the first class of each pair)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, F64, Kernel, Val, View
 
 PARTS = 3
-"""Numbers in float64 for each class: its probability, its line of the product, and what lies on the diagonal."""
+"""Numbers in float64 for each class: its probability, its row of the product, and its diagonal element."""
 
 
 @frozen
 class Couple(Value):
-    """`out[row]` of `count` classes from `x[row, count, count]`, as `CoupledProbabilities` says. Work tiles are rows.
+    """`out[row]` of `count` classes from `x[row, count, count]`, as in `CoupledProbabilities`. Work tiles are rows.
 
-    `room` has `PARTS * count` numbers for each row. Nothing more happens in the `rounds` after the last.
+    `room` has `PARTS * count` numbers for each row. Iteration stops after `rounds` rounds or on convergence.
     """
 
     rounds: int
@@ -45,7 +45,7 @@ class Couple(Value):
                 out[i].store(found[i].load().cast(F32))
 
     def _round(self, k: Kernel, count: Val, q: _Matrix, found: View, lines: View, equal: Val) -> Val:
-        """Whether a line was far from what the comparisons ask for, so that all were improved in turn."""
+        """Update all classes in turn unless every row is close to the target; returns whether they were updated."""
         total, far = k.var(k.const(F64, 0)), k.var(k.const(F64, 0))
         with k.loop(count) as i:
             products = k.var(k.const(F64, 0))
@@ -58,7 +58,7 @@ class Couple(Value):
             error = (lines[i].load() - total.get()).call("fabs")
             far.set(far.get().max(error))
             errors.set(errors.get() + error)
-        going = (far.get() >= equal * self.near) & (errors.get() >= 0.0)  # not where an error is no number
+        going = (far.get() >= equal * self.near) & (errors.get() >= 0.0)  # false if an error is NaN
         with k.when(going), k.loop(count) as i:
             line, own = lines[i].load(), q.diagonal[i].load()
             by = (total.get() - line) / own
@@ -72,7 +72,7 @@ class Couple(Value):
 
 
 class _Matrix:
-    """The products of both comparisons of two classes, below 0, and on the diagonal what is stored."""
+    """The negated products of both comparisons of two classes, and on the diagonal what is stored there."""
 
     def __init__(self, x: View, diagonal: View) -> None:
         self.x = x

@@ -1,4 +1,4 @@
-"""What reductions and pools fold: elements of some kind, and how their results are stored."""
+"""The elements of reductions and pools, and how their results are stored."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from .fold import Fold, Spoilt, fold_lanes, spoils
 
 _WAYS = 4
-"""Registers of a row that are folded side by side."""
+"""Registers of a row that are folded in parallel."""
 
 
 @frozen
 class Elements(Value):
-    """Elements of a `kind` and how they are put together; a `mean` is a sum that is divided."""
+    """Elements of a `kind` and how they are folded; a `mean` is a sum that is divided."""
 
     fold: Fold
     kind: Kind = Kind.F32
@@ -26,7 +26,7 @@ class Elements(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """What a result is stored with."""
+        """The slots for storing a result."""
         return ()
 
     @property
@@ -36,38 +36,38 @@ class Elements(Value):
 
     @property
     def divisors(self) -> Type:
-        """The type of what means are divided by: floats are multiplied by its reciprocal."""
+        """The type of a mean's divisors; floats are multiplied by the reciprocal."""
         return F32
 
     def lanes(self, k: Kernel) -> int:
-        """Elements of a register of totals."""
+        """Elements per register of totals."""
         return k.isa.f32
 
     def start(self, k: Kernel, lanes: int) -> Val:
-        """Where totals begin: it changes nothing."""
+        """The initial totals: the neutral element."""
         return k.const(vec(self.accumulator, lanes), self.fold.start(self.kind))
 
     @property
     def spoils(self) -> bool:
-        """Whether results are not numbers where an element is none."""
+        """Whether results must be NaN if an element is."""
         return spoils(self.fold, self.kind)
 
     def spoilt(self, k: Kernel) -> Spoilt:
         return Spoilt(k, self.fold, self.kind, k.isa.f32)
 
     def load(self, place: View, lanes: int, mask: Val | None = None) -> Val:
-        """Elements as they are folded."""
+        """Load elements in the type that is folded."""
         return place.load(lanes, mask)
 
     def join(self, a: Val, b: Val) -> Val:
         return self.fold.join(a, b, self.kind)
 
     def join_numbers(self, a: Val, b: Val) -> Val:
-        """Likewise, where `spoilt` tells what is not a number."""
+        """The same where `spoilt` tracks NaN."""
         return self.fold.join_numbers(a, b, self.kind)
 
     def along(self, k: Kernel, row: View, width: Val) -> Val:
-        """One total from `width` neighbours: several side by side, then the rest, then the lanes."""
+        """Fold `width` contiguous elements: several registers in parallel, then the rest, then the lanes."""
         lanes, start, spoilt = k.isa.f32, self.start(k, k.isa.f32), self.spoilt(k)
         totals = [k.var(start) for _ in range(_WAYS)]
         block, whole = width - width % (lanes * _WAYS), width - width % lanes
@@ -88,17 +88,17 @@ class Elements(Value):
         return spoilt.mend(fold_lanes(self.fold, self.join_numbers(first, second), self.kind))
 
     def divisor(self, k: Kernel, count: Val) -> Val:
-        """What means of so many elements are divided by."""
+        """The divisor of means of `count` elements."""
         return k.f32(1.0) / count.cast(F32)
 
     def finish(self, k: Kernel, task: Task, total: Val, divisor: Val | None) -> Val:
-        """A register of totals as results in memory."""
+        """A register of totals converted to stored results."""
         raise NotImplementedError
 
 
 @frozen
 class Plain(Elements):
-    """Elements folded as they are, or `squared`; `tree` follows. Only a mean of float32 is native."""
+    """Elements folded unchanged or `squared`, then `tree`. Only means of float32 are supported."""
 
     squared: bool = False
     tree: Expr = ACC

@@ -1,4 +1,4 @@
-"""How elements are put together, one after the other."""
+"""How elements are folded, one after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert_llvm.kernels.arithmetic.expression import Kind
 
 
 class Fold(Enum):
-    """How elements are put together: `MAX` and `MIN` of floats are NaN where any is, `MAX_NUMBER` skips NaNs."""
+    """How elements are folded: `MAX` and `MIN` of floats are NaN if any element is, `MAX_NUMBER` skips NaNs."""
 
     SUM = "sum"
     PROD = "prod"
@@ -21,7 +21,7 @@ class Fold(Enum):
     MAX_NUMBER = "max_number"
 
     def start(self, kind: Kind) -> float | int:
-        """What does not change an element that it is put together with."""
+        """The neutral element."""
         if self in (Fold.SUM, Fold.PROD):
             return 0 if self is Fold.SUM else 1
         if kind.is_float:
@@ -42,43 +42,43 @@ class Fold(Enum):
         return a.umax(b) if self is Fold.MAX else a.umin(b)
 
     def join_numbers(self, a: Val, b: Val, kind: Kind = Kind.F32) -> Val:
-        """Likewise; of floats one that is a number, or anything where `spoilt` is to tell."""
+        """The same, but for floats a NaN may be lost; `Spoilt` tracks those."""
         if spoils(self, kind):
             return a.max(b) if self is Fold.MAX else a.min(b)
         return self.join(a, b, kind)
 
 
 def spoils(fold: Fold, kind: Kind) -> bool:
-    """Whether a fold has to look for elements that are not a number."""
+    """Whether a fold has to track NaN elements."""
     return kind is Kind.F32 and fold in (Fold.MAX, Fold.MIN)
 
 
 def unordered(elements: Sequence[Val]) -> Val:
-    """Where any of some elements is not a number; two take one comparison."""
+    """The lanes in which any element is NaN; two elements take one comparison."""
     return reduce(or_, (a.unordered(b) for a, b in zip(elements[::2], [*elements[1::2], elements[-1]], strict=False)))
 
 
 class Spoilt:
-    """Whether any element was not a number, in each lane: two elements take one comparison, and no total waits for it.
+    """Tracks per lane whether any element was NaN: two elements take one comparison, and no total waits for it.
 
-    For folds and kinds that have no such elements it does nothing.
+    For folds and kinds without NaN it does nothing.
     """
 
     def __init__(self, k: Kernel, fold: Fold, kind: Kind, lanes: int) -> None:
         self._lanes = k.var(k.zeros(I1, lanes)) if spoils(fold, kind) else None
 
     def see(self, elements: Sequence[Val]) -> None:
-        """Look at some elements."""
+        """Include some elements."""
         if self._lanes is not None:
             self._lanes.set(self._lanes.get() | unordered(elements))
 
     @property
     def seen(self) -> Val | None:
-        """The lanes in which an element was not a number; None where that is never told."""
+        """The lanes in which an element was NaN; None if they are not tracked."""
         return None if self._lanes is None else self._lanes.get()
 
     def mend(self, total: Val) -> Val:
-        """The total, not a number in lanes of which an element was none; a scalar where any lane has one."""
+        """The total, NaN in lanes that had a NaN element; for a scalar, if any lane had one."""
         seen = self.seen
         if seen is None:
             return total
@@ -86,5 +86,5 @@ class Spoilt:
 
 
 def fold_lanes(fold: Fold, x: Val, kind: Kind = Kind.F32) -> Val:
-    """One value from all lanes, halves onto halves; of floats that may be numbers only, as `join_numbers`."""
+    """One value from all lanes, folding halves; NaN may be lost, as in `join_numbers`."""
     return x.over_lanes(lambda a, b: fold.join_numbers(a, b, kind))

@@ -1,4 +1,4 @@
-"""Chains of element-wise functions and reductions along rows, each row from its first to its last step at once."""
+"""Fused chains of element-wise functions and row reductions: each row goes through all steps at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .softmax_norm import Terms, each_rows, folded
 
 @frozen
 class Total(Value):
-    """A number of each row: its terms put together by `fold`; with `mean` over the width."""
+    """A number per row: its terms reduced by `fold`; with `mean`, divided by the width."""
 
     fold: Fold
     terms: Expr
@@ -27,17 +27,17 @@ class Total(Value):
 
 @frozen
 class Number(Value):
-    """A number of each row, from others."""
+    """A number per row, computed from others."""
 
     tree: Expr
 
 
 @frozen
 class RowChain(Value):
-    """`out[row, :] = result` of each row of `width` elements.
+    """`out[row, :] = result` for each row of `width` elements.
 
-    Leaves: `full` are tensors as large as the result, `wide` have one row for all, `narrow` one element a row; `s0`,
-    `s1` and so on are the numbers that `steps` make in turn. `share` is one over the width. Work tiles are rows.
+    Leaves: `full` are tensors as large as the result, `wide` have one row for all, `narrow` one element per row; `s0`,
+    `s1` and so on are the results of `steps`, in order. `share` is one over the width. Work tiles are rows.
     """
 
     steps: tuple[Total | Number, ...]
@@ -73,7 +73,7 @@ class RowChain(Value):
 
 
 class _Row:
-    """Where a row's elements are, and what is known of it as a whole."""
+    """Views of a row's elements, and the numbers known for the whole row."""
 
     def __init__(self, k: Kernel, task: Task, chain: RowChain, number: Val) -> None:
         width = task.i64("width")
@@ -84,7 +84,7 @@ class _Row:
         self._kernel = k
 
     def terms(self, tree: Expr) -> Terms:
-        """A tree's value in a register of the row."""
+        """The value of a tree in a register of the row."""
         return partial(self._value, tree)
 
     def _value(self, tree: Expr, at: Val, mask: Val | None) -> Val:

@@ -1,4 +1,4 @@
-"""Pooling that remembers where the largest element was, and its inverse."""
+"""Max pooling that records where the largest element was, and its inverse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WINDOW = ("filter_height", "filter_width", "stride_height", "stride_width", "to
 
 
 class Place(Enum):
-    """How a place is said: within the window, or among all elements, in 32 or 64 bits."""
+    """How positions are encoded: within the window, or among all elements, in 32 or 64 bits."""
 
     WINDOW = "window"
     NARROW = "narrow"
@@ -24,11 +24,11 @@ class Place(Enum):
 
 @frozen
 class IndexedMaxPool(Value):
-    """`out` = the largest of each window of one channel between `low` and `high`, `places` = where the first of it is.
+    """`out` = the largest of each window of one channel, between `low` and `high`; `places` = the first one's position.
 
-    A window begins `top` rows and `left` columns before what its strides say. Within a window a place is
-    `row * filter_width + column + 0.1`; else it is that of the element, `item` times the number of its image (0 for
-    places within their image) added. Work tiles are rows of output pixels.
+    A window begins `top` rows and `left` columns before its stride position. Within a window a position is
+    `row * filter_width + column + 0.1`; else it is the element's index plus `item` times its image's number (`item` is
+    0 for indices within an image). Work tiles are rows of output pixels.
     """
 
     place: Place
@@ -75,17 +75,18 @@ class IndexedMaxPool(Value):
         wide = place.cast(I64) * task.i64("channels").splat(lanes)
         wide = wide + k.iota(I64, lanes) if lanes > 1 else wide
         wide = wide + (before + channel).splat(lanes)
-        wide = (best > float("-inf")).select(wide, 0)  # where nothing is larger there is no place
+        wide = (best > float("-inf")).select(wide, 0)  # no element is larger, so there is no position
         element = I64 if self.place is Place.WIDE else I32
         task.view("places", element, 1)[there].store(wide.cast(element))
 
 
 @frozen
 class MaxUnpool(Value):
-    """`out[row, column, channel]` = the element of `x` whose `places` say so, the last of several; the rest is left.
+    """`out[row, column, channel]` = the element of `x` whose `places` point there, the last of several; others are
+    unchanged.
 
-    A place is counted within a window, as `IndexedMaxPool` does; one that lies outside of the picture is left out. Work
-    tiles are images.
+    Positions are within a window, as in `IndexedMaxPool`; those outside of the picture are ignored. Work tiles are
+    images.
     """
 
     slots = ("x", "places", "out", *_PICTURE, *_WINDOW)
@@ -102,7 +103,7 @@ class MaxUnpool(Value):
             k.loop(channels) as channel,
         ):
             real = places[image, row, column, channel].load()
-            # NaN becomes 0 and is left out by itself; what is beyond 32 bits the largest there is
+            # NaN becomes 0 and is skipped below; numbers beyond 32 bits saturate
             place = real.saturated(I32).cast(I64)
             y = row * task.i64("stride_height") - task.i64("top") + place // task.i64("filter_width")
             at = column * task.i64("stride_width") - task.i64("left") + place % task.i64("filter_width")

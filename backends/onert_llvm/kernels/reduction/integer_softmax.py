@@ -1,6 +1,6 @@
 """Softmax of integers in TFLite's fixed-point arithmetic (`onert.ir.ops.reduction.softmax`).
 
-An element's exponential depends only on its distance from the greatest: tables hold all of them.
+An element's exponential depends only on its distance from the maximum: tables hold all of them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ LARGEST = (1 << 31) - 1
 
 @frozen
 class SoftmaxInt8(Value):
-    """Rows of `width` bytes to integers of `bits` bits of which the least stands for 0, in as many steps below 1 as
-    there are; work tiles are rows.
+    """Rows of `width` bytes to integers of `bits` bits: the least integer represents 0, and a step is 2**-`bits`; work
+    tiles are rows.
 
-    `powers` points to the exponentials of -0, -1, ... -255 steps in Q0, `shares` to the same in Q12, 32 bits each; an
-    element too far from the greatest to count has 0 in both.
+    `powers` points to the exponentials of -0, -1, ... -255 steps in Q0, `shares` to the same in Q12, 32 bits each; both
+    are 0 for elements too far from the maximum to count.
     """
 
     signed: bool = True
@@ -56,7 +56,7 @@ class SoftmaxInt8(Value):
         return row[i].load().cast(I64, self.signed)
 
     def _below(self, row: View, i: Val, top: Val) -> Val:
-        """How far an element is below the greatest: inside of the tables even if it was changed since."""
+        """The distance of an element from the maximum, within the tables even if it was changed in the meantime."""
         return (top - self._element(row, i)) & 255
 
 
@@ -66,7 +66,7 @@ def greatest(k: Kernel, kind: Kind, row: View, width: Val) -> Val:
 
 
 def multiply(a: Val, b: Val) -> Val:
-    """gemmlowp's product of two fixed-point numbers held in 64 bits."""
+    """gemmlowp's product of two fixed-point numbers stored in 64 bits."""
     return ((a * b + (1 << 30)) >> 31).min(LARGEST)
 
 
@@ -76,7 +76,7 @@ def _shifted(x: Val, exponent: int) -> Val:
 
 
 def reciprocal(k: Kernel, x: Val) -> tuple[Val, Val]:
-    """1 / x for x of at least 1 in Q12: a number in Q0 and how many bits it is to be shifted right."""
+    """1 / x for x of at least 1 in Q12: a number in Q0 and the right shift to apply to it."""
     zeros = x.leading_zeros() - 32
     half = ((x << zeros) - (1 << 31) + (LARGEST + 1)) >> 1
     y = multiply(half, k.const(I64, -1010580540)) + 1515870810
@@ -87,9 +87,9 @@ def reciprocal(k: Kernel, x: Val) -> tuple[Val, Val]:
 
 @frozen
 class SoftmaxInt16(Value):
-    """TFLite's softmax of 16-bit numbers, row by row; work tiles are rows of `width`.
+    """TFLite's softmax of 16-bit numbers; work tiles are rows of `width`.
 
-    `exps` holds the exponential of every distance from the greatest, `inverses` 513 samples of the reciprocal.
+    `exps` holds the exponential of every distance from the maximum, `inverses` 513 samples of the reciprocal.
     """
 
     slots = ("x", "out", "width", "exps", "inverses")
@@ -103,7 +103,7 @@ class SoftmaxInt16(Value):
             top = greatest(k, Kind.I16, x[row], width).cast(I32)
             with k.loop(width) as at:
                 below = top - x[row, at].load().cast(I32)
-                found = exps[_index(below & 0xFFFF)].load()  # in the table even if the element was changed since
+                found = exps[_index(below & 0xFFFF)].load()  # within the table even if the element has changed
                 out[row, at].store(found)
                 total.set(total.get() + _index(found.cast(I32)))
             inverse, right = self._inverse(k, task, total.get().min((1 << 31) - 1).cast(I32))
@@ -115,7 +115,7 @@ class SoftmaxInt16(Value):
                 out[row, at].store(shifted.clamp(0, 32767).cast(I16), mask)
 
     def _inverse(self, k: Kernel, task: Task, total: Val) -> tuple[Val, Val]:
-        """One over the sum as a number of 15 bits, and by how many bits products with it are shifted."""
+        """The reciprocal of the sum as a 15-bit number, and the right shift of products with it."""
         headroom = total.leading_zeros()
         shifted = ((total << (headroom - 1)) + (1 << 13)) >> 14
         at = (shifted - ((1 << 15) + (1 << 16))).clamp(-32768, 32767)

@@ -1,4 +1,4 @@
-"""Pooling through a window: its pixels put together, those outside of the picture left out."""
+"""Pooling over windows; pixels outside of the picture are left out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .fold import unordered
 
 
 def found_apart(strip: Strip, registers: int) -> bool:
-    """Whether there are registers to find apart which columns of a strip have a tap that is not a number."""
+    """Whether there are enough registers to track NaN separately for each column of a strip."""
     return 4 * len(strip.columns) + strip.across <= registers
 
 
 @frozen
 class Pool(Value):
-    """Pooling with the taps of a window written out, for a strip of outputs.
+    """Pooling with unrolled window taps, for a strip of outputs.
 
-    What the mean of `output` is divided by is `divisors[output]`, in float32 one over the pixels that it has. The row
-    of padding holds what changes nothing. Which columns have a tap that is not a number is found apart, for all outputs
-    that share them, where there are registers for that.
+    The divisor of a mean is `divisors[output]`, in float32 the reciprocal of its number of pixels. The padding row
+    holds the neutral element. If there are enough registers, columns with a NaN tap are tracked separately, once for
+    all outputs that share them.
     """
 
     elements: Elements
@@ -72,9 +72,9 @@ class Pool(Value):
 
 @frozen
 class WindowPool(Value):
-    """Pooling with a window of any size, its taps in loops; work tiles are rows of the output, through all images.
+    """Pooling with a window of any size, its taps in loops; work tiles are output rows, through all images.
 
-    Pixels outside of the picture take no part; where they are `counted`, a mean has them as zeros.
+    Pixels outside of the picture are ignored; if they are `counted`, a mean includes them as zeros.
     """
 
     elements: Elements
@@ -104,7 +104,7 @@ class WindowPool(Value):
                     out[c].store(self.elements.finish(k, task, total, divisor), mask)
 
     def _registers(self, k: Kernel, channels: Val) -> Iterator[tuple[Val, int, Val | None]]:
-        """Where each register of channels begins, how many it has, and their mask: the widest first."""
+        """The first channel, lanes and mask of each register of channels, the widest first."""
         wide, lanes = self.elements.lanes(k), k.isa.f32
         if wide <= lanes:
             yield from ((c, lanes, mask) for c, mask in k.registers(channels))
@@ -123,7 +123,7 @@ class WindowPool(Value):
         columns: tuple[Val, Val],
         some: tuple[Val, int, Val | None],
     ) -> Val:
-        """A register of channels of a window, put together."""
+        """Fold the pixels of a window, for a register of channels."""
         elements, (c, lanes, mask) = self.elements, some
         total, spoilt = k.var(elements.start(k, lanes)), elements.spoilt(k)
 

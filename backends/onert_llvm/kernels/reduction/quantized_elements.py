@@ -1,4 +1,4 @@
-"""What reductions and pools of bytes and 16-bit numbers fold, and how their results are stored."""
+"""The elements of reductions and pools of bytes and 16-bit numbers, and how their results are stored."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .fold import Fold
 
 @frozen
 class Quantized(Elements):
-    """Bytes or 16-bit numbers, whose sums have 32 bits and fit these.
+    """Bytes or 16-bit numbers whose sums fit 32 bits.
 
-    Sums are brought to the result's scale by `scaling`, with one register of its parameters. Means that keep their
-    quantisation are rounded halves away from zero; they and extremes are within [`low`, `high`] where `clamped`.
+    Sums are converted to the result's scale by `scaling`, with one register of parameters. Means that keep their
+    quantisation round halves away from zero; they and extremes are clamped to [`low`, `high`] if `clamped`.
     """
 
     scaling: Requantize | ShortScaling | None = None
@@ -42,7 +42,7 @@ class Quantized(Elements):
         return I32
 
     def lanes(self, k: Kernel) -> int:
-        """Extremes are found among whole registers of what is stored."""
+        """Extremes are found in whole registers of the stored type."""
         return k.isa.f32 if self.fold is Fold.SUM else k.isa.vector_bytes // (int(self.kind.memory.width) // 8)
 
     def load(self, place: View, lanes: int, mask: Val | None = None) -> Val:
@@ -77,8 +77,8 @@ class Quantized(Elements):
         return bounded.cast(self.kind.memory)
 
     def _quotient(self, total: Val, count: Val) -> Val:
-        """Halves away from zero. A float holds the quotient well enough to truncate it: numerators of bytes stay below
-        2**24, those of 16-bit numbers below 2**31.
+        """The quotient, halves away from zero. A float is accurate enough to truncate: numerators of bytes stay below
+        2**24, those of 16-bit numbers (float64) below 2**31.
         """
         half, real = count >> 1, F64 if self.kind is Kind.I16 else F32
         nudged = (total > 0).select(total + half, total - half)

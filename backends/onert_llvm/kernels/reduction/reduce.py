@@ -1,4 +1,4 @@
-"""Reductions over the columns of a matrix or over its rows."""
+"""Reductions over the columns or the rows of a matrix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _slots(elements: Elements) -> tuple[str, ...]:
 
 
 def _finished(k: Kernel, task: Task, elements: Elements, total: Val) -> Val:
-    """A register of results; `divisor` is for all how many elements each has, or of floats one over that."""
+    """A register of results; slot `divisor` is the number of elements of each, or for floats its reciprocal."""
     if not elements.mean:
         return elements.finish(k, task, total, None)
     divisor = task.f32("divisor") if elements.divisors is F32 else task.i64("divisor").cast(I32)
@@ -29,11 +29,11 @@ def _finished(k: Kernel, task: Task, elements: Elements, total: Val) -> Val:
 
 @frozen
 class ReduceRows(Value):
-    """`out[row]` from the neighbours `in[row, :width]`; work tiles are rows.
+    """`out[row]` from the contiguous `in[row, :width]`; work tiles are rows.
 
-    Rows of a `known` width, two registers at most, are reduced by as many as a register has lanes: halves of two
-    registers become one register, until that has one lane for each row. The order is that of `Elements.along`, and so
-    are the bits.
+    Rows of a `known` width of at most two registers are reduced in groups of as many rows as a register has lanes:
+    halves of two registers are combined into one, until that has one lane per row. The order is that of
+    `Elements.along`, and so are the bits.
     """
 
     elements: Elements
@@ -53,24 +53,24 @@ class ReduceRows(Value):
         self._rows(k, task, first, end)
 
     def _rows(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        """Row by row."""
+        """Reduce row by row."""
         memory, width = self.elements.kind.memory, task.i64("width")
         with k.loop(end, begin) as row:
             total = self.elements.along(k, task.view("in", memory, width, 1)[row], width).splat(k.isa.f32)
             task.view("out", memory, 1)[row].store(_finished(k, task, self.elements, total).lane(0))
 
     def _lanes_of_row(self, lanes: int) -> int:
-        """A power of two: the lanes that a row of at most a register has in it."""
+        """The lanes, a power of two, that each row of at most a register occupies in it."""
         return min(lanes, 1 << (self.known - 1).bit_length())
 
     def _behind(self, lanes: int) -> int:
-        """How many rows are read behind the last of a group."""
+        """How many rows are read beyond the last of a group."""
         width, span = self.known, self._lanes_of_row(lanes)
         read = 2 * lanes - width if width > lanes else (lanes // span) * (span - width)
         return 0 if width in (lanes, 2 * lanes) else -(-read // width)
 
     def _group(self, k: Kernel, task: Task, first: Val) -> None:
-        """As many rows as a register has lanes; row by row where an element is not a number and that has to be told."""
+        """As many rows as a register has lanes; row by row if an element is NaN and the result depends on it."""
         elements, lanes, memory = self.elements, k.isa.f32, self.elements.kind.memory
         span, spoilt = self._lanes_of_row(lanes), elements.spoilt(k)
         together = lanes // span
@@ -112,7 +112,7 @@ class ReduceRows(Value):
 class ReduceColumns(Value):
     """`out[block, column]` from `in[block, row, column]` for every row; all have `width` columns.
 
-    Work tile t is block t // chunks and `vectors` registers of its columns from (t % chunks) * vectors on.
+    Work tile t is block t // chunks and `vectors` registers of its columns from register (t % chunks) * vectors on.
     """
 
     elements: Elements
@@ -141,9 +141,9 @@ class ReduceColumns(Value):
     def _columns(
         self, k: Kernel, task: Task, source: View, out: View, column: Val, masks: Sequence[Val | None]
     ) -> None:
-        """Several rows at a time where there are few registers, so that additions need not wait for one another.
+        """Fold several rows in parallel if there are few registers, so that additions do not wait for one another.
 
-        Each block of rows is added up by itself first: in one long sum what comes late is rounded off.
+        Each block of rows is summed separately first: in one long sum, late elements are rounded off.
         """
         count = len(masks)
         lanes, rows, ways = k.isa.f32, task.i64("rows"), max(1, 4 // count)
@@ -173,14 +173,14 @@ class ReduceColumns(Value):
 
 
 _ROWS = 128
-"""Rows of a column that are added up by themselves."""
+"""Rows that are summed separately."""
 
 
 @frozen
 class ArgColumns(Value):
     """`out[block, column]` = the row of the greatest (least) of in[block, :, column], the first of equals.
 
-    Work tile t is block t // chunks and a register of its columns; `wide` says that results are 64-bit integers.
+    Work tile t is block t // chunks and a register of its columns; `wide`: results are 64-bit integers.
     """
 
     greatest: bool
@@ -212,9 +212,9 @@ class ArgColumns(Value):
 
 @frozen
 class ArgNarrow(Value):
-    """What `ArgRows` finds in rows of bytes (`is_narrow`).
+    """The result of `ArgRows` for rows of bytes (`is_narrow`).
 
-    A byte and its place are one number of 32 bits, of which the greatest is that of the first of the best.
+    A byte and its position are combined in one 32-bit number, whose maximum is that of the first of the best.
     """
 
     greatest: bool
@@ -242,16 +242,16 @@ _MOST_PLACES = 1 << _PLACE_BITS
 
 
 def is_narrow(kind: Kind, width: int) -> bool:
-    """Whether elements are bytes, and so few in a row that to end it takes longer than to go through it."""
+    """Whether elements are bytes, and rows so short that the final reduction dominates."""
     return kind in (Kind.I8, Kind.U8) and width < _MOST_PLACES
 
 
 @frozen
 class ArgRows(Value):
-    """`out[row]` = the place of the greatest (least) of in[row, :width], the first of equals; work tiles are rows.
+    """`out[row]` = the position of the greatest (least) of in[row, :width], the first of equals; work tiles are rows.
 
-    Lanes keep the best of their own elements and where it was; the first of the best ones is the row's. What is not a
-    number is never better, and where it is the row's first element its place is the result.
+    Each lane keeps the best of its own elements and its position; the first of the lanes' best ones is the result. NaN
+    is never better; if it is the row's first element, its position is the result.
     """
 
     greatest: bool
@@ -285,7 +285,7 @@ class ArgRows(Value):
         return one > other if self.greatest else one < other
 
     def _worst(self, k: Kernel) -> Val:
-        """What nothing is worse than, in each lane."""
+        """The neutral element of the comparison, in each lane."""
         element = _comparable(k.zeros(self.kind.memory, k.isa.f32), self.kind).type.element
         if self.kind.is_float:
             return k.const(vec(element, k.isa.f32), float("-inf" if self.greatest else "inf"))
@@ -295,7 +295,7 @@ class ArgRows(Value):
 
 @frozen
 class ArgShortRows(Value):
-    """As `ArgRows`, element by element: of a few, lanes take longer to agree."""
+    """As `ArgRows`, element by element: for short rows, reducing the lanes takes longer."""
 
     greatest: bool
     kind: Kind
@@ -317,11 +317,11 @@ class ArgShortRows(Value):
 
 
 _NOWHERE = (1 << 31) - 1
-"""A place behind all others."""
+"""A position beyond all others."""
 
 
 def _comparable(found: Val, kind: Kind) -> Val:
-    """Elements as numbers that compare as they do, with a sign."""
+    """Elements as signed numbers with the same order."""
     if kind is Kind.U64:
         return found ^ -(1 << 63)
     if kind.is_float or kind in (Kind.I64, Kind.I32):

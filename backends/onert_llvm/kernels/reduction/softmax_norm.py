@@ -1,4 +1,4 @@
-"""Rows brought to one scale: softmax and its logarithm, and norms."""
+"""Normalisation of rows: softmax, log-softmax and norms."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .fold import Fold, fold_lanes
 
 
 def each_rows(k: Kernel, begin: Val, end: Val) -> Iterator[list[Val]]:
-    """Several rows together, as many as there are registers for, then each that is left."""
+    """Groups of rows, as many as registers allow, then the remaining rows one by one."""
     for row, count in k.pieces(end, 4 if k.isa.registers >= 32 else 2, begin):
         yield [row + i for i in range(count)]
 
 
 def sum_of(k: Kernel, width: Val, term: Callable[[Val, Val | None], Val]) -> Val:
-    """The sum of a row of terms, as one number."""
+    """The sum of a row of terms, as a scalar."""
     (total,) = folded(k, Fold.SUM, width, [term])
     return total
 
@@ -33,7 +33,7 @@ Terms = Callable[[Val, Val | None], Val]
 
 
 def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val]:
-    """One number for each of several rows of terms, side by side: what one waits for, the others fill."""
+    """A number for each of several rows of terms, computed in parallel to hide latencies."""
     start = k.zeros(F32, k.isa.f32).like(fold.start(Kind.F32))
     totals = [k.var(start) for _ in rows]
 
@@ -48,8 +48,8 @@ def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val
 class Softmax(Value):
     """`exp(beta * (x - max)) / sum` of each row of `width`; work tiles are rows. `out` may be `in`.
 
-    With `logarithm` its logarithm: `beta * (x - max) - log(sum)`. With `together` a few rows are computed side by side,
-    as long as there are so many.
+    With `logarithm`, its logarithm: `beta * (x - max) - log(sum)`. With `together`, a few rows are computed in parallel
+    while that many are left.
     """
 
     logarithm: bool = False
@@ -102,10 +102,10 @@ class Softmax(Value):
 
 
 class Norm(Enum):
-    """What a row is divided by, `s` its mean square.
+    """The divisor of a row, where `s` is its mean square.
 
     `LENGTH`: the square root of the sum of squares, at least `epsilon`. `ROOT_MEAN_SQUARE`: the root of `s + epsilon`.
-    `LAYER`: the mean is taken off first, then as the one before.
+    `LAYER`: as the latter, after subtracting the mean.
     """
 
     LENGTH = "length"
@@ -115,9 +115,9 @@ class Norm(Enum):
 
 @frozen
 class Normalize(Value):
-    """Each row of `width` by its norm; then times `gamma` and plus `beta`, where it has them, element by element.
+    """Each row of `width` divided by its norm, then times `gamma` and plus `beta`, if present, element by element.
 
-    `share` is one over the width. Work tiles are rows, dense on both sides.
+    `share` is one over the width. Work tiles are rows, dense in both matrices.
     """
 
     norm: Norm

@@ -1,7 +1,7 @@
 """Softmax of bytes in TFLite's fixed-point arithmetic by tables in registers, 64 elements at a time (AVX-512 VBMI).
 
-Exponentials depend on how far an element is below the greatest of its row, and so do results once the sum is known. The
-sum is that of three tables, one for each byte of an exponential; a fourth table has the results of a row.
+Exponentials depend on how far an element is below its row's maximum, and so do results once the sum is known. The sum
+takes three tables, one for each byte of an exponential; a fourth table holds the results of a row.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ PLANES = 3
 """Bytes of an exponential in Q12."""
 _LANES = 64
 LEAST_POWER = 1 << 21
-"""An exponential in Q0, which is not above that of the sum, below which a result of 8 bits is 0."""
+"""The smallest exponential in Q0 with a nonzero 8-bit result: the maximum's exponential is part of the sum, so dividing
+by it cannot make the result larger."""
 
 
 MOST_NARROW = 64
-"""Bytes of a row that is in one register."""
+"""The most bytes of a row that fits in one register."""
 
 
 def runs(isa: Isa) -> bool:
@@ -41,7 +42,7 @@ def runs(isa: Isa) -> bool:
 class TabledSoftmax(Value):
     """Rows of `width` bytes to bytes, as `SoftmaxInt8` computes them; work tiles are rows.
 
-    `powers` as there; `planes` are the bytes of `shares`, the lowest first, 256 of each. Results are 0 but for
+    `powers` is as there; `planes` are the bytes of `shares`, the lowest first, 256 of each. Results are 0 except for
     distances in the first `tables` times 64.
     """
 
@@ -81,7 +82,7 @@ class TabledSoftmax(Value):
         return k.iota(I8, _LANES) < left.min(_LANES).cast(I8).splat(_LANES)
 
     def _results(self, k: Kernel, task: Task, number: int, scale: Val, exponent: Val, low: int) -> Val:
-        """The results for 64 distances: bytes saturate as they are packed."""
+        """The results for 64 distances; packing saturates them to bytes."""
         powers, half = task.view("powers", I32, 1), k.const(I64, 1) << (exponent - 1)
         factor = scale.cast(I32).cast(I64)
         words = []
@@ -96,9 +97,9 @@ class TabledSoftmax(Value):
 
 @frozen
 class NarrowSoftmax(Value):
-    """The same for rows of `MOST_NARROW` bytes at most, each of which is in one register; work tiles are rows.
+    """The same for rows of at most `MOST_NARROW` bytes, each in one register; work tiles are rows.
 
-    `planes` are the bytes of the exponentials in Q0, the lowest first, 256 of each. In Q12 they are these, rounded.
+    `planes` are the bytes of the exponentials in Q0, the lowest first, 256 of each. Those in Q12 are rounded from them.
     """
 
     signed: bool = True
@@ -125,7 +126,7 @@ class NarrowSoftmax(Value):
             out[r].store(packed(k, task, False, self.signed, results), mask)
 
     def _scaled(self, k: Kernel, powers: Val, factor: Val, exponent: Val) -> Val:
-        """Products by a factor, in every other lane at a time."""
+        """The products with a factor: even lanes, then odd lanes."""
         wide = powers.bits(vec(I64, powers.lanes // 2))
         half = (exponent.like(1) << exponent) >> 1
         even, odd = (

@@ -12,18 +12,18 @@ from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 _WORDS = {8: I8, 16: I16, 32: I32, 64: I64}
-"""Integers with a bit for each of so many lanes."""
+"""Integers with one bit per lane, by the number of lanes."""
 
 
 @frozen
 class Greatest(Value):
-    """`values[row]` and `places[row]`: the `k` greatest of x[row, :width], the greatest first, and where they were.
+    """`values[row]` and `places[row]`: the `k` greatest of x[row, :width] in descending order, and their positions.
 
-    Of equal elements that with the lower place comes first, NaN before all numbers. `wide` says that places are 64-bit
-    integers, `least` that the order is the opposite one, but for equal elements. `levels` is how often k can be halved
-    until nothing is left. Work tiles are rows.
+    Among equal elements the one at the lower position comes first; NaN comes before all numbers. `wide`: positions are
+    64-bit integers. `least`: the order of values is ascending. `levels` is how often k can be halved until it is 0.
+    Work tiles are rows.
 
-    The results are a heap with the last of them on top while a row is read, which is taken apart afterwards.
+    While a row is read, the results form a heap with the last of them on top; it is sorted afterwards.
     """
 
     kind: Kind
@@ -54,9 +54,7 @@ class Greatest(Value):
                 heap.sift(k.index(0), end_, *last)
 
     def _offer(self, k: Kernel, heap: _Heap, x: View, count: Val, width: Val) -> None:
-        """The elements behind those that the heap began with; registers of which none is greater than its top are
-        passed over.
-        """
+        """Offer the elements after the initial heap; registers without an element greater than its top are skipped."""
         lanes = k.isa.lanes(self.kind.memory.width)
 
         def offer(i: Val) -> None:
@@ -87,7 +85,7 @@ class Greatest(Value):
 
 @define(eq=False)
 class _Heap:
-    """Values and their places; none comes before its two children."""
+    """Values and their positions; no element precedes its two children in the result."""
 
     k: Kernel
     task: Greatest
@@ -103,7 +101,7 @@ class _Heap:
         self.places[at].store(place.cast(self.places.element))
 
     def before(self, one: tuple[Val, Val], other: tuple[Val, Val]) -> Val:
-        """Whether one is earlier in the result than the other."""
+        """Whether one precedes the other in the result."""
         (a, i), (b, j) = one, other
         equal = a.eq(b)
         if self.task.kind.is_float:
@@ -111,14 +109,14 @@ class _Heap:
         return self.greater(a, b) | (equal & (i < j))
 
     def greater(self, a: Val, b: Val) -> Val:
-        """Whether one is earlier wherever it was."""
+        """Whether one precedes the other regardless of position."""
         if self.task.least:
             a, b = b, a
         greater = b.ult(a) if self.task.kind.unsigned else a > b
         return greater | (a.ne(a) & b.eq(b)) if self.task.kind.is_float else greater
 
     def sift(self, top: Val, size: Val, value: Val, place: Val) -> None:
-        """Put an element in at `top`, below which all is in order, and let it sink among `size` elements."""
+        """Insert an element at `top`, below which the heap is valid, and sift it down among `size` elements."""
         k = self.k
         at, open_ = k.var(top), k.var(k.const(k.index(0).eq(0).type, 1))
         with k.loop(self.levels):
@@ -137,10 +135,10 @@ class _Heap:
 
 @frozen
 class RunningSum(Value):
-    """`out[block, row, column]` = the sum of `x[block, r, column]` for the rows r up to this one, one after the other.
+    """`out[block, row, column]` = the sum of `x[block, r, column]` for the rows r up to this one, in order.
 
-    `exclusive` leaves the row itself out, `reverse` begins at the last one. There are `rows` of `width` columns; work
-    tile t is block t // `pieces`, and `piece` of its columns.
+    `exclusive` omits the row itself, `reverse` begins at the last row. There are `rows` of `width` columns; work tile t
+    is block t // `pieces`, and `piece` of its columns.
     """
 
     kind: Kind
@@ -175,7 +173,7 @@ class RunningSum(Value):
 
 @frozen
 class RunningProduct(RunningSum):
-    """The same of products; integers wrap."""
+    """The same for products; integers wrap."""
 
     neutral = 1
 

@@ -1,6 +1,6 @@
-"""Detections from anchors: the best class of each, boxes decoded, those that overlap a better one left out.
+"""Detections from anchors: the best class of each anchor, box decoding, and non-maximum suppression.
 
-What is computed is `DetectionPostProcess` without `regular_nms` and with one class for each detection.
+Computes `DetectionPostProcess` without `regular_nms` and with one class per detection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onert_llvm.irbuilder.math import exp
 
 @frozen
 class Elements(Value):
-    """How a tensor's real numbers are stored: float32, or bytes with a scale and a zero point."""
+    """The storage of a tensor's real numbers: float32, or bytes with a scale and a zero point."""
 
     bytes_: bool
     signed: bool = False
@@ -43,7 +43,7 @@ class Elements(Value):
 
 @frozen
 class BestClass(Value):
-    """For each anchor the greatest of `count` scores from number `first` on, as float32, and which it is (the first).
+    """For each anchor the greatest of the `count` scores from `first` on, as float32, and its index (first of equals).
 
     Work tiles are anchors; a row has `width` scores.
     """
@@ -66,8 +66,8 @@ class BestClass(Value):
 
 
 def greatest(k: Kernel, count: Val, least: Val, load: Callable[[Val, int, Val], Val]) -> tuple[Val, Val]:
-    """The greatest of so many elements, which `load` gives from one on, in lanes under a mask, and its index (i32): the
-    least index of equals; `least`, index 0, where none is greater."""
+    """The greatest of `count` elements and its index (i32, the least among equals); `least` and 0 if none is greater.
+    `load` returns the elements at a position, in lanes under a mask."""
     lanes = k.isa.f32
     best: Var = k.var(least.splat(lanes))
     where: Var = k.var(k.zeros(I32, lanes))
@@ -81,7 +81,7 @@ def greatest(k: Kernel, count: Val, least: Val, load: Callable[[Val, int, Val], 
 
 
 def first_greatest(values: Val, indices: Val) -> tuple[Val, Val]:
-    """The greatest of the lanes and its index; of equals the one with the least index."""
+    """The greatest of the lanes and its index; among equals, the least index."""
     while values.lanes > 1:
         half = values.lanes // 2
         low, high = list(range(half)), list(range(half, values.lanes))
@@ -101,10 +101,10 @@ _FIELDS = (*_SIDES, "area", "score")
 
 @frozen
 class Detect(Value):
-    """Boxes of the anchors that score at least `threshold`, the best first, without those that overlap a better one by
-    more than `iou`: `most` at the most, in room for `slots`. There is one work tile.
+    """Boxes of the anchors that score at least `threshold`, the best first, without those whose overlap with a better
+    one exceeds `iou`: at most `most`, in `slots` result slots. There is one work tile.
 
-    `work` points to memory for six float32 and one 32-bit integer an anchor, `room` anchors (whole registers).
+    `work` points to memory for six float32 and one 32-bit integer per anchor, for `room` anchors (whole registers).
     """
 
     encodings: Elements
@@ -140,7 +140,7 @@ class Detect(Value):
                 boxes[i, side].store(k.f32(0.0))
 
     def _candidates(self, k: Kernel, task: Task, boxes: dict[str, View], sources: View) -> Val:
-        """Write down the anchors that score enough, in their order; how many there are."""
+        """Store the anchors that score enough, in order; returns their number."""
         count = k.var(k.index(0))
         with k.loop(task.i64("anchor_count"), nonempty=True) as anchor:
             score = task.view("best", F32, 1)[anchor].load()
@@ -155,7 +155,7 @@ class Detect(Value):
         return count.get()
 
     def _decoded(self, k: Kernel, task: Task, anchor: Val) -> list[Val]:
-        """Corners of a box; the order of the operations is that of the reference."""
+        """The corners of a box; the order of operations is that of the reference."""
         row = self.encodings.view(task, "encodings", task.i64("width"))[anchor]
         code = [self.encodings.real(task, "encodings", self.encodings.load(row, i)) for i in range(4)]
         centre_y, centre_x, height, width = (task.view("anchors", F32, 4, 1)[anchor, i].load() for i in range(4))
@@ -166,12 +166,12 @@ class Detect(Value):
         return [y - h, x - w, y + h, x + w]
 
     def _greatest(self, k: Kernel, score: View, count: Val) -> tuple[Val, Val]:
-        """The best score that is left, minus infinity where there is none, and where it is."""
+        """The best remaining score, minus infinity if there is none, and its position."""
         value, index = greatest(k, count, k.f32(float("-inf")), lambda at, *lanes: score[at].load(*lanes))
         return value, index.cast(I64)
 
     def _keep(self, k: Kernel, task: Task, boxes: dict[str, View], source: Val, at: Val, count: Var) -> None:
-        """One more detection."""
+        """Add a detection."""
         place = count.get()
         for side, name in enumerate(_SIDES):
             task.view("out_boxes", F32, 4, 1)[place, side].store(boxes[name][at].load())
@@ -181,7 +181,7 @@ class Detect(Value):
         count.set(place + 1)
 
     def _suppress(self, k: Kernel, task: Task, boxes: dict[str, View], at: Val, count: Val) -> None:
-        """Take out the box itself and all that overlap it too much; what is no number is too much."""
+        """Remove the box itself and all that overlap it too much, also if the overlap is NaN."""
         lanes = k.isa.f32
         own = {name: boxes[name][at].load().splat(lanes) for name in _FIELDS}
         low = k.f32(float("-inf")).splat(lanes)

@@ -1,4 +1,4 @@
-"""Regions of pictures in a fixed size, of as many samples as each asks for."""
+"""RoI align: regions of pictures resampled to a fixed size, with an adaptive number of samples."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val
 from onert_llvm.irbuilder.double_math import ceil, floor
 
 MOST_SAMPLES = 1 << 12
-"""Of a cell along one side: a region that asks for more is refused."""
+"""The most samples of a cell along one side: a region that needs more is rejected."""
 
 
 @frozen
 class AlignRegions(Value):
     """`out[region, channel, row, column]`: the mean of a cell's samples, or the `largest` product of a pixel and its
-    share in one. A work tile is a region.
+    share in a sample. A work tile is a region.
 
-    A region has `rows` by `columns` cells, and as many samples in each along a side as the cell is long. Its corners
-    are multiplied by `scale`. `wide` says that `batches` has 64-bit integers. The number of a region that is of none of
-    the `pictures`, is not finite or asks for too many samples is written to `report`; its cells are 0.
+    A region has `rows` by `columns` cells, and in each as many samples along a side as the cell is long. Its corners
+    are multiplied by `scale`. `wide`: `batches` has 64-bit integers. The number of a region that is in none of the
+    `pictures`, is not finite or needs too many samples is written to `report`; its cells are 0.
     """
 
     rows: int
@@ -57,7 +57,7 @@ class AlignRegions(Value):
                     task.report(region)
 
     def _clear(self, k: Kernel, task: Task, region: Val, some: Val) -> None:
-        """What samples are joined to, and what a region without samples has."""
+        """Store the neutral element for samples, or the result of a region without samples."""
         size = task.i64("channels") * (self.rows * self.columns)
         out = task.view("out", F32, size, 1)[region]
         start = some.select(k.f32(float("-inf")), 0.0) if self.largest else k.f32(0.0)
@@ -79,7 +79,7 @@ class AlignRegions(Value):
         share = k.const(F64, 1.0) / (counts[0] * counts[1])
 
         def beside(axis: int, cell: Val, sample: Val) -> list[tuple[Val, Val]]:
-            """The two pixels beside a sample along a side with their shares; further out than one pixel they are 0."""
+            """The two pixels beside a sample along a side, with weights; more than a pixel outside, these are 0."""
             within = (sample.cast(F64) + 0.5) / counts[axis]
             at = starts[axis] + (cell.cast(F64) + within) * sides[axis] / float(cells[axis])
             size = sizes[axis].cast(F64)

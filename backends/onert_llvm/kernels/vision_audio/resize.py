@@ -1,4 +1,4 @@
-"""Pictures in another size."""
+"""Resizing of pictures."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import as_byte, nearest
 
 @frozen
 class ResizeBilinear(Value):
-    """Each output: its four nearest inputs by their distance. Work tiles are rows of the output, through all images.
+    """Bilinear: each output from its four nearest inputs, weighted by distance. Work tiles are output rows, through all
+    images.
 
-    `y_places` (int32) and `y_shares` (float32) say for each row of the output the two rows of the input that it lies
-    between, and their shares. Across, neighbouring outputs between the same two columns are a run. `runs` (int32) has
-    records of four: how many runs there are, then of each the two columns, the first output and the one behind the
-    last. `x_shares` (float32) are the shares of both columns for each output.
+    `y_places` (int32) and `y_shares` (float32) have for each output row the two input rows around it and their weights.
+    Adjacent outputs between the same two columns form a run. `runs` (int32) has records of four: the number of runs,
+    then for each run its two columns, the first output and the one after the last. `x_shares` (float32) are the weights
+    of both columns for each output.
     """
 
     slots = (
@@ -54,11 +55,11 @@ class ResizeBilinear(Value):
 
 @frozen
 class ResizePlanes(Value):
-    """The same of pictures of one channel, whose neighbours are the lanes; work tiles are rows of the output.
+    """The same for pictures of one channel, with adjacent outputs in the lanes; work tiles are output rows.
 
-    Each row between two of the input is put down in the thread's own of `rooms` first. `x_places` and `x_shares` are
-    the columns on the left of all outputs, then those on the right. With `near` all columns of a register of outputs
-    lie within two registers from the first one's on.
+    Each row is first interpolated vertically into the thread's own part of `rooms`. `x_places` and `x_shares` are the
+    left columns of all outputs, then the right ones. `near`: all columns of a register of outputs are within two
+    registers, starting at the first output's column.
     """
 
     near: bool = False
@@ -98,17 +99,17 @@ class ResizePlanes(Value):
 
 
 def _picked(k: Kernel, found: Sequence[Val], index: Val) -> Val:
-    """Of each lane the element of two registers that an index names."""
+    """For each lane, the element of two registers selected by an index."""
     return intrinsic(k.b, "llvm.x86.avx512.vpermi2var.ps.512", found[0].type, found[0], index, found[1])
 
 
 def planes_room(width: int, lanes: int) -> int:
-    """Bytes that a thread of `ResizePlanes` takes for a row of so many inputs, and what is read behind it."""
+    """Bytes that a thread of `ResizePlanes` needs for a row of `width` inputs, including those read beyond it."""
     return -(-4 * (width + 2 * lanes) // 64) * 64
 
 
 def _over(k: Kernel, count: Val, lanes: int, register: Callable[[Val, int], None]) -> None:
-    """Neighbours in registers, the last of which overlaps the one before; in smaller ones where they are few."""
+    """Registers of neighbours, the last of which overlaps the one before; narrower ones for short rows."""
     with k.either(count >= lanes) as (many, few):
         with many, k.loop(count, step=lanes, nonempty=True) as at:
             register(at.min(count - lanes), lanes)
@@ -123,13 +124,13 @@ def _blend(k: Kernel, one: Val, other: Val, shares: Sequence[Val]) -> Val:
 
 
 def _taps(task: Task, at: Val, count: int, axis: str = "") -> tuple[list[Val], list[Val]]:
-    """The inputs that an output along an axis is made of, and their shares."""
+    """The inputs of an output along an axis, and their weights."""
     places, shares = (task.view(f"{axis}{n}", kind, count, 1)[at] for n, kind in (("places", I32), ("shares", F32)))
     return [places[i].load().cast(I64) for i in range(count)], [shares[i].load() for i in range(count)]
 
 
 def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View, at: Val, mask: Val | None) -> None:
-    """One register of channels: the corners' sum by their shares."""
+    """Store one register of channels: the weighted sum of the corners."""
     lanes = k.isa.f32
     total = corners[0][at].load(lanes, mask) * shares[0]
     for corner, share in zip(corners[1:], shares[1:], strict=True):
@@ -139,11 +140,11 @@ def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View,
 
 @frozen
 class Blend(Value):
-    """Along one axis each output from so many inputs: `out[o, i]` is the sum of `in[o, places[i, j]] * shares[i, j]`.
+    """Outputs along one axis from `taps` inputs each: `out[o, i]` is the sum of `in[o, places[i, j]] * shares[i, j]`.
 
-    An element is `width` numbers, `inputs` and `outputs` are how many the axis has. Work tile t is `piece` outputs of
-    o = t // pieces. With `filled` an element fills a register, and its last numbers are written with those before them
-    as a whole one.
+    An element is `width` numbers; `inputs` and `outputs` are the axis's lengths. Work tile t is `piece` outputs of o =
+    t // pieces. With `filled` an element fills a register, and its last numbers are stored as a whole register that
+    overlaps the previous one.
     """
 
     taps: int = 2
@@ -177,11 +178,10 @@ class Blend(Value):
 
 @frozen
 class BilinearUint8(Value):
-    """Each output pixel from four; work tiles are rows of the output through all images.
+    """Each output pixel from four; work tiles are output rows through all images.
 
-    `lines` and `columns` point to records of three 64-bit integers, one for each output row or column: the bytes from
-    the beginning of an image (of a row) to the first and to the second input, and the bits of the second one's weight
-    in float32.
+    `lines` and `columns` point to records of three 64-bit integers per output row or column: the byte offsets within an
+    image (a row) of the first and the second input, and the float32 bits of the second one's weight.
     """
 
     slots = ("x", "out", "lines", "columns", "image", "out_h", "out_w", "channels")
@@ -204,7 +204,7 @@ class BilinearUint8(Value):
 
 
 def _floats(seen: list[Val], down: Val, across: Val) -> Val:
-    """Weights in float32; the order of the operations is that of the reference."""
+    """Weights in float32; the order of operations is that of the reference."""
     top_left, bottom_left, top_right, bottom_right = (s.cast(F32) for s in seen)
     up, before = down.like(1.0) - down, across.like(1.0) - across
     total = top_left * up * before + bottom_left * down * before
@@ -214,10 +214,10 @@ def _floats(seen: list[Val], down: Val, across: Val) -> Val:
 
 @frozen
 class BilinearInt8(Value):
-    """The same of signed bytes, with weights in whole steps of 1/1024; work tiles are rows of the output.
+    """The same for signed bytes, with weights in units of 1/1024; work tiles are output rows.
 
-    Records have rows in place of bytes where they are of `lines`. Rows of the input that an output row lies between are
-    first made as wide as it, in 32 bits, and stay in the thread's own of `rooms` for the output rows that follow.
+    Records of `lines` have row numbers in place of byte offsets. The input rows around an output row are first resized
+    horizontally, in 32 bits, and stay in the thread's own part of `rooms` for the following output rows.
     """
 
     slots = ("x", "out", "lines", "columns", "in_h", "line", "out_h", "out_w", "channels", "rooms", "room")
@@ -232,7 +232,7 @@ class BilinearInt8(Value):
             record = task.view("lines", I64, 3, 1)[row % task.i64("out_h")]
             sides = []
             for i in (0, 1):
-                # Two rows beside one another differ in their last bit.
+                # Adjacent rows differ in their last bit.
                 line = row // task.i64("out_h") * task.i64("in_h") + record[i].load()
                 with k.when(here[line & 1].load().ne(line)):
                     here[line & 1].store(line)
@@ -245,7 +245,7 @@ class BilinearInt8(Value):
                 out[at].store(as_byte((total + (total >> 31) + (1 << 19)) >> 20), mask)
 
     def _widen(self, k: Kernel, task: Task, line: Val, out: View) -> None:
-        """A row of the input, as many pixels wide as the output: what is beyond a pixel is written over by the next."""
+        """Resize an input row to the output's width; what exceeds a pixel is overwritten by the next."""
         lanes, channels = k.isa.f32, task.i64("channels")
         row = k.view(task.view("x", I8, task.i64("line"))[line].address, I8, 1)
         with k.loop(task.i64("out_w"), nonempty=True) as x:
@@ -259,5 +259,5 @@ class BilinearInt8(Value):
 
 
 def resize_room(width: int, lanes: int) -> int:
-    """Bytes that a thread of `BilinearInt8` takes for rows of so many results."""
+    """Bytes that a thread of `BilinearInt8` needs for rows of `width` results."""
     return -(-2 * 4 * (width + lanes) // 64) * 64

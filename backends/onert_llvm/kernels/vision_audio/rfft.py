@@ -1,7 +1,7 @@
-"""The Fourier transform of real rows, by Stockham's method: every stage reads and writes neighbours, none reorders.
+"""The Fourier transform of real rows by Stockham's method: all stages access memory contiguously, without reordering.
 
-A row of `size` numbers is taken as half as many complex ones, whose transform gives that of the row (E. O. Brigham,
-The Fast Fourier Transform). Real and imaginary parts lie in scratch memory of their own between stages.
+A row of `size` numbers is treated as half as many complex ones, whose transform yields that of the row (E. O. Brigham,
+The Fast Fourier Transform). Between stages, real and imaginary parts are in separate scratch memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Complex = tuple[Val, Val]
 
 @frozen
 class Stage(Value):
-    """A stage that makes `radix` transforms of each into one: `length` numbers each, `apart` between neighbours."""
+    """A stage that combines `radix` transforms at a time: `length` numbers each, `apart` between neighbours."""
 
     radix: int
     length: int
@@ -31,18 +31,18 @@ class Stage(Value):
 
     @property
     def turns(self) -> int:
-        """How many butterflies turn by different angles."""
+        """The number of different twiddle angles."""
         return self.length // self.radix
 
     def factors(self, lanes: int) -> Array:
-        """`[radix - 1, 2, places]`: the factor of each butterfly where a register holds several, else one each turn."""
+        """Twiddle factors `[radix - 1, 2, places]`: one per butterfly if a register holds several, else per angle."""
         angles = np.outer(np.arange(1, self.radix), np.arange(self.turns)) * (-2 * np.pi / self.length)
         parts = np.stack([np.cos(angles), np.sin(angles)], 1)
         return np.repeat(parts, self.apart, axis=2) if self.apart < lanes else parts
 
 
 def stages(count: int) -> tuple[Stage, ...]:
-    """The stages of a complex transform of `count`, a power of two: by fours, the last by two where one is left."""
+    """The stages of a complex transform of `count`, a power of two: radix 4, and a last radix 2 if needed."""
     found, length, apart = [], count, 1
     while length > 1:
         radix = 4 if length % 4 == 0 else 2
@@ -52,7 +52,7 @@ def stages(count: int) -> tuple[Stage, ...]:
 
 
 def table(size: int, lanes: int) -> Array:
-    """All factors that a transform of `size` real numbers reads, stage by stage, then those of the last step halved."""
+    """All factors for a transform of `size` real numbers, stage by stage, then those of the last step, halved."""
     angles = np.arange(size // 2) * (-2 * np.pi / size)
     last = np.stack([np.cos(angles), np.sin(angles)]) / 2
     parts = [stage.factors(lanes).reshape(-1) for stage in stages(size // 2) if stage.turns > 1]
@@ -63,7 +63,7 @@ def table(size: int, lanes: int) -> Array:
 class RealFourier(Value):
     """Rows of `width` floats, `step` apart, to `size // 2 + 1` complex numbers each; work tiles are rows.
 
-    `size` is a power of two with eight registers of lanes at least. `short` rows have fewer elements than that.
+    `size` is a power of two, at least eight registers. `short` rows have fewer than `size` elements.
     """
 
     size: int
@@ -93,7 +93,7 @@ class RealFourier(Value):
 
 
 def _filled(k: Kernel, task: Task, x: View, copy: View, size: int) -> View:
-    """A row with zeros behind it."""
+    """A copy of a row, padded with zeros."""
     width = task.i64("width")
     copy_run(k, x, copy, width)
     fill_run(k, k.f32(0.0), k.view(copy[width].address, F32, 1), size - width)
@@ -104,7 +104,7 @@ Load = Callable[[Val], Complex]
 
 
 def _from_pairs(x: View, lanes: int) -> Load:
-    """Complex numbers from a row of real ones: two neighbours each."""
+    """Complex numbers from adjacent pairs of a real row."""
 
     def load(at: Val) -> Complex:
         both = [x[at * 2 + i * lanes].load(lanes) for i in range(2)]
@@ -123,7 +123,7 @@ def _from_parts(parts: Sequence[View], lanes: int) -> Load:
 
 
 def _emit_stage(k: Kernel, stage: Stage, count: int, load: Load, target: Sequence[View], factors: View) -> None:
-    """All butterflies of a stage, a register of neighbours at a time."""
+    """Emit all butterflies of a stage, a register of neighbours at a time."""
     lanes, each = k.isa.f32, count // stage.radix
     for turn, first, last in _turns(k, stage, each):
         with k.loop(last, first, step=lanes, nonempty=True) as at:
@@ -135,7 +135,7 @@ def _emit_stage(k: Kernel, stage: Stage, count: int, load: Load, target: Sequenc
 
 
 def _turns(k: Kernel, stage: Stage, each: int) -> Iterator[tuple[Val, Val, Val]]:
-    """The turn, and from where to where its butterflies lie; all as one where a register has those of several."""
+    """The turn and the range of its butterflies; all turns at once if a register holds butterflies of several."""
     if stage.apart < k.isa.f32 or stage.turns == 1:
         yield k.index(0), k.index(0), k.index(each)
         return
@@ -153,7 +153,7 @@ def _factor(stage: Stage, factors: View, number: int, turn: Val, at: Val, lanes:
 
 
 def _store(stage: Stage, found: Sequence[Complex], target: Sequence[View], turn: Val, at: Val, lanes: int) -> None:
-    """The results of a register of butterflies, those of each one `apart`."""
+    """Store the results of a register of butterflies, each one's `apart` from one another."""
     for part in range(2):
         values = [value[part] for value in found]
         if stage.apart < lanes:
@@ -165,7 +165,7 @@ def _store(stage: Stage, found: Sequence[Complex], target: Sequence[View], turn:
 
 
 def _butterfly(x: Sequence[Complex]) -> list[Complex]:
-    """The transforms of two or four numbers."""
+    """The transform of two or four numbers."""
     if len(x) == 2:
         return [_sum(x[0], x[1]), _difference(x[0], x[1])]
     even, odd = _sum(x[0], x[2]), _sum(x[1], x[3])
@@ -188,7 +188,7 @@ def _product(k: Kernel, x: Complex, y: Complex) -> Complex:
 
 
 def _woven(values: Sequence[Val], run: int) -> list[Val]:
-    """Runs of so many lanes of two or four vectors in turn."""
+    """Two or four vectors, interleaved in runs of `run` lanes."""
     if len(values) == 2:
         return _interleaved(values[0], values[1], run)
     one, other = (_interleaved(values[i], values[i + 2], run) for i in range(2))
@@ -202,7 +202,7 @@ def _interleaved(a: Val, b: Val, run: int) -> list[Val]:
 
 
 def _finish(k: Kernel, size: int, source: Sequence[View], out: View, factors: View) -> None:
-    """The transform of the real row: each number and its mirror image added, and what is between them turned."""
+    """The transform of the real row: each number combined with its mirror image, their difference rotated."""
     half, lanes = size // 2, k.isa.f32
     first = [part[0].load() for part in source]
     for part, value in zip(source, first, strict=True):

@@ -1,4 +1,4 @@
-"""Boxes chosen by score, those that overlap a better one left out or made to score less."""
+"""Non-maximum suppression: boxes chosen by score; those that overlap a better one are dropped or scored lower."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FIELDS = ("low_y", "low_x", "high_y", "high_x", "area")
 
 @frozen
 class Suppress(Value):
-    """The boxes that score more than `threshold`, the best first, `most` at the most: their `indices` and `count`.
+    """The boxes that score more than `threshold`, the best first, at most `most`: their `indices` and `count`.
 
-    One that overlaps a chosen one by more than `iou` is left out; with `soft` and a `sigma` above 0 its score becomes 0
-    and that of others less, and `chosen` are the scores. What is not used of the results is 0. `work` points to memory
-    for five float32 of `room` boxes (whole registers), and `left` for as many float64, the scores that are left. There
-    is one work tile.
+    One whose overlap with a chosen one exceeds `iou` is dropped; with `soft` and a `sigma` above 0 its score becomes 0,
+    scores of others are reduced, and `chosen` are the scores. Unused results are 0. `work` points to memory for five
+    float32 per box for `room` boxes (whole registers), `left` to as many float64, the remaining scores. There is one
+    work tile.
     """
 
     soft: bool
@@ -55,7 +55,7 @@ class Suppress(Value):
             task.view("chosen", F32, 1)[slot].store(k.f32(0.0))
 
     def _read(self, k: Kernel, task: Task, boxes: dict[str, View], left: View) -> None:
-        """Corners in order, areas, and the scores that are enough."""
+        """Load corners in order, areas, and the scores above the threshold."""
         given, floor = task.view("boxes", F32, 4, 1), task.view("threshold", F32, 1)[0].load()
         with k.loop(task.i64("boxes_count"), nonempty=True) as i:
             sides = [given[i, side].load() for side in range(4)]
@@ -67,13 +67,13 @@ class Suppress(Value):
             left[i].store((score > floor).select(score.cast(F64), k.const(F64, float("-inf"))))
 
     def _greatest(self, k: Kernel, left: View, count: Val) -> tuple[Val, Val]:
-        """The best score that is left, minus infinity where there is none, and where it is."""
+        """The best remaining score, minus infinity if there is none, and its position."""
         least = k.const(F64, float("-inf"))
         value, index = greatest(k, count, least, lambda at, *lanes: left[at].load(*lanes))
         return value, index.cast(k.index(0).type)
 
     def _lessen(self, k: Kernel, task: Task, boxes: dict[str, View], left: View, at: Val) -> None:
-        """Take out the box itself, and lessen what overlaps it, until it scores too little."""
+        """Remove the box itself, and reduce the scores of overlapping boxes, dropping those that become too low."""
         lanes, count = k.isa.f32, task.i64("boxes_count")
         left[at].store(k.const(F64, float("-inf")))
         own = {name: boxes[name][at].load().splat(lanes) for name in _FIELDS}
@@ -97,7 +97,7 @@ class Suppress(Value):
             left[first].store(score_after, mask)
 
     def _overlap(self, own: dict[str, Val], other: dict[str, Val]) -> Val:
-        """Intersection over union; 0 where an area is none."""
+        """Intersection over union; 0 if an area is not positive."""
         sides = []
         for axis in "yx":
             high = other[f"high_{axis}"].minimum(own[f"high_{axis}"])
@@ -110,21 +110,21 @@ class Suppress(Value):
 
 
 _LOWEST, _UNORDERED = -1.5e308, -1.7e308
-"""What stands for a score of minus infinity, and for one that is no number: less than any float32."""
+"""Stand-ins for scores of minus infinity and NaN, less than any float32."""
 
 
 @frozen
 class ClassBoxes(Value):
-    """Rows of picture, class and box in `found`, for each class the boxes that stay, the best first; zeros up to
+    """Rows of (picture, class, box) in `found`: for each class the boxes that are kept, the best first; zeros up to
     `bound` rows, and their `count`.
 
-    `boxes` are four float32 each, two opposite corners or with `centred` x, y, width and height. At most `most` of a
-    class stay, an integer of 64 bits if `wide`; with `limited` those that score more than `least`. A box goes if it
-    shares more than `iou` of the area of both with a better one that stays. There is one work tile. All is in float64.
+    `boxes` are four float32 each: two opposite corners, or with `centred` x, y, width and height. At most `most`
+    (64-bit if `wide`) are kept per class; with `limited` only those that score more than `least`. A box is dropped if
+    its overlap with a better kept one exceeds `iou` of their union. There is one work tile. All is computed in float64.
 
-    Boxes that score enough are put one behind the other in `places`, int64, with their scores in `left`, and `tops` has
-    the best of each register of these. The best of all is taken out again and again, and compared with those that stay:
-    mostly these are few. `work` points to memory for five float64 of each of them, `room` in all (whole registers).
+    Boxes that score enough are compacted into `places`, int64, with their scores in `left`; `tops` has the best of each
+    register of these. The best of all is removed repeatedly and compared with the kept boxes, which are usually few.
+    `work` points to memory for five float64 for each of them, `room` in total (whole registers).
     """
 
     centred: bool
@@ -159,7 +159,7 @@ class ClassBoxes(Value):
             task.view("count", I64, 1)[0].store(count.get())
 
     def _candidates(self, k: Kernel, task: Task, row: Val) -> Val:
-        """Put the boxes of a class that score enough one behind the other; how many they are."""
+        """Compact the boxes of a class that score enough; returns their number."""
         lanes, own, gone = k.isa.f32, task.i64("own"), k.const(F64, float("-inf"))
         scores = k.view(task.view("scores", F32, own, 1)[row].address, F32, 1)
         left, tops, places = task.view("left", F64, 1), task.view("tops", F64, 1), task.view("places", I64, 1)
@@ -188,7 +188,7 @@ class ClassBoxes(Value):
         return first_greatest(scores, k.iota(I32, scores.lanes))
 
     def _best(self, k: Kernel, task: Task, held: Val) -> Val:
-        """Take out the best of those that are left; which box it is."""
+        """Remove the best remaining score; returns its box."""
         lanes, gone = k.isa.f32, k.const(F64, float("-inf"))
         left, tops = task.view("left", F64, 1), task.view("tops", F64, 1)
         registers = (held + lanes - 1) // lanes
@@ -202,7 +202,7 @@ class ClassBoxes(Value):
         return task.view("places", I64, 1)[register * lanes + lane.cast(I64)].load()
 
     def _box(self, task: Task, picture: Val, at: Val) -> dict[str, Val]:
-        """Corners in order, and the area."""
+        """The box's corners in order, and its area."""
         given = task.view("boxes", F32, 4, 1)
         a, b, c, d = (given[picture * task.i64("own") + at, side].load().cast(F64) for side in range(4))
         if self.centred:
@@ -212,12 +212,12 @@ class ClassBoxes(Value):
         return dict(zip(_FIELDS, (*low, *high, (high[0] - low[0]) * (high[1] - low[1])), strict=True))
 
     def _stay(self, k: Kernel, task: Task) -> dict[str, View]:
-        """The boxes that stay."""
+        """The fields of the kept boxes."""
         work = task.view("work", F64, task.i64("room"), 1)
         return {name: k.view(work[i].address, F64, 1) for i, name in enumerate(_FIELDS)}
 
     def _overlaps(self, k: Kernel, task: Task, box: dict[str, Val], count: Val) -> Val:
-        """Whether a box shares too much with one of those that stay."""
+        """Whether a box overlaps a kept one too much."""
         lanes, stay = k.isa.f32, self._stay(k, task)
         bound = task.view("iou", F32, 1)[0].load().cast(F64).splat(lanes)
         other = {name: value.splat(lanes) for name, value in box.items()}

@@ -1,1 +1,1 @@
-"""Products of two operands that are both computed."""
+"""Products of two operands that are both computed at run time."""

@@ -1,4 +1,4 @@
-"""Products of matrices of bytes in batches, both sides known at run time only, whose sums become real numbers."""
+"""Batched matrix products of bytes, both sides computed at run time, whose sums are scaled to real numbers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from onert_llvm.kernels.contraction.scaled_results import Scaled
 
 @frozen
 class PackBytes(Value):
-    """Matrices `y[batch, k, n]` of bytes as panels of signed bytes, as `packing.pack_int8` has them, in `b`.
+    """Packs matrices `y[batch, k, n]` of bytes into `b` as panels of signed bytes, as `packing.pack_int8` does.
 
     `start` gets for each column `times` the sum of its signed bytes, plus `plus`: `columns` elements for each matrix.
-    `rest` is k modulo the target's group. Work tiles are panels, for one matrix after the other.
+    `rest` is k modulo the target's group. Work tiles are panels, matrix by matrix.
     """
 
     columns: Columns
@@ -52,7 +52,7 @@ class PackBytes(Value):
                     start.after(column).store(total * times + plus)
 
     def _register(self, k: Kernel, source: View, places: View, depth: Val, mask: Val) -> Val:
-        """Write one register of columns, group of k by group; the sums of the columns."""
+        """Pack one register of columns, group by group along k; returns the sums of the columns."""
         lanes, group = k.isa.f32, k.isa.group
         total = k.var(k.zeros(I32, lanes))
 
@@ -76,10 +76,10 @@ class PackBytes(Value):
 class MatMulScaled(Value):
     """`C[batch, m, n] = epilogue(factor * Σ A[batch, m, k] · B[batch, k, n])`, B packed by `PackBytes`.
 
-    A is bytes, `signed` or not, its rows `lda` apart. `offsets` has for each batch where its A begins, in bytes, and
-    the number of its B; `start` is what `PackBytes` wrote, `columns` for each B. Where B has a zero point (`corrected`)
-    the sums of A's rows are multiplied by `weight_zero` and subtracted. `rest` is k modulo the target's group. Work
-    tiles are those of a product, for one batch after the other, `per_batch` each.
+    A is bytes, `signed` or not, with rows `lda` apart. `offsets` has for each batch the byte offset of its A and the
+    number of its B; `start` was written by `PackBytes`, `columns` elements for each B. If B has a zero point
+    (`corrected`), the row sums of A times `weight_zero` are subtracted. `rest` is k modulo the target's group. Work
+    tiles are those of the products, batch by batch, `per_batch` each.
     """
 
     tile: Tile

@@ -1,4 +1,4 @@
-"""Products of matrices of float64, or of integers that wrap."""
+"""Matrix products of float64, or of integers that wrap."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from onert_llvm.irbuilder.types import size
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 ROWS = 4
-"""Rows of the result that a work tile computes together: each element of the right side is read once for all."""
+"""Rows of the result per work tile: each element of the right-hand side is read once for all of them."""
 _REGISTERS = 2
-"""Neighbouring registers of columns: with four rows eight sums, as many as multiplications take to be done."""
+"""Adjacent registers of columns: with four rows that is eight sums, which covers the latency of multiplications."""
 
 
 @frozen
 class MatMulWide(Value):
     """`c[row, column]` = the sum of `a[row, d] · b[d, column]` over the depth d.
 
-    Elements of a row of `a` are `a_step` apart, rows `a_row`; those of `b` and `c` are neighbours. Work tile t is batch
-    t // `row_tiles`, and `ROWS` rows of it; what would be beyond the last row is that row once more. `offsets` are
-    where the matrices of a batch begin in `a` and `b`.
+    Elements of a row of `a` are `a_step` apart, its rows `a_row`; the rows of `b` and `c` are contiguous. Work tile t
+    is batch t // `row_tiles`, and `ROWS` rows of it; rows beyond the last repeat it. `offsets` are where the matrices
+    of a batch begin in `a` and `b`.
     """
 
     kind: Kind
@@ -64,7 +64,7 @@ class MatMulWide(Value):
         lanes: int,
         registers: int,
     ) -> None:
-        """All rows of the tile, in `registers` times `lanes` columns."""
+        """Compute all rows of the tile in `registers` times `lanes` columns."""
         zero = k.const(vec(self.kind.memory, lanes), 0)
         sums = [[k.var(zero) for _ in range(registers)] for _ in left]
         with k.loop(task.i64("depth")) as d:

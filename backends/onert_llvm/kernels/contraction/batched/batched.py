@@ -1,4 +1,4 @@
-"""Products of matrices in batches, both sides read as they lie."""
+"""Batched matrix products whose sides are both read unpacked."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Tile, eac
 class BatchedContraction(Value):
     """`C[batch, m, n] = ending(Σ A[batch, m, k] · B[batch, k, n])`.
 
-    A has `a_row` elements from row to row and, where it is `strided`, `a_step` along k; the rows of B are `ldb`
-    elements apart, its columns neighbours, or the other way round where its columns are `rows`. `offsets` has two
-    64-bit integers for each batch: where its A and its B begin, in elements. C is dense. Work tiles are those of a
-    product, for one batch after the other, `per_batch` each.
+    A has `a_row` elements from row to row and, if it is `strided`, `a_step` along k; the rows of B are `ldb` elements
+    apart and contiguous, or its columns are if they are `rows`. `offsets` has two 64-bit integers for each batch: where
+    its A and its B begin, in elements. C is dense. Work tiles are those of the products, batch by batch, `per_batch`
+    each.
     """
 
     tile: Tile
@@ -75,7 +75,7 @@ def each_batch(
     elements: tuple[Type, Type],
     product: Callable[[Val, Val, Val], Callable[[Block], None]],
 ) -> None:
-    """Write the loop over the batches' tiles: `product` gives the code of one for a batch and both of its matrices."""
+    """Emit the loop over the batches' tiles; `product` returns the body for a batch and its two matrices."""
     offsets = task.view("offsets", I64, 2, 1)
     with k.loop(tiles[1], tiles[0]) as t:
         batch, local = t // task.i64("per_batch"), t % task.i64("per_batch")

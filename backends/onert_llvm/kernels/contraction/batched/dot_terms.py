@@ -1,4 +1,4 @@
-"""Products of one row with a matrix whose columns lie as rows in memory."""
+"""Products of one row with a matrix whose columns are contiguous in memory."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from onert_llvm.kernels.contraction.contraction import Reading, Sums, Terms
 from onert_llvm.kernels.contraction.register_tile import Block, Tile
 
 _TOGETHER, _MANY_REGISTERS = 4, 32
-"""Columns that are read at a time, and the registers that a processor has for four of each."""
+"""Columns that are read at a time, and the fewest registers of a target that holds four of each."""
 
 
 @frozen
 class DotTerms(Terms):
-    """float32 times float32, in tiles of one row by one register of columns, each of them `ldb` elements after the one
-    before. Columns are read some at a time, several registers of each: memory is read in few streams. At last the
-    registers of a sum are added, and their lanes by halves.
+    """float32 times float32, in tiles of one row by one register of columns, which are `ldb` elements apart.
+
+    A few columns are read at a time, several registers of each, so there are few memory streams. At the end the
+    registers of a sum are added, and their lanes pairwise.
     """
 
     name = "dots"
@@ -56,7 +57,7 @@ class DotTerms(Terms):
 
 
 def _of_lanes(rows: Sequence[Val]) -> Val:
-    """The sums of the lanes of as many registers as each has lanes."""
+    """The sums of the lanes of each register, for as many registers as each has lanes."""
     span = lanes = rows[0].lanes
     while span > 1:
         low = [first + lane for first in range(0, 2 * lanes, span) for lane in range(span // 2)]

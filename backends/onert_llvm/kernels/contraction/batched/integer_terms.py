@@ -1,4 +1,4 @@
-"""Terms of products of integers both sides of which are known at run time only, exact."""
+"""Exact products of integers whose sides are both computed at run time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from onert_llvm.kernels.contraction.short_terms import GROUP
 
 @frozen
 class CentreBytes(Value):
-    """`out = x - zero` in 16 bits; work tiles are rows of `width` bytes, those of the result `out_step` elements apart.
+    """`out = x - zero` in 16 bits; work tiles are rows of `width` bytes; result rows are `out_step` elements apart.
 
-    Between the rows of the result there are zeros: what pairs up with the last of an odd number.
+    The gaps between result rows are zeros, the partner of the last of an odd number of elements.
     """
 
     slots = ("x", "out", "width", "out_step", "zero")
@@ -38,10 +38,10 @@ class CentreBytes(Value):
 
 @frozen
 class CentredTerms(Terms):
-    """16-bit numbers times bytes less `zero`, by pairs; A has an even number of columns.
+    """16-bit numbers times bytes less `zero`, in pairs; A has an even number of columns.
 
-    `k` is A's width in pairs, less one where B has an `odd` number of rows (1, else 0). The rows of B have as many
-    elements as there are registers of columns.
+    `k` is A's width in pairs, less one if B has an `odd` number of rows (1, else 0). The rows of B are padded to whole
+    registers of columns.
     """
 
     name = "bytes"
@@ -77,7 +77,7 @@ class CentredTerms(Terms):
 
 @frozen
 class WideTerms(Terms):
-    """16-bit numbers times 16-bit ones (8-bit without `wide`), summed up in 64 bits."""
+    """16-bit numbers times 16-bit ones (8-bit without `wide`), summed in 64 bits."""
 
     wide: bool
 
@@ -104,7 +104,7 @@ class WideTerms(Terms):
 
 @frozen
 class HalvesUp(Ending):
-    """Sums of 64 bits times `mantissa`, shifted right by `right` (at least 1), halves up, as 16-bit numbers."""
+    """64-bit sums times `mantissa`, shifted right by `right` (at least 1) with halves rounded up, as 16-bit numbers."""
 
     element, slots = I16, ("mantissa", "right")
 

@@ -96,8 +96,7 @@ class Pixels:
 
     def each_row(self, channel: Val, body: Callable[[Val, Row], None]) -> None:
         """Emit `body` for each window row inside of the picture, with its tap and its pixels from a channel on:
-        unrolled
-        for low windows, else in a loop.
+        unrolled for low windows, else in a loop.
         """
         k, height = self.k, self.strip.window[0]
         y, place = k.var(self.top), k.var(self.image[self.top, self.left, channel].address)

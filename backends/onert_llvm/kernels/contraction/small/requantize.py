@@ -18,8 +18,7 @@ FIELDS = 4
 
 @frozen
 class OneByOne(Value):
-    """How sums are scaled, and whether results are clamped more tightly than their type; the fields of a column by
-    kind:
+    """How sums are scaled, and whether results are clamped beyond their type's range. The fields of a column by kind:
 
     `NARROW`: bias, mantissa, addend of the product's high half, right shift. Sums are below 2**30; `rectified`: no
     result is below the zero point. `WIDE`: bias, mantissa, right shift, left shift. `EXACT`: as in `Scaling`.
