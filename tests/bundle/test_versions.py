@@ -49,13 +49,13 @@ def test_versions_are_those_asked_for_from_the_least_able_on(
 @pytest.mark.parametrize(
     ("triple", "cpu", "features", "said"),
     [
-        ("riscv64-linux-gnu", "multi", None, "onert has one kind of code for riscv64, expected one of x86_64, aarch64"),
-        ("aarch64-none-elf", "multi", None, "only Linux tells a program what its processor has"),
+        ("riscv64-linux-gnu", "multi", None, "only one version of code for riscv64, expected one of x86_64, aarch64"),
+        ("aarch64-none-elf", "multi", None, "only Linux tells a program which features its processor has"),
         (
             "x86_64",
             "x86-64,haswell",
             None,
-            "can tell the processor 'haswell' from others, expected some of x86-64, x86-64-v3",
+            "can detect the processor 'haswell', expected some of x86-64, x86-64-v3",
         ),
         ("x86_64", "x86-64,x86-64-v3", "+avx2", r"the features '+avx2' are given with the processors"),
         ("x86_64", "x86-64,pentium", None, "the processor 'pentium' is not known"),

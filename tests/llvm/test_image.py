@@ -104,7 +104,7 @@ def test_a_count_beyond_the_file_is_refused() -> None:
 
 def test_names_of_targets() -> None:
     assert target("x86-64").vector_bytes == 16
-    with pytest.raises(BackendError, match="'z80' names no target"):
+    with pytest.raises(BackendError, match="'z80' is not a target"):
         target("z80")
 
 

@@ -28,7 +28,7 @@ class TaskLayout(Value):
         """
         if values.keys() != set(self.names):
             wrong = ", ".join(sorted(values.keys() ^ set(self.names)))
-            raise BackendError(f"the values of a task do not match its slots: {wrong} is missing or unknown")
+            raise BackendError(f"the values of a task do not match its slots, missing or unknown: {wrong}")
         return np.array([slot_bits(values[name]) for name in self.names], np.uint64)
 
 

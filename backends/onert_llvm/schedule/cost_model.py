@@ -55,7 +55,7 @@ sum, with a single register of columns two.
 """
 
 _FEW_ROWS, _MAKING, _ROWS_OF_MADE = 4, 1.5, 192
-"""Rows from which weights decoded from codes are scaled, the cost of decoding in rows, and rows per decoded panel."""
+"""Rows from which decoded weights are scaled, not sums; the cost of decoding in rows; and rows per decoded panel."""
 
 _OF_SECOND_CACHE = 4
 """The divisor of the second-level cache for the bytes of the left operand that a work tile reads repeatedly."""
@@ -186,7 +186,7 @@ def require(holds: bool) -> None:
     Raises ValueError if it does not hold.
     """
     if not holds:
-        raise ValueError("a schedule does not suit the shape that it was made for")
+        raise ValueError("a schedule does not fit the shape that it was chosen for")
 
 
 @frozen
@@ -257,9 +257,9 @@ def packed_rows(shape: Shape, isa: Isa) -> tuple[tuple[float, int], ...]:
 
 
 def _tiles(shape: Shape, n: int, isa: Isa, padded: bool, part: float = inf) -> Iterator[Tile]:
-    """The tiles that fit, by estimated cycles, up to the fraction `part` slower than the best.
+    """The tiles that fit, by estimated cycles, except those slower than the best by more than `part` and a few cycles.
 
-    `n` are the columns as given: how an unpadded tile cuts them may depend on a condition for symbolic sizes.
+    `n` are the columns as given, maybe symbolic: the cut of an unpadded tile is valid for some lengths only.
     """
     split = 1 if shape.integer else _Split(isa, padded)(shape.m, shape.n, shape.k)
     choices = sorted(_estimated(shape, isa, padded, machine(isa), split), key=itemgetter(0))

@@ -90,6 +90,6 @@ def chunk(window: tuple[int, int], size: tuple[int, int], channels: int, isa: Is
 def registers_together(isa: Isa) -> int:
     """How many registers of channels of bytes a depthwise convolution computes together; 0 for one at a time.
 
-    If bytes are multiplied in fours, whole registers of them are interleaved (`kernels.weave`).
+    If bytes are multiplied in fours, whole registers of them are interleaved (`interleave_x86`).
     """
     return REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0

@@ -31,8 +31,8 @@ def plane_registers(n: int, taps: int, channels: int, width: int, isa: Isa, litt
 
     `little` says whether the epilogue is short.
 
-    The width may be symbolic: whether this method is used is then the same for all lengths. How many registers are
-    summed at a time changes no bit, so it is what is best for the current length.
+    The width may be symbolic: whether this method is used is then the same for all lengths. The number of registers
+    summed at a time changes no bit and is the best for the current length.
     """
     if n > _MOST or isa.f32 < 4 or not decided(_Suits(n, taps, channels, isa, little), width):
         return 0

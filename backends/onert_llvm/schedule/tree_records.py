@@ -60,7 +60,7 @@ def records(parts: dict[str, Array], votes: Array | None) -> Records | None:
 
 
 def _asked(parts: dict[str, Array]) -> _Nodes:
-    """Every test as such nodes.
+    """Convert every test to such nodes.
 
     "Less than t" is "at most the float before t". "Greater" is "at most" with both sides negated, so that NaN follows
     `second`, whichever branch that is. "Equal" takes two nodes, and a third if NaN passes.

@@ -132,7 +132,7 @@ def chosen(
         costs = _costs(layers, counts, met)
         first, later = costs[:number], costs[number + 1 :]
         if not all(costs[number] < other for other in first) or any(costs[number] > other for other in later):
-            raise ValueError("a choice does not suit the shape that it was made for")
+            raise ValueError("a choice does not hold for the shape that it was made for")
     return layers[number] if number < len(layers) else None
 
 
@@ -313,7 +313,7 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
     near = [(tile, block) for cycles, tile, block in choices if cycles <= choices[0][0] * (1 + WORTH_NO_CODE)]
     tile, block = next((choice for choice in near if choice[0] in known), near[0])
     if not total >= tile.mr:
-        raise ValueError("a schedule does not suit the shape that it was made for")
+        raise ValueError("a schedule does not fit the shape that it was chosen for")
     steps, panels = -(-seen // tile.mr), -(-layer.n // (tile.columns.widest * layer.isa.f32))
     count = -(-seen // block)
     stays = _weights(layer) <= _NEAR * machine(layer.isa).second_cache

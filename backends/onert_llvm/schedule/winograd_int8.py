@@ -209,7 +209,7 @@ def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ())
     near = [cut for taken, cut in choices if taken <= choices[0][0] * (1 + WORTH_NO_CODE)]
     cut = next((cut for cut in near if Tile(cut.rows, cut.columns) in known), near[0])
     if not total >= cut.rows:
-        raise ValueError("a schedule does not suit the shape that it was made for")
+        raise ValueError("a schedule does not fit the shape that it was chosen for")
     each, group = _shares(cut, -(-seen // cut.rows), threads)
     return Blocks(Tile(cut.rows, cut.columns), each * cut.rows, group)
 

@@ -86,7 +86,7 @@ class Isa(Value):
     `vector_bytes` is the width of a vector register, `registers` their number, `masks` whether a masked load or store
     is one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer products, `abi` the
     calling convention if the triple leaves a choice, `doubles` whether the hardware has vectors of float64, `small`
-    whether memory is counted in kilobytes, so that nothing is stored that not all steps need at once, `products` how
+    whether memory is counted in kilobytes, so that nothing is precomputed for all steps at once, `products` how
     such processors multiply bytes, `lookup` the instruction for byte tables, `bfloat` whether one instruction adds
     products of bfloat16 pairs to float32, `half` whether there is a vector multiply-add in float16, `processor` the
     machine that code is generated for if it is this one (`processor.py`), `narrow` whether kernels use half registers
@@ -245,7 +245,7 @@ def target(name: str, precision: str = "exact") -> Isa:
     found = next((isa for isa in ISAS if isa.name == name), None)
     if found is None:
         known = ", ".join(isa.name for isa in ISAS)
-        raise BackendError(f"{name!r} names no target, expected native or one of {known}")
+        raise BackendError(f"{name!r} is not a target, expected native or one of {known}")
     return found
 
 

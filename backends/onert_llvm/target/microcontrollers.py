@@ -50,7 +50,7 @@ _TRIPLES = {
 
 
 def microcontroller(triple: str) -> Architecture | None:
-    """The architecture of a triple, or None if it is none of these. Raises BackendError if it has no such ABI."""
+    """The architecture of a triple, or None if there is none. Raises BackendError if it lacks the triple's ABI."""
     first = triple.split("-", 1)[0]
     if first == "riscv32":
         return RISCV32

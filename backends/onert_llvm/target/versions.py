@@ -61,7 +61,7 @@ def _apart(triple: str | None, names: list[str]) -> tuple[Isa, ...]:
     odd = next((isa.name for isa in found if isa.name not in NEEDS), None)
     if why is None and odd is not None:
         known = ", ".join(isa.name for isa in ISAS if isa.name in NEEDS and isa.name in own)
-        why = f"no program can tell the processor {odd!r} from others, expected some of {known}"
+        why = f"no program can detect the processor {odd!r}, expected some of {known}"
     if why is not None:
         raise BackendError(f"several versions cannot be made for {base.triple}: {why}")
     order = [isa.name for isa in ISAS]
@@ -71,9 +71,9 @@ def _apart(triple: str | None, names: list[str]) -> tuple[Isa, ...]:
 def why_not_multi(isa: Isa) -> str | None:
     """The reason why an object for this machine can have only one version; None if it may have several."""
     if isa.architecture not in MULTI:
-        return f"onert has one kind of code for {isa.architecture}, expected one of {', '.join(MULTI)}"
+        return f"onert generates only one version of code for {isa.architecture}, expected one of {', '.join(MULTI)}"
     if isa.architecture != "x86_64" and "linux" not in isa.triple:  # x86-64 has cpuid
-        return "only Linux tells a program what its processor has"
+        return "only Linux tells a program which features its processor has"
     return None
 
 

@@ -294,7 +294,7 @@ def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
 
 def _checked(e: Apply, x: Val, broken: Broken | None) -> Val:
     if broken is None:
-        raise ValueError(f"nothing hears of what {e.fn.value} reports")
+        raise ValueError(f"{e.fn.value} reports elements, but nothing receives the reports")
     if e.fn is Fn.NONZERO:
         broken(x.eq(0), Val(x.b, constant(x.type.element, 0)))
         return x

@@ -73,7 +73,7 @@ class Requantize(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """`columns` is packed by `packing.pack_columns`; results are clamped to [`low`, `high`]."""
+        """`columns` is packed by `weight_packing.pack_columns`; results are clamped to [`low`, `high`]."""
         return (
             "columns",
             *(() if self.moves else ("zero_point",)),

@@ -31,7 +31,7 @@ from .register_tile import Block, Row, Tile
 
 @frozen
 class ByteTerms(Terms):
-    """Bytes, `signed` or not, times signed bytes packed by `packing.pack_int8`, or by `pack_narrow` for fewer `bits`.
+    """Bytes, `signed` or not, times signed bytes packed by `pack_int8`, or by `pack_narrow` for fewer `bits`.
 
     `rest` is how many terms of a run follow the last whole step. `outliers`: some weights exceed the byte range, and
     the excess is multiplied separately. Its slots: `outliers`, the number of groups of terms that have such weights;

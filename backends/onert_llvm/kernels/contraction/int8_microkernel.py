@@ -1,8 +1,8 @@
 """Products of bytes summed exactly in 32 bits, by the target's instruction for it.
 
 Weights are signed. Each instruction expects activations in its own domain: `offset` is added to the stored ones. The
-sums then differ from those of the true zero points by terms that depend on the weights alone; `packing.pack_int8` folds
-these into the bias.
+sums then differ from those of the true zero points by terms that depend on the weights alone;
+`weight_packing.folded_bias` adds these to the bias.
 
 Weights of 4 or 2 bits stay packed in memory (`pack_narrow`): a byte holds those of two or four consecutive groups along
 k. A shift and a mask bring each to the top of its byte, which multiplies it by a power of two; `narrow_shift` is the

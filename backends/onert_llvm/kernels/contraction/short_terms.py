@@ -1,7 +1,7 @@
 """Exact products of 16-bit activations and 8-bit weights.
 
 Pairs of neighbours along k are multiplied and added in 32 bits. If the whole sum could overflow 32 bits, partial sums
-move to float64 every `step` terms; float64 is exact while sums stay below 2**37 (`lower.short_products`).
+move to float64 every `step` terms; float64 is exact while sums stay below 2**37 (`int16_filters.py`).
 """
 
 from __future__ import annotations

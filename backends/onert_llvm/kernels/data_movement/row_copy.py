@@ -11,7 +11,7 @@ from onert_llvm.irbuilder import I8, Kernel, Val
 
 @frozen
 class CopyRows(Value):
-    """`rows` of `width` bytes, `source_step` and `target_step` bytes apart; work tiles are rows."""
+    """Rows of `width` bytes, `source_step` and `target_step` bytes apart; work tiles are rows."""
 
     slots = ("source", "target", "width", "source_step", "target_step")
 

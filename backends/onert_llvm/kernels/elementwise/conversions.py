@@ -1,4 +1,4 @@
-"""Element type conversions: quantise, dequantise, rescale, 16-bit floats to float32 and back, parts of complex numbers."""
+"""Element type conversions: quantise, dequantise, rescale, widen and narrow floats, take parts of complex numbers."""
 
 from __future__ import annotations
 

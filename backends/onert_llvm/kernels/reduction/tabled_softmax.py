@@ -25,8 +25,7 @@ PLANES = 3
 """Bytes of an exponential in Q12."""
 _LANES = 64
 LEAST_POWER = 1 << 21
-"""The smallest exponential in Q0 with a nonzero 8-bit result: the maximum's exponential is part of the sum, so dividing
-by it cannot make the result larger."""
+"""An exponential in Q0 below which an 8-bit result is 0: the sum, at least 1, does not increase it when divided by."""
 
 
 MOST_NARROW = 64

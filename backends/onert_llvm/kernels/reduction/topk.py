@@ -20,8 +20,8 @@ class Greatest(Value):
     """`values[row]` and `places[row]`: the `k` greatest of x[row, :width] in descending order, and their positions.
 
     Among equal elements the one at the lower position comes first; NaN comes before all numbers. `wide`: positions are
-    64-bit integers. `least`: the order of values is ascending. `levels` is how often k can be halved until it is 0.
-    Work tiles are rows.
+    64-bit integers. `least`: the order is reversed (NaN last), except among equals. `levels` is how often k can be
+    halved until it is 0. Work tiles are rows.
 
     While a row is read, the results form a heap with the last of them on top; it is sorted afterwards.
     """

@@ -18,7 +18,7 @@ from onert_llvm.kernels.contraction.scaled_results import Scaled
 
 @frozen
 class PackBytes(Value):
-    """Packs matrices `y[batch, k, n]` of bytes into `b` as panels of signed bytes, as `packing.pack_int8` does.
+    """Packs matrices `y[batch, k, n]` of bytes into `b` as panels of signed bytes, as `weight_packing.pack_int8` does.
 
     `start` gets for each column `times` the sum of its signed bytes, plus `plus`: `columns` elements for each matrix.
     `rest` is k modulo the target's group. Work tiles are panels, matrix by matrix.

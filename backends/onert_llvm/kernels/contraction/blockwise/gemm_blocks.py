@@ -33,10 +33,10 @@ def lift(isa: Isa, bits: int) -> int:
 class GemmBlocks(Value):
     """A product with rows of A `k` bytes apart, whose weights of `bits` bits have a scale for each `run` of terms.
 
-    `b` has panels made by `packing.pack_narrow` from the weights plus `lift`; `scales` has each panel's scales by run,
-    padded to whole registers, in float16 if they are `short` (then all are positive and normal). `starts` has, for each
-    run of each row of A, the initial value of its sums: the correction for `lift`. A run is a multiple of the terms of
-    a step. With several rows, each run prefetches a line of the next panel.
+    `b` has panels made by `weight_packing.pack_narrow` from the weights plus `lift`; `scales` has each panel's scales
+    by run, padded to whole registers, in float16 if they are `short` (then all are positive and normal). `starts` has,
+    for each run of each row of A, the initial sums: the run's sum times the offset that corrects for `lift`. A run is a
+    multiple of the terms of a step. With several rows, each run prefetches a line of the next panel.
 
     With `zeros`, the slot of that name has 16-bit numbers beside the scales, which the initial sums are multiplied by.
     If runs are `apart`, each run of a row has its own scale in `row_scales`, `[m, runs]`.

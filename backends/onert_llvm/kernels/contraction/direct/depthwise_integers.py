@@ -39,9 +39,9 @@ NARROW = Requantize()
 
 @frozen
 class DepthwiseIntegers(Value):
-    """A depthwise convolution with weights packed by `packing.pack_depthwise`; work tiles are output rows, through all
-    images.
+    """A depthwise convolution; work tiles are output rows, through all images.
 
+    Weights are packed by `weight_packing.pack_depthwise`.
     16-bit activations have a `ShortScaling`. If weights have a zero point, window sums are computed along the way.
     """
 
@@ -127,7 +127,7 @@ class DepthwiseIntegers(Value):
         return self._sums(k, task, at, mask, how.bias(k, task, at), False, finish)
 
     def _wide(self, k: Kernel, task: Task, how: Requantize, c: Val, _: Val, __: Val | None) -> Sums:
-        """Four registers of channels: whole registers of bytes are interleaved into words and back (`weave`)."""
+        """Four registers of channels: whole registers of bytes are interleaved to words and back (`interleave_x86`)."""
         lanes = k.isa.f32
         starts = [c + r * lanes for r in range(REGISTERS)]
         weights = self._weights(k, task, c, REGISTERS)

@@ -16,7 +16,7 @@ class PlaneConvF32(Value):
     """`out[row, x, :n]` = ending(sums over a window of stride 1 and `n` filters); work tiles are output rows.
 
     The picture is stored at `planes` as [image, row, channel, column], a row of one channel being `pitch` elements and
-    including padding columns of zeros; padding rows are not stored and skipped. `weights` are [window row, channel,
+    including padding columns of zeros; padding rows are neither stored nor read. `weights` are [window row, channel,
     window column, n]. `registers` registers of adjacent outputs are summed at a time; the last ones overlap the
     previous, so a row has at least as many. If the window has `across` columns, they are unrolled; 0 stands for any
     number. The ending may not read matrices; its per-column parameters have `n` elements.

@@ -37,7 +37,7 @@ def room(form: Form, tile: Tile, block: int, steps: int, lanes: int) -> int:
 class WinogradF32(Value):
     """A convolution with the form's stride, with at least a register of channels and of columns.
 
-    Weights are packed by `pack_winograd`. Work tiles are blocks of tiles by groups of panels (`block_of`); a last block
+    Weights are packed by `PackWinograd`. Work tiles are blocks of tiles by groups of panels (`block_of`); a last block
     with fewer tiles than the register tile has rows overlaps the previous one. Non-finite values affect only results
     whose window contains them: others that they have spoilt are recomputed. If `terms` are pairs of bfloat16,
     transforms are rounded and their sums are not.
