@@ -62,7 +62,8 @@ def pixels_together(channels: int, stride: int, out_w: int, isa: Isa) -> int:
 
 def grouped(window: tuple[int, int], stride: int, dilation: int, groups: Groups, channels: int, isa: Isa) -> Isa | None:
     """The target whose registers compute a convolution's small groups side by side; None if multiplying each group
-    alone is faster: with as many outputs as a register has lanes, if the stride rules out minimal filtering.
+    alone is faster: if it has as many outputs as lanes (one more if strides rule out minimal filtering), or wide
+    windows.
     """
     if groups.outputs >= isa.f32 + (stride > 1) or window[1] > _MOST_WIDTH:
         return None

@@ -4,7 +4,7 @@ With M = mantissa / 2**(31 + e), the two roundings of a fixed-point multiplier (
 a sum x >= 0 the two floors together are floor(x · M + 1/2 + d), where d is 2**-(e + 1), or 0 if e is 0; a negative sum
 gives the negated result of its magnitude. So the result reaches i at the first integer x that is not below z(i) =
 (i - 1/2 - d) / M. Another function with the same steps may add anything that moves no z(i) across an integer. This is
-the margin for what floats cannot represent: its middle is used, and the rounding error must be smaller than the rest.
+the margin for what floats cannot represent: its middle is used, and rounding errors must be smaller than its half.
 
 A kernel computes with 24-bit numbers, factor + rest = M to within 2**-48 of it:
 

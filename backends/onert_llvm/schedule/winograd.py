@@ -19,8 +19,9 @@ from .cost_model import LONG, WORTH_NO_CODE, Shape, packed_rows
 from .tile_cycles import block_cycles, register_tiles
 
 _OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
-"""The part of the second-level cache for a block's transformed tiles, which stay there while the weights stream by; and
-the divisor of large weights that may be used instead if reading them again for each block takes longer.
+"""A block's transformed tiles may take this part of the second-level cache, in which they stay while weights stream by,
+or
+an eighth of the weights if that is more: large weights are then read for fewer blocks.
 """
 
 _NEAR = 1 / 2
@@ -45,7 +46,7 @@ MOST_PIECES = 4
 """Pieces of a command per thread; more if they are long."""
 
 _AGAIN = 1 / 50
-"""The fraction of the products' time for transforming a picture again for other panels, if threads share."""
+"""The fraction of the products' time that transforming a picture again for other panels may take, if threads share."""
 
 
 @frozen
@@ -288,8 +289,8 @@ def _transforms(form: Form, cpu: Machine) -> tuple[float, float]:
 
 
 def _by_columns(layer: Layer, total: int) -> bool:
-    """Whether threads that share `total` tiles should each read a part of the weights and the whole picture, most of
-    which other threads have written.
+    """Whether threads that share `total` tiles should each read a part of the weights and the whole picture, including
+    what other threads have written.
     """
     (high, wide), (down, across) = layer.form.tile, layer.form.strides
     pixels = total * high * wide

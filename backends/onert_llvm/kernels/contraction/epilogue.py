@@ -122,7 +122,7 @@ PLAIN = Epilogue()
 
 LOW, HIGH = "low", "high"
 BOUNDED = Apply(Fn.MIN, (Leaf(HIGH), Apply(Fn.MAX, (Leaf(LOW), ACC))))
-"""The tree that clamps an accumulator between two numbers: serves every clamping activation, and none at all."""
+"""The tree that clamps an accumulator between two numbers: serves every clamping activation, and no activation."""
 
 
 def row_windows(k: Kernel, task: Task, names: Sequence[str]) -> dict[str, View]:

@@ -12,7 +12,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I32, Kernel, Val, Var
 
 PAIRS, PARTS, TILES = SLOTS = ("extremes", "extremes_parts", "extremes_tiles")
-"""Slots for a command's extremes: one pair per part, the number of parts and of work tiles; tiles may be fewer."""
+"""Slots: a pair of extremes for each part of a command, the number of parts, and that of work tiles, maybe fewer."""
 
 
 @frozen(eq=False)

@@ -37,9 +37,9 @@ def multiply_add(
     """`acc[i][j] += rows[i][p] * panel[p, j]` for p below `depth`, in float32.
 
     With `split` > 1 there are that many partial sums: with few rows they hide the latency of the additions. `mask` says
-    which lanes of a row's last register may be read (None: all). `at_step(p)` is emitted before each step of `split`
-    terms. If `terms` are rounded to 16 bits, `depth` counts pairs; unpaired rows have twice as many. Rows are aligned
-    to `align` bytes.
+    which lanes of a panel row's last register may be read (None: all). `at_step(p)` is emitted before each step of
+    `split` terms. If `terms` are rounded to 16 bits, `depth` counts pairs; unpaired rows have twice as many. Rows are
+    aligned to `align` bytes.
     """
     if terms is Terms.HALVES:
         _add_halves(k, acc, rows, panel, depth, at_step)

@@ -1,4 +1,4 @@
-"""Class probabilities from those of pairwise comparisons (the first class of each pair)."""
+"""Class probabilities from pairwise comparisons: the probability of the first class of each pair."""
 
 from __future__ import annotations
 

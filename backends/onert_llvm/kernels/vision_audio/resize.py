@@ -142,8 +142,8 @@ def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View,
 class Blend(Value):
     """Outputs along one axis from `taps` inputs each: `out[o, i]` is the sum of `in[o, places[i, j]] * shares[i, j]`.
 
-    An element is `width` numbers; `inputs` and `outputs` are the axis's lengths. Work tile t is `piece` outputs of o =
-    t // pieces. With `filled` an element fills a register, and its last numbers are stored as a whole register that
+    An element is `width` numbers; `inputs` and `outputs` are the axis's lengths. Work tile t is `piece` outputs of
+    o = t // pieces. With `filled` an element fills a register, and its last numbers are stored as a whole register that
     overlaps the previous one.
     """
 

@@ -18,10 +18,9 @@ from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Tile, eac
 class BatchedContraction(Value):
     """`C[batch, m, n] = ending(Σ A[batch, m, k] · B[batch, k, n])`.
 
-    A has `a_row` elements from row to row and, if it is `strided`, `a_step` along k; the rows of B are `ldb` elements
-    apart and contiguous, or its columns are if they are `rows`. `offsets` has two 64-bit integers for each batch: where
-    its A and its B begin, in elements. C is dense. Work tiles are those of the products, batch by batch, `per_batch`
-    each.
+    A has `a_row` elements from row to row and, if it is `strided`, `a_step` along k. B has contiguous rows, `ldb`
+    elements apart, or contiguous columns with `rows`. `offsets` has two 64-bit integers for each batch: where its A and
+    its B begin, in elements. C is dense. Work tiles are those of the products, batch by batch, `per_batch` each.
     """
 
     tile: Tile

@@ -41,8 +41,8 @@ NARROW = Requantize()
 class DepthwiseIntegers(Value):
     """A depthwise convolution; work tiles are output rows, through all images.
 
-    Weights are packed by `weight_packing.pack_depthwise`.
-    16-bit activations have a `ShortScaling`. If weights have a zero point, window sums are computed along the way.
+    Weights are packed by `pack_depthwise`. 16-bit activations have a `ShortScaling`. If weights have a zero point, the
+    sums of windows are computed along the way.
     """
 
     slide: Slide

@@ -165,8 +165,8 @@ class Form(Value):
 
     @property
     def keeps_zeros(self) -> bool:
-        """Whether packing must adjust weights so that `windows` reproduces zeros in the middle of a window: in
-        F(2x2, 3x3) it adds numbers that have to cancel exactly.
+        """Whether `windows` reproduces zeros exactly: in F(2x2, 3x3) it adds numbers that cancel; packing ensures
+        this for the middle of a window.
         """
         return self.axis is None and self.outputs == 2 and self.stride == 1
 

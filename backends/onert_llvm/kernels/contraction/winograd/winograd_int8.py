@@ -6,7 +6,7 @@ denominator of its fractions; sums are then scaled by a power of two times three
 2**32, where dividing by nine is a multiplication. After a right shift by at most 6 bits the result is right as long as
 the true sum has 26 bits (`schedule.winograd_int8.fits`).
 
-An instruction multiplies half as many 16-bit pairs as bytes, so half of the products is saved.
+An instruction multiplies half as many 16-bit pairs as bytes, so the cost of products is halved.
 """
 
 from __future__ import annotations
