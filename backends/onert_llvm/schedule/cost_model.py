@@ -181,10 +181,7 @@ def _decide(shape: Shape, isa: Isa, padded: bool) -> None:
 
 
 def require(holds: bool) -> None:
-    """Make a condition on symbolic sizes part of the schedule; it holds for the current lengths.
-
-    Raises ValueError if it does not hold.
-    """
+    """Make a condition on symbolic sizes part of the schedule. Raises ValueError if the current lengths violate it."""
     if not holds:
         raise ValueError("a schedule does not fit the shape that it was chosen for")
 
