@@ -20,8 +20,7 @@ from .tile_cycles import block_cycles, register_tiles
 
 _OF_CACHE, _OF_WEIGHTS = 7 / 16, 8
 """A block's transformed tiles may take this part of the second-level cache, in which they stay while weights stream by,
-or
-an eighth of the weights if that is more: large weights are then read for fewer blocks.
+or an eighth of the weights if that is more: large weights are then read for fewer blocks.
 """
 
 _NEAR = 1 / 2
