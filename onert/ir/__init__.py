@@ -1,4 +1,4 @@
-"""The intermediate representation: values that describe a model, and what its operations mean."""
+"""The intermediate representation: the values that describe a model, and the meaning of its operations."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Making subgraphs by hand."""
+"""Builds subgraphs from Python code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .types import Constant, TensorType, unranked
 
 
 class Making:
-    """The operands and operations of a subgraph so far; an operand is known by its index."""
+    """The operands and operations of a subgraph under construction; an operand is identified by its index."""
 
     def __init__(self, name: str = "main") -> None:
         self.name = name
@@ -35,12 +35,12 @@ class Making:
         return len(self._operands) - 1
 
     def input(self, type_: TensorType, name: str = "") -> int:
-        """An input of the subgraph."""
+        """Add an input of the subgraph; returns its operand index."""
         self.inputs.append(self._operand(Operand(type_, name)))
         return self.inputs[-1]
 
     def type(self, operand: int) -> TensorType:
-        """The type of an operand, its elements known where it is a constant."""
+        """The type of an operand, with its elements if it is a constant."""
         return self._operands[operand].known
 
     def subgraph(self, outputs: Sequence[int]) -> Subgraph:
@@ -56,7 +56,7 @@ class Making:
 
 
 class Builder(Making):
-    """Collects operands and operations of one subgraph.
+    """Builds one subgraph, operation by operation.
 
     b = Builder("main")
     x = b.input(TensorType(DType.FLOAT32, (1, 4)), "x")
@@ -71,28 +71,28 @@ class Builder(Making):
         name: str = "",
         dtype: DType | None = None,
     ) -> int:
-        """A constant; a sequence or a number becomes an array of NumPy's choice unless `dtype` says another."""
+        """Add a constant. A sequence or number becomes an array of NumPy's default dtype unless `dtype` is given."""
         elements = np.asarray(array, None if dtype is None else dtype.numpy)
         kind = DType.from_numpy(elements.dtype) if dtype is None else dtype
         return self._operand(Operand(TensorType(kind, elements.shape, quantization), name, Constant(elements)))
 
     def variable(self, type_: TensorType, name: str = "") -> int:
-        """A tensor that is kept from run to run, at first zeros."""
+        """Add a tensor whose elements persist from run to run; initially zeros."""
         return self._operand(Operand(type_, name, variable=True))
 
     def update(self, variable: int, source: int) -> None:
-        """After a run the variable takes the elements of `source`."""
+        """Assign the elements of `source` to the variable after each run."""
         self._state.append(StateUpdate(variable, source))
 
     def add(self, op: Op, *operands: int | None, quantization: Sequence[Quantization | None] = ()) -> int:
-        """An operation with one result, which is given; ModelError if a rule is broken."""
+        """Add an operation with one result and return that result. Raises ModelError if a rule is broken."""
         (result,) = self.add_many(op, *operands, quantization=quantization)
         return result
 
     def add_many(
         self, op: Op, *operands: int | None, quantization: Sequence[Quantization | None] = ()
     ) -> tuple[int, ...]:
-        """An operation; its results have the inferred types, and the quantisation given for each, if any."""
+        """Add an operation. Its results have the inferred types and, where given, these quantisations."""
         try:
             types = infer(op, [None if i is None else self._operands[i].known for i in operands])
         except RuleError as error:
@@ -107,9 +107,9 @@ class Builder(Making):
         return results
 
     def location(self, op: Op) -> str:
-        """What errors call the operation that is added next."""
+        """The name that error messages use for the operation added next."""
         return f"operation {len(self._operations)} {op.label}"
 
     def model(self, outputs: Sequence[int]) -> Subgraphs:
-        """A model of this one subgraph."""
+        """A model that consists of this one subgraph."""
         return Subgraphs((self.subgraph(outputs),))

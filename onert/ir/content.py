@@ -1,12 +1,12 @@
-"""The content of model files, read into memory of this process.
+"""The content of model files, read into this process's own memory.
 
-A model file is never mapped: another process can truncate a mapped file, and reading it would then end this process;
-or write to it, and other weights would be computed with. What is read is a private copy, from a file that is kept open,
-so that one that is replaced or removed stays what was loaded.
+A model file is never mapped: another process could truncate a mapped file, which ends the reader, or write to it, which
+changes the weights. Content is read into a private copy from a file that stays open, so replacing or removing the file
+does not change what was loaded.
 
-A file of more than `HELD` bytes whose content was seen before need not be read to be recognised: it is known by its
-state (who keeps digests under `Content.state` tells `recognise`), or digested as it streams by. When its content is
-asked for later, it is read then, and refused unless it still has that digest.
+A file of more than `HELD` bytes whose content was seen before need not be read to be recognised. Its digest is either
+supplied by a caller that caches digests under `Content.state` (`recognise`), or computed while the file is streamed. If
+its content is needed later, it is read then, and refused unless it still has that digest.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from .subgraph import Subgraphs
 Models = tuple[Subgraphs, ...]
 
 HELD = 1 << 20
-"""Files of at most so many bytes are read when they are opened."""
+"""Files of at most this many bytes are read when they are opened."""
 _ENDS = 1 << 12
 _PIECE = 1 << 18
 _LINE = 64
 
 
 def room(size: int) -> memoryview:
-    """Memory of `size` bytes that starts on a cache line; its content is arbitrary. MemoryError if there is none."""
+    """Uninitialised memory of `size` bytes that starts on a cache line. Raises MemoryError if there is too little."""
     raw = np.empty(size + _LINE, np.uint8)
     start = -raw.ctypes.data % _LINE
     return raw[start : start + size].data
 
 
 def read_into(descriptor: int, target: memoryview, offset: int = 0) -> int:
-    """Fill `target` from an open file; how many bytes there were."""
+    """Fill `target` from an open file; returns the number of bytes read."""
     done = 0
     while done < len(target):
         count = os.preadv(descriptor, [target[done:]], offset + done)
@@ -57,7 +57,7 @@ class Source(Protocol):
     def size(self) -> int: ...
 
     def part(self, start: int, size: int) -> bytes:
-        """Some of the bytes; fewer where there are no more."""
+        """`size` bytes from `start`, or fewer at the end of the content."""
 
     @property
     def digest(self) -> str:
@@ -65,19 +65,19 @@ class Source(Protocol):
 
     @property
     def state(self) -> tuple[int, ...] | None:
-        """What the system says of a file, and changes with each change of it, the time of the last one at the end; None
-        for bytes that are in memory."""
+        """What identifies the state of a file: its device, inode, size and times, the time of the last change last.
+        None for bytes in memory."""
 
     def recognise(self, digest: str) -> None:
-        """Take `digest` for that of all bytes, which need not be read for it."""
+        """Use `digest` as the digest of all bytes, without reading them."""
 
     @property
     def data(self) -> memoryview:
-        """All bytes, in memory that nobody else can change. ModelError if they are not those of `digest`."""
+        """All bytes, in memory that no other process can change. Raises ModelError if they do not match `digest`."""
 
 
 class Held:
-    """Bytes in memory."""
+    """Content that is in memory."""
 
     def __init__(self, data: bytes | memoryview) -> None:
         self.data = memoryview(data).toreadonly()
@@ -96,11 +96,11 @@ class Held:
         return digest(self.data).hexdigest()
 
     def recognise(self, digest: str) -> None:
-        """Nothing: the bytes are here."""
+        """Does nothing: the bytes are in memory already."""
 
 
 class File:
-    """A file that is open, to be read when its bytes are asked for."""
+    """An open file, read when its bytes are needed."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         self._descriptor = descriptor
@@ -133,7 +133,7 @@ class File:
         try:
             target = room(self.size)
         except MemoryError as error:
-            raise ModelError(f"the file has {self.size} bytes, more than there is memory for") from error
+            raise ModelError(f"the file has {self.size} bytes, which do not fit in memory") from error
         if self._fill(target, 0) < self.size:
             raise ModelError(_CHANGED)
         if "digest" in self.__dict__ and digest(target).hexdigest() != self.digest:
@@ -151,18 +151,18 @@ _CHANGED = "the file was written to after it was loaded; load it again"
 
 
 def opened(descriptor: int) -> Source:
-    """The content of an open file, which is closed when nothing refers to its content any more."""
+    """The content of an open file, which is closed when nothing refers to the content any more."""
     file = File(descriptor, os.fstat(descriptor).st_size)
     return Held(file.data) if file.size <= HELD else file
 
 
 class Content:
-    """The whole content of a model file, and the models in it, which are read when somebody asks for them.
+    """The whole content of a model file, and the models in it, which are parsed on first use.
 
-    Nothing else decides what these are: two contents with one digest have the same models. `preparation` is how many
-    seconds it took to get ready to compile the models, which is part of what it costs to do that again. `known` says
-    whether content like this was compiled before; None as long as nobody has looked. `kept` is what was noted then of
-    the program that was kept last.
+    The content alone determines the models: contents with equal digests have equal models. `preparation` is the time in
+    seconds that was needed before the models could be compiled, a part of the cost of compiling them again. `known`
+    says whether equal content was compiled before; None if that was not looked up. `kept` is what the cache recorded
+    about the program that it stored last for this content.
     """
 
     preparation = 0.0
@@ -175,7 +175,7 @@ class Content:
 
     @cached
     def models(self) -> Models:
-        """The models; ModelError if the content is malformed, or not what its digest was made of."""
+        """The models. Raises ModelError if the content is malformed, or does not match its digest."""
         return self._read(self._source.data)
 
     @property
@@ -185,11 +185,11 @@ class Content:
 
     @property
     def state(self) -> tuple[int, ...] | None:
-        """What changes with each change of an open file (`Source.state`)."""
+        """What identifies the state of an open file (`Source.state`)."""
         return self._source.state
 
     def recognise(self, digest: str) -> None:
-        """Take `digest` for that of all bytes."""
+        """Use `digest` as the digest of all bytes."""
         self._source.recognise(digest)
 
     @property
@@ -199,7 +199,7 @@ class Content:
 
     @property
     def outline(self) -> str:
-        """Tells most contents apart by a few of their bytes."""
+        """The size and a digest of the first and last bytes: differs for most different contents."""
         size = self._source.size
         ends = digest(self._source.part(0, _ENDS))
         ends.update(self._source.part(max(size - _ENDS, 0), _ENDS))

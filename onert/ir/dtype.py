@@ -16,10 +16,10 @@ Array = np.ndarray[Any, Any]
 
 
 class DType(Enum):
-    """An element type: its name in the text form, the NumPy type that stores one element, and its bits.
+    """An element type: its name in the text form, the NumPy type that stores one element, and its width in bits.
 
-    Elements of less than 8 bits are packed in files and in no other place: in memory one element is one byte.
-    STRING elements are Python `bytes`; RESOURCE and VARIANT elements are handles. NumPy keeps these as objects.
+    Elements of less than 8 bits are packed only in files; in memory one element is one byte.
+    STRING elements are Python `bytes`; RESOURCE and VARIANT elements are handles. NumPy stores these as objects.
     """
 
     FLOAT32 = ("f32", np.float32, 32)
@@ -58,21 +58,21 @@ class DType(Enum):
 
     @cached
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy type; those that NumPy lacks come from ml_dtypes, which is read when one is asked for."""
+        """The NumPy type. Types that NumPy lacks come from ml_dtypes, which is imported when one of them is used."""
         storage = self._storage
         found: np.dtype[Any] = np.dtype(
             getattr(imports.module("ml_dtypes"), storage) if isinstance(storage, str) else storage
         )
         return found
 
-    __hash__ = object.__hash__  # members are themselves alone, and Enum's own hash is Python code
+    __hash__ = object.__hash__  # members are singletons, and Enum's own hash is Python code
 
     def __repr__(self) -> str:
         return self.text
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """The type with this name in the text form; ValueError when there is none."""
+        """The type with this name in the text form. Raises ValueError if there is none."""
         for member in cls:
             if member.text == text:
                 return member
@@ -80,22 +80,22 @@ class DType(Enum):
 
     @classmethod
     def from_numpy(cls, dtype: np.dtype[Any] | type[Any]) -> Self:
-        """The type whose elements NumPy stores as `dtype`; ValueError when there is none.
+        """The type whose elements NumPy stores as `dtype`. Raises ValueError if there is none.
 
-        Byte and text strings give STRING; a one-byte integer gives INT8 or UINT8, never a packed type.
+        Byte and text strings map to STRING; a one-byte integer maps to INT8 or UINT8, never to a packed type.
         """
         wanted = np.dtype(dtype)
         if wanted.kind in "SUOT":
             return cls.STRING
         for member in _NATIVE_FIRST:
-            own = isinstance(member._storage, str)  # a type of its own in NumPy too, whatever its bits
+            own = isinstance(member._storage, str)  # has its own NumPy type, whatever its width
             if member.numpy == wanted and (own or member.bits == wanted.itemsize * 8):
                 return member
-        raise ValueError(f"NumPy's {wanted} is no element type of a model")
+        raise ValueError(f"no element type of a model corresponds to NumPy's {wanted}")
 
     @property
     def itemsize(self) -> int:
-        """Bytes that one element takes in memory (packed types take one)."""
+        """The size of one element in memory, in bytes (1 for packed types)."""
         return self.numpy.itemsize
 
     @property
@@ -112,7 +112,7 @@ class DType(Enum):
 
     @property
     def is_numeric(self) -> bool:
-        """Whether elements are numbers with arithmetic: floats, integers and complex numbers, not booleans."""
+        """Whether elements are numbers with arithmetic: floats, integers or complex numbers, but not booleans."""
         return self.is_float or self.is_integer or self.is_complex
 
     @property
@@ -122,7 +122,7 @@ class DType(Enum):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The smallest and largest value of an integer type (the logical one when packed); RuleError for another."""
+        """The smallest and largest value of an integer type (for packed types the logical one). Otherwise RuleError."""
         if not self.is_integer:
             raise RuleError(f"elements are {self.text}, expected integers")
         if self.numpy.kind == "u":
@@ -140,13 +140,13 @@ NARROW_FLOATS = frozenset(
         DType.FLOAT4_E2M1FN,
     }
 )
-"""Floats of at most 8 bits."""
+"""Floating-point types of at most 8 bits."""
 _FLOATS = NARROW_FLOATS | {DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64}
 _NATIVE_FIRST = sorted(DType, key=lambda dtype: isinstance(dtype._storage, str))
 
 
 def codes_of(octets: Array, bits: int) -> Array:
-    """Elements of a few bits along the last axis of bytes, the first in the lowest bits, as uint8."""
+    """Unpack codes of `bits` bits from bytes along the last axis, lowest bits first; uint8, one code per element."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     parts = (octets[..., None].astype(np.uint8) >> shifts) & np.uint8((1 << bits) - 1)
     out: Array = parts.reshape(*octets.shape[:-1], octets.shape[-1] * (8 // bits))
@@ -154,7 +154,7 @@ def codes_of(octets: Array, bits: int) -> Array:
 
 
 def packed_codes(codes: Array, bits: int) -> Array:
-    """The inverse of `codes_of`: so many codes along the last axis as fill whole bytes."""
+    """The inverse of `codes_of`; the codes along the last axis must fill whole bytes."""
     parts = codes.astype(np.uint8).reshape(*codes.shape[:-1], -1, 8 // bits)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     out: Array = np.bitwise_or.reduce(parts << shifts, axis=-1)

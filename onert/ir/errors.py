@@ -1,23 +1,23 @@
-"""The errors that onert raises: each one sentence with the place, the rule and the value."""
+"""The errors that onert raises. Each is one sentence with the place, the rule and the offending value."""
 
 from __future__ import annotations
 
 MAX_SENTENCE = 8_000
-"""The most characters of a message: names in it come from files, and a file may hold a name of a megabyte."""
+"""The maximum length of a message: names in it come from files, and a file may contain a name of a megabyte."""
 
 
 def printable(text: str) -> str:
-    """The text with control characters escaped, for names that come from files: a terminal would act on them."""
+    """The text with control characters escaped: names come from files, and a terminal would execute them."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 class OnertError(Exception):
-    """The root of every error that onert raises on purpose."""
+    """The base class of all errors that onert raises deliberately."""
 
     def __str__(self) -> str:
-        """The sentence in one line that is safe to print, whatever names a file has: control characters are escaped."""
+        """The sentence on one line, with control characters escaped so that names from files are safe to print."""
         text = super().__str__()
         if len(text) > MAX_SENTENCE:
             half = MAX_SENTENCE // 2
@@ -26,7 +26,7 @@ class OnertError(Exception):
 
 
 class ModelError(OnertError):
-    """The model file is malformed or breaks a rule of its format."""
+    """The model file is malformed or violates a rule of its format."""
 
 
 class CompileError(OnertError):
@@ -34,9 +34,9 @@ class CompileError(OnertError):
 
 
 class OptionError(CompileError):
-    """An option has a value that it cannot have; `option` is its name here, and `rest` what follows that.
+    """An option has an invalid value; `option` is its name here, and `rest` is the remainder of the sentence.
 
-    A command that calls the option otherwise says the sentence with its own name for it.
+    A command whose option has another name prints the sentence with that name instead.
     """
 
     def __init__(self, option: str, rest: str) -> None:
@@ -48,19 +48,19 @@ class OptionError(CompileError):
 
 
 class ExecutionError(OnertError):
-    """An input, a shape or a value met at run time cannot be computed with."""
+    """An input, a shape or a value met at run time is invalid."""
 
 
 class BackendError(OnertError):
-    """A backend could not be found, loaded, or did not do what it promised."""
+    """A backend could not be found or loaded, or violated its contract."""
 
 
 class OnertWarning(UserWarning):
-    """What was asked for is done in part or in another way; the sentence says how. `warnings` decides who sees it."""
+    """A request is carried out in part or in another way; the sentence says how. Filtered by Python's `warnings`."""
 
 
 class RuleError(OnertError):
-    """An operation's own rule is broken; whoever knows the place raises it again with the place.
+    """An operation's own rule is broken. A caller that can locate the operation re-raises the error with its place.
 
-    `infer` and `evaluate` raise it with the bare sentence ("stride_height is 0, expected at least 1").
+    `infer` and `evaluate` raise it with only the sentence ("stride_height is 0, expected at least 1").
     """

@@ -1,4 +1,4 @@
-"""Linking: a package of several connected models becomes one."""
+"""Linking: joins the connected models of a package into one model."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .subgraph import StateUpdate, Subgraph, Subgraphs
 from .types import TensorType
 
 _COPIED = 10
-"""Steps of a budget that it takes to copy an operand or an operation."""
+"""Budget steps charged for copying an operand or an operation."""
 
 
 def link(package: Package, budget: Budget | None = None) -> Subgraphs:
-    """The package as one model, whose primary subgraph holds the connected subgraphs in an order that runs.
+    """The package as one model, whose primary subgraph contains the connected subgraphs in an executable order.
 
-    All subgraphs of all models follow it, numbered anew, for operations and the first model's signatures to name.
-    Where a connection joins tensors of different element types or quantisations, the elements are converted: quantised,
-    dequantised, quantised anew, or cast. A package without inputs, outputs and connections is its first model.
+    All subgraphs of all models follow it, renumbered, so that operations and the first model's signatures can refer to
+    them. Where a connection joins tensors of different element types or quantisations, a conversion is inserted:
+    quantise, dequantise, requantise or cast. A package without inputs, outputs and connections is its first model.
 
-    ModelError for a port that does not exist, connections in a circle, an input with no source or with two, and tensors
-    that no conversion joins. One model may be named any number of times: each copy draws on the budget.
+    Raises ModelError for a port that does not exist, a cycle of connections, an input with no source or with two, and
+    tensors that no conversion can join. A package may use a model any number of times; `budget` is charged per copy.
     """
     if not package.models:
         raise ModelError(f"package {package.name!r} has no model")
@@ -50,7 +50,7 @@ def link(package: Package, budget: Budget | None = None) -> Subgraphs:
 
 
 def renumber(subgraph: Subgraph, number: Mapping[int, int]) -> Subgraph:
-    """The subgraph whose operations call subgraph `number[i]` where they called `i`."""
+    """The subgraph with every call of subgraph `i` replaced by a call of subgraph `number[i]`."""
     operations = tuple(_calling(operation, number) for operation in subgraph.operations)
     return subgraph if operations == subgraph.operations else evolve(subgraph, operations=operations)
 
@@ -60,7 +60,7 @@ def _calling(operation: Operation, number: Mapping[int, int]) -> Operation:
 
 
 def _numbers(models: Sequence[Subgraphs]) -> tuple[Mapping[int, int], ...]:
-    """For each model, what its subgraphs are called in the whole; the primary one is 0."""
+    """For each model, the new numbers of its subgraphs in the linked model, where 0 is the primary subgraph."""
     numbers = []
     start = 1
     for model in models:
@@ -70,7 +70,7 @@ def _numbers(models: Sequence[Subgraphs]) -> tuple[Mapping[int, int], ...]:
 
 
 class _Inliner:
-    """Copies the entered subgraphs into one, node by node."""
+    """Copies the connected subgraphs into one, node by node."""
 
     def __init__(
         self, package: Package, wiring: Wiring, numbers: Sequence[Mapping[int, int]], budget: Budget | None
@@ -134,7 +134,7 @@ class _Inliner:
         return len(self.operands) - 1
 
     def joined(self, source: Port, target: Port) -> int:
-        """The operand that feeds an input: the source's own, or what a conversion makes of it."""
+        """The operand that feeds an input: the source's own, or the result of converting it."""
         given = self.output(source)
         have, want = self.operands[given].type, self.graph(target).type(self.graph(target).inputs[target.position])
         where = f"connection of {source} to {target}"
@@ -151,7 +151,7 @@ class _Inliner:
         return names[model] if model < len(names) else f"model {model}"
 
     def tell_apart(self, ports: Iterable[Port], operands: Sequence[int]) -> None:
-        """Put the model's name before a tensor's where several models' inputs, or outputs, have the same."""
+        """Prefix the model's name to a tensor's name if inputs, or outputs, of several models share it."""
         count = Counter(self.operands[o].name for o in dict.fromkeys(operands))
         for port, operand in dict(zip(ports, operands, strict=True)).items():
             name = self.operands[operand].name
@@ -160,7 +160,7 @@ class _Inliner:
 
 
 def conversion(have: TensorType, want: TensorType, where: str) -> Op:
-    """The operation that keeps the numbers when a tensor becomes another model's; ModelError if there is none."""
+    """The operation that converts a tensor's type and preserves its real values. Raises ModelError if there is none."""
     if want.quantization is not None and want.dtype.is_integer:
         if have.dtype.is_float or have.quantization is not None:
             return Quantize(want.dtype)
@@ -169,4 +169,4 @@ def conversion(have: TensorType, want: TensorType, where: str) -> Op:
             return Dequantize(want.dtype)
     elif have.dtype.is_numeric and want.dtype.is_numeric and have.dtype is not want.dtype:
         return Cast(want.dtype)
-    raise ModelError(f"{where} joins {have} and {want}, which no conversion joins")
+    raise ModelError(f"{where} joins {have} and {want}, but there is no conversion between them")

@@ -1,4 +1,4 @@
-"""The declaration of an operation kind: one frozen class."""
+"""The declaration of an operation kind, which is one frozen class."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .types import CallTypes, TensorType
 from .value import Value
 
 DECLARED: dict[str, type[Op]] = {}
-"""Operation kinds by class name, filled as the classes are defined; `ops.OPS` has also those that no one imported."""
+"""Operation kinds by class name, filled as classes are defined; `ops.OPS` also has those not imported yet."""
 
 
 @frozen
 class Param(Value):
-    """One operand of an operation kind, as the parameters of `infer` name it."""
+    """One operand of an operation kind, named by a parameter of `infer`."""
 
     name: str
     optional: bool
@@ -29,7 +29,7 @@ class Param(Value):
 
 
 class Effect(Enum):
-    """What running an operation does besides giving results."""
+    """The side effect of running an operation."""
 
     NONE = "none"
     READ = "reads state"
@@ -38,11 +38,11 @@ class Effect(Enum):
 
 @frozen
 class Call(Value):
-    """How an operation runs a subgraph: with which of its inputs, by position, and what becomes of the results.
+    """How an operation runs a subgraph: with which of its inputs (by position), and how the results are used.
 
-    With `gives` they are the operation's results (or what these are chosen from); with `again` they are also the
-    operation's inputs for another round. One that is `refusable` may turn out to be impossible on the shapes that it
-    is given: that is an error when it runs, and not before.
+    With `gives` the results are the operation's results (or what these are chosen from); with `again` they are also the
+    operation's inputs for the next iteration. A `refusable` subgraph may turn out to be impossible for the shapes that
+    it receives; that is an error only when it runs.
     """
 
     subgraph: int
@@ -53,31 +53,31 @@ class Call(Value):
 
 
 class Context(Protocol):
-    """What an operation that is more than a function of its inputs may ask of whoever runs it."""
+    """What the executor offers to an operation that is more than a function of its inputs."""
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run a subgraph of the same model; ExecutionError when the bound on depth is passed."""
+        """Run a subgraph of the same model. Raises ExecutionError beyond the maximum call depth."""
 
     @property
     def state(self) -> dict[Any, Any]:
-        """What lives as long as the execution: variables by name, tables, random generators."""
+        """State that lives as long as the execution: variables by name, tables, random generators."""
 
     @property
     def max_iterations(self) -> int | None:
-        """The bound that the user set on every loop; None for no bound."""
+        """The user's limit for the iterations of every loop; None for no limit."""
 
     def spend(self, work: int) -> None:
-        """Count work that was not known before the run; RuleError if it is too much."""
+        """Account for work that was not known before the run. Raises RuleError beyond the limit."""
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
-        """Count bytes that a tensor comes to hold, and others that are needed for a moment; RuleError for too many."""
+        """Account for a tensor's bytes, and temporarily for those `beside` it. Raises RuleError beyond the limit."""
 
 
 def _params(infer: Callable[..., Any]) -> tuple[Param, ...]:
-    """The operands that `infer` takes. One may be absent that has a default or whose type is `TensorType | None`.
+    """The operands that `infer` takes. An operand is optional if it has a default or its type is `TensorType | None`.
 
-    They are read from the function's code, in a quarter of the time that `inspect.signature` takes: every kind that a
-    process reads has some.
+    They are read from the function's code object, in a quarter of the time of `inspect.signature`, because a process
+    does this for every kind that it imports.
     """
     code = inspect.unwrap(infer).__code__
     names = code.co_varnames[1 : code.co_argcount]
@@ -93,32 +93,32 @@ def _params(infer: Callable[..., Any]) -> tuple[Param, ...]:
 
 
 def operands(names: str) -> tuple[Param, ...]:
-    """Operands by name, in order; `name?` may be absent. For kinds with very many, whose `infer` takes `*given`."""
+    """Operands by name, in order; `name?` is optional. For kinds with many operands, whose `infer` takes `*given`."""
     return tuple(Param(name.rstrip("?"), name.endswith("?"), False) for name in names.split())
 
 
 @frozen
 class Op(Value):
-    """An operation kind: fields are attributes, the parameters of `infer` (or the `operands` of `params`) are operands.
+    """An operation kind. Fields are attributes; the parameters of `infer` (or the `operands` in `params`) are operands.
 
     A subclass is a frozen attrs class and declares
 
     - `infer(self, x: TensorType, ...) -> TensorType | tuple[TensorType, ...]`: the results' element types and shapes,
-      None if a dimension is not known yet. It raises RuleError for every operand, attribute or known element that
-      breaks a rule. A parameter that may be None may be absent; `*xs` takes any number. It never sees an unranked
-      type. A result carries no quantisation: that is given, not inferred.
+      with None for a dimension that is not known yet. It raises RuleError for every operand, attribute or known element
+      that breaks a rule. A parameter that may be None is optional; `*xs` takes any number. It is never called with an
+      unranked type. Its results carry no quantisation, which is given with the model instead of inferred.
     - `evaluate(self, x: Array, ...) -> Array | tuple[Array, ...]`: the meaning, in NumPy, on real numbers.
     - `evaluate_quantized(self, types: CallTypes, x: Array, ...)`: optional; the meaning on stored integers, where it is
       more than dequantize, `evaluate`, quantize. Called when any operand or result is quantised.
     - `evaluate_in(self, context: Context, types: CallTypes, x: Array, ...)`: instead of `evaluate`, where the meaning
       needs subgraphs or state.
 
-    `stored` says that `evaluate` moves elements without looking at them, so that quantised ones move as they are
-    stored. `shares` says that the only result is the first operand's very memory in another shape, `overwrites` that it
-    is the first operand with parts of it overwritten, which may be done where that lies. `carries` names the operands
-    that are state (of a recurrent cell): their next values are the last results, in that order. Results that `outlasts`
-    marks are there until the run is whole, in memory that nothing else uses. `callees` names the attributes that are
-    numbers of subgraphs, or tuples of such.
+    `stored` says that `evaluate` only moves elements, so that quantised elements are moved without dequantising them.
+    `shares` says that the only result is the memory of the first operand in another shape. `overwrites` says that the
+    result is the first operand with parts overwritten, so that it may be updated in place. `carries` names the operands
+    that are state (of a recurrent cell): their next values are the last results, in that order. Results of a kind with
+    `outlasts` stay valid until the end of the run, in memory that nothing else uses. `callees` names the attributes
+    that are subgraph numbers or tuples of them.
     """
 
     params: ClassVar[tuple[Param, ...]] = ()
@@ -137,7 +137,7 @@ class Op(Value):
     @classmethod
     def __attrs_init_subclass__(cls) -> None:
         if "infer" not in cls.__dict__:
-            return  # an intermediate class of a family
+            return  # an abstract class of a family
         if "params" not in cls.__dict__:
             cls.params = _params(cls.infer)
         DECLARED[cls.__name__] = cls
@@ -148,7 +148,7 @@ class Op(Value):
 
     @property
     def label(self) -> str:
-        """What messages and tables call this operation: the kind, or the member of an elementwise kind."""
+        """The name in messages and tables: the kind, with the member for an elementwise kind."""
         kind = getattr(self, "kind", None)
         return f"{type(self).__name__}.{kind.name}" if isinstance(kind, Enum) else type(self).__name__
 
@@ -161,18 +161,18 @@ class Op(Value):
         return tuple(at for each in named for at in (each if isinstance(each, tuple) else (each,)))
 
     def calls(self, inputs: int) -> tuple[Call, ...]:
-        """How an operation with so many inputs runs its subgraphs; kinds that have `subgraphs` override it.
+        """How the operation with this number of inputs runs its subgraphs; kinds that have `subgraphs` override it.
 
-        Shapes are known beyond a call through it: a subgraph's inputs have the shapes that all its callers give it.
+        Shape inference uses it to enter subgraphs: their inputs have the shapes on which all their callers agree.
         """
         return ()
 
     def refusal(self, sentence: str, results: tuple[TensorType, ...]) -> Op:
-        """What ends the run with a sentence, in place of a refusable subgraph that is impossible; see `Call`."""
+        """The operation that ends the run with `sentence`, for a refusable subgraph that is impossible (see `Call`)."""
         raise RuleError(sentence)
 
     def renumber(self, mapping: Mapping[int, int]) -> Op:
-        """The same operation where subgraph `i` is called `mapping[i]`."""
+        """The same operation with each reference to subgraph `i` replaced by `mapping[i]`."""
         if not self.callees:
             return self
         named = {name: getattr(self, name) for name in self.callees}
@@ -183,33 +183,33 @@ class Op(Value):
     def check_subgraphs(
         self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
     ) -> str | None:
-        """What is wrong with the subgraphs that this operation of the subgraph `caller` runs; None for nothing."""
+        """What is wrong with the subgraphs that this operation of the subgraph `caller` runs; None if nothing is."""
         return None
 
     def flops(self, types: CallTypes) -> int:
-        """Additions and multiplications of one run on static types; kinds that do more than one an element say so."""
+        """Additions and multiplications of one run on static types; overridden unless it is one per element."""
         return elementwise(types)
 
     def rounds(self, types: CallTypes) -> int:
-        """Rounds of Python's loops in `evaluate` on static types, each of a few NumPy calls; kinds that loop say so."""
+        """Python loop iterations of `evaluate` on static types, each of a few NumPy calls; overridden if it loops."""
         return 0
 
     @property
     def packed(self) -> int:
-        """How many elements each element of an operand holds, so that constants of so many more are worth folding."""
+        """How many elements one element of an operand encodes: larger results than usual are then worth folding."""
         return 1
 
     def informed(self, called: Sequence[Any]) -> Op:
-        """The same operation, knowing of the subgraphs that it runs what lets it do without them."""
+        """The same operation, with what it needs to know about the subgraphs that it runs."""
         return self
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """Field names and values, in order of declaration."""
+        """Field names and values, in declaration order."""
         return {f.name: getattr(self, f.name) for f in fields(type(self))}
 
     def check_arity(self, present: Sequence[bool]) -> None:
-        """RuleError unless operands that are `present` (or absent) fit the parameters."""
+        """Raises RuleError unless the operands that are `present` (or absent) match the parameters."""
         variadic = any(p.variadic for p in self.params)
         if not variadic and len(present) > len(self.params):
             raise RuleError(f"has {len(present)} inputs, expected at most {len(self.params)}")
@@ -224,17 +224,17 @@ class Op(Value):
 
 @frozen
 class OnStored(Op):
-    """An operation kind whose `evaluate` moves elements without looking at them; see `Op.stored`."""
+    """An operation kind whose `evaluate` only moves elements; see `Op.stored`."""
 
     stored: ClassVar[bool] = True
 
 
 def as_stored(op: Op, types: CallTypes, *xs: Array | None) -> Any:
-    """The `evaluate_quantized` of kinds whose `evaluate` is right on stored integers as they are."""
+    """An `evaluate_quantized` for kinds whose `evaluate` is correct on stored integers."""
     return None if op.evaluate is None else op.evaluate(*xs)
 
 
 def require(condition: bool, rule: str) -> None:
-    """RuleError with the sentence `rule` unless `condition` holds."""
+    """Raises RuleError with the sentence `rule` unless `condition` holds."""
     if not condition:
         raise RuleError(rule)

@@ -1,4 +1,4 @@
-"""A tensor of the model, before it has a buffer."""
+"""A tensor of the model, before memory is assigned to it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .value import Value
 
 @frozen
 class Resource(Value):
-    """A resource variable: its name in the state of executions, and what it begins with.
+    """A resource variable: its name in the state of executions, and its initial value.
 
-    It has no elements before something is assigned to it if `initial` is None, unless they are `drawn`: bits that
-    nobody knows beforehand, others in every state.
+    If `initial` is None the variable is uninitialised until it is first assigned, unless it is `drawn`: then it starts
+    with random bits, which differ for every execution state.
     """
 
     container: str
@@ -28,11 +28,11 @@ class Resource(Value):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Its place in the state of executions."""
+        """Its key in the state of executions."""
         return ("variable", self.container, self.name)
 
     def beginning(self, type_: TensorType) -> Array | None:
-        """What it begins with, of a static type; None for nothing."""
+        """Its initial value, for a static type; None if it is uninitialised."""
         if self.drawn:
             return np.frombuffer(os.urandom(type_.nbytes), type_.dtype.numpy).reshape(static(type_.shape))
         return None if self.initial is None else self.initial.array
@@ -40,11 +40,11 @@ class Resource(Value):
 
 @frozen
 class Operand(Value):
-    """Type, name, and the elements where it is a constant.
+    """A tensor's type, name and, for a constant, elements.
 
-    `variable` marks state that is kept from one run to the next; it starts as zeros. `signature_shape` is the shape
-    with the dimensions that the file leaves open, where it does: `type` has a shape to start with, this says which
-    others are meant. A variable with a `resource` is that resource variable.
+    `variable` marks state that persists from one run to the next and starts as zeros. `signature_shape` is set if the
+    file leaves dimensions open: it is the shape with these unknown, while `type` has the file's default sizes. A
+    variable with a `resource` is that resource variable.
     """
 
     type: TensorType
@@ -60,10 +60,10 @@ class Operand(Value):
 
     @property
     def open_shape(self) -> Shape:
-        """The shape, unknown in the dimensions that the file leaves open."""
+        """The shape, with None for the dimensions that the file leaves open."""
         return self.type.shape if self.signature_shape is None else self.signature_shape
 
     @property
     def known(self) -> TensorType:
-        """The type, its elements known where this is a constant: what `infer` is given."""
+        """The type, with the elements of a constant: what `infer` receives."""
         return self.type if self.data is None else self.type.with_data(self.data)

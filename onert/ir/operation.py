@@ -12,10 +12,10 @@ from .value import Value
 
 @frozen
 class Operation(Value):
-    """An operation kind applied to operands, which are indices into the subgraph's; None is an absent one.
+    """An operation kind applied to operands, given as indices into the subgraph's operands; None for an absent one.
 
-    `location` says where in the model file it comes from ("operation 12 CONV_2D"); it takes part in no comparison
-    of meaning but is kept by passes, so that an error names what its author knows.
+    `location` says where in the model file the operation comes from ("operation 12 CONV_2D"). It does not affect the
+    meaning, but passes preserve it so that errors name what the model's author knows.
     """
 
     op: Op

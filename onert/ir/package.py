@@ -13,7 +13,7 @@ from .value import Value
 
 @frozen
 class Port(Value):
-    """An input or an output of a package's model: which model, which subgraph of it, which position."""
+    """An input or an output of a model in a package: the model, the subgraph in it, and the position."""
 
     model: int
     subgraph: int
@@ -25,7 +25,7 @@ class Port(Value):
 
 @frozen
 class Connection(Value):
-    """An output of one model that is an input of others."""
+    """An output of one model, and the inputs of other models that it feeds."""
 
     source: Port
     targets: tuple[Port, ...]
@@ -33,11 +33,11 @@ class Connection(Value):
 
 @frozen
 class Package(Value):
-    """What `load` gives: models, how they are connected, and the package's own configuration.
+    """What `load` returns: models, how they are connected, and the package's own configuration.
 
-    With one model, `inputs`, `outputs` and `connections` may be empty: the model's own inputs and outputs count.
-    `config` holds the keys and values of the package's configuration file. `name` is what errors call it. Models that
-    are all that a file's content says may be given as that.
+    With one model, `inputs`, `outputs` and `connections` may be empty: the package then has the model's own inputs and
+    outputs. `config` holds the keys and values of the package's configuration file. `name` is what errors call the
+    package. If a file's content alone determines the models, a `Content` may be given in their place.
     """
 
     _models: Models | Content
@@ -53,28 +53,28 @@ class Package(Value):
         return hash((self._models, self.name, *ports, frozenset(self.config.items()), self.model_names))
 
     def __repr__(self) -> str:
-        """The name, and what is known without reading a model again."""
+        """The name, and whatever is known without parsing a model."""
         models = f", models {', '.join(map(repr, self.model_names))}" if len(self.model_names) > 1 else ""
         return f"<Package {self.name!r}{models}>"
 
     @property
     def models(self) -> Models:
-        """The models in their order."""
+        """The models, in order."""
         return self._models.models if isinstance(self._models, Content) else self._models
 
     @property
     def content(self) -> Content | None:
-        """The content that says all of the models, where there is one."""
+        """The content that alone determines the models, if there is one."""
         return self._models if isinstance(self._models, Content) else None
 
     @property
     def model(self) -> Subgraphs:
-        """The first model, which is the whole of most packages."""
+        """The first model; most packages have no other."""
         return self.models[0]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What in the files was ignored, and why: one sentence each, naming the model where there are several."""
+        """What was ignored in the files, and why: one sentence each, with the model's name if there are several."""
         models = self.models
         names = self.model_names if len(models) > 1 and len(self.model_names) == len(models) else ("",) * len(models)
         return tuple(

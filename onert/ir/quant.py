@@ -1,4 +1,4 @@
-"""How stored integers stand for real numbers."""
+"""Quantisation: how stored integers represent real numbers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NumberT = TypeVar("NumberT", int, float)
 
 @frozen(eq=False, repr=False)
 class Numbers(Sequence[NumberT], Generic[NumberT]):
-    """Numbers of 64 bits as a frozen value: equal to others of the same content.
+    """An immutable sequence of 64-bit numbers, equal to others with the same content.
 
-    A tuple would take five times the memory and, of the millions that weights in blocks have, seconds. `stored` is a
-    read-only array in one dimension: all `length` of them, or one where all are the same.
+    A tuple would need five times the memory and, for the millions of scales of blockwise quantised weights, seconds.
+    `stored` is a read-only one-dimensional array of all `length` numbers, or of one number if all are equal.
     """
 
     stored: Array
@@ -29,7 +29,7 @@ class Numbers(Sequence[NumberT], Generic[NumberT]):
 
     @property
     def array(self) -> Array:
-        """All of them, read-only."""
+        """All numbers, as a read-only array."""
         return self.stored if len(self.stored) == self.length else np.broadcast_to(self.stored, self.length)
 
     def __array__(self, dtype: np.dtype[np.generic] | None = None, copy: bool | None = None) -> Array:
@@ -62,12 +62,12 @@ class Numbers(Sequence[NumberT], Generic[NumberT]):
 
 
 def floats(values: Sequence[float] | Array) -> Numbers[float]:
-    """Numbers as float64."""
+    """The numbers as float64."""
     return _numbers(values, np.float64)
 
 
 def integers(values: Sequence[int] | Array) -> Numbers[int]:
-    """Numbers as int64; RuleError for one that is longer."""
+    """The numbers as int64. Raises RuleError if one does not fit."""
     try:
         return _numbers(values, np.int64)
     except OverflowError as error:
@@ -85,10 +85,10 @@ def _numbers(values: Sequence[float] | Array, dtype: type[np.generic]) -> Number
 
 @frozen
 class Quantization(Value):
-    """`real = scale * (stored - zero_point)`.
+    """Quantisation parameters: `real = scale * (stored - zero_point)`.
 
     Per tensor: one scale and one zero point. Per axis: one of each for every index along `axis`.
-    Blockwise: along `axis`, each run of `block_size` elements has its own scale and zero point; the scales are
+    Blockwise: along `axis`, each block of `block_size` elements has its own scale and zero point; the scales are
     then in the row-major order of the tensor's shape with the length along `axis` divided by `block_size`.
     Source: the TFLite quantisation specification (`scale`, `zero_point`, `quantized_dimension`) and the schema's
     BlockwiseQuantization.
@@ -118,13 +118,13 @@ class Quantization(Value):
 
     @property
     def scale(self) -> float:
-        """The scale of a per-tensor quantisation; RuleError otherwise."""
+        """The scale of a per-tensor quantisation. Raises RuleError if it is per axis."""
         self._require_per_tensor()
         return float(self.scales.stored[0])
 
     @property
     def zero_point(self) -> int:
-        """The zero point of a per-tensor quantisation; RuleError otherwise."""
+        """The zero point of a per-tensor quantisation. Raises RuleError if it is per axis."""
         self._require_per_tensor()
         return int(self.zero_points.stored[0])
 
@@ -135,7 +135,7 @@ class Quantization(Value):
     def parameters(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """Scales (float32) and zero points (int64) that broadcast against a tensor of `shape`.
 
-        RuleError if there are more or fewer than the shape needs.
+        Raises RuleError if their number does not match the shape.
         """
         scales = np.asarray(self.scales, np.float32)
         zeros = np.asarray(self.zero_points, np.int64)
@@ -154,7 +154,7 @@ class Quantization(Value):
         return wide_scales, wide_zeros
 
     def _require_fit(self, shape: tuple[int, ...]) -> None:
-        """RuleError unless there is a scale for every index, or every block of indices, along the axis."""
+        """Raises RuleError unless there is one scale, or one for each index or block of indices along the axis."""
         axis = self.axis or 0
         if not 0 <= axis < len(shape):
             raise RuleError(f"quantisation is per axis {axis}, expected an axis of the shape {list(shape)}")
@@ -168,7 +168,7 @@ class Quantization(Value):
 
 
 def dequantize(stored: Array, quantization: Quantization) -> Array:
-    """The float32 numbers that `stored` stands for."""
+    """The float32 numbers that `stored` represents."""
     scales, zeros = quantization.parameters(stored.shape)
     centred = (stored.astype(np.int64) - zeros).astype(np.float32)
     out: Array = scales * centred
@@ -176,7 +176,7 @@ def dequantize(stored: Array, quantization: Quantization) -> Array:
 
 
 def quantize(real: Array, quantization: Quantization, dtype: DType) -> Array:
-    """`real` as integers of `dtype`: divided by the scale in float32, halves away from zero, saturated.
+    """`real` as integers of `dtype`: divided by the scale in float32, rounded half away from zero, saturated.
 
     Source: TFLite reference_ops::AffineQuantize (`TfLiteRound`, clamp). NaN becomes the zero point.
     """
@@ -189,7 +189,7 @@ def quantize(real: Array, quantization: Quantization, dtype: DType) -> Array:
 
 
 def round_half_away(x: Array) -> Array:
-    """To the nearest integer, halves away from zero: C's `round`, exact for every float."""
+    """Rounds to the nearest integer, halves away from zero, like C's `round`; exact for every float."""
     whole = np.trunc(x)
     out: Array = whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0)
     return out

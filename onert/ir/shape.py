@@ -1,4 +1,4 @@
-"""Shapes: tuples of dimensions, of which an unknown one is None."""
+"""Shapes: tuples of dimensions, where None is an unknown dimension."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .errors import RuleError
 Dim = int | None
 Shape = tuple[Dim, ...]
 
-MAX_RANK = 16  # a bound for hostile files: NumPy 2 itself stops at 64 dimensions
-MAX_ELEMENTS = 1 << 40  # no tensor of a real model comes near; sizes stay far from overflow
+MAX_RANK = 16  # guards against malicious files; NumPy 2 itself supports at most 64 dimensions
+MAX_ELEMENTS = 1 << 40  # far more than any real tensor, and small enough that sizes do not overflow
 
 
 def is_static(shape: Shape) -> bool:
@@ -20,7 +20,7 @@ def is_static(shape: Shape) -> bool:
 
 
 def static(shape: Shape) -> tuple[int, ...]:
-    """`shape` with every dimension known; RuleError if one is not."""
+    """`shape`, all of whose dimensions must be known. Raises RuleError if one is not."""
     if None in shape:
         raise RuleError(f"shape {text(shape)} has an unknown dimension where all must be known")
     return cast(tuple[int, ...], shape)
@@ -37,22 +37,22 @@ def num_elements(shape: Shape) -> Dim:
 
 
 def text(shape: Shape) -> str:
-    """`[1, ?, 3]`: how messages write a shape."""
+    """The shape as messages write it: `[1, ?, 3]`."""
     return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Whether some run-time shape is both `a` and `b`."""
+    """Whether a run-time shape can match both `a` and `b`."""
     return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """The most that compatible shapes `a` and `b` say together."""
+    """The compatible shapes `a` and `b` combined: a dimension is known if either knows it."""
     return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """The shape that NumPy's broadcasting gives; RuleError if two dimensions differ and neither is 1.
+    """The shape that results from NumPy's broadcasting. Raises RuleError if two dimensions differ and neither is 1.
 
     An unknown dimension beside a known one larger than 1 must equal it; beside 1 it stays unknown.
     """
@@ -78,19 +78,19 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
 
 
 def normalize_axis(axis: int, rank: int) -> int:
-    """`axis` counted from the front; RuleError unless -rank <= axis < rank."""
+    """`axis` counted from the front. Raises RuleError unless -rank <= axis < rank."""
     if not -rank <= axis < rank:
         raise RuleError(f"axis {axis} is outside [{-rank}, {rank}) for rank {rank}")
     return axis + rank if axis < 0 else axis
 
 
 def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Every axis counted from the front, sorted, each once."""
+    """The axes counted from the front, sorted and without duplicates."""
     return tuple(sorted({normalize_axis(int(a), rank) for a in axes}))
 
 
 def span(part: slice, size: int) -> tuple[int, int, int]:
-    """The first element of a slice of an axis, how many elements there are, and the step: Python's rules."""
+    """The first index, number of elements and step of a slice of an axis of `size` elements, by Python's rules."""
     step = 1 if part.step is None else part.step
     low, high = (0, size) if step > 0 else (-1, size - 1)
 

@@ -1,4 +1,4 @@
-"""Subgraphs: operands, operations, and who defines and uses what."""
+"""Subgraphs: operands, operations, and their definitions and uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .value import Value
 
 @frozen
 class StateUpdate(Value):
-    """After each run the elements of `source` become those of the variable operand `variable`."""
+    """After each run the elements of `source` are assigned to the variable operand `variable`."""
 
     variable: int
     source: int
@@ -37,16 +37,16 @@ class Subgraph(Value):
 
     @classmethod
     def later(cls, read: Callable[[], tuple[Operation, ...]], **others: Any) -> Self:
-        """A graph of these other fields whose operations are `read` when somebody asks for them.
+        """A graph with these other fields whose operations are `read` on first use.
 
-        None of them is `lasting` or changes state, so that it can be run without them.
+        None of them may change state or have results that outlast it, so the graph can be run without reading them.
         """
         made = cls(operations=(), **others)
         del made.__dict__["operations"]
         made.__dict__.update(_read=read, notable=())
         return made
 
-    if not TYPE_CHECKING:  # or every name would be an attribute to a type checker
+    if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute name
 
         def __getattr__(self, name):
             read = self.__dict__.get("_read") if name == "operations" else None
@@ -55,24 +55,24 @@ class Subgraph(Value):
             return self.__dict__.setdefault("operations", read())
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy has: the operations themselves."""
+        """The state for copying and pickling, with the operations themselves."""
         state = {**self.__dict__, "operations": self.operations}
         state.pop("_read", None)
         return state
 
     @cached
     def notable(self) -> tuple[Operation, ...]:
-        """The operations that do more than give results to others: they change state, or their results outlast them."""
+        """Operations that do more than compute results for others: they change state, or their results outlast them."""
         return tuple(each for each in self.operations if each.op.outlasts or each.op.effect is Effect.WRITE)
 
     @cached
     def definitions(self) -> Mapping[int, int]:
-        """The operation that defines each defined operand."""
+        """The index of the operation that defines each defined operand."""
         return {out: at for at, operation in enumerate(self.operations) for out in operation.outputs}
 
     @cached
     def uses(self) -> Mapping[int, tuple[int, ...]]:
-        """The operations that use each operand, each once."""
+        """The indices of the operations that use each operand, without duplicates."""
         found: dict[int, list[int]] = {}
         for at, operation in enumerate(self.operations):
             for operand in dict.fromkeys(operation.used):
@@ -81,16 +81,16 @@ class Subgraph(Value):
 
     @cached
     def kept(self) -> frozenset[int]:
-        """Operands that outlive the last operation: outputs, what updates state, and what undoing an update takes."""
+        """Operands that outlive the last operation: outputs, sources of state updates, and `lasting` results."""
         return frozenset((*self.outputs, *(update.source for update in self.state), *self.lasting))
 
     @cached
     def lasting(self) -> tuple[int, ...]:
-        """The results of operations that say so (`Op.outlasts`): each has memory of its own."""
+        """The results that stay valid until the end of the run (`Op.outlasts`); each has its own memory."""
         return tuple(o for operation in self.notable if operation.op.outlasts for o in operation.outputs)
 
     def types(self, operation: Operation) -> CallTypes:
-        """The types of an operation's operands and results, constants' elements known."""
+        """The types of an operation's operands and results, with the elements of constants."""
         operands = self.operands
         return CallTypes(
             tuple([None if i is None else operands[i].known for i in operation.inputs]),
@@ -101,12 +101,12 @@ class Subgraph(Value):
         return self.operands[operand].type
 
     def label(self, operand: int) -> str:
-        """What messages call an operand."""
+        """The name of an operand in messages."""
         name = self.operands[operand].name
         return f"tensor {operand} '{name}'" if name else f"tensor {operand}"
 
     def with_types(self, types: Mapping[int, TensorType]) -> Subgraph:
-        """The same graph with other types for some operands."""
+        """The same graph with the types of some operands replaced."""
         if not types:
             return self
         operands = tuple(evolve(o, type=types[i]) if i in types else o for i, o in enumerate(self.operands))
@@ -115,7 +115,7 @@ class Subgraph(Value):
 
 @frozen
 class SignatureTensor(Value):
-    """A name that callers use, and the operand it stands for."""
+    """A name for callers, and the operand that it names."""
 
     name: str
     operand: int
@@ -123,7 +123,7 @@ class SignatureTensor(Value):
 
 @frozen
 class Signature(Value):
-    """A named way into a model: a subgraph with names for its inputs and outputs."""
+    """A named entry point of a model: a subgraph, with names for its inputs and outputs."""
 
     key: str
     subgraph: int
@@ -133,9 +133,9 @@ class Signature(Value):
 
 @frozen
 class Subgraphs(Value):
-    """A whole model; subgraph 0 is where a run starts unless a signature says otherwise.
+    """A whole model. A run starts in subgraph 0 unless a signature selects another.
 
-    `notes` say what in the file was ignored, and why; they take no part in equality.
+    `notes` say what was ignored in the file, and why; they do not affect equality.
     """
 
     subgraphs: tuple[Subgraph, ...]

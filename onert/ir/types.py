@@ -1,4 +1,4 @@
-"""What is known of a tensor before it has a buffer."""
+"""What is known about a tensor before it has a buffer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .value import Value
 
 
 class Constant:
-    """The elements of a constant, decoded when first asked for.
+    """The elements of a constant, decoded on first use.
 
-    `source` gives the array: a view of a file's bytes costs nothing until it is read, a packed or sparse
-    tensor is unpacked once. The array is read-only. Two constants are equal when their arrays are. `stored` are the
-    bytes that the elements are decoded from, where these are a file's.
+    `source` is the array, or a function that returns it: a view of a file's bytes costs nothing until it is read, and a
+    packed or sparse tensor is unpacked once. The array is read-only. Constants are equal if their arrays are. `stored`
+    holds the encoded bytes if these belong to a file.
     """
 
     def __init__(self, source: Array | Callable[[], Array], stored: bytes | memoryview | None = None) -> None:
@@ -33,9 +33,9 @@ class Constant:
 
     @property
     def place(self) -> tuple[int, int] | None:
-        """The addresses where the stored bytes begin and end; None where nobody knows before the elements are decoded.
+        """The start and end addresses of the stored bytes; None if they are unknown until the elements are decoded.
 
-        Constants of a file may share them.
+        Constants of a file may share bytes.
         """
         if not callable(self._source):
             held = self._source
@@ -56,7 +56,7 @@ class Constant:
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether elements are numbers of a trace: of the shape of a tensor with symbolic dimensions."""
+        """Whether elements are symbolic: numbers of a trace, derived from a tensor's symbolic dimensions."""
         held = self._source
         if callable(held) or held.dtype != object:
             return False
@@ -84,10 +84,10 @@ class Constant:
 
 @frozen
 class TensorType(Value):
-    """Element type, shape, quantisation, and - where it is a constant - the elements.
+    """Element type, shape, quantisation and, for a constant, the elements.
 
-    `ranked` is False while even the number of dimensions is unknown; `shape` is then empty and means nothing.
-    `data` takes no part in equality.
+    `ranked` is False if the rank is unknown; `shape` is then empty and has no meaning.
+    `data` does not affect equality.
     """
 
     dtype: DType
@@ -105,7 +105,7 @@ class TensorType(Value):
 
     @property
     def value(self) -> Array | None:
-        """The elements, where they are known before the run."""
+        """The elements, if they are known before the run."""
         return None if self.data is None else self.data.array
 
     @property
@@ -114,51 +114,51 @@ class TensorType(Value):
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory; RuleError unless the shape is static."""
+        """Size in memory in bytes. Raises RuleError unless the shape is static."""
         total = 1
         for d in shapes.static(self.shape):
             total *= d
         return total * self.dtype.itemsize
 
     def with_shape(self, shape: Shape) -> TensorType:
-        """The same element type and quantisation in another shape, the elements unknown."""
+        """The same element type and quantisation with another shape and unknown elements."""
         return evolve(self, shape=shape, ranked=True, data=None)
 
     def with_data(self, data: Constant | None) -> TensorType:
-        """The same type, its elements known or not."""
+        """The same type with these elements, or with unknown ones."""
         if data is self.data:
             return self
         return TensorType(self.dtype, self.shape, self.quantization, self.ranked, data)
 
     def plain(self, dtype: DType | None = None, shape: Shape | None = None) -> TensorType:
-        """A type without quantisation or elements; `dtype` and `shape` default to this one's."""
+        """A type without quantisation and elements; `dtype` and `shape` default to this type's."""
         return TensorType(self.dtype if dtype is None else dtype, self.shape if shape is None else shape)
 
     def result(self, shape: Shape) -> TensorType:
-        """What an operation that computes in this element type gives: no quantisation yet, no elements."""
+        """The type of a result with this element type: `shape`, no quantisation yet, no elements."""
         return TensorType(self.dtype, shape)
 
     @property
     def scale(self) -> float:
-        """The per-tensor scale; RuleError if there is none."""
+        """The per-tensor scale. Raises RuleError if there is none."""
         return self._quantized().scale
 
     @property
     def zero_point(self) -> int:
-        """The per-tensor zero point; RuleError if there is none."""
+        """The per-tensor zero point. Raises RuleError if there is none."""
         return self._quantized().zero_point
 
     @property
     def cleared(self) -> int:
-        """What every element of a variable is before anything is written to it: 0, in int8 the zero point.
+        """The initial stored value of a variable's elements: 0, or the zero point if the type is a quantised int8.
 
-        Source: TFLite's Subgraph::ResetVariableTensors, which looks at no other quantised type.
+        Source: TFLite's Subgraph::ResetVariableTensors, which treats no other quantised type specially.
         """
         q = self.quantization
         if q is None or self.dtype is not DType.INT8:
             return 0
         low, high = self.dtype.limits
-        return min(max(q.zero_points[0], low), high)  # a file may name a zero point that no element can be
+        return min(max(q.zero_points[0], low), high)  # a file may declare a zero point that is out of range
 
     def _quantized(self) -> Quantization:
         if self.quantization is None:
@@ -167,24 +167,24 @@ class TensorType(Value):
 
 
 def type_of(array: Array, **more: Any) -> TensorType:
-    """The type of a NumPy array, its elements known."""
+    """The type of a NumPy array, with its elements."""
     return TensorType(DType.from_numpy(array.dtype), array.shape, data=Constant(array), **more)
 
 
 def unranked(dtype: DType, quantization: Quantization | None = None) -> TensorType:
-    """A tensor of which not even the number of dimensions is known."""
+    """The type of a tensor of unknown rank."""
     return TensorType(dtype, (), quantization, ranked=False)
 
 
 @frozen
 class CallTypes(Value):
-    """The types on both sides of one operation."""
+    """The types of an operation's operands and results."""
 
     inputs: tuple[TensorType | None, ...]
     outputs: tuple[TensorType, ...]
 
     def input(self, index: int) -> TensorType:
-        """Input `index`, which must be there."""
+        """The type of input `index`. Raises RuleError if it is absent."""
         found = self.inputs[index] if index < len(self.inputs) else None
         if found is None:
             raise RuleError(f"input {index} is absent, expected a tensor")
@@ -192,5 +192,5 @@ class CallTypes(Value):
 
     @property
     def output(self) -> TensorType:
-        """The only output, or the first of several."""
+        """The first result, which is the only one of most operations."""
         return self.outputs[0]

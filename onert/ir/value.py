@@ -1,4 +1,4 @@
-"""What attrs classes have in common, written once instead of generated for each."""
+"""Methods shared by attrs classes, written once instead of generated for each class."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from attrs import fields
 
 
 class Value:
-    """A base of `attrs.frozen` classes: values of one class are equal where their fields are, and are told by them.
+    """A base of `attrs.frozen` classes whose values are compared, hashed and printed by their fields.
 
-    attrs writes source text for these methods and compiles it, a fifth of a millisecond for every class that a process
-    reads. It leaves alone what a class has of its own, so each subclass is given these. Fields are left out with `eq`
-    and `repr` as in attrs; for a class whose values are equal only to themselves (`frozen(eq=False)`) this is no base.
+    attrs generates and compiles source text for these methods, a fifth of a millisecond for every class that a process
+    imports. It does not replace methods that a class defines itself, so each subclass is given these. `eq=False` and
+    `repr=False` exclude a field, as in attrs. Not for classes compared by identity (`frozen(eq=False)`).
     """
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class Value:
 
 
 class Told:
-    """A base of `attrs.frozen(eq=False)` classes: each value is equal only to itself, and told by its fields."""
+    """A base of `attrs.frozen(eq=False)` classes: values are compared by identity and printed by their fields."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Told:
 
 
 def _give(cls: type[Any], names: Iterable[str]) -> None:
-    """Have a class own methods of `Value`, unless it has others: attrs leaves alone what a class itself has."""
+    """Define methods of `Value` on the class itself, unless it has its own: attrs does not replace a class's own."""
     for name in names:
         if name not in cls.__dict__:
             setattr(cls, name, Value.__dict__[name])
@@ -60,5 +60,5 @@ def _give(cls: type[Any], names: Iterable[str]) -> None:
 
 @cache
 def _compared(kind: Any) -> Callable[[object], object]:
-    """What gives the class and the fields that are compared: a tuple, in which a NaN equals itself as in attrs."""
+    """A function that returns an instance's class and compared fields, as a tuple so that a NaN equals itself."""
     return attrgetter("__class__", *(a.name for a in fields(kind) if a.eq))

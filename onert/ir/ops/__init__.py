@@ -1,7 +1,7 @@
-"""The operation kinds, one family a folder: a file here is read when something imports a kind from it.
+"""The operation kinds, one family per folder. A file is imported when one of its kinds is.
 
-A process that runs one model needs few families, and reading them all takes longer than compiling most models. `OPS`
-reads the rest when it is asked for a name that it does not know yet, or for all of them.
+A process that runs one model needs few families, and importing all of them takes longer than compiling most models.
+`OPS` imports the rest when it is iterated over or a name is looked up that is not declared yet.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from onert.ir.process import imports
 
 
 class Kinds(Mapping[str, type[Op]]):
-    """Every operation kind by its class name: those of this package, and those that others have declared."""
+    """Every operation kind by its class name: those of this package, and those that other packages have declared."""
 
     def __getitem__(self, name: str) -> type[Op]:
         if name not in DECLARED:
@@ -31,7 +31,7 @@ class Kinds(Mapping[str, type[Op]]):
 
 
 def read_families() -> None:
-    """Import every file of this package and its folders, so that all its kinds are declared."""
+    """Import every file of this package and its folders, so that all kinds are declared."""
     here = Path(__file__).parent
     for file in sorted(here.rglob("[!_]*.py")):
         imports.module(".".join((__name__, *file.relative_to(here).with_suffix("").parts)))

@@ -1,4 +1,4 @@
-"""Operations that come from outside: a user's Python, and what nobody has an implementation of."""
+"""External operations: custom operators in Python, and operators without an implementation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onert.ir.types import TensorType, unranked
 
 
 def declared(results: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
-    """Result types as a file declares them, without quantisation."""
+    """Result types as declared in a file, without quantisation."""
     return tuple(r.plain() if r.ranked else unranked(r.dtype) for r in results)
 
 
@@ -21,10 +21,10 @@ def declared(results: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
 class Unsupported(Op):
     """An operator that has no implementation here.
 
-    It stands in the graph with the results that the file declares, so that the rest can be looked at and all such
-    operators be named at once; it cannot be compiled.
+    It appears in the graph with the results declared in the file, so that the rest of the model can be inspected and
+    all such operators can be reported at once. It cannot be compiled.
 
-    - `xs`: whatever the file gives it
+    - `xs`: the operator's inputs in the file
     """
 
     code: str
@@ -38,17 +38,17 @@ class Unsupported(Op):
         return declared(self.results)
 
     def check_arity(self, present: Any) -> None:
-        """Any operands are right: nothing is known of the operator."""
+        """Accepts any operands, because the operator is unknown."""
 
 
 @frozen
 class Python(Op):
     """A custom operator implemented by a Python function on NumPy arrays.
 
-    The function is given the inputs as arrays, and `options`, the operator's custom options as the file has them; it
-    gives an array or a tuple of arrays. Results have the types that the file declares.
+    The function receives the inputs as arrays, and `options`, the operator's custom options as the file's raw bytes; it
+    returns an array or a tuple of arrays. Results have the types declared in the file.
 
-    - `xs`: whatever the file gives it, absent ones as None
+    - `xs`: the operator's inputs in the file, None for absent ones
     """
 
     code: str

@@ -1,1 +1,1 @@
-"""Arithmetic that several families share; no operation kinds."""
+"""Arithmetic that several families share; declares no operation kinds."""

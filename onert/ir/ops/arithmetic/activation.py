@@ -1,4 +1,4 @@
-"""Activations that other operations end with."""
+"""Fused activations: functions applied to the result of another operation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .fixed_point import activation_range
 
 @frozen
 class Clamp(Value):
-    """A fused activation: real bounds, or a function where bounds do not say it."""
+    """A fused activation: real bounds, or a function if it is not a clamp."""
 
     low: float | None = None
     high: float | None = None
@@ -26,7 +26,7 @@ class Clamp(Value):
 
 
 def bounded(x: Array, low: float | None, high: float | None) -> Array:
-    """`x` between two bounds of its own type, either of which may be missing: NaN stays NaN, and -0 stays -0."""
+    """Clamp `x` to optional bounds, converted to its dtype. NaN and -0 are preserved."""
     if low is not None:
         least = x.dtype.type(low)
         x = np.where(x < least, least, x)
@@ -52,7 +52,7 @@ class Activation(Enum):
     SIGN_BIT = Clamp(function=_sign_bit)
 
     def apply(self, x: Array) -> Array:
-        """The activation on real numbers (or plain integers), in x's own type; NaN stays NaN."""
+        """Apply the activation to real numbers (or plain integers), in the dtype of `x`. NaN stays NaN."""
         clamp = self.value
         if clamp.function is not None:
             return clamp.function(x).astype(x.dtype, copy=False)
@@ -60,9 +60,9 @@ class Activation(Enum):
         return bounded(x, low, clamp.high)
 
     def bounds(self, output: TensorType) -> tuple[int, int]:
-        """The stored values between which a result quantised as `output` is clamped.
+        """The stored values between which a result with the quantisation of `output` is clamped.
 
-        RuleError if the activation is no clamp (TFLite's integer kernels have none of those).
+        Raises RuleError if the activation is not a clamp (TFLite's integer kernels do not implement those).
         """
         from_real = self.value
         if from_real.function is not None:

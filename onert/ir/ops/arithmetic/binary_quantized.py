@@ -1,4 +1,4 @@
-"""Functions of two quantised elements, as LiteRT's reference kernels compute them on integers.
+"""Functions of two quantised operands, computed on integers as in LiteRT's reference kernels.
 
 Sources: TFLite's kernels/{add,sub,mul,squared_difference,activations,comparisons}.cc and
 kernels/internal/reference/{add,mul,prelu,comparisons}.h.
@@ -23,20 +23,20 @@ Bounds = tuple[int, int]
 
 @frozen(eq=False)
 class Side(Told):
-    """Stored elements and their type."""
+    """An operand: its stored elements and type."""
 
     array: Array
     type: TensorType
 
     @property
     def centred(self) -> Array:
-        """The elements less their zero point, as int64."""
+        """The elements minus their zero point, as int64."""
         centred: Array = self.array.astype(np.int64) - self.type.zero_point
         return centred
 
 
 def scaled(x: Array, real: float) -> Array:
-    """`x * real` by a fixed-point multiplier."""
+    """`x * real`, with `real` as a fixed-point multiplier."""
     multiplier = quantize_multiplier(real)
     return multiply_by_quantized_multiplier(x, multiplier.mantissa, multiplier.shift)
 
@@ -47,7 +47,7 @@ def _finish(x: Array, result: TensorType, bounds: Bounds) -> Array:
 
 
 def _sum(sign: int) -> Callable[[Side, Side, TensorType, Bounds, bool], Array]:
-    """Both sides on twice the larger scale with room to the left, summed, and down to the result's scale."""
+    """Sum or difference: both sides are shifted left, rescaled to twice the larger scale, added, and rescaled."""
 
     def compute(x: Side, y: Side, result: TensorType, bounds: Bounds, power_of_two: bool) -> Array:
         if power_of_two and result.dtype is DType.INT16 and all(_is_power(t.scale) for t in (x.type, y.type, result)):
@@ -66,7 +66,7 @@ def _is_power(scale: float) -> bool:
 
 
 def _sum_by_shifts(x: Side, y: Side, result: TensorType, bounds: Bounds, sign: int) -> Array:
-    """int16 with scales that are powers of two: each side shifted right with rounding, the sum saturated."""
+    """int16 with power-of-two scales: each side is shifted right with rounding, and the sum saturates."""
 
     def shifted(side: Side) -> Array:
         by = math.frexp(result.scale)[1] - math.frexp(side.type.scale)[1]
@@ -83,7 +83,7 @@ def _mul(x: Side, y: Side, result: TensorType, bounds: Bounds, power_of_two: boo
 
 
 def _squared_difference(x: Side, y: Side, result: TensorType, bounds: Bounds, power_of_two: bool) -> Array:
-    """Bytes have room to the left before they are squared; 16-bit numbers have none (as in TFLite Micro's kernel)."""
+    """8-bit elements are shifted left before they are squared, 16-bit ones are not (as in TFLite Micro's kernel)."""
     left = 0 if result.dtype is DType.INT16 else 7
     twice = 2.0 * max(x.type.scale, y.type.scale)
     difference = scaled(x.centred << left, x.type.scale / twice) - scaled(y.centred << left, y.type.scale / twice)
@@ -96,11 +96,11 @@ FIXED: Mapping[str, Callable[[Side, Side, TensorType, Bounds, bool], Array]] = {
     "MUL": _mul,
     "SQUARED_DIFFERENCE": _squared_difference,
 }
-"""Integer kernels by the function's name."""
+"""Integer arithmetic by the function's name."""
 
 
 def prelu(x: Side, alpha: Side, result: TensorType) -> Array:
-    """Elements that are not negative by the scales' ratio, negative ones by alpha's share of it."""
+    """Non-negative elements are rescaled to the result; negative ones are multiplied by `alpha` first."""
     positive = scaled(x.centred, float(np.float32(x.type.scale) / np.float32(result.scale)))
     real = np.float32(x.type.scale) * np.float32(alpha.type.scale) / np.float32(result.scale)
     negative = scaled(x.centred * alpha.centred, float(real))
@@ -108,5 +108,5 @@ def prelu(x: Side, alpha: Side, result: TensorType) -> Array:
 
 
 def comparable(side: Side) -> Array:
-    """Elements on a common scale, fine enough to be compared: eight more bits, times the scale."""
+    """Elements rescaled to a common scale for comparison: shifted left by eight bits, multiplied by the scale."""
     return scaled(side.centred << 8, side.type.scale)

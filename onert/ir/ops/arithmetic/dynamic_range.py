@@ -1,4 +1,4 @@
-"""Dynamic-range arithmetic: float inputs quantised on the fly for products with integer filters.
+"""Dynamic-range quantisation: float inputs are quantised at run time and multiplied by integer filters.
 
 Source: TFLite's kernels/internal/optimized/neon_tensor_utils.cc (NeonSymmetricQuantizeFloats,
 NeonAsymmetricQuantizeFloats), which its reference kernels run on x86 too.
@@ -17,14 +17,14 @@ from onert.ir.types import TensorType
 from onert.ir.value import Told
 
 TOGETHER = 8
-"""Elements of a row that LiteRT quantises together."""
+"""The number of elements of a row that LiteRT quantises per vector step."""
 
 FILTERS = frozenset({DType.INT2, DType.INT4, DType.INT8, DType.UINT8})
 
 
 @frozen(eq=False)
 class QuantizedRows(Told):
-    """Rows of int8 values; `real = scale * (value - offset)`, one scale (float32) and offset (int32) a row."""
+    """Rows of int8 values: `real = scale * (value - offset)`, with a scale (float32) and an offset (int32) per row."""
 
     values: Array
     scales: Array
@@ -32,34 +32,34 @@ class QuantizedRows(Told):
 
     @property
     def centred(self) -> Array:
-        """The values less their row's offset, in int32."""
+        """The values minus their row's offset, as int32."""
         out: Array = self.values.astype(np.int32) - self.offsets[:, None]
         return out
 
 
 def is_hybrid(x: TensorType, weight: TensorType) -> bool:
-    """Whether floats meet a quantised filter."""
+    """Whether a float input is combined with a quantised filter."""
     return x.dtype.is_float and weight.dtype in FILTERS
 
 
 def filter_values(weight: Array) -> Array:
-    """The filter's integers as TFLite's hybrid kernels read them: bytes are signed."""
+    """The filter's integers as TFLite's hybrid kernels interpret them: uint8 is reinterpreted as int8."""
     return weight.view(np.int8) if weight.dtype == np.uint8 else weight
 
 
 def quantize_items(x: Array, *, asymmetric: bool) -> QuantizedRows:
-    """Each batch item of a float tensor on its own, as one row."""
+    """Quantise each batch item of a float tensor as one row."""
     return quantize_rows(x.reshape(x.shape[0], math.prod(x.shape[1:])), asymmetric=asymmetric)
 
 
 def quantize_rows(rows: Array, *, asymmetric: bool) -> QuantizedRows:
-    """Each row of a float matrix [count, size] on its own."""
+    """Quantise each row of a float matrix [count, size] separately."""
     rows = rows.astype(np.float32, copy=False)
     return _asymmetric(rows) if asymmetric else _symmetric(rows)
 
 
 def _symmetric(rows: Array) -> QuantizedRows:
-    """The largest magnitude becomes 127."""
+    """Symmetric: the largest magnitude of a row maps to 127."""
     largest = np.abs(rows).max(axis=1, initial=np.float32(0))
     empty = largest == 0
     safe = np.where(empty, np.float32(1), largest)
@@ -70,7 +70,7 @@ def _symmetric(rows: Array) -> QuantizedRows:
 
 
 def _asymmetric(rows: Array) -> QuantizedRows:
-    """The range from the smallest to the largest value, widened to hold 0, becomes -128 to 127.
+    """Asymmetric: the range of a row's values, extended to contain 0, maps to -128 to 127.
 
     The zero point is computed with the scale in float64; elements are multiplied by the inverse of the float32 scale
     and rounded before the zero point is added.
@@ -92,10 +92,10 @@ def _asymmetric(rows: Array) -> QuantizedRows:
 
 
 def _round(x: Array) -> Array:
-    """Halves away from zero; NaN becomes 0, so that it stays in its own row.
+    """Rounds halves away from zero; NaN becomes 0, so that it does not affect other rows.
 
-    LiteRT rounds eight elements of a row at a time by adding a half in float32 and truncating, and what is left at the
-    row's end exactly. The two differ for the number just below a half.
+    LiteRT rounds a row in groups of eight by adding a half in float32 and truncating, and the remaining elements
+    exactly. The two differ for the largest float below a half.
     """
     whole = x.shape[1] - x.shape[1] % TOGETHER
     added = np.trunc(x[:, :whole] + np.copysign(np.float32(0.5), x[:, :whole]))
@@ -104,7 +104,7 @@ def _round(x: Array) -> Array:
 
 
 def blockwise(rows: Array, weight: Array, quantization: Quantization) -> Array:
-    """`rows · weightᵀ` where each run of the filter's features has a scale of its own; inputs asymmetric by row.
+    """`rows · weightᵀ` for a filter whose blocks of features have their own scales; rows are quantised asymmetrically.
 
     Source: TFLite's kernels/fully_connected.cc (EvalBlockwise4Bit).
     """

@@ -1,4 +1,4 @@
-"""Which element types and quantisations inputs, filters and biases may have together."""
+"""The valid combinations of element types and quantisations of inputs, filters and biases."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _BIASES_OF = {
 
 
 def require_filter_types(x: TensorType, weight: TensorType, bias: TensorType | None, axis: int) -> None:
-    """RuleError unless the operands can be multiplied; `axis` of the filter is the one of its outputs.
+    """Raises RuleError unless the operands can be multiplied; `axis` is the output axis of the filter.
 
     Float with float; float with quantised integers (dynamic range); int8 with int8, int4 or int2; uint8 with uint8, or
-    with int8 as Android's NNAPI has it; int16 with int8, int4 or int2. Signed filters are symmetric, int16 inputs too.
+    with int8 as in Android's NNAPI; int16 with int8, int4 or int2. Signed filters and int16 inputs must be symmetric.
     """
     require_bias(x, weight, bias, axis)
     if x.dtype.is_float:
@@ -55,10 +55,10 @@ def require_filter_types(x: TensorType, weight: TensorType, bias: TensorType | N
 
 
 def require_fully_connected_types(x: TensorType, weight: TensorType, bias: TensorType | None) -> None:
-    """RuleError unless the operands of a fully connected layer can be multiplied.
+    """Raises RuleError unless the operands of a fully connected layer can be multiplied.
 
-    As `require_filter_types`, and besides: int16 inputs with int16 filters, int8 filters with any one zero point, and
-    for float inputs filters quantised in blocks of features.
+    In addition to `require_filter_types`: int16 inputs with int16 filters, int8 filters with a zero point other than 0
+    (per tensor), and, for float inputs, filters quantised in blocks of features.
     """
     blocks = None if weight.quantization is None else weight.quantization.block_size
     if x.dtype.is_float and weight.dtype in FILTERS and blocks is not None:
@@ -88,7 +88,7 @@ def _require_blocks(weight: TensorType, size: int) -> None:
     outputs, features = weight.shape
     quantization = weight.quantization
     assert quantization is not None
-    require(quantization.axis == 1, f"filter's blocks lie along axis {quantization.axis}, expected axis 1")
+    require(quantization.axis == 1, f"filter is quantised in blocks along axis {quantization.axis}, expected axis 1")
     require(size >= 1, f"filter's blocks have {size} features, expected at least 1")
     require_symmetric("filter", weight)
     if outputs is not None and features is not None:
@@ -100,14 +100,14 @@ def _require_blocks(weight: TensorType, size: int) -> None:
 
 
 def gives_floats(x: TensorType, output: DType | None) -> bool:
-    """Whether a product of bytes gives real numbers: float32 that are asked for with stored integers."""
+    """Whether a product of quantised integers has real results: float32 is requested for stored integers."""
     return output is DType.FLOAT32 and x.dtype.is_integer
 
 
 def require_bytes_for_floats(x: TensorType, weight: TensorType, bias: TensorType | None, axis: int) -> None:
-    """RuleError unless bytes of one scale meet signed bytes of zero point 0, whose sums become float32 without a bias.
+    """Raises RuleError unless the operands may have a float32 result: 8-bit input, symmetric int8 filter, no bias.
 
-    `axis` of the filter is that of its outputs, which may have a scale each.
+    The input is quantised per tensor; the filter may have a scale per index along `axis`, its output axis.
     """
     require(x.dtype in (DType.INT8, DType.UINT8), f"input is {x.dtype.text} for a result of f32, expected i8 or u8")
     require(weight.dtype is DType.INT8, f"filter is {weight.dtype.text} for a result of f32, expected i8")
@@ -118,12 +118,12 @@ def require_bytes_for_floats(x: TensorType, weight: TensorType, bias: TensorType
 
 
 def require_hybrid(x: TensorType) -> None:
-    """RuleError unless an input can be quantised on the fly."""
+    """Raises RuleError unless the input can be quantised at run time."""
     require(x.dtype is DType.FLOAT32, f"input is {x.dtype.text} with a quantised filter, expected f32")
 
 
 def require_floats(x: TensorType, y: TensorType) -> None:
-    """RuleError unless both are floats of at most 32 bits (which are computed in float32), or both are float64."""
+    """Raises RuleError unless both are floats of at most 32 bits (computed in float32), or both are float64."""
     double = (x.dtype is DType.FLOAT64, y.dtype is DType.FLOAT64)
     fits = x.dtype.is_float and y.dtype.is_float and double[0] == double[1]
     require(
@@ -132,7 +132,7 @@ def require_floats(x: TensorType, y: TensorType) -> None:
 
 
 def require_bias(x: TensorType, weight: TensorType, bias: TensorType | None, axis: int) -> None:
-    """RuleError unless the bias has an element for each of the filter's outputs, of the accumulators' type."""
+    """Raises RuleError unless the bias has one element per filter output, in the accumulator's element type."""
     if bias is None:
         return
     count, size = weight.shape[axis], _elements(bias)
@@ -148,7 +148,7 @@ def require_bias(x: TensorType, weight: TensorType, bias: TensorType | None, axi
 
 
 def require_filter_scales(weight: TensorType, axis: int) -> None:
-    """RuleError unless a quantised filter has one scale, or one for each index along `axis`."""
+    """Raises RuleError unless a quantised filter has one scale, or one per index along `axis`."""
     quantization = weight.quantization
     if quantization is None:
         require(False, f"filter of {weight} has no quantisation, expected a scale")
@@ -163,7 +163,7 @@ def require_filter_scales(weight: TensorType, axis: int) -> None:
 
 
 def require_scale(what: str, type_: TensorType) -> None:
-    """RuleError unless a tensor has one scale and one zero point."""
+    """Raises RuleError unless a tensor has one scale and one zero point."""
     require(
         type_.quantization is not None, f"{what} is {type_} without quantisation, expected a scale and a zero point"
     )
@@ -171,14 +171,14 @@ def require_scale(what: str, type_: TensorType) -> None:
 
 
 def require_symmetric(what: str, type_: TensorType) -> None:
-    """RuleError for a zero point other than 0."""
+    """Raises RuleError if there is a zero point other than 0."""
     stored = np.zeros(1) if type_.quantization is None else type_.quantization.zero_points.stored
     wrong = stored[np.argmax(stored != 0)]
     require(wrong == 0, f"{what} of {type_.dtype.text} has zero point {wrong}, expected 0")
 
 
 def scales_of(type_: TensorType) -> Sequence[float]:
-    """All scales; none where there is no quantisation."""
+    """All scales; empty if there is no quantisation."""
     return () if type_.quantization is None else type_.quantization.scales
 
 

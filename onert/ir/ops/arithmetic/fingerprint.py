@@ -1,6 +1,6 @@
-"""FarmHash's 64-bit fingerprint of many byte strings of one length at once.
+"""FarmHash's 64-bit fingerprint, for many byte strings of the same length at once.
 
-Source: the published algorithm `farmhashna::Hash64`, whose results Fingerprint64 promises never to change.
+Source: the published algorithm `farmhashna::Hash64`, whose results are guaranteed by Fingerprint64 never to change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _n(value: int) -> np.uint64:
 
 
 def _word(rows: Array, at: int, size: int = 8) -> Array:
-    """Little-endian integers of `size` bytes, one of each row; uint64."""
+    """Little-endian integers of `size` bytes, one per row, as uint64."""
     out: Array = np.ascontiguousarray(rows[:, at : at + size]).view(f"<u{size}")[:, 0].astype(np.uint64)
     return out
 
@@ -35,13 +35,13 @@ def _mix(x: Array) -> Array:
 
 
 def _join(u: Array, v: Array, mul: Array | np.uint64) -> Array:
-    """128 bits as 64."""
+    """Hash 128 bits to 64 (`HashLen16`)."""
     out: Array = _mix((_mix((u ^ v) * mul) ^ v) * mul) * mul
     return out
 
 
 def _short(rows: Array, length: int) -> Array:
-    """Up to 16 bytes."""
+    """Strings of up to 16 bytes."""
     mul = _K2 + _n(length * 2)
     if length >= 8:
         a, b = _word(rows, 0) + _K2, _word(rows, length - 8)
@@ -56,7 +56,7 @@ def _short(rows: Array, length: int) -> Array:
 
 
 def _middle(rows: Array, length: int) -> Array:
-    """17 to 64 bytes."""
+    """Strings of 17 to 64 bytes."""
     mul = _K2 + _n(length * 2)
     a, b = _word(rows, 0) * (_K1 if length <= 32 else _K2), _word(rows, 8)
     c, d = _word(rows, length - 8) * mul, _word(rows, length - 16) * _K2
@@ -78,7 +78,7 @@ def _weak(rows: Array, at: int, a: Array, b: Array) -> Pair:
 
 
 def _long(rows: Array, length: int) -> Array:
-    """More than 64 bytes, in blocks of 64; the last block overlaps the one before it."""
+    """Strings of more than 64 bytes, in blocks of 64; the last block overlaps the one before it."""
     seed = 81
     x = np.full(len(rows), _n(seed)) * _K2 + _word(rows, 0)
     y = np.full(len(rows), _n(seed * int(_K1) + 113))
@@ -110,7 +110,7 @@ def _long(rows: Array, length: int) -> Array:
 
 
 def fingerprints(rows: Array) -> Array:
-    """The fingerprint of each row of bytes `[n, length]`; uint64."""
+    """The fingerprint of each row of bytes [n, length], as uint64."""
     length = rows.shape[1]
     function = _short if length <= 16 else _middle if length <= 64 else _long
     with np.errstate(over="ignore"):  # arithmetic modulo 2**64 is meant

@@ -28,7 +28,7 @@ class Multiplier(Value):
 
 
 def quantize_multiplier(real: float) -> Multiplier:
-    """The fixed-point number nearest to `real` (TFLite QuantizeMultiplier); RuleError for inf, nan or negatives."""
+    """The fixed-point number nearest to `real` (TFLite QuantizeMultiplier). RuleError for inf, nan or negatives."""
     if not math.isfinite(real) or real < 0:
         raise RuleError(f"multiplier is {real}, expected a finite number of at least 0")
     if real == 0.0:
@@ -46,7 +46,7 @@ def quantize_multiplier(real: float) -> Multiplier:
 
 
 def quantize_multipliers(reals: Sequence[float] | Array) -> tuple[Array, Array]:
-    """Mantissas and shifts (int64) of several multipliers, one per output channel; as `quantize_multiplier` each."""
+    """Mantissas and shifts (int64) of several multipliers, for example one per channel; see `quantize_multiplier`."""
     real = np.asarray(reals, np.float64)
     wrong = real[~np.isfinite(real) | (real < 0)]
     if wrong.size:
@@ -63,10 +63,10 @@ def quantize_multipliers(reals: Sequence[float] | Array) -> tuple[Array, Array]:
 
 
 def saturating_rounding_doubling_high_mul(a: Array, b: Array | int) -> Array:
-    """`round(a * b / 2**31)` on int32 values held in int64, as gemmlowp rounds.
+    """`round(a * b / 2**31)` on int32 values held in int64, with gemmlowp's rounding.
 
-    gemmlowp adds 2**30 (or 1 - 2**30 for a negative product) and divides truncating, which rounds halves up in
-    magnitude for positives and towards zero for negatives; that is the floor of (a * b + 2**30) / 2**31 for both.
+    gemmlowp adds 2**30 (or 1 - 2**30 for a negative product) and divides with truncation. That rounds halves away from
+    zero for positive products and towards zero for negative ones: for both the floor of (a * b + 2**30) / 2**31.
     """
     out = np.asarray(a.astype(np.int64) * np.asarray(b, np.int64))
     out += 1 << 30
@@ -86,7 +86,7 @@ def rounding_divide_by_pot(x: Array, exponent: Array | int) -> Array:
 
 
 def multiply_by_quantized_multiplier(x: Array, mantissa: Array | int, shift: Array | int) -> Array:
-    """`x * mantissa * 2**(shift - 31)` as TFLite computes it on int32, double rounding; int64 with int32 values.
+    """`x * mantissa * 2**(shift - 31)` as TFLite computes it on int32 with double rounding; int32 values in int64.
 
     `mantissa` and `shift` broadcast against `x` (one per channel along the last axis, or one for all).
     """
@@ -97,7 +97,7 @@ def multiply_by_quantized_multiplier(x: Array, mantissa: Array | int, shift: Arr
 
 
 def multiply_by_quantized_multiplier_64(x: Array, mantissa: Array | int, shift: Array | int) -> Array:
-    """The same on an int64 accumulator (int16 activations): TFLite's 16-bit mantissa variant, single rounding."""
+    """As above for an int64 accumulator (int16 activations): TFLite's variant with 16-bit mantissas, rounded once."""
     mantissa = np.asarray(mantissa, np.int64)
     reduced = np.where(mantissa < 0x7FFF0000, (mantissa + (1 << 15)) >> 16, 0x7FFF)
     total_shift = 15 - np.asarray(shift, np.int64)
@@ -107,7 +107,7 @@ def multiply_by_quantized_multiplier_64(x: Array, mantissa: Array | int, shift: 
 
 
 def _wrap32(x: Array) -> Array:
-    """Into int32's range as C's two's-complement conversion does."""
+    """Wrap to int32's range like C's two's-complement conversion."""
     out: Array = ((x + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
     return out
 

@@ -1,6 +1,6 @@
-"""Transcendental functions on fixed-point numbers, as gemmlowp and TFLite compute them in int32.
+"""Transcendental functions on fixed-point numbers, computed in int32 as in gemmlowp and TFLite.
 
-A number of format Qn has n integer bits and 31 - n fractional ones: its raw integer stands for `raw / 2**(31 - n)`. Raw
+A number in format Qn has n integer bits and 31 - n fractional bits: its raw integer represents `raw / 2**(31 - n)`. Raw
 integers are held in int64. Source: gemmlowp's fixedpoint/fixedpoint.h, TFLite's kernels/internal/common.h.
 """
 
@@ -13,16 +13,16 @@ from onert.ir.dtype import Array
 from .fixed_point import INT32_MAX, INT32_MIN, rounding_divide_by_pot, saturating_rounding_doubling_high_mul
 
 ONE = INT32_MAX
-"""1 in Q0, as near as it comes."""
+"""The largest number in Q0, which stands for 1."""
 
 
 def multiply(a: Array, b: Array | int) -> Array:
-    """The product of Qm and Qn, in Q(m + n)."""
+    """The product of a Qm and a Qn number, in Q(m + n)."""
     return saturating_rounding_doubling_high_mul(a, b)
 
 
 def shift_left(x: Array, exponent: Array | int) -> Array:
-    """`x * 2**exponent`, saturated to int32; exponents of at least 0."""
+    """`x * 2**exponent`, saturated to int32; `exponent` is at least 0."""
     exponent = np.asarray(exponent, np.int64)
     threshold = (np.int64(1) << (31 - exponent)) - 1
     shifted = x << exponent
@@ -31,12 +31,12 @@ def shift_left(x: Array, exponent: Array | int) -> Array:
 
 
 def rescale(x: Array, before: int, after: int) -> Array:
-    """Q`before` as Q`after`: rounded where fractional bits are lost, saturated where integer bits are."""
+    """Convert Q`before` to Q`after`: rounds when fractional bits are lost, saturates when integer bits are lost."""
     return rounding_divide_by_pot(x, after - before) if after >= before else shift_left(x, before - after)
 
 
 def leading_zeros(x: Array) -> Array:
-    """Leading zero bits of non-negative int32 values."""
+    """The number of leading zero bits of non-negative int32 values."""
     bits: Array = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
     return bits
 

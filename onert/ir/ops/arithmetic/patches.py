@@ -1,7 +1,7 @@
 """Convolution as matrix products: on real numbers, and exactly on integers held in floats.
 
-Everything here takes channels last, any number of spatial axes, and is bounded in memory: the columns that a window
-gathers are made a block of rows at a time.
+All functions expect channels last and any number of spatial axes. Memory is bounded: the columns that a window
+gathers are built for a block of rows at a time.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from onert.ir.dtype import Array
 from .window import Tap, Window, taps
 
 BLOCK_ELEMENTS = 1 << 22
-"""The most elements of gathered columns at one time (unless one row of outputs alone has more)."""
+"""The maximum number of elements of gathered columns at a time (unless a single row of outputs needs more)."""
 
 
 def convolve(x: Array, weight: Array, windows: Sequence[Window], groups: int = 1) -> Array:
-    """Each output: the sum of products of a window of `x` with a filter.
+    """Convolution: each output is the sum of products of a window of `x` with a filter.
 
-    `x` is [batch, *spatial, channels], `weight` [*window, channels / groups, outputs], of one floating or integer type,
-    in which the sums are made; the result is [batch, *outputs, outputs]. Filters of group g see its channels only.
+    `x` is [batch, *spatial, channels], `weight` [*window, channels / groups, filters], of one floating or integer type,
+    in which sums are accumulated; the result is [batch, *outputs, filters]. Filters of group g read only its channels.
     """
     batch, spatial, channels = x.shape[0], x.shape[1:-1], x.shape[-1]
     count = weight.shape[-1]
@@ -56,7 +56,7 @@ def convolve(x: Array, weight: Array, windows: Sequence[Window], groups: int = 1
 
 
 def _convolve_by_taps(x: Array, matrix: Array, windows: Sequence[Window], out: Array) -> Array:
-    """The same tap by tap, so that the zeros around the edges meet no filter: times infinity they would be NaN."""
+    """The same tap by tap, so that padding is never multiplied by a filter: zero times infinity would be NaN."""
     channels = x.shape[-1]
     by_tap = matrix.reshape((len(matrix), *(w.size for w in windows), -1, matrix.shape[2]))
     for each in product(*(list(w.taps(s)) for w, s in zip(windows, x.shape[1:-1], strict=True))):
@@ -68,14 +68,14 @@ def _convolve_by_taps(x: Array, matrix: Array, windows: Sequence[Window], out: A
 
 
 def _filters(weight: Array, groups: int) -> Array:
-    """[*window, channels, outputs] as one matrix [window * channels, outputs] a group."""
+    """[*window, channels, outputs] as one matrix [window * channels, outputs] per group."""
     count = weight.shape[-1]
     elements = math.prod(weight.shape[:-1])
     return np.ascontiguousarray(weight.reshape(elements, groups, count // groups).transpose(1, 0, 2))
 
 
 def _multiply(columns: Array, matrix: Array) -> Array:
-    """[rows, elements, channels] by the groups' matrices: [rows, outputs]."""
+    """The product of [rows, elements, channels] with the matrix of each group: [rows, outputs]."""
     rows, elements, channels = columns.shape
     groups, _, count = matrix.shape
     if groups == 1:
@@ -87,7 +87,7 @@ def _multiply(columns: Array, matrix: Array) -> Array:
 
 
 def _gather(x: Array, columns: Array, windows: Sequence[Window], found: Sequence[Sequence[Tap]]) -> None:
-    """Copy what each element of the window meets into its place of `columns` [*outputs, elements, channels]."""
+    """Copy the input elements under each window element into `columns` [*outputs, elements, channels]."""
     for each in product(*found):
         element = 0
         for window, tap in zip(windows, each, strict=True):
@@ -97,9 +97,10 @@ def _gather(x: Array, columns: Array, windows: Sequence[Window], found: Sequence
 
 
 def convolve_depthwise(x: Array, weight: Array, windows: Sequence[Window]) -> Array:
-    """Every channel with its own filters: `x` [batch, *spatial, channels], `weight` [*window, channels, multiplier].
+    """Convolution of each channel with its own filters.
 
-    The result [batch, *outputs, channels * multiplier] has a channel's outputs side by side.
+    `x` is [batch, *spatial, channels], `weight` [*window, channels, multiplier]; the result is [batch, *outputs,
+    channels * multiplier], with the outputs of a channel adjacent.
     """
     spatial, channels = x.shape[1:-1], x.shape[-1]
     multiplier = weight.shape[-1]
@@ -117,10 +118,11 @@ def convolve_depthwise(x: Array, weight: Array, windows: Sequence[Window]) -> Ar
 def convolve_transposed(
     x: Array, weight: Array, windows: Sequence[Window], sizes: Sequence[int], befores: Sequence[int] | None = None
 ) -> Array:
-    """The transpose of a convolution that would turn `sizes` into x's spatial axes: each input adds a filter's worth.
+    """Transposed convolution: each input element adds its multiple of a filter to a window of the result.
 
     `x` is [batch, *spatial, channels], `weight` [*window, channels, outputs]; the result is [batch, *sizes, outputs].
-    What falls outside of `sizes` is dropped. `befores` is the padding in front, that of the convolution unless given.
+    Contributions outside of `sizes` are dropped. `befores` is the padding in front; by default it is that of the
+    convolution that maps `sizes` to the spatial axes of `x`.
     """
     batch, spatial, channels = x.shape[0], x.shape[1:-1], x.shape[-1]
     count = weight.shape[-1]

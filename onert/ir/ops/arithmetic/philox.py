@@ -1,4 +1,4 @@
-"""Counter-based random numbers: a block of bits is a function of a key and a counter.
+"""Counter-based random numbers: a block of random bits is a function of a key and a counter.
 
 Source: J. Salmon and others, "Parallel Random Numbers: As Easy as 1, 2, 3" (SC11): Philox-4x32-10 and Threefry-2x32-20.
 """
@@ -21,13 +21,13 @@ PARITY = 0x1BD11BDA
 
 @frozen
 class Philox(Value):
-    """A stream of blocks of four 32-bit numbers: a key of 64 bits, and the 128-bit counter of its next block."""
+    """A stream of blocks of four 32-bit numbers: a 64-bit key, and the 128-bit counter of the next block."""
 
     key: int
     counter: int
 
     def blocks(self, count: int) -> Array:
-        """The next blocks, `[count, 4]` of uint32; the counter's lower half wraps by itself."""
+        """The next blocks, uint32 [count, 4]; the lower half of the counter wraps without a carry."""
         low, high = self.counter & _MASK64, self.counter >> 64
         lows = np.uint64(low) + np.arange(count, dtype=np.uint64)
         highs = np.full(count, high, np.uint64)
@@ -48,7 +48,7 @@ class Philox(Value):
 
 
 def threefry(key: int, counter: int, count: int) -> Array:
-    """Blocks of two 32-bit numbers for a 64-bit key and consecutive 64-bit counters; `[count, 2]` of uint32."""
+    """Threefry blocks of two 32-bit numbers for a 64-bit key and consecutive 64-bit counters; uint32 [count, 2]."""
     counters = np.uint64(counter & _MASK64) + np.arange(count, dtype=np.uint64)
     x = [(counters & np.uint64(_MASK32)).astype(np.uint32), (counters >> np.uint64(32)).astype(np.uint32)]
     words = [key & _MASK32, key >> 32]

@@ -1,4 +1,4 @@
-"""Windows on the plane [batch, height, width, channels]: attributes in common, their rules, the output's size."""
+"""Windows on the plane [batch, height, width, channels]: their common attributes, rules and output sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sliding(Protocol):
 
 
 class Dilated(Sliding, Protocol):
-    """One whose window's elements may lie apart."""
+    """A sliding operation whose window may be dilated."""
 
     @property
     def dilation_height(self) -> int: ...
@@ -30,21 +30,21 @@ class Dilated(Sliding, Protocol):
 
 
 def require_strides(op: Sliding) -> None:
-    """RuleError for a stride below 1, or explicit padding that is none."""
+    """Raises RuleError for a stride below 1 or invalid explicit padding."""
     require_padding(op.padding, 2)
     require_step("stride_height", op.stride_height)
     require_step("stride_width", op.stride_width)
 
 
 def require_dilated(op: Dilated) -> None:
-    """RuleError for a stride or dilation below 1, or explicit padding that is none."""
+    """Raises RuleError for a stride or dilation below 1 or invalid explicit padding."""
     require_strides(op)
     require_step("dilation_height", op.dilation_height)
     require_step("dilation_width", op.dilation_width)
 
 
 def dilated_outputs(op: Dilated, height: Dim, width: Dim, window_height: Dim, window_width: Dim) -> tuple[Dim, Dim]:
-    """Height and width of the result; RuleError if the window does not fit."""
+    """Height and width of the result. Raises RuleError if the window does not fit."""
     return (
         output_dim(height, window_height, op.stride_height, op.dilation_height, op.padding.along(0)),
         output_dim(width, window_width, op.stride_width, op.dilation_width, op.padding.along(1)),
@@ -52,7 +52,7 @@ def dilated_outputs(op: Dilated, height: Dim, width: Dim, window_height: Dim, wi
 
 
 def dilated_windows(op: Dilated, height: int, width: int) -> tuple[Window, Window]:
-    """The windows along height and width of a filter of `height` by `width`."""
+    """The windows along height and width, for a filter of `height` by `width`."""
     return (
         Window(height, op.stride_height, op.dilation_height, op.padding.along(0)),
         Window(width, op.stride_width, op.dilation_width, op.padding.along(1)),

@@ -1,4 +1,4 @@
-"""From integer products to stored results: exact sums in floats, and TFLite's rescaling of accumulators.
+"""From integer products to stored results: exact sums in floats, and TFLite's requantisation of accumulators.
 
 Source: TFLite's kernels/kernel_util.cc (PopulateConvolutionQuantizationParams, GetQuantizedConvolutionMultipler) and
 kernels/internal/reference/integer_ops.
@@ -16,7 +16,7 @@ from .fixed_point import multiply_by_quantized_multiplier, multiply_by_quantized
 
 
 def exact_type(bound: float) -> np.dtype[np.generic]:
-    """The fastest NumPy type in which sums of products stay exact when their magnitudes sum to at most `bound`."""
+    """The fastest NumPy type in which sums of products are exact if their magnitudes sum to at most `bound`."""
     if bound <= 1 << 24:
         return np.dtype(np.float32)
     if bound <= 1 << 53:
@@ -30,7 +30,7 @@ def largest(x: Array) -> int:
 
 
 def exact(x: Array, x_zero: int, weight: Array, weight_zero: int, terms: int) -> tuple[Array, Array]:
-    """Both operands without their zero points, in a type in which sums of `terms` products are exact."""
+    """Both operands minus their zero points, in a type in which sums of `terms` products are exact."""
     x_centred = x.astype(np.int32) - np.int32(x_zero)
     weight_centred = weight.astype(np.int32) - np.int32(weight_zero)
     wide = exact_type(float(largest(x_centred)) * largest(weight_centred) * max(terms, 1))
@@ -38,9 +38,9 @@ def exact(x: Array, x_zero: int, weight: Array, weight_zero: int, terms: int) ->
 
 
 def filter_multipliers(x: TensorType, weight: TensorType, output: TensorType) -> tuple[Array, Array]:
-    """Mantissas and shifts of `input scale * filter scale / output scale`, one a filter or one for all.
+    """Mantissas and shifts of `input scale * filter scale / output scale`, one per filter or one for all.
 
-    As TFLite: in double for signed filters, the product in float for unsigned ones.
+    As in TFLite: in double for signed filters, the product in float for unsigned ones.
     """
     assert weight.quantization is not None
     if weight.dtype is DType.UINT8:
@@ -49,7 +49,7 @@ def filter_multipliers(x: TensorType, weight: TensorType, output: TensorType) ->
 
 
 def as_floats(sums: Array, x: TensorType, weight: TensorType) -> Array:
-    """Exact sums, outputs last, as real numbers: in float32, times the product of both scales rounded to float32."""
+    """Exact sums, outputs last, as float32: multiplied by the product of both scales, rounded to float32."""
     out: Array = sums.astype(np.float32) * (np.float32(x.scale) * filter_scales(weight))
     return out
 
@@ -60,7 +60,7 @@ def product_multiplier(x: TensorType, y: TensorType, output: TensorType) -> tupl
 
 
 def add_bias(sums: Array, bias: Array | None, *, wide: bool) -> Array:
-    """Exact sums as int32 accumulators (int64 where `wide`) with the bias added; they wrap as C's integers do."""
+    """Exact sums as int32 accumulators (int64 if `wide`) with the bias added; overflow wraps as in C."""
     accumulator = np.int64 if wide else np.int32
     out: Array = sums.astype(np.int64).astype(accumulator)
     if bias is not None:
@@ -69,9 +69,9 @@ def add_bias(sums: Array, bias: Array | None, *, wide: bool) -> Array:
 
 
 def rescale(sums: Array, multipliers: tuple[Array, Array], output: TensorType, bounds: tuple[int, int]) -> Array:
-    """Accumulators as results stored like `output`, clamped to `bounds`.
+    """Requantise accumulators to the type of `output`, clamped to `bounds`.
 
-    Sums in int64 take TFLite's 16-bit multiplier (int16 activations), those in int32 its 32-bit one.
+    int64 sums use TFLite's 16-bit multiplier (int16 activations), int32 sums its 32-bit multiplier.
     """
     if sums.dtype == np.int64:
         scaled = multiply_by_quantized_multiplier_64(sums, *multipliers)
@@ -88,13 +88,13 @@ def rescale(sums: Array, multipliers: tuple[Array, Array], output: TensorType, b
 def requantized(
     sums: Array, bias: Array | None, x: TensorType, weight: TensorType, output: TensorType, bounds: tuple[int, int]
 ) -> Array:
-    """Exact sums of products of `x` with filters, plus the bias, stored like `output` and clamped to `bounds`."""
+    """Exact sums of products of `x` with filters, plus the bias, requantised to `output` and clamped to `bounds`."""
     wide = x.dtype is DType.INT16 and (bias is None or bias.dtype == np.int64)
     return rescale(add_bias(sums, bias, wide=wide), filter_multipliers(x, weight, output), output, bounds)
 
 
 def rescale_exactly(sums: Array, reals: Array, output: TensorType, bounds: tuple[int, int]) -> Array:
-    """The same with real multipliers (float64, one a channel or one for all); halves are rounded away from zero."""
+    """`rescale` with real multipliers (float64, one per channel or one for all); rounds halves away from zero."""
     scaled = round_half_away(sums.astype(np.float64) * reals) + output.zero_point
     low, high = bounds
     out: Array = np.clip(scaled, low, high).astype(output.dtype.numpy)
@@ -102,13 +102,13 @@ def rescale_exactly(sums: Array, reals: Array, output: TensorType, bounds: tuple
 
 
 def filter_ratios(x: TensorType, weight: TensorType, output: TensorType) -> Array:
-    """`input scale * filter scale / output scale` in double, one a filter or one for all."""
+    """`input scale * filter scale / output scale` in double, one per filter or one for all."""
     assert weight.quantization is not None
     return x.scale * np.asarray(weight.quantization.scales, np.float64) / output.scale
 
 
 def filter_scales(weight: TensorType) -> Array:
-    """The filter's scales in float32: one, or one a channel."""
+    """The filter's scales in float32: one for all, or one per channel."""
     assert weight.quantization is not None
     return np.asarray(weight.quantization.scales, np.float32)
 

@@ -1,4 +1,4 @@
-"""Shapes and indices that operations are given as tensors."""
+"""Shapes and indices that operations receive as tensors."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from onert.ir.types import TensorType, unranked
 
 
 def integers(x: TensorType, name: str) -> tuple[int, ...] | None:
-    """The elements of an operand of rank 0 or 1 that holds integers, where they are known; RuleError for another."""
+    """The elements of an integer operand of rank 0 or 1, or None if unknown. Raises RuleError for another operand."""
     require(x.dtype.is_integer, f"{name} holds {x.dtype.text}, expected integers")
     require(x.rank <= 1, f"{name} has rank {x.rank}, expected 1")
     return None if x.value is None else values(x.value)
 
 
 def flattened(x: TensorType, name: str) -> tuple[int, ...] | None:
-    """The elements of an operand of any rank that holds integers, where they are known; RuleError for another.
+    """The elements of an integer operand of any rank, or None if unknown. Raises RuleError for another operand.
 
-    Some of LiteRT's kernels count an operand's elements and never look at its rank.
+    Some of LiteRT's kernels count an operand's elements and ignore its rank.
     """
     require(x.dtype.is_integer, f"{name} holds {x.dtype.text}, expected integers")
     return None if x.value is None else values(x.value)
 
 
 def one_integer(x: TensorType, name: str) -> int | None:
-    """The only element of an operand of any rank, where it is known; RuleError if it has several or no integers."""
+    """The only element of an integer operand of any rank, or None if unknown. RuleError for another operand."""
     count = num_elements(x.shape)
     require(count in (1, None), f"{name} has {count} elements, expected 1")
     found = flattened(x, name)
@@ -36,29 +36,29 @@ def one_integer(x: TensorType, name: str) -> int | None:
 
 
 def values(x: Array) -> tuple[int, ...]:
-    """The elements of an array of integers, or of objects that are integers or symbolic."""
+    """The elements of an array of integers, or of objects that are integers or symbolic numbers."""
     elements = x.reshape(-1)
     return tuple(elements) if x.dtype == object else tuple(int(v) for v in elements)
 
 
 def two(x: Array) -> tuple[int, int]:
-    """The two elements of an array of `values`."""
+    """The two elements of an array, as in `values`."""
     first, second = values(x)
     return first, second
 
 
 def pairs_text(pairs: Sequence[tuple[int, int]]) -> str:
-    """`[(1, 2), (0, 0)]`: how messages write pairs."""
+    """Pairs as messages write them: `[(1, 2), (0, 0)]`."""
     return "[" + ", ".join(f"({a}, {b})" for a, b in pairs) + "]"
 
 
 def length(x: TensorType) -> Dim:
-    """How many elements an operand of rank 1 holds; 1 for a scalar, None if it is not known."""
+    """The number of elements of an operand of rank 0 or 1; None if it is unknown."""
     return 1 if x.rank == 0 else x.shape[0]
 
 
 def checked_shape(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Dimensions that an operand asks for; RuleError if one is negative or there would be too many elements."""
+    """Dimensions given by an operand. Raises RuleError if one is negative or there are too many elements."""
     require(len(dims) <= MAX_RANK, f"{name} has {len(dims)} dimensions, more than {MAX_RANK}")
     total = 1
     for d in dims:
@@ -69,7 +69,7 @@ def checked_shape(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
 
 
 def of_shape(dtype: DType, dims: TensorType, name: str) -> TensorType:
-    """A tensor of the shape that an operand of rank 1 says, as far as that is known; RuleError as `checked_shape`."""
+    """A tensor whose shape is given by an operand of rank 1, as far as it is known. RuleError as `checked_shape`."""
     found, rank = integers(dims, name), length(dims)
     if found is not None:
         return TensorType(dtype, checked_shape(found, name))
@@ -77,11 +77,11 @@ def of_shape(dtype: DType, dims: TensorType, name: str) -> TensorType:
 
 
 def unknown(rank: int) -> Shape:
-    """A shape of which only the number of dimensions is known."""
+    """The shape of this rank in which no dimension is known."""
     return (None,) * rank
 
 
 def require_index_type(x: TensorType, name: str) -> None:
-    """RuleError unless an operand holds integers that can count elements."""
+    """Raises RuleError unless the operand's element type is an integer type that may hold indices."""
     if x.dtype not in (DType.INT32, DType.INT64, DType.INT16, DType.INT8, DType.UINT8, DType.UINT32):
         raise RuleError(f"{name} holds {x.dtype.text}, expected integers")

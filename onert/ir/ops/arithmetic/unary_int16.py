@@ -1,4 +1,4 @@
-"""Functions of one int16 element, as LiteRT's reference kernels interpolate them in tables.
+"""Functions of one int16 operand, interpolated in tables as in LiteRT's reference kernels.
 
 Sources: TFLite's kernels/internal/common.h (LUTPopulate, LUTLookup), kernels/internal/reference/integer_ops/{logistic,
 tanh}.h and the preparation in kernels/activations.cc.
@@ -26,9 +26,9 @@ def _logistic_at(place: Array) -> Array:
 
 
 def _logistic_table() -> Array:
-    """The logistic function of n / 24 as fractions of 65536, raised by half of what a line to the next lacks halfway.
+    """Entry n is 65536 * logistic(n / 24) plus half the error of linear interpolation midway to the next entry.
 
-    The last entry is the largest number there is.
+    The last two entries are the maximum, 65535.
     """
     n = np.arange(257, dtype=np.float64)
     lacks = _logistic_at(n + 0.5) - (_logistic_at(n) + _logistic_at(n + 1)) / 2
@@ -42,11 +42,11 @@ _SIGMOID = _logistic_table()
 def through_interpolation(
     function: Callable[[Array], Array], x: Array, source: TensorType, result: TensorType, *, pole: bool = False
 ) -> Array:
-    """The function between 513 places evenly spread over all of int16, corrected by half the error in their middles.
+    """Interpolates between 513 evenly spaced values of the function, corrected by half the error at each midpoint.
 
-    Where LiteRT's line between two places means nothing, each element has the function's own value: where an end is
-    beyond float32, where the ends lie further apart than int16 holds (LiteRT's difference wraps), and with `pole` where
-    the line begins at the function's pole.
+    Where LiteRT's interpolation is meaningless, each element has the exact value of the function: if an end of the
+    interval is beyond float32, if the ends are further apart than int16 can hold (LiteRT's difference wraps), and, with
+    `pole`, if the interval contains the function's pole.
     """
     scale, zero = np.float32(source.scale), source.zero_point
     low, high = scale * np.float32(-32768 - zero), scale * np.float32(32767 - zero)
@@ -68,7 +68,7 @@ def through_interpolation(
 
 
 def _table(reals: Sequence[Array], result: TensorType) -> Array:
-    """Real results (at each place, at the next one, between them, at the end) as stored numbers, not yet bounded."""
+    """Real results (at each point, at the next, midway, at the end) as stored numbers, not clamped yet."""
     values, nexts, middles, last = reals
     low, high = (np.float32(result.scale) * np.float32(end - result.zero_point) for end in (-32768, 32767))
     inverse = np.float32(65536) / (high - low)
@@ -79,7 +79,7 @@ def _table(reals: Sequence[Array], result: TensorType) -> Array:
 
 
 def _finite(x: Array, result: TensorType) -> Array:
-    """Where the function has no value, or the lowest there is, stands the lowest number that the result can hold."""
+    """Replace NaN and -inf by the lowest number that the result can represent."""
     low = np.float32(result.scale) * np.float32(-32768 - result.zero_point)
     return np.where(np.isnan(x) | (x == -np.inf), low, x).astype(x.dtype)
 
@@ -89,7 +89,7 @@ def _rounded(x: Array) -> Array:
 
 
 def _scaled(x: Array, source: TensorType) -> Array:
-    """The element in units of 3 / 4 of 2**-12, in integers; exact where the scale is a fitting power of two."""
+    """The element in units of 2**-12 / 3, as an integer; exact if the scale is 2**-12 or 2**-11."""
     exponent = math.log2(source.scale) + 12
     if exponent in (0, 1):
         return x.astype(np.int64) * (3 << int(exponent))
@@ -100,14 +100,14 @@ def _scaled(x: Array, source: TensorType) -> Array:
 
 
 def _interpolated(size: Array, bits: int, most: int) -> Array:
-    """The table's logistic function of a magnitude whose lower `bits` are a fraction."""
+    """The logistic function of a magnitude by linear interpolation in the table; its lower `bits` are a fraction."""
     at = np.minimum(size >> bits, 255)
     value = (_SIGMOID[at] << bits) + (size & ((1 << bits) - 1)) * (_SIGMOID[at + 1] - _SIGMOID[at])
     return np.where(size >> bits >= 255, most, value)
 
 
 def logistic(x: Array, source: TensorType, result: TensorType) -> Array:
-    """The result's scale is 2**-15, whatever the file says."""
+    """The logistic function; the result has scale 2**-15, whatever the file declares."""
     scaled = _scaled(x, source)
     value = _interpolated(np.abs(scaled), 9, 0x7FFF << 10)
     both = np.where(scaled >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1)
@@ -115,7 +115,7 @@ def logistic(x: Array, source: TensorType, result: TensorType) -> Array:
 
 
 def tanh(x: Array, source: TensorType, result: TensorType) -> Array:
-    """The result's scale is 2**-15, whatever the file says: 2 logistic(2 x) - 1."""
+    """tanh as 2 logistic(2 x) - 1; the result has scale 2**-15, whatever the file declares."""
     scaled = _scaled(x, source)
     value = _interpolated(np.abs(scaled), 8, 0xFFFF << 8)
     both = np.where(scaled >= 0, value - (1 << 23) + (1 << 7), -value + (1 << 23) + (1 << 7) - 1)

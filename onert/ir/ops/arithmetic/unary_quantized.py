@@ -1,4 +1,4 @@
-"""Functions of one quantised element, as LiteRT's reference kernels compute them on integers.
+"""Functions of one quantised operand, computed on integers as in LiteRT's reference kernels.
 
 Sources: TFLite's kernels/activations.cc and elementwise.cc, kernels/internal/reference/{hard_swish,leaky_relu}.h and
 reference/integer_ops; gemmlowp's fixedpoint.h.
@@ -22,7 +22,7 @@ _ROOT_BITS = 20
 
 
 def rescale(x: Array, real: float, result: TensorType, low: int | None = None, high: int | None = None) -> Array:
-    """`x * real` in fixed point, the result's zero point added, clamped to [low, high] and the result's type."""
+    """`x * real` in fixed point plus the result's zero point, clamped to [low, high] or the result type's limits."""
     multiplier = quantize_multiplier(real)
     scaled = multiply_by_quantized_multiplier(x, multiplier.mantissa, multiplier.shift) + result.zero_point
     smallest, largest = result.dtype.limits
@@ -32,7 +32,7 @@ def rescale(x: Array, real: float, result: TensorType, low: int | None = None, h
 
 
 def through_table(function: Callable[[Array], Array], x: Array, source: TensorType, result: TensorType) -> Array:
-    """The function in float32, as TFLite fills a table of all stored values: scaled by the reciprocal of the scale."""
+    """The function in float32, requantised with the reciprocal of the result's scale, as TFLite fills lookup tables."""
     real = np.float32(source.scale) * (x.astype(np.int64) - source.zero_point).astype(np.float32)
     inverse = np.float32(1) / np.float32(result.scale)
     scaled = function(real).astype(np.float32) * inverse
@@ -43,7 +43,7 @@ def through_table(function: Callable[[Array], Array], x: Array, source: TensorTy
 
 
 def _ratio(source: TensorType, result: TensorType) -> float:
-    """The scales' ratio, divided in float32 as the kernels' preparation does."""
+    """The ratio of the scales, divided in float32 as in the kernels' preparation."""
     return float(np.float32(source.scale) / np.float32(result.scale))
 
 
@@ -57,17 +57,17 @@ def _abs(x: Array, source: TensorType, result: TensorType) -> Array:
 
 
 def log(x: Array) -> Array:
-    """The logarithm; what has none, zero and negative numbers, gives the least result."""
+    """The logarithm; zero and negative numbers map to -inf, the lowest result."""
     return np.where(x > 0, np.log(np.maximum(x, np.finfo(x.dtype).tiny)), -np.inf).astype(x.dtype)
 
 
 def inverse_root(x: Array) -> Array:
-    """One over the root; what has none, zero and negative numbers, gives the greatest result."""
+    """The reciprocal of the square root; zero and negative numbers map to inf, the largest result."""
     return np.where(x > 0, 1 / np.sqrt(np.maximum(x, np.finfo(x.dtype).tiny)), np.inf).astype(x.dtype)
 
 
 def sqrt(x: Array, source: TensorType, result: TensorType) -> Array:
-    """The root on the result's scale, rounded down; negative numbers count as 0."""
+    """The square root in the result's scale, rounded down; negative numbers count as 0."""
     real = np.float32(source.scale) * (x.astype(np.int64) - source.zero_point).astype(np.float32)
     root = np.floor(np.sqrt(np.maximum(real, np.float32(0))) / np.float32(result.scale)).astype(np.float64)
     out: Array = np.clip(root + result.zero_point, *result.dtype.limits).astype(result.dtype.numpy)
@@ -83,17 +83,17 @@ def _relu(low: float | None, high: float | None) -> Callable[[Array, TensorType,
 
 
 def leaky_relu(x: Array, alpha: float, source: TensorType, result: TensorType) -> Array:
-    """Two multipliers: the scales' ratio, and the ratio times alpha for negative elements."""
+    """Two multipliers: the ratio of the scales, and for negative elements this ratio times alpha."""
     centred = x.astype(np.int64) - source.zero_point
     steep = float(np.float32(source.scale) * np.float32(alpha) / np.float32(result.scale))
     above = rescale(centred, _ratio(source, result), result)
-    # A negative multiplier is a positive one of the negated element.
+    # Multipliers are non-negative: a negative one is applied by negating the element.
     below = rescale(centred, steep, result) if steep >= 0 else rescale(-centred, -steep, result)
     return np.where(centred >= 0, above, below)
 
 
 def rsqrt(x: Array, source: TensorType, result: TensorType) -> Array:
-    """One over the root of signed bytes, 20 bits behind the point; what is not positive gives the largest result."""
+    """The reciprocal square root of int8 elements with 20 fractional bits; non-positive ones give the maximum."""
     value = x.astype(np.int64) - source.zero_point
     mantissa, shift = inverse_square_root(np.maximum(value, 1))
     roots = multiply_by_quantized_multiplier(np.ones_like(value), mantissa, shift + _ROOT_BITS)
@@ -122,7 +122,7 @@ def _saturate_16(x: Array) -> Array:
 
 
 def _hard_swish(x: Array, source: TensorType, result: TensorType) -> Array:
-    """x * relu6(x + 3) / 6 with 16-bit multipliers: the gate as a number of 15 bits, times x on the result's scale."""
+    """x * relu6(x + 3) / 6 with 16-bit multipliers: a gate of 15 bits, multiplied by x in the result's scale."""
     fine = np.float32(1 / 128) * np.float32(source.scale)
     output, output_shift = _int16_multiplier(float(fine / np.float32(result.scale)))
     gate, gate_shift = _int16_multiplier(float(fine / np.float32(3 / 32768)))
@@ -140,9 +140,7 @@ def _hard_swish(x: Array, source: TensorType, result: TensorType) -> Array:
     product = reluish * scaled
     high = np.where(product >= 0, product >> 15, -((-product) >> 15))
     if output_shift > 0:
-        raise RuleError(
-            f"HARD_SWISH has an input scale {source.scale} too large beside its output scale {result.scale}"
-        )
+        raise RuleError(f"HARD_SWISH has an input scale {source.scale} too large for its output scale {result.scale}")
     shifted = rounding_divide_by_pot(np.minimum(high, 32767), -output_shift) + result.zero_point
     low, largest = result.dtype.limits
     out: Array = np.clip(shifted, low, largest).astype(result.dtype.numpy)
@@ -158,4 +156,4 @@ FIXED: Mapping[str, Callable[[Array, TensorType, TensorType], Array]] = {
     "RELU_0_TO_1": _relu(0, 1),
     "HARD_SWISH": _hard_swish,
 }
-"""Integer kernels by the function's name; every other function goes through a table."""
+"""Integer arithmetic by the function's name; every other function uses a lookup table."""

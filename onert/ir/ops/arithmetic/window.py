@@ -1,4 +1,4 @@
-"""Arithmetic of sliding windows: sizes, padding, and which inputs a window's elements meet.
+"""Arithmetic of sliding windows: sizes, padding, and the inputs that each window element reads.
 
 Source: TFLite's kernels/padding.h (ComputeOutSize, ComputePaddingWithOffset), after TensorFlow's
 GetWindowedOutputSize.
@@ -17,23 +17,23 @@ from onert.ir.shape import Dim
 from onert.ir.value import Value
 
 MAX_STEP = (1 << 31) - 1
-"""The largest stride, dilation or window size that a model file can write."""
+"""The largest stride, dilation or window size that a model file can express."""
 
 
 class Padding(Enum):
-    """SAME: an output for every stride-th input, zeros around the edges. VALID: windows that lie wholly inside."""
+    """SAME: one output for every stride-th input, with zeros around the edges. VALID: only windows entirely inside."""
 
     SAME = "same"
     VALID = "valid"
 
     def along(self, axis: int) -> Padding:
-        """The padding of one of the axes over which windows slide."""
+        """The padding of one axis over which windows slide."""
         return self
 
 
 @frozen
 class Margins(Value):
-    """Explicit padding: how many zeros lie before and after each axis over which windows slide, in their order."""
+    """Explicit padding: the number of zeros before and after each axis over which windows slide, in axis order."""
 
     sides: tuple[tuple[int, int], ...]
 
@@ -44,7 +44,7 @@ class Margins(Value):
 
 @frozen
 class Tap(Value):
-    """One element of a window along one axis: outputs `target` read inputs `source` through it (equal lengths)."""
+    """One window element along one axis: through it, outputs `target` read inputs `source` (slices of equal length)."""
 
     index: int
     target: slice
@@ -55,7 +55,7 @@ class Tap(Value):
 class Window(Value):
     """A window that slides along one axis.
 
-    Element t of the window that makes output o lies on input `o * stride - before + t * dilation`.
+    For output o, element t of the window reads input `o * stride - before + t * dilation`.
     """
 
     size: int
@@ -65,19 +65,19 @@ class Window(Value):
 
     @property
     def extent(self) -> int:
-        """Inputs from the window's first to its last element."""
+        """The number of inputs from the window's first to its last element."""
         return (self.size - 1) * self.dilation + 1
 
     def outputs(self, inputs: int) -> int:
-        """The number of outputs along an axis of `inputs`; RuleError if it would be negative.
+        """The number of outputs along an axis of `inputs`. Raises RuleError if it would be negative.
 
-        A window that spans more inputs than 32 bits count is refused: no other runtime could tell where it lies.
+        A window that spans more inputs than fit in 32 bits is rejected: no other runtime could locate it.
         """
         require(self.extent <= MAX_STEP, f"the dilated window spans {self.extent} elements, more than {MAX_STEP}")
         if self.padding is Padding.SAME:
             return -(-inputs // self.stride)
         room = inputs + sum(self._sides) - self.extent + self.stride
-        if room <= -self.stride:  # C division truncates towards zero: just outside gives an empty result
+        if room <= -self.stride:  # C division truncates towards zero, so a window slightly too large has no outputs
             raise RuleError(f"window of extent {self.extent} is larger than the {inputs} elements it slides over")
         return max(room, 0) // self.stride
 
@@ -87,21 +87,21 @@ class Window(Value):
         return self.padding.sides[0] if isinstance(self.padding, Margins) else (0, 0)
 
     def before(self, inputs: int) -> int:
-        """The zeros in front of the first input."""
+        """The number of zeros in front of the first input."""
         if self.padding is not Padding.SAME:
             return self._sides[0]
         total = (self.outputs(inputs) - 1) * self.stride + self.extent - inputs
         return max(total, 0) // 2
 
     def taps(self, inputs: int) -> Iterator[Tap]:
-        """The window's elements that meet any input, by index."""
+        """The window elements that read any input, by index."""
         return taps(self, inputs, self.outputs(inputs), self.before(inputs))
 
 
 def taps(window: Window, inputs: int, outputs: int, before: int) -> Iterator[Tap]:
-    """The window's elements that meet any of `inputs` for any of `outputs`, with another padding in front.
+    """The window elements through which any of `outputs` reads any of `inputs`, with `before` zeros in front.
 
-    Elements that meet nothing cost nothing, however large the window.
+    Elements that read nothing cost nothing, however large the window is.
     """
     if not inputs or not outputs:
         return
@@ -118,31 +118,31 @@ def taps(window: Window, inputs: int, outputs: int, before: int) -> Iterator[Tap
 
 
 def output_dim(inputs: Dim, size: Dim, stride: int, dilation: int, padding: Padding | Margins) -> Dim:
-    """The number of outputs along an axis, None if it is not known; RuleError if it would be negative."""
+    """The number of outputs along an axis; None if unknown. Raises RuleError if it would be negative."""
     if inputs is None or (size is None and padding is not Padding.SAME):
         return None
     return Window(1 if size is None else size, stride, dilation, padding).outputs(inputs)
 
 
 def require_step(name: str, value: int) -> None:
-    """RuleError unless a stride, dilation or window size is at least 1 and fits 32 bits."""
+    """Raises RuleError unless a stride, dilation or window size is at least 1 and fits in 32 bits."""
     require(
         1 <= value <= MAX_STEP, f"{name} is {value}, expected {'at least 1' if value < 1 else f'at most {MAX_STEP}'}"
     )
 
 
 def require_padding(padding: Padding | Margins, axes: int, window: Sequence[Dim] | None = None) -> None:
-    """RuleError unless explicit padding is for so many axes, nowhere negative, and fits 32 bits.
+    """Raises RuleError unless explicit padding covers `axes` axes, is non-negative and fits in 32 bits.
 
-    Where the `window` is given it must be larger than the padding on either side of each axis, so that none lies
-    outside of its operand altogether.
+    If the `window` is given, it must be larger than the padding on either side of each axis, so that no window
+    lies entirely in the padding.
     """
     if not isinstance(padding, Margins):
         return
     sides = padding.sides
     require(len(sides) == axes, f"padding is for {len(sides)} axes, expected {axes}")
     for i, side in enumerate(sides):
-        require(len(side) == 2, f"padding of axis {i} is {side}, expected what lies before and after")
+        require(len(side) == 2, f"padding of axis {i} is {side}, expected two numbers (before and after)")
         size = None if window is None else window[i]
         most = MAX_STEP if size is None else min(size - 1, MAX_STEP)
         require(min(side) >= 0 and max(side) <= most, f"padding of axis {i} is {side}, expected 0 to {most}")

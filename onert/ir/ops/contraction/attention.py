@@ -1,4 +1,4 @@
-"""Attention of decoders: rotated positions, and a layer with a cache of keys and values."""
+"""Attention of decoders: rotary position embedding, and a layer with a cache of keys and values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Pairing(Enum):
 
 
 def rotate(x: Array, sin: Array, cos: Array, pairing: Pairing) -> Array:
-    """Pairs of elements along the last axis, turned by angles whose sines and cosines stand at each element."""
+    """Rotate pairs of elements along the last axis by angles whose sines and cosines are given per element."""
     turned = np.empty_like(x)
     if pairing is Pairing.HALVES:
         half = x.shape[-1] // 2
@@ -36,10 +36,10 @@ def rotate(x: Array, sin: Array, cos: Array, pairing: Pairing) -> Array:
 
 @frozen
 class RoPE(Op):
-    """Rotary position embedding: pairs of elements along the last axis, turned by given angles.
+    """Rotary position embedding: rotates pairs of elements along the last axis by the given angles.
 
-    - `x`: floats `[batch, heads, tokens, n]` (or of another rank), n even
-    - `sin`, `cos`: floats whose last dimension is n and the others broadcast against x's
+    - `x`: floats [batch, heads, tokens, n] (or of another rank), n even
+    - `sin`, `cos`: of the dtype of `x`; their last dimension is n, the others broadcast against those of `x`
 
     Source: J. Su and others, "RoFormer" (2021); circle's ROPE with the modes GPT_NEOX and GPT_J.
     """
@@ -69,17 +69,18 @@ class RoPE(Op):
 
 @frozen
 class Attention(Op):
-    """A decoder's attention layer: new tokens look at themselves and at what came before them.
+    """A decoder's attention layer: new tokens attend to themselves and to the tokens before them.
 
-    - `x`: float32 `[1, tokens, model]`
-    - `wq`, `wk`, `wv`, `wo`: float32 `[model, model]`, weights of query, key, value and output; rows are outputs
-    - `cos`, `sin`: float32 `[.., tokens, n]` (or one row for all), angles for the positions, n = model / heads
-    - `mask`: float32, added to the scores, `[.., tokens, context]`; without one a token sees itself and all before it
-    - `k_cache`, `v_cache`: state, float32 `[1, size, heads, n]`: keys and values by position
-    - `position`: one integer, where the first new token stands
+    - `x`: float32 [1, tokens, model]
+    - `wq`, `wk`, `wv`, `wo`: float32 [model, model], the weights of query, key, value and output; rows are outputs
+    - `cos`, `sin`: float32 [.., tokens, n] (or one row for all), the angles of the positions; n = model / heads
+    - `mask`: float32 [.., tokens, context], added to the scores; if absent, attention is causal
+    - `k_cache`, `v_cache`: state, float32 [1, size, heads, n]: keys and values by position
+    - `position`: one integer, the position of the first new token
 
-    Gives `[1, tokens, model]` and the caches with the new tokens in them. Softmax of the scores over the square root of
-    n, on as many positions as the mask has, or as there are tokens. Source: circle's ATTENTION (ONE's AttentionLayer).
+    Results: [1, tokens, model], and the caches with the new tokens stored. Softmax is applied to the scores divided by
+    the square root of n, over the positions that the mask covers, or over all tokens so far if there is no mask.
+    Source: circle's ATTENTION (ONE's AttentionLayer).
     """
 
     carries: ClassVar[tuple[str, ...]] = ("k_cache", "v_cache")
@@ -173,7 +174,7 @@ class Attention(Op):
 
 
 def _fits(table: TensorType, rows: int | None, columns: int | None) -> bool:
-    """Whether an operand is one row of `columns` or as many as `rows`, whatever dimensions of 1 stand before them."""
+    """Whether an operand consists of one row of `columns` elements or of `rows` rows, ignoring leading 1s."""
     if table.rank == 0 or not shapes.compatible(table.shape[-1:], (columns,)):
         return False
     before = table.shape[:-1]

@@ -1,12 +1,12 @@
 """Weights as sums of scaled signs (binary-coding quantisation, BCQ).
 
-The result's rows lie in clusters; a cluster's rows have as many planes of signs as its number of bits. A row's weights
-are the sum over its planes of the plane's scale times +1 or -1. Scales and sign words come cluster by cluster, in a
-cluster plane by plane, in a plane row by row; a word's lowest bit is the sign of the row's first element, 1 is +1. A
-row's words are padded to whole words of 32 bits.
+The rows of the weights are grouped in clusters; each row of a cluster has as many planes of signs as the cluster has
+bits. A row's weights are the sum over its planes of the plane's scale times +1 or -1. Scales and sign words are ordered
+by cluster, then by plane, then by row. A word's lowest bit is the sign of the row's first element, and 1 means +1. Each
+row is padded to whole 32-bit words.
 
 Sources: luci's FuseBCQPass and ONE's shape inference for the operands and shapes of BCQ_FULLY_CONNECTED and BCQ_GATHER.
-How signs are packed no public source says (the kernels are a library of their own); the order above is onert's.
+No public source documents how signs are packed (the kernels are a separate library); the order above is onert's own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_BITS = 32
 
 
 def _check(scales: TensorType, binary: TensorType, clusters: TensorType, hidden: int) -> Dim:
-    """The number of rows of the weights, where the clusters are known; RuleError for operands that do not fit."""
+    """The number of rows of the weights, or None if the clusters are unknown. Raises RuleError for invalid operands."""
     require(scales.dtype is DType.FLOAT32, f"scales hold {scales.dtype.text}, expected f32")
     require(binary.dtype is DType.INT32, f"signs are {binary.dtype.text}, expected i32")
     require(clusters.dtype is DType.INT32, f"clusters are {clusters.dtype.text}, expected i32")
@@ -49,7 +49,7 @@ def _check(scales: TensorType, binary: TensorType, clusters: TensorType, hidden:
 
 
 def _weights(scales: Array, binary: Array, clusters: Array, hidden: int) -> Array:
-    """The weights, `[rows, hidden]` in float32."""
+    """The weights, float32 [rows, hidden]."""
     words = np.ascontiguousarray(binary, "<i4").view(np.uint8).reshape(scales.size, 4 * -(-hidden // WORD))
     bits = np.unpackbits(words, axis=1, bitorder="little")[:, :hidden]
     planes = (bits.astype(np.float32) * 2 - 1) * scales.reshape(-1, 1)
@@ -63,15 +63,15 @@ def _weights(scales: Array, binary: Array, clusters: Array, hidden: int) -> Arra
 
 @frozen
 class BcqFullyConnected(OnStored):
-    """`weights · x + bias`, the weights given as scaled signs.
+    """`weights · x + bias`, with the weights given as scaled signs (binary-coding quantisation).
 
-    - `x`: float32 `[hidden, columns]`
+    - `x`: float32 [hidden, columns]
     - `scales`: float32, one for each plane of each row
-    - `binary`: int32, the signs of each plane of each row, 32 a word
-    - `bias`: float32 `[rows]`; may be absent
-    - `clusters`: int32 `[count, 2]`: the bits and the rows of each cluster
+    - `binary`: int32, the signs of each plane of each row, 32 per word
+    - `bias`: float32 [rows]; optional
+    - `clusters`: int32 [count, 2]: the number of bits and of rows of each cluster
 
-    The result is `[rows, columns]`.
+    Result: float32 [rows, columns], after the `activation`.
     """
 
     hidden: int
@@ -107,9 +107,9 @@ class BcqFullyConnected(OnStored):
 
 @frozen
 class BcqGather(OnStored):
-    """Slices along `axis` of a table `[rows, hidden]` given as scaled signs.
+    """Slices along `axis` of a table [rows, hidden] given as scaled signs (binary-coding quantisation).
 
-    - `scales`, `binary`, `clusters`: as those of BcqFullyConnected
+    - `scales`, `binary`, `clusters`: as in BcqFullyConnected
     - `indices`: int32 or int64, any shape
     """
 

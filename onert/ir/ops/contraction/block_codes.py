@@ -1,4 +1,4 @@
-"""Matrices of few bits an element whose rows have a scale for each block of neighbours."""
+"""Matrices quantised to a few bits per element, with a scale for each block of adjacent elements of a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onert.ir.types import CallTypes, TensorType
 
 
 def _require_blocks(bits: int, codes: TensorType, scales: TensorType, zeros: TensorType | None) -> Dim:
-    """The elements of a row, where they are known; RuleError for operands that do not fit."""
+    """The number of elements in a row, or None if unknown. Raises RuleError for operands that do not fit."""
     require(bits in (2, 4, 8), f"codes have {bits} bits, expected 2, 4 or 8")
     require(codes.dtype is DType.UINT8 and codes.rank == 3, f"codes are {codes}, expected u8 in 3 dimensions")
     require(scales.dtype is DType.FLOAT32, f"scales hold {scales.dtype.text}, expected f32")
@@ -27,7 +27,7 @@ def _require_blocks(bits: int, codes: TensorType, scales: TensorType, zeros: Ten
 
 
 def _centred(bits: int, codes: Array, zeros: Array | None) -> Array:
-    """`code - zero` in float32, `[rows, blocks, elements]`."""
+    """`code - zero`, float32 [rows, blocks, elements]."""
     zero = np.uint8(1 << bits - 1) if zeros is None else zeros[..., None]
     out: Array = codes_of(codes, bits).astype(np.float32) - zero
     return out
@@ -35,13 +35,12 @@ def _centred(bits: int, codes: Array, zeros: Array | None) -> Array:
 
 @frozen
 class DequantizeBlocks(OnStored):
-    """A matrix `(code - zero) * scale` in float32, a zero and a scale for each block of a row.
+    """The float32 matrix `(code - zero) * scale`, with a zero point and a scale for each block of a row.
 
-    - `codes`: uint8 `[rows, blocks, bytes]`, the codes of each block in `bits` each, the first in a byte's lowest bits
-    - `scales`: float32 `[rows, blocks]`
-    - `zeros`: uint8 `[rows, blocks]`; where it is absent, all are the middle of the codes
-
-    The result is `[rows, blocks * block]`.
+    - `codes`: uint8 [rows, blocks, bytes], the codes of each block, `bits` bits each, lowest bits of a byte first
+    - `scales`: float32 [rows, blocks]
+    - `zeros`: uint8 [rows, blocks]; if absent, every zero point is the middle of the range, `2**(bits - 1)`
+    Result: float32 [rows, blocks * block].
     """
 
     bits: int = 4
@@ -61,15 +60,15 @@ class DequantizeBlocks(OnStored):
 
 @frozen
 class BlockFullyConnected(OnStored):
-    """`x · weightsᵀ`, where the weights `[outputs, features]` are a matrix that `DequantizeBlocks` gives.
+    """`x · weightsᵀ`, where the weights [outputs, features] are stored as codes of `bits` bits with a scale per block.
 
-    - `x`: float32 `[..., features]`
-    - `codes`, `scales`, `zeros`: as those of `DequantizeBlocks`
+    - `x`: float32 [..., features]
+    - `codes`, `scales`, `zeros`: the weights, as in `DequantizeBlocks`
 
-    The result is `[..., outputs]`. With `byte_inputs` each block of `x` becomes bytes first, the largest magnitude 127,
-    and products of bytes are summed exactly for each block.
+    Result: float32 [..., outputs]. With `byte_inputs` each block of `x` is first quantised to int8, its largest
+    magnitude to 127, and the integer products of each block are summed exactly.
 
-    Source: ONNX Runtime's contributed operator MatMulNBits, whose `accuracy_level` 4 has bytes as inputs.
+    Source: ONNX Runtime's contributed operator MatMulNBits, where `accuracy_level` 4 means int8 inputs.
     """
 
     bits: int = 4

@@ -20,20 +20,20 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class Conv2D(Op):
-    """Each output element: the sum of products of a window of `x` with one filter, plus that filter's bias.
+    """Two-dimensional convolution: each output element is the sum of products of a window of `x` with one filter.
 
     Operands: `x` [batch, height, width, channels]; `weight` [filters, window height, window width, channels / groups],
-    where the number of groups follows from the shapes and filter f sees the channels of group `f * groups // filters`;
-    `bias` [filters]. Result: [batch, output height, output width, filters].
+    where the number of groups follows from the shapes and filter f reads the channels of group `f * groups // filters`;
+    optional `bias` [filters], added to the sums. Result: [batch, output height, output width, filters].
 
-    `stride_*` is the distance of windows, `dilation_*` that of a window's elements; SAME `padding` surrounds `x` with
-    the real number 0, and so do `Margins`, which say how often; `activation` is applied last.
+    `stride_*` is the distance between windows, `dilation_*` that between elements of a window. `padding` SAME surrounds
+    `x` with the real number 0; `Margins` give the amount of this padding explicitly. `activation` is applied last.
 
-    Element types: floats; int8 `x` with int8 or int4 filters (scales per tensor or per filter, zero points 0); uint8
-    with uint8 filters (per tensor), or with int8 filters as Android's NNAPI has it; int16 with int8 filters and int64
-    (or int32) bias, zero points 0; float `x` with integer filters, where `x` is quantised for each batch item when it
-    runs (dynamic range). With `output` FLOAT32 bytes, without bias or activation, meet int8 filters of zero point 0,
-    and the result is the exact sum in float32 times the product of the scales in float32.
+    Element types: floats; int8 `x` with int8, int4 or int2 filters (scales per tensor or per filter, zero points 0);
+    uint8 with uint8 filters (per tensor), or with int8 filters as in Android's NNAPI; int16 with int8, int4 or int2
+    filters and int64 (or int32) bias, zero points 0; float32 `x` with integer filters, where each batch item of `x` is
+    quantised at run time (dynamic range). With `output` FLOAT32, 8-bit `x` is combined with int8 filters of zero point
+    0, without bias or activation: the result is the exact sum in float32 times the product of the scales in float32.
 
     Source: TFLite CONV_2D, kernels/conv.cc and kernels/internal/reference/{conv.h,integer_ops/conv.h}.
     """
@@ -93,7 +93,7 @@ class Conv2D(Op):
         return requantized(sums, bias, x_type, weight_type, output, self.activation.bounds(output))
 
     def _hybrid(self, weight_type: TensorType, x: Array, weight: Array, bias: Array | None) -> Array:
-        """A batch item at a time: asymmetric where filters differ in scale or come in groups, else symmetric."""
+        """Quantises per batch item: asymmetrically if filters differ in scale or are grouped, else symmetrically."""
         scales = filter_scales(weight_type)
         asymmetric = bool((scales != scales[0]).any()) or x.shape[3] != weight.shape[3]
         rows = quantize_items(x, asymmetric=asymmetric)

@@ -19,7 +19,7 @@ from .transpose_conv import given_shape
 
 @frozen
 class Spatial3D(Op):
-    """What both convolutions of three spatial axes have in common."""
+    """Attributes and rules shared by both convolutions over three spatial axes."""
 
     padding: Padding | Margins = Padding.VALID
     stride_depth: int = 1
@@ -32,7 +32,7 @@ class Spatial3D(Op):
 
     @property
     def steps(self) -> tuple[tuple[int, int], ...]:
-        """Stride and dilation along depth, height and width."""
+        """(stride, dilation) along depth, height and width."""
         return (
             (self.stride_depth, self.dilation_depth),
             (self.stride_height, self.dilation_height),
@@ -67,11 +67,11 @@ class Spatial3D(Op):
 
 @frozen
 class Conv3D(Spatial3D):
-    """Each output element: the sum of products of a window of `x` with one filter, plus that filter's bias.
+    """Three-dimensional convolution: each output element is the sum of products of a window of `x` with one filter.
 
     Operands, all floats: `x` [batch, depth, height, width, channels]; `weight` [window depth, window height, window
-    width, channels, outputs]; `bias` [outputs]. Result: [batch, output depth, output height, output width, outputs].
-    Attributes are as in `Conv2D`. Source: TFLite CONV_3D, kernels/conv3d.cc.
+    width, channels, outputs]; optional `bias` [outputs], added to the sums. Result: [batch, output depth, output
+    height, output width, outputs]. Attributes as in `Conv2D`. Source: TFLite CONV_3D, kernels/conv3d.cc.
     """
 
     def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
@@ -97,12 +97,12 @@ class Conv3D(Spatial3D):
 
 @frozen
 class TransposeConv3D(Spatial3D):
-    """The transpose of a three-dimensional convolution: each input adds its multiple of a filter to a window.
+    """Transposed three-dimensional convolution: each input element adds its multiple of a filter to a window.
 
-    Operands: `output_shape` (int32, five elements: the result's shape); `weight` [window depth, window height, window
-    width, outputs, channels]; `x` [batch, depth, height, width, channels]; `bias` [outputs]. Result: `output_shape`,
-    of which the forward convolution must give the shape of `x`. Source: TFLite CONV_3D_TRANSPOSE,
-    kernels/conv3d_transpose.cc.
+    Operands: `output_shape` (integers, five elements: the result's shape); `weight` [window depth, window height,
+    window width, outputs, channels]; `x` [batch, depth, height, width, channels]; optional `bias` [outputs]. Result: of
+    shape `output_shape`, from which the forward convolution must infer the shape of `x`. Source: TFLite
+    CONV_3D_TRANSPOSE, kernels/conv3d_transpose.cc.
     """
 
     def infer(
@@ -119,7 +119,7 @@ class TransposeConv3D(Spatial3D):
             forward = output_dim(found[1 + i], weight.shape[i], stride, dilation, self.padding.along(i))
             require(
                 forward is None or x.shape[1 + i] in (forward, None),
-                f"output_shape has {found[1 + i]} in dimension {1 + i}, of which the forward convolution gives "
+                f"output_shape has {found[1 + i]} in dimension {1 + i}, for which the forward convolution infers "
                 f"{forward}, expected the input's {x.shape[1 + i]}",
             )
         return x.result(found)

@@ -1,4 +1,4 @@
-"""Two-dimensional convolution of each channel on its own."""
+"""Two-dimensional depthwise convolution."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class DepthwiseConv2D(Op):
-    """Each channel of `x` convolved with its own filters; a channel's outputs lie side by side.
+    """Two-dimensional depthwise convolution: each channel of `x` is convolved with its own filters.
 
     Operands: `x` [batch, height, width, channels]; `weight` [1, window height, window width, channels * multiplier];
-    `bias` [channels * multiplier]. Result: [batch, output height, output width, channels * multiplier]. The multiplier
-    follows from the shapes.
+    optional `bias` [channels * multiplier]. Result: [batch, output height, output width, channels * multiplier], with
+    the outputs of a channel adjacent. The multiplier follows from the shapes.
 
-    Attributes and element types are those of `Conv2D`, except that a quantised filter has its scales along its last
+    Attributes and element types are those of `Conv2D`, except that the scales of a quantised filter are along its last
     axis, and that a float `x` with an integer filter is always quantised asymmetrically.
 
     Source: TFLite DEPTHWISE_CONV_2D, kernels/depthwise_conv.cc and internal/reference/integer_ops/depthwise_conv.h.

@@ -1,4 +1,4 @@
-"""Sums of products by Einstein's convention."""
+"""Sums of products in Einstein notation."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _EQUATION = re.compile(r"([A-Za-z]*)(,[A-Za-z]*)*->[A-Za-z]*")
 
 @frozen
 class Einsum(Op):
-    """Products of elements whose labels agree, summed over the labels that the result has not.
+    """Einstein summation: multiplies elements whose labels agree and sums over labels that are not in the result.
 
-    - `xs`: numbers of one type, one for each group of labels in the equation (`abc,cd->abd`)
+    - `xs`: numbers of one type, one operand for each group of labels in the `equation` (`abc,cd->abd`)
 
-    A label is one letter and stands for one dimension; a dimension of 1 does not stand for another.
+    A label is one letter and stands for one dimension; a dimension of 1 is not broadcast.
     """
 
     equation: str
@@ -58,17 +58,17 @@ class Einsum(Op):
         return 2 * (shapes.num_elements(tuple(shape.values())) or 0)
 
     def evaluate(self, *xs: Array) -> Array:
-        narrow = xs[0].dtype.kind == "V" or xs[0].dtype == np.float16  # summed in float32, as products of matrices are
+        narrow = xs[0].dtype.kind == "V" or xs[0].dtype == np.float16  # accumulated in float32, like matrix products
         wide = [x.astype(np.float32) for x in xs] if narrow else xs
         out: Array = np.einsum(self.equation.replace(" ", ""), *wide, optimize=True)
         return out.astype(xs[0].dtype)
 
 
 def spelled(given: str, arrow: str, result: str, ranks: Sequence[int]) -> str:
-    """An equation with every axis named: an ellipsis stands for letters of its own, and a missing result is told.
+    """The equation with every axis named: an ellipsis is replaced by unused letters, and a missing result is added.
 
-    `given` are the groups of labels of operands with these ranks, without an `arrow` the result is missing. ModelError
-    where the two do not fit.
+    `given` are the groups of labels of operands with these ranks; the result is missing if `arrow` is empty. Raises
+    ModelError if labels and ranks do not match.
     """
     groups = given.split(",")
     whole = f"{given}{arrow}{result}"

@@ -1,4 +1,4 @@
-"""Layers of which every row chooses its own weights."""
+"""Layers in which every row selects its own weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class MixtureOfExperts(Op):
-    """Each row of `x` through the few of many gated layers that were chosen for it, their results weighted and added.
+    """Mixture of experts: each row of `x` passes through the gated layers selected for it; their results are summed.
 
-    Operands: `x`, float32, rows of `features`; `weights` and `indices` (int32), for each row `chosen` weights and
-    numbers of experts, negative numbers counted from the end; `gate` and `up`, [hidden, experts, 1, features]; `down`,
-    [features, experts, 1, hidden]; `scales`, one for each expert. Result: that of `x`.
+    Operands: `x`, float32, rows of `features`; `weights` (float32) and `indices` (int32), `chosen` expert weights and
+    expert numbers for each row, where negative numbers count from the end; `gate` and `up`, float32 [hidden, experts,
+    1, features]; `down`, float32 [features, experts, 1, hidden]; `scales`, float32, one per expert. Result: as `x`.
 
-    An expert gives `down · (gelu(gate · row) * (up · row))`; what it gives is multiplied by its scale and the row's
-    weight for it.
+    An expert computes `down · (gelu(gate · row) * (up · row))`; its result is first multiplied by the expert's scale
+    and by the row's weight for it.
 
     Source: LiteRT's custom operator `moe`, delegates/xnnpack/moe_delegate_kernel.cc.
     """

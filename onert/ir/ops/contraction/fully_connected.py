@@ -34,20 +34,21 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class FullyConnected(Op):
-    """`x · weightᵀ + bias`: each row of `weight` makes one output feature.
+    """A fully connected layer, `x · weightᵀ + bias`: each row of `weight` produces one output feature.
 
-    Operands: `x`, any shape whose elements make up rows of `features`; `weight` [outputs, features]; `bias` [outputs].
-    Result: [rows, outputs], or with `keep_dims` the shape of `x` with its last dimension (then `features`) replaced.
+    Operands: `x`, any shape whose elements form rows of `features`; `weight` [outputs, features]; optional `bias`
+    [outputs]. Result: [rows, outputs], or with `keep_dims` the shape of `x` with its last dimension replaced, which
+    then must be `features`.
 
     Element types: floats; int8 with int8, int4 or int2 filters (scales per tensor or per output); uint8 with uint8;
-    int16 with int8, int4, int2 or int16 filters; float `x` with integer filters, where each row of `x` is quantised
-    when it runs, symmetrically or with `asymmetric_inputs`. A filter quantised in blocks along its features has a scale
-    for each block. `output` is the result's element type where it is not that of `x` (int16 for 8-bit inputs): with
-    FLOAT32 bytes, without bias or activation, meet int8 filters of zero point 0, and the result is the exact sum in
-    float32 times the product of the scales in float32.
+    int16 with int8, int4, int2 or int16 filters; float32 `x` with integer filters, where each row of `x` is quantised
+    at run time (dynamic range), symmetrically or with `asymmetric_inputs`. A filter quantised in blocks along its
+    features has a scale per block. `output` is the result's element type if it is not that of `x` (int16 for 8-bit
+    inputs). With `output` FLOAT32, 8-bit `x` is combined with int8 filters of zero point 0, without bias or activation:
+    the result is the exact sum in float32 times the product of the scales in float32.
 
-    Other integer sums are multiplied by the real ratio of the scales and rounded once, halves away from zero; only with
-    int16 filters by its fixed-point form.
+    Other integer sums are multiplied by the real ratio of the scales and rounded once, halves away from zero; with
+    int16 filters the fixed-point form of the ratio is used.
 
     Source: TFLite FULLY_CONNECTED, kernels/fully_connected.cc, internal/reference/integer_ops/fully_connected.h.
     """

@@ -1,4 +1,4 @@
-"""Products of matrices in batches."""
+"""Batched matrix products."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ _RESULTS = {DType.INT8: (DType.INT8, DType.INT32), DType.INT16: (DType.INT16,)}
 
 @frozen
 class BatchMatMul(Op):
-    """`x · y` over the last two axes, the axes before them broadcast.
+    """A batched matrix product `x · y` over the last two axes; the axes before them are broadcast.
 
     Operands: `x` [..., rows, depth], or [..., depth, rows] with `adjoint_x`; `y` [..., depth, columns], or
     [..., columns, depth] with `adjoint_y`; at least two dimensions each. Result: [..., rows, columns].
 
-    Element types: floats; int8 with int8 (to int8, or with `output` INT32 to the plain sums of what is stored, for
-    uint8 with int8 too); int16 with int16 or int8, zero points 0; int8 or uint8 with either to FLOAT32, exact sums in
-    float32 times the product of both scales in float32; float `x` with int8 `y`, where each row of `x` is quantised
-    when it runs, symmetrically or with `asymmetric_inputs`, and `y` has one scale or one for each column.
+    Element types: floats; other numbers of one type; int8 with int8; int16 with int16 or int8, zero points 0; float32
+    `x` with int8 `y`, where each row of `x` is quantised at run time, symmetrically or with `asymmetric_inputs`, and
+    `y` has one scale or one per column. `output` is the result's element type if it is not that of `x`: INT32 for the
+    plain sums of the stored integers (int8 or uint8 with int8); FLOAT32 for products of int8 or uint8 with either, the
+    exact sum in float32 times the product of both scales in float32.
 
     Source: TFLite BATCH_MATMUL, kernels/batch_matmul.cc and kernels/internal/reference/batch_matmul.h.
     """

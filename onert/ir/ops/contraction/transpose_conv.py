@@ -22,14 +22,15 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class TransposeConv2D(Op):
-    """The transpose of a convolution: each input element adds its multiple of a filter to a window of the result.
+    """Two-dimensional transposed convolution: each input element adds its multiple of a filter to a result window.
 
-    Operands: `output_shape` (int32, four elements: the result's shape); `weight` [outputs, window height, window width,
-    channels]; `x` [batch, height, width, channels]; `bias` [outputs]. Result: `output_shape`.
+    Operands: `output_shape` (int32 or int64, four elements: the result's shape); `weight` [outputs, window height,
+    window width, channels]; `x` [batch, height, width, channels]; optional `bias` [outputs], added to the sums. Result:
+    of shape `output_shape`.
 
-    The window of input (i, j) starts at (i * stride_height, j * stride_width) less the padding that the forward
-    convolution of the result would have (explicit padding is smaller than the window); what falls outside of the result
-    is dropped.
+    The window of input (i, j) starts at (i * stride_height, j * stride_width) minus the padding in front that the
+    forward convolution of the result would have. Contributions outside of the result are dropped. Explicit padding must
+    be smaller than the window. `activation` is applied last.
 
     Element types are those of `Conv2D`; a float `x` with an integer filter is always quantised asymmetrically.
 
@@ -105,12 +106,12 @@ class TransposeConv2D(Op):
 
 @frozen
 class TransposeConvBias2D(Op):
-    """A transposed convolution whose result's size follows from that of `x`: MediaPipe's Convolution2DTransposeBias.
+    """Transposed convolution whose output size follows from that of `x`: MediaPipe's Convolution2DTransposeBias.
 
     Operands, floats: `x` [batch, height, width, channels]; `weight` [outputs, window height, window width, channels];
-    `bias` [outputs]. Result: [batch, output height, output width, outputs]: a height h gives
-    `stride * (h - 1) + window` rows, with SAME padding less `max(0, window - 1 - (h - 1) % stride)`, half of them in
-    front.
+    `bias` [outputs]. Result: [batch, output height, output width, outputs]. For a height h the output height is
+    `stride * (h - 1) + window`; SAME padding removes `max(0, window - 1 - (h - 1) % stride)` of these rows, half of
+    them (rounded down) at the top. Widths are treated likewise.
 
     Source: MediaPipe's util/tflite/operations/transpose_conv_bias.cc.
     """
@@ -148,7 +149,7 @@ class TransposeConvBias2D(Op):
         return convolve_transposed(x, weight.transpose(1, 2, 3, 0), windows, sizes, befores) + bias.reshape(-1)
 
     def before(self, size: int, window: int, stride: int) -> int:
-        """The elements in front of the result that fall away along an axis of `size` inputs."""
+        """The number of elements cropped at the front of the result along an axis of `size` inputs."""
         return self._padding(size, window, stride) // 2
 
     def _padding(self, size: int, window: int, stride: int) -> int:
@@ -162,7 +163,7 @@ class TransposeConvBias2D(Op):
 
 
 def given_shape(output_shape: TensorType, rank: int) -> tuple[Dim, ...] | None:
-    """The shape that an operand's elements give, None if they are not known yet; RuleError for a wrong one."""
+    """The shape given by an operand's elements, or None if these are unknown. Raises RuleError for an invalid shape."""
     require(
         output_shape.dtype in (DType.INT32, DType.INT64),
         f"output_shape is {output_shape.dtype.text}, expected i32 or i64",

@@ -1,1 +1,1 @@
-"""Operations that run other graphs or keep state."""
+"""Operations that run subgraphs or access state."""

@@ -20,12 +20,12 @@ from .refuse import Refuse
 
 
 def _ends_fit(given: Sequence[int | None], caller: Any, ends: Sequence[int], called: Any, what: str) -> str | None:
-    """What is wrong with tensors handed between two subgraphs, as many and of the same element types."""
+    """What is wrong with the tensors passed between subgraphs: their number or element types; None if nothing is."""
     if len(given) != len(ends):
-        return f"{what}: {len(given)} tensors meet {len(ends)}"
+        return f"{what}: {len(given)} tensors do not match {len(ends)}"
     for mine, theirs in zip(given, ends, strict=True):
         if mine is None:
-            return f"{what}: an absent tensor meets {called.label(theirs)}"
+            return f"{what}: {called.label(theirs)} corresponds to an absent tensor"
         a, b = caller.type(mine), called.type(theirs)
         if a.dtype is not b.dtype:
             return f"{what}: {caller.label(mine)} is {a.dtype.text}, {called.label(theirs)} is {b.dtype.text}"
@@ -35,7 +35,7 @@ def _ends_fit(given: Sequence[int | None], caller: Any, ends: Sequence[int], cal
 def _branches_fit(
     caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], branches: Iterable[tuple[str, Any]]
 ) -> str | None:
-    """What is wrong with branches, each with what it is called; the first input says which of them runs."""
+    """What is wrong with the named branches, one of which the first input selects; None if nothing is."""
     for name, graph in branches:
         problem = _ends_fit(inputs[1:], caller, graph.inputs, graph, f"{name}'s inputs")
         problem = problem or _ends_fit(outputs, caller, graph.outputs, graph, f"{name}'s outputs")
@@ -50,13 +50,13 @@ def _one_boolean(type_: TensorType) -> bool:
 
 @frozen
 class If(Op):
-    """Runs the subgraph `then` where the condition holds, else the subgraph `otherwise`, on the same operands.
+    """Runs the subgraph `then` if the condition is true, otherwise the subgraph `otherwise`, on the same operands.
 
     - `condition`: one boolean
     - `xs`: the inputs of both subgraphs; the results are the outputs of the one that runs
 
-    With `refusable`, as ONNX has it, a branch that is impossible on the shapes that it is given is an error when it
-    runs, and not before.
+    With `refusable`, as in ONNX, a branch that is impossible for the shapes that it receives is an error only when it
+    runs.
     """
 
     then: int
@@ -91,12 +91,12 @@ class If(Op):
 
 @frozen
 class While(Op):
-    """Runs the subgraph `body` on its own results as long as the subgraph `condition` gives true of them.
+    """A loop: runs the subgraph `body` on its own results while the subgraph `condition` returns true for them.
 
-    - `xs`: the first operands of both subgraphs; the results are the last ones
+    - `xs`: the initial operands of both subgraphs; the results are the final ones
 
-    RuleError when the context's bound on iterations is passed, or when an iteration without effects changes nothing:
-    then none ever will.
+    Raises RuleError beyond the context's limit on iterations, or if an iteration without state changes nothing, because
+    the loop would then never end.
     """
 
     condition: int
@@ -140,7 +140,7 @@ class While(Op):
 
 
 def _unchanged(before: Sequence[Array], after: Sequence[Array]) -> bool:
-    """Whether all elements are the same to the bit, those that are most likely to differ looked at first."""
+    """Whether all elements are bitwise equal; the smallest arrays, which are most likely to differ, come first."""
     pairs = sorted(zip(before, after, strict=True), key=lambda pair: pair[0].nbytes)
     return all(
         a.shape == b.shape
@@ -154,7 +154,7 @@ def _unchanged(before: Sequence[Array], after: Sequence[Array]) -> bool:
 class Call(Op):
     """Runs a subgraph.
 
-    - `xs`: its inputs; the results are its outputs
+    - `xs`: the inputs of the subgraph; the results are its outputs
     """
 
     subgraph: int
@@ -182,7 +182,7 @@ class Call(Op):
 
 @frozen
 class CallOnce(Op):
-    """Runs a subgraph without inputs and outputs at its first turn in an execution, for what it does to state."""
+    """Runs a subgraph without inputs and outputs once per execution, for its effect on state."""
 
     subgraph: int
 
@@ -205,7 +205,7 @@ class CallOnce(Op):
 
     @property
     def key(self) -> Hashable:
-        """What an execution's state has when the subgraph has run."""
+        """The key that an execution's state contains once the subgraph has run."""
         return ("call once", self.subgraph)
 
     def evaluate_in(self, context: Context, types: CallTypes) -> tuple[Array, ...]:
@@ -217,7 +217,7 @@ class CallOnce(Op):
 
 @frozen
 class Case(Op):
-    """Runs one of several subgraphs on the same operands: the one of a number, the last for any other number.
+    """Runs one of several subgraphs on the same operands: `branches[index]`, or the last if `index` is out of range.
 
     - `index`: one int32
     - `xs`: the inputs of all subgraphs; the results are the outputs of the one that runs
@@ -231,7 +231,7 @@ class Case(Op):
     def infer(self, index: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
         require(bool(self.branches), "there is no branch, expected at least one")
         fits = index.dtype is DType.INT32 and shapes.num_elements(index.shape) in (1, None)
-        require(fits, f"the branch's number is {index}, expected one i32")
+        require(fits, f"the branch index is {index}, expected one i32")
         return declared(self.results)
 
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:

@@ -1,5 +1,6 @@
-"""Loops and branches that hold the graphs they run, so that a backend sees all of them: what the compiler makes of
-`While` and `If` where every shape is known and nothing but results comes of a run.
+"""Loops and branches that contain the graphs they run, so that a backend can compile them.
+
+The compiler creates them from `While` and `If` operations with static shapes and no side effects.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from onert.ir.types import CallTypes, TensorType
 
 
 def _require_fit(graph: Subgraph, xs: Sequence[TensorType], what: str) -> None:
-    """RuleError unless tensors are those that a graph is made for."""
+    """Raises RuleError unless tensors match a graph's inputs."""
     require(len(xs) == len(graph.inputs), f"{what} has {len(graph.inputs)} inputs, expected {len(xs)}")
     for operand, x in zip(graph.inputs, xs, strict=True):
         wanted = graph.type(operand)
@@ -31,7 +32,7 @@ def _results(graph: Subgraph) -> tuple[TensorType, ...]:
 
 
 def run(graph: Subgraph, inputs: Sequence[Array], context: Context) -> tuple[Array, ...]:
-    """The outputs of a graph by its operations' own meaning."""
+    """The outputs of a graph, computed by evaluating its operations."""
     known = {i: operand.data.array for i, operand in enumerate(graph.operands) if operand.data is not None}
     known |= dict(zip(graph.inputs, inputs, strict=True))
     for operation in graph.operations:
@@ -43,11 +44,11 @@ def run(graph: Subgraph, inputs: Sequence[Array], context: Context) -> tuple[Arr
 
 @frozen
 class Loop(Op):
-    """Runs `body` on its own results as long as `condition` gives true of them, at `most` so many times.
+    """A loop: runs `body` on its own results while `condition` returns true for them, at most `most` times.
 
-    - `xs`: the first operands of both, of known shapes; the results are the last ones, of the same types
+    - `xs`: the initial operands of both, of known shapes; the results are the final ones, of the same types
 
-    RuleError if the condition still holds after the last round allowed.
+    Raises RuleError if the condition is still true after `most` iterations.
     """
 
     condition: Subgraph
@@ -61,7 +62,7 @@ class Loop(Op):
         same = [(t.dtype, t.shape) for t in found] == [
             (x.dtype, x.shape) for x in map(self.body.type, self.body.inputs)
         ]
-        require(same, "the body's results are of other types than its inputs")
+        require(same, "the body's results and inputs differ in type, expected the same types")
         return found
 
     def evaluate_in(self, context: Context, types: CallTypes, *xs: Array) -> tuple[Array, ...]:
@@ -75,7 +76,7 @@ class Loop(Op):
 
 @frozen
 class Branch(Op):
-    """Runs `then` where the condition holds, else `otherwise`, on the same operands.
+    """Runs `then` if the condition is true, otherwise `otherwise`, on the same operands.
 
     - `condition`: one boolean
     - `xs`: the inputs of both, of known shapes; the results are the outputs of the one that runs
@@ -90,7 +91,7 @@ class Branch(Op):
         _require_fit(self.then, xs, "the then branch")
         _require_fit(self.otherwise, xs, "the else branch")
         found = _results(self.then)
-        require(found == _results(self.otherwise), "the branches give results of different types")
+        require(found == _results(self.otherwise), "the branches have results of different types, expected the same")
         return found
 
     def evaluate_in(self, context: Context, types: CallTypes, condition: Array, *xs: Array) -> tuple[Array, ...]:

@@ -1,4 +1,4 @@
-"""What a model must not come to."""
+"""An operation that always fails."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from onert.ir.types import TensorType
 
 @frozen
 class Refuse(Op):
-    """Ends the run with a sentence: it stands for a branch that cannot be computed, beside one that can.
+    """Ends the run with the error `sentence`; replaces a branch that is impossible for the shapes that it receives.
 
-    - `xs`: anything; the results are never given
+    - `xs`: anything; results are declared but never produced
     """
 
     sentence: str

@@ -1,7 +1,7 @@
-"""Sequences and optionals of which only the run tells what is in them.
+"""Sequences and optionals, whose contents are known only at run time.
 
-Such a value is one element of type VARIANT: an `Items` of arrays for a sequence; for an optional an `Items` too, of
-nothing or of one array, or of one `Items` where a sequence may be in it.
+Such a value is one element of type VARIANT. A sequence is an `Items` of arrays. An optional is an `Items` with no
+entry, one array, or one `Items` if it contains a sequence.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from onert.ir.shape import Shape
 from onert.ir.types import CallTypes, TensorType, unranked
 
 _ONE = 64
-"""Bytes that an item takes beside its elements."""
+"""Bytes charged per item in addition to its elements."""
 
 
 class Items:
-    """What is in a sequence or an optional; equal only to itself."""
+    """The contents of a sequence or an optional; compared by identity."""
 
     __slots__ = ("entries",)
 
@@ -30,17 +30,17 @@ class Items:
 
 
 def boxed(items: Items) -> Array:
-    """A scalar of type VARIANT."""
+    """The items as a scalar of type VARIANT."""
     out: Array = np.empty((), object)
     out[()] = items
     return out
 
 
 def unboxed(x: Array) -> Items:
-    """What is in a scalar of type VARIANT; RuleError for something else."""
+    """The items in a scalar of type VARIANT. Raises RuleError for anything else."""
     found = x.reshape(-1)[0] if x.size == 1 else None
     if not isinstance(found, Items):
-        require(False, f"a sequence or optional is given as {type(found).__name__}")
+        require(False, f"an operand is {type(found).__name__}, expected a sequence or optional")
         raise AssertionError
     return found
 
@@ -53,7 +53,7 @@ def _require_variant(x: TensorType) -> None:
 
 
 def _item(x: Array, context: Context) -> object:
-    """An operand as an entry: its own memory, as the arena's is used again."""
+    """An operand as an entry, copied because the arena reuses its memory."""
     if x.dtype.hasobject and x.ndim == 0 and isinstance(x[()], Items):
         return x[()]
     context.hold(x.nbytes + _ONE)
@@ -61,7 +61,7 @@ def _item(x: Array, context: Context) -> object:
 
 
 def _place(at: Array, count: int, *, behind: bool) -> int:
-    """A position counted from the front; `behind` allows the one behind the last."""
+    """A position counted from the front; `behind` also allows the position after the last entry."""
     found = int(at.reshape(-1)[0])
     high = count if behind else count - 1
     require(-count <= found <= high, f"position {found} is outside of a sequence of {count}")
@@ -70,7 +70,7 @@ def _place(at: Array, count: int, *, behind: bool) -> int:
 
 @frozen
 class SequenceOf(Op):
-    """A sequence of tensors; or an optional of one tensor or sequence, or of nothing.
+    """A sequence of tensors; or an optional that contains a tensor, a sequence, or nothing.
 
     - `xs`: the entries
     """
@@ -84,11 +84,11 @@ class SequenceOf(Op):
 
 @frozen
 class SequenceInsert(Op):
-    """A sequence with one more tensor.
+    """A sequence with a tensor inserted.
 
     - `sequence`: VARIANT
     - `x`: the tensor
-    - `at`: one integer, where it is put in; negative ones count from the end, without it behind all
+    - `at`: one integer, the position of the insertion; negative ones count from the end; if absent, `x` is appended
     """
 
     def infer(self, sequence: TensorType, x: TensorType, at: TensorType | None = None) -> TensorType:
@@ -108,10 +108,10 @@ class SequenceInsert(Op):
 
 @frozen
 class SequenceErase(Op):
-    """A sequence without one of its tensors.
+    """A sequence with one of its tensors removed.
 
     - `sequence`: VARIANT
-    - `at`: one integer, which goes; negative ones count from the end
+    - `at`: one integer, the position of the removed tensor; negative ones count from the end
     """
 
     def infer(self, sequence: TensorType, at: TensorType) -> TensorType:
@@ -127,12 +127,12 @@ class SequenceErase(Op):
 
 @frozen
 class SequenceAt(Op):
-    """One tensor of a sequence, or what is in an optional: of type `dtype`, VARIANT for a sequence.
+    """One tensor of a sequence, or the content of an optional; of type `dtype`, which is VARIANT for a sequence.
 
     - `sequence`: VARIANT
     - `at`: one integer; negative ones count from the end
 
-    `shape` is what is known of it, None for nothing.
+    `shape` is the known part of the tensor's shape; None if its rank is unknown.
     """
 
     dtype: DType
@@ -149,7 +149,7 @@ class SequenceAt(Op):
         entries = unboxed(sequence).entries
         found = entries[_place(at, len(entries), behind=False)]
         if isinstance(found, Items):
-            require(self.dtype is DType.VARIANT, f"a sequence is in it, expected {self.dtype.text}")
+            require(self.dtype is DType.VARIANT, f"the entry is a sequence, expected a tensor of {self.dtype.text}")
             return boxed(found)
         out = np.asarray(found)
         fits = self.dtype is not DType.VARIANT and out.dtype == self.dtype.numpy
@@ -164,7 +164,7 @@ class SequenceAt(Op):
 
 @frozen
 class SequenceLength(Op):
-    """How many tensors a sequence has, and whether something is in an optional (0 or 1); int64.
+    """The number of tensors in a sequence, or of contents of an optional (0 or 1); an int64 scalar.
 
     - `sequence`: VARIANT
     """
@@ -179,12 +179,12 @@ class SequenceLength(Op):
 
 @frozen
 class SequenceJoin(Op):
-    """The tensors of a sequence one behind the other along an axis, or along a new one.
+    """The tensors of a sequence, concatenated along `axis`, or stacked along it if it is `new`.
 
     - `sequence`: VARIANT
 
-    `dtype` and `shape` are those of each tensor, as far as they are known. Without tensors there are no elements along
-    a new axis, whose other dimensions are 0 where they are not known; along an old one that is an error.
+    `dtype` and `shape` are those of each tensor, as far as they are known. An empty sequence gives a result without
+    elements along a new axis, with 0 for each unknown dimension; concatenating an empty sequence is an error.
     """
 
     dtype: DType
@@ -207,7 +207,7 @@ class SequenceJoin(Op):
     def evaluate_in(self, context: Context, types: CallTypes, sequence: Array) -> Array:
         items = [np.asarray(entry) for entry in unboxed(sequence).entries if not isinstance(entry, Items)]
         if not items:
-            require(self.new and self.shape is not None, "the sequence is empty, there is nothing to join")
+            require(self.new and self.shape is not None, "the sequence is empty, expected at least one tensor")
             dims = [d or 0 for d in self.shape or ()]
             dims.insert(shapes.normalize_axis(self.axis, len(dims) + 1), 0)
             return np.zeros(dims, self.dtype.numpy)
@@ -218,19 +218,18 @@ class SequenceJoin(Op):
             beside = same and all(
                 a == b or (i == at and not self.new) for i, (a, b) in enumerate(zip(item.shape, one.shape, strict=True))
             )
-            require(beside, f"a tensor has shape {list(item.shape)}, the first {list(one.shape)}")
+            require(beside, f"a tensor has shape {list(item.shape)}, expected that of the first, {list(one.shape)}")
         context.hold(sum(item.nbytes for item in items))
         return np.stack(items, at) if self.new else np.concatenate(items, at)
 
 
 @frozen
 class SplitToSequence(Op):
-    """The parts of a tensor along an axis, as a sequence.
+    """Splits a tensor along `axis` into a sequence of parts.
 
     - `x`: any, of rank 1 or more
-    - `split`: integers: the parts' sizes; or one for all, of which the last may be smaller. Without it they are 1
-
-    With `squeeze` parts of size 1, those without a split, lose the axis.
+    - `split`: integers, the sizes of the parts; or a scalar, the size of all parts, where the last may be smaller. If
+      absent, parts have size 1; `squeeze` then removes the axis from them.
     """
 
     axis: int = 0

@@ -1,4 +1,4 @@
-"""Resource variables: tensors with a name, kept from run to run."""
+"""Resource variables: named tensors that persist from run to run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class VarHandle(Op):
-    """The handle of the variable of this name."""
+    """The handle of the resource variable with this name."""
 
     container: str = ""
     shared_name: str = ""
@@ -35,9 +35,9 @@ def _handle(resource: TensorType) -> None:
 
 @frozen
 class ReadVariable(Op):
-    """The elements of a variable, of the type that the file declares.
+    """The value of a resource variable; `results` is its declared type.
 
-    - `resource`: the variable's handle. RuleError if nothing was assigned to it yet.
+    - `resource`: the variable's handle. Raises RuleError if the variable was not assigned yet.
     """
 
     results: tuple[TensorType, ...] = ()
@@ -57,7 +57,7 @@ class ReadVariable(Op):
 
 @frozen
 class AssignVariable(Op):
-    """Gives a variable its elements.
+    """Assigns a value to a resource variable.
 
     - `resource`: the variable's handle
     - `value`: any

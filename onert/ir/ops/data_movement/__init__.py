@@ -1,1 +1,1 @@
-"""Operations that move or make elements without computing them."""
+"""Operations that move or generate elements."""

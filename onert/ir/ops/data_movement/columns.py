@@ -1,4 +1,4 @@
-"""Blocks of pictures as columns of a matrix, and back."""
+"""Blocks of pictures as matrix columns, and the inverse."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class FromColumns(Op):
-    """Blocks put where they were taken from, those that meet added up.
+    """Assembles a picture from blocks given as columns; overlapping elements are summed (col2im).
 
-    - `x`: numbers `[batch, channels * block, count]`: a column for each block
-    - `sizes`: integers, the picture's sizes
-    - `block`: integers, a block's sizes
+    - `x`: numbers [batch, channels * block, count]: one column per block
+    - `sizes`: integers, the picture's spatial sizes
+    - `block`: integers, the spatial sizes of a block
 
-    `pads` are rows before the first of each axis, then behind the last. Result: `[batch, channels, *sizes]`.
+    `pads` are the padding before each axis, followed by the padding after each axis. Result: [batch, channels, *sizes].
     Source: ONNX Col2Im.
     """
 
@@ -36,7 +36,7 @@ class FromColumns(Op):
         require(x.dtype.is_numeric and x.rank == 3, f"x is {x}, expected numbers of 3 dimensions")
         picture, kernel = sv.integers(sizes, "sizes"), sv.integers(block, "block")
         axes = sv.length(sizes)
-        require(axes is not None, "it is not known how many axes the picture has")
+        require(axes is not None, "sizes has an unknown length, expected one element for each axis of the picture")
         axes = axes or 0
         require(
             sv.length(block) in (axes, None), f"the block is {block}, the sizes {sizes}, expected one axis for each"
@@ -66,17 +66,17 @@ class FromColumns(Op):
         return self.strides or (1,) * axes, self.dilations or (1,) * axes, self.pads or (0,) * 2 * axes
 
     def _counts(self, picture: tuple[int, ...], kernel: tuple[int, ...]) -> list[int]:
-        """How many blocks there are along each axis."""
+        """The number of blocks along each axis."""
         strides, dilations, pads = self._each(len(picture))
         found = []
         for axis, (size, span) in enumerate(zip(picture, kernel, strict=True)):
             room = size + pads[axis] + pads[axis + len(picture)] - (dilations[axis] * (span - 1) + 1)
-            require(room >= 0, f"a block of {span} elements does not fit {size}")
+            require(room >= 0, f"a block of {span} elements does not fit into {size}")
             found.append(room // strides[axis] + 1)
         return found
 
     def places(self, picture: tuple[int, ...], kernel: tuple[int, ...]) -> Array:
-        """Where each element of each block goes, as its number in the picture: int64 [block, count], -1 for nowhere."""
+        """The flat index in the picture of each element of each block: int64 [block, count], -1 for padding."""
         strides, dilations, pads = self._each(len(picture))
         taps, blocks = (
             np.indices(sizes).reshape(len(picture), -1) for sizes in (kernel, self._counts(picture, kernel))
@@ -112,12 +112,12 @@ class FromColumns(Op):
 
 @frozen
 class PooledPlaces(Op):
-    """Where the largest element of each window stands, as its number in the whole tensor; int64.
+    """The flat index, in the whole tensor, of the largest element of each pooling window; int64.
 
-    - `x`: numbers `[batch, channels, *sizes]`
+    - `x`: numbers [batch, channels, *sizes]
 
-    `pads` are rows before the first of each axis, then behind the last, and are never the largest. `columns_first`
-    counts the axes of a picture from the first on. Of equal elements the first counts.
+    `pads` are the padding before each axis, followed by the padding after each axis; padding is never the maximum.
+    With `columns_first` indices within a picture are column-major. The first of equal elements is selected.
 
     Source: the output Indices of ONNX MaxPool.
     """
@@ -151,7 +151,7 @@ class PooledPlaces(Op):
         return math.prod(self.kernel)
 
     def taps(self, sizes: tuple[int, ...]) -> Iterator[tuple[Array, Array]]:
-        """For each element of a window its number in the picture, and whether it lies inside: [windows]."""
+        """For each window element its flat index in the picture, and whether it is inside, each for all windows."""
         counts = [self._count(size, axis) or 0 for axis, size in enumerate(sizes)]
         places = np.indices(counts).reshape(len(sizes), -1)
         for tap in np.ndindex(*self.kernel):
@@ -160,7 +160,7 @@ class PooledPlaces(Op):
             yield np.ravel_multi_index(tuple(moved), sizes, mode="clip"), inside
 
     def numbered(self, best: Array, sizes: tuple[int, ...]) -> Array:
-        """Numbers in a picture as they are counted."""
+        """Flat indices in a picture, converted to column-major order with `columns_first`."""
         if not self.columns_first:
             return best
         return np.ravel_multi_index(np.unravel_index(best, sizes), sizes, order="F")

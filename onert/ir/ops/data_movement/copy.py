@@ -11,10 +11,10 @@ from onert.ir.types import TensorType
 
 @frozen
 class Copy(OnStored):
-    """The same elements in memory of their own.
+    """A copy of the operand in memory of its own.
 
-    The compiler inserts it where a model returns an input, a constant, or one tensor twice, so that every output has
-    an operation that defines it.
+    The compiler inserts it where a model returns an input, a constant, or one tensor twice, so that every output is
+    defined by an operation.
 
     - `x`: any element type, any shape. The result has the same type and shape.
     """

@@ -1,4 +1,4 @@
-"""Dense tensors from sparse ones and from numbers of buckets."""
+"""Dense tensors from sparse ones, bucket numbers, dilation, and sparse embeddings."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .reshape import require_one
 
 @frozen
 class SparseToDense(OnStored):
-    """A tensor of `default` with other values at some indices.
+    """A dense tensor of `default` with values set at some indices.
 
-    - `indices`: int32 or int64; a scalar, `[n]` (indices into one dimension) or `[n, rank]`
+    - `indices`: integers; a scalar, [n] (indices into one dimension) or [n, rank]
     - `shape`: integers of rank 1, the result's shape
-    - `values`: one for each index, or a scalar for all of them
+    - `values`: one per index, or a scalar for all indices
     - `default`: one element of the values' type
 
-    Of values at the same index the last one counts.
+    If an index occurs more than once, its last value is used.
     """
 
     def infer(self, indices: TensorType, shape: TensorType, values: TensorType, default: TensorType) -> TensorType:
@@ -61,11 +61,11 @@ class SparseToDense(OnStored):
 
 @frozen
 class Bucketize(OnStored):
-    """For each element the number of boundaries that are not above it; as int32.
+    """The bucket of each element: the number of boundaries less than or equal to it, as int32.
 
     - `x`: floats or integers, any shape
 
-    `boundaries` ascend.
+    `boundaries` must be in ascending order.
     """
 
     boundaries: tuple[float, ...] = ()
@@ -76,7 +76,7 @@ class Bucketize(OnStored):
             f"Bucketize is not defined on elements of type {x.dtype.text}",
         )
         ascending = all(a <= b for a, b in zip(self.boundaries, self.boundaries[1:], strict=False))
-        require(ascending, f"boundaries are {list(self.boundaries)}, expected to ascend")
+        require(ascending, f"boundaries are {list(self.boundaries)}, expected ascending order")
         return TensorType(DType.INT32, x.shape)
 
     def evaluate(self, x: Array) -> Array:
@@ -86,10 +86,10 @@ class Bucketize(OnStored):
 
 @frozen
 class Dilate(OnStored):
-    """Elements set apart, with `padding` between them.
+    """Dilation: spreads the elements of `x` apart and fills the gaps with `padding`.
 
     - `x`: any
-    - `dilations`: int32 or int64, for each dimension the distance of what were neighbours, at least 1
+    - `dilations`: integers, for each dimension the new distance between adjacent elements, at least 1
     - `padding`: one element of x's type
     """
 
@@ -116,12 +116,12 @@ class Dilate(OnStored):
 
 
 def _spread(size: Dim, step: int) -> Dim:
-    """A dimension whose elements stand `step` apart."""
+    """The size of a dimension once its elements are `step` apart."""
     return None if size is None else max(0, (size - 1) * step + 1)
 
 
 class Combiner(Enum):
-    """What becomes of the weighted rows of an example."""
+    """How the weighted rows of an example are combined."""
 
     SUM = "their sum"
     MEAN = "their sum over the sum of the weights"
@@ -130,15 +130,16 @@ class Combiner(Enum):
 
 @frozen
 class EmbeddingLookupSparse(OnStored):
-    """Rows of a table by number, weighted and combined into one for each example.
+    """Looks up rows of a table by number and combines them, weighted, into one row per example.
 
-    - `ids`: int32 `[n]`, rows of the table
-    - `indices`: int32 `[n, k]`: for each row which example it belongs to (the first k - 1) and which place it has there
-    - `dense_shape`: int32 `[k]`: the shape that indices point into
-    - `weights`: float32 `[n]`
-    - `table`: float32 of rank 2 or more, `[rows, ...]`
+    - `ids`: integers [n], rows of the table
+    - `indices`: integers [n, k]: for each id its example (the first k - 1 numbers) and its position in the example
+    - `dense_shape`: integers [k], the shape that `indices` index into
+    - `weights`: float32 [n]
+    - `table`: float32 of rank 2 or more, [rows, ...]
 
-    The result's shape is the first k - 1 dimensions of `dense_shape` and those of a row; an example without rows is 0.
+    The result's shape is the first k - 1 dimensions of `dense_shape` followed by those of a row; an example without ids
+    is 0.
     """
 
     combiner: Combiner = Combiner.SUM
@@ -164,7 +165,7 @@ class EmbeddingLookupSparse(OnStored):
             require(operand.dtype is DType.FLOAT32, f"{name} holds {operand.dtype.text}, expected f32")
         depth, wanted = indices.shape[1], sv.integers(dense_shape, "dense_shape")
         rank = sv.length(dense_shape)
-        require(depth != 0 and rank != 0, "indices point into no dimension, expected at least 1")
+        require(depth != 0 and rank != 0, "indices have no dimension to index into, expected at least 1")
         require(depth is None or rank in (depth, None), f"indices name {depth} dimensions of {rank}")
         if wanted is None:
             known = rank if depth is None else depth

@@ -1,4 +1,4 @@
-"""Matrices made from diagonals."""
+"""Matrices and their diagonals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reshape import require_one
 
 
 def _zeros(shape: tuple[int, ...], like: Array) -> Array:
-    """Zeros of an element type; empty strings where elements are strings."""
+    """Zeros of the element type of `like`; empty strings for strings."""
     return np.full(shape, b"" if like.dtype == object else 0, like.dtype)
 
 
@@ -23,7 +23,7 @@ def _zeros(shape: tuple[int, ...], like: Array) -> Array:
 class MatrixDiag(OnStored):
     """Square matrices with the last dimension of `diagonal` on their diagonals and zeros elsewhere.
 
-    - `diagonal`: any of rank 1 or more, `[..., n]`; the result is `[..., n, n]`
+    - `diagonal`: any of rank 1 or more, [..., n]; the result is [..., n, n]
     """
 
     def infer(self, diagonal: TensorType) -> TensorType:
@@ -41,10 +41,10 @@ class MatrixDiag(OnStored):
 
 @frozen
 class MatrixSetDiag(OnStored):
-    """Matrices with other elements on their diagonals.
+    """Matrices with their main diagonals replaced.
 
-    - `x`: any of rank 2 or more, `[..., rows, columns]`
-    - `diagonal`: of x's type, `[..., min(rows, columns)]`
+    - `x`: any of rank 2 or more, [..., rows, columns]
+    - `diagonal`: of x's type, [..., min(rows, columns)]
     """
 
     def infer(self, x: TensorType, diagonal: TensorType) -> TensorType:
@@ -68,10 +68,10 @@ class MatrixSetDiag(OnStored):
 
 @frozen
 class MatrixBandPart(OnStored):
-    """Matrices with zeros outside of a band around their diagonals.
+    """Matrices with the elements outside of a band around the main diagonal set to zero.
 
-    - `x`: numbers or booleans of rank 2 or more, `[..., rows, columns]`
-    - `lower`, `upper`: one integer each, how many diagonals below and above stay; a negative number keeps all
+    - `x`: numbers or booleans of rank 2 or more, [..., rows, columns]
+    - `lower`, `upper`: one integer each, the number of diagonals kept below and above; negative numbers keep all
     """
 
     def infer(self, x: TensorType, lower: TensorType, upper: TensorType) -> TensorType:

@@ -1,4 +1,4 @@
-"""Elements picked, and put into a tensor, by an index for each of them."""
+"""Gathering and scattering of elements, with an index for each of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .part_update import Record, Update
 
 
 class Combination(Enum):
-    """What an element and an update for its place become; of several updates one after the other."""
+    """How an element and an update are combined; several updates are applied one after the other."""
 
     REPLACE = "replace"
     ADD = "add"
@@ -38,7 +38,7 @@ _FUNCTIONS = {
 
 
 def _require_along(x: TensorType, indices: TensorType, axis: int) -> int:
-    """The axis, counted from the front; RuleError where the indices do not fit x beside it."""
+    """The axis counted from the front. Raises RuleError if the indices do not fit x along another axis."""
     sv.require_index_type(indices, "indices")
     require(x.rank >= 1, "x is a scalar, expected rank 1 or more")
     require(indices.rank == x.rank, f"indices have rank {indices.rank}, expected that of x, {x.rank}")
@@ -46,14 +46,14 @@ def _require_along(x: TensorType, indices: TensorType, axis: int) -> int:
     mine, theirs = shapes.text(x.shape), shapes.text(indices.shape)
     for i, (have, wanted) in enumerate(zip(x.shape, indices.shape, strict=True)):
         fits = i == at or have is None or wanted is None or wanted <= have
-        require(fits, f"indices have shape {theirs}, along axis {i} more than {mine}, expected so along {at} only")
+        require(fits, f"indices have shape {theirs}, x {mine}: axis {i} is larger, expected so along {at} only")
     if indices.value is not None and x.shape[at] is not None:
         require_indices(indices.value, x.shape[at] or 0, f"dimension {at}")
     return at
 
 
 def _places(indices: Array, axis: int) -> tuple[Array, ...]:
-    """For each index the place that it names: its own, but along the axis."""
+    """The position in x for each index: the index's own position, except along the axis."""
     found: list[Array] = list(np.indices(indices.shape, sparse=True))
     found[axis] = indices
     return tuple(found)
@@ -61,10 +61,10 @@ def _places(indices: Array, axis: int) -> tuple[Array, ...]:
 
 @frozen
 class GatherElements(OnStored):
-    """For each index an element of `x`: that of the same place, but along `axis` the one that the index names.
+    """For each index the element of `x` at the index's own position, with the coordinate along `axis` replaced by it.
 
     - `x`: any, of rank 1 or more
-    - `indices`: integers from 0 on, of x's rank, and not larger than x beside the axis; the result has their shape
+    - `indices`: non-negative integers of x's rank, not larger than x except along the axis; the result has their shape
 
     Source: ONNX GatherElements.
     """
@@ -83,14 +83,14 @@ class GatherElements(OnStored):
 
 @frozen
 class ScatterElements(OnStored):
-    """`x` where each update is put at its own place, but along `axis` at the one that its index names.
+    """`x` with each update written to its own position, with the coordinate along `axis` replaced by its index.
 
     - `x`: any, of rank 1 or more
-    - `indices`: integers from 0 on, of x's rank, and not larger than x beside the axis
-    - `updates`: of x's type and the indices' shape
+    - `indices`: non-negative integers of x's rank, not larger than x except along the axis
+    - `updates`: of x's type and the shape of `indices`
 
-    `combination` says what becomes of the element there and the update. Of updates at one place the last counts, or all
-    in their order.
+    `combination` is how an element and an update are combined. With REPLACE the last update of an element is used;
+    otherwise all are applied in order.
 
     Source: ONNX ScatterElements.
     """
@@ -117,14 +117,14 @@ class ScatterElements(OnStored):
 
 @frozen
 class ScatterSlices(Update):
-    """`x` where slices are put in at the places that rows of indices name.
+    """`x` with slices updated at the positions given by rows of indices.
 
     - `x`: any
-    - `indices`: integers from 0 on; each row along the last dimension is an index into x's first dimensions
-    - `updates`: of x's type, a slice of x for each row
+    - `indices`: non-negative integers; each row along the last dimension is an index into x's first dimensions
+    - `updates`: of x's type, one slice of x per row
 
-    `combination` says what becomes of the elements there and the updates, one after the other. With `skips` a slice of
-    which an index is below 0 is left out.
+    `combination` is how the elements and the updates are combined, one update after the other. With `skips` a slice is
+    ignored if one of its indices is negative.
 
     Source: ONNX ScatterND.
     """
@@ -168,7 +168,7 @@ class ScatterSlices(Update):
         if depth:
             _combine(self.combination, x, tuple(rows[:, axis] for axis in range(depth)), slices)
             return
-        for each in slices:  # each row is all of x
+        for each in slices:  # a row of no indices addresses all of x
             x[...] = each if self.combination is Combination.REPLACE else _FUNCTIONS[self.combination](x, each)
 
     def evaluate(self, x: Array, indices: Array, updates: Array) -> Array:
@@ -179,19 +179,19 @@ class ScatterSlices(Update):
 
 @frozen
 class OverwrittenSlices(Record):
-    """What undoing `ScatterSlices` takes; the compiler puts it before one in place.
+    """Records what is needed to undo `ScatterSlices`; the compiler puts it before one that updates in place.
 
-    - `x`, `updates`, `indices`: the scatter's operands; of `updates` nothing is read
+    - `x`, `updates`, `indices`: the scatter's operands; only the shape of `updates` is used
 
-    Gives the slices of `x` that are about to be replaced, the indices, and one boolean, which is true. With `skips`
-    there is a 0 for each element of a slice that is left out.
+    Results: the slices of `x` that are about to be replaced, the indices, and one boolean, which is true. With `skips`
+    slices that are ignored are recorded as zeros.
     """
 
     skips: bool = False
 
     def infer(self, x: TensorType, updates: TensorType, indices: TensorType) -> tuple[TensorType, ...]:
         ScatterSlices().infer(x, indices, updates)
-        require(indices.shape[-1] != 0, "indices name all of x, expected slices")
+        require(indices.shape[-1] != 0, "indices address all of x, expected slices")
         return x.result(updates.shape), indices.result(indices.shape), TensorType(DType.BOOL, ())
 
     def evaluate(self, x: Array, updates: Array, indices: Array) -> tuple[Array, ...]:
@@ -220,7 +220,7 @@ def _require_updates(combination: Combination, x: TensorType, updates: TensorTyp
 
 
 def _combine(combination: Combination, x: Array, places: tuple[Array, ...], updates: Array) -> None:
-    """Combine updates with what is at their places, where `x` lies."""
+    """Combine updates with the elements at their positions, in place."""
     if combination is not Combination.REPLACE:
         _FUNCTIONS[combination].at(x, places, updates)
         return
@@ -228,5 +228,5 @@ def _combine(combination: Combination, x: Array, places: tuple[Array, ...], upda
     flat = np.ravel_multi_index(places, sizes).reshape(-1)
     if flat.size:
         _, first = np.unique(flat[::-1], return_index=True)
-        kept = len(flat) - 1 - first  # of equal places the last
+        kept = len(flat) - 1 - first  # the last of equal positions
         x[np.unravel_index(flat[kept], sizes)] = updates.reshape(len(flat), *x.shape[len(places) :])[kept]

@@ -1,4 +1,4 @@
-"""Tensors made from a few numbers."""
+"""Tensors generated from a few numbers, and selections whose size depends on the data."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .reshape import require_one
 
 @frozen
 class Fill(OnStored):
-    """A tensor of a given shape, every element `value`.
+    """A tensor of shape `dims` with every element equal to `value`.
 
-    - `dims`: int32 or int64 of rank 1, nothing negative
+    - `dims`: non-negative integers of rank 1
     - `value`: one element of any type
     """
 
@@ -36,9 +36,9 @@ class Fill(OnStored):
 
 @frozen
 class Range(OnStored):
-    """Numbers from `start` to before `limit`, `delta` apart.
+    """Numbers from `start` (inclusive) to `limit` (exclusive) in steps of `delta`.
 
-    - `start`, `limit`, `delta`: scalars of one type: int32, int64 or float32; delta is not 0
+    - `start`, `limit`, `delta`: one number each, of one type; delta is not 0
     """
 
     def infer(self, start: TensorType, limit: TensorType, delta: TensorType) -> TensorType:
@@ -54,7 +54,7 @@ class Range(OnStored):
     def _count(start: Array, limit: Array, delta: Array) -> int:
         a, b, d = (_number(x) for x in (start, limit, delta))
         real = any(isinstance(number, float) for number in (a, b, d))
-        require(d != 0 and not (real and math.isnan(d)), f"delta is {d}, expected another number than 0")
+        require(d != 0 and not (real and math.isnan(d)), f"delta is {d}, expected a number other than 0")
         require((b >= a and d > 0) or (b <= a and d < 0), f"delta {d} never leads from {a} to {b}")
         steps = (b - a) / d if real else -((a - b) // d) if d > 0 else -((b - a) // -d)
         if not -MAX_ELEMENTS <= steps <= MAX_ELEMENTS:
@@ -69,26 +69,26 @@ class Range(OnStored):
 
 
 def _number(x: Array) -> Any:
-    """The only element of an array; a float that is an integer as one, which is exact and may stand beside symbolic
-    ones."""
+    """The only element of an array. An integral float is converted to int, which is exact and can be combined with
+    symbolic numbers."""
     found: Any = x.reshape(())[()]
     plain = found.item() if isinstance(found, np.generic) else found
     return int(plain) if isinstance(plain, float) and plain.is_integer() and abs(plain) <= _EXACT else plain
 
 
 _EXACT = 1 << 52
-"""Floats of at most this size have exact differences, and are divided and rounded up as integers are."""
+"""Floats up to this magnitude have exact differences, and their quotients round up like those of integers."""
 
 
 @frozen
 class TopK(OnStored):
-    """The `k` largest elements along the last axis, in descending order, and where they stood.
+    """The `k` largest elements along the last axis, in descending order, and their indices.
 
     - `x`: numbers, of rank 1 or more
     - `k`: one integer, at most the last dimension
 
-    `least`: the smallest ones, in ascending order. Of equal elements the one that stands first comes first; NaN is
-    greater than every number. The places are of element type `index`.
+    With `least`: the smallest elements, in ascending order. Equal elements keep their order; NaN is greater than every
+    number. Indices have element type `index`. Both results are [..., k].
     """
 
     index: DType = DType.INT32
@@ -120,7 +120,7 @@ class TopK(OnStored):
 
 @frozen
 class Where(OnStored):
-    """The indices of elements that are not 0, one row each, in row-major order; as int64.
+    """The indices of the elements that are not 0, in row-major order; int64 [count, rank].
 
     - `condition`: booleans or numbers
     """
@@ -139,11 +139,11 @@ class Where(OnStored):
 
 @frozen
 class CountedWhere(OnStored):
-    """The same in memory for all elements: `Where`, with zeros behind the last row, and how many rows there are.
+    """`Where` with a result of fixed size: zeros follow the last row, and the number of rows is a second result.
 
-    - `condition`: booleans of a known shape and rank 1 or more
+    - `condition`: booleans of rank 1 or more
 
-    Gives int64 `[elements, rank]` and one int64.
+    Results: int64 [elements, rank] and one int64.
     """
 
     def infer(self, condition: TensorType) -> tuple[TensorType, TensorType]:
@@ -159,10 +159,10 @@ class CountedWhere(OnStored):
 
 @frozen
 class FirstEntries(OnStored):
-    """The first `count` entries of `x` along an axis: what counts of a tensor in memory for the most there can be.
+    """The first `count` entries of `x` along `axis`: the valid part of a tensor allocated for the maximum size.
 
     - `x`: any, of rank 1 or more
-    - `count`: one integer, 0 to the dimension
+    - `count`: one integer, from 0 to the dimension
     """
 
     axis: int = 0
@@ -186,13 +186,13 @@ class FirstEntries(OnStored):
 
 @frozen
 class Within(OnStored):
-    """Integers as they are, each at least 0 and below a number that the run gives.
+    """Checks at run time that integers are at least 0 and below a limit; returns them unchanged.
 
     - `x`: int32 or int64
-    - `limit`: one int64, at least 0; the largest that is allowed is one more with `inclusive`
-    - `count`: one int64, at least 0: of x's entries along the first dimension so many count, all where it is absent
+    - `limit`: one int64, at least 0; allowed too with `inclusive`
+    - `count`: one int64, at least 0: the number of valid entries of x along the first dimension; if absent, all are
 
-    RuleError for another integer that counts. For those that do not count the result has a 0.
+    Raises RuleError for a valid integer out of bounds. Entries that are not valid become 0.
     """
 
     inclusive: bool = False
@@ -218,14 +218,14 @@ class Within(OnStored):
 
 
 BEYOND = "is more than there are, or negative"
-"""What is said of an integer that is not within its bounds."""
+"""What errors say about an integer that is out of bounds."""
 
 
 @frozen
 class Unique(OnStored):
-    """The different elements of `x` in the order in which they first appear, and for each element which one it is.
+    """The distinct elements of `x` in order of first occurrence, and for each element its index among these.
 
-    - `x`: numbers of rank 1
+    - `x`: numbers of rank 1. The indices have element type `index`.
     """
 
     index: DType = DType.INT32

@@ -1,4 +1,4 @@
-"""Elements picked and placed by indices."""
+"""Gathering and scattering of slices by index."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .part_update import PartUpdate, require_part
 
 
 def require_indices(indices: Array, size: int, what: str) -> None:
-    """RuleError naming the first index that is outside of [0, size)."""
+    """Raises RuleError with the first index that is outside of [0, size)."""
     if indices.size:
         low, high = indices.min(), indices.max()
-        if low < 0 or high >= size:  # the sentence is made for nothing else: it would hold the size to what it is
+        if low < 0 or high >= size:  # otherwise formatting the sentence would fix a symbolic size to its value
             raise RuleError(f"index {low if low < 0 else high} is outside of {what} of {size}")
 
 
 @frozen
 class Gather(OnStored):
-    """The slices of `x` along `axis` that indices name.
+    """The slices of `x` along `axis` selected by `indices`.
 
     - `x`: any, of rank 1 or more
-    - `indices`: integers; their first `batch_dims` dimensions are x's
+    - `indices`: integers from 0; their first `batch_dims` dimensions are those of x
 
-    The result has x's shape with the axis replaced by the dimensions of the indices behind the batch.
+    The result has the shape of `x` with the axis replaced by the dimensions of `indices` after the batch dimensions.
     """
 
     axis: int = 0
@@ -57,7 +57,7 @@ class Gather(OnStored):
         batch = self.batch_dims + index_rank if self.batch_dims < 0 else self.batch_dims
         require(
             0 <= batch <= min(axis, index_rank),
-            f"batch_dims is {self.batch_dims}, expected at most axis {axis} and rank",
+            f"batch_dims is {self.batch_dims}, expected at most axis {axis} and rank {index_rank} of the indices",
         )
         return axis, batch
 
@@ -81,10 +81,10 @@ class Gather(OnStored):
 
 @frozen
 class GatherNd(OnStored):
-    """The slices of `x` that rows of indices name.
+    """The slices of `x` selected by rows of indices.
 
     - `x`: any
-    - `indices`: int32 or int64; each row along the last dimension is an index into x's first dimensions
+    - `indices`: integers from 0; each row along the last dimension is an index into x's first dimensions
     """
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
@@ -109,8 +109,8 @@ class GatherNd(OnStored):
 class EmbeddingLookup(Op):
     """Rows of a table by number.
 
-    - `ids`: int32 of rank 1
-    - `table`: rank 2 or more; a quantised one whose result is float32 is dequantised row by row
+    - `ids`: integers of rank 1
+    - `table`: rank 2 or more; if it is quantised and `to` is FLOAT32, the selected rows are dequantised
     """
 
     to: DType = DType.FLOAT32
@@ -122,7 +122,7 @@ class EmbeddingLookup(Op):
         require(table.shape[0] != 0 or ids.shape[0] == 0, "the table has no rows")
         require(
             self.to is table.dtype or (self.to is DType.FLOAT32 and table.quantization is not None),
-            f"rows of {table.dtype.text} are asked for as {self.to.text}",
+            f"rows of {table.dtype.text} are requested as {self.to.text}",
         )
         if ids.value is not None and table.shape[0] is not None:
             require_indices(ids.value, table.shape[0], "the table's rows")
@@ -144,11 +144,11 @@ class EmbeddingLookup(Op):
 class HashtableLookup(OnStored):
     """Rows of a table by key.
 
-    - `lookups`: int32 `[k]`
-    - `keys`: int32 `[n]`, ascending
-    - `values`: `[n, ...]`, any
+    - `lookups`: int32 [k]
+    - `keys`: int32 [n], ascending
+    - `values`: [n, ...], any
 
-    Gives the rows, zeros where a key is missing, and for each lookup a uint8: 1 where the key was there, else 0.
+    Results: the rows, with zeros for missing keys, and a uint8 [k]: 1 for a key that was found, else 0.
     """
 
     def infer(self, lookups: TensorType, keys: TensorType, values: TensorType) -> tuple[TensorType, TensorType]:
@@ -174,11 +174,11 @@ class HashtableLookup(OnStored):
 
 @frozen
 class ScatterNd(OnStored):
-    """Zeros of a given shape, with updates added where rows of indices name.
+    """Zeros of a given shape, with updates added at the positions given by rows of indices.
 
-    - `indices`: integers; each row along the last dimension is an index into the result's first dimensions
-    - `updates`: any numbers or booleans, a slice of the result for each row
-    - `shape`: integers of rank 1
+    - `indices`: integers from 0; each row along the last dimension is an index into the result's first dimensions
+    - `updates`: numbers or booleans (combined by or), one slice of the result per row
+    - `shape`: integers of rank 1, the result's shape
     """
 
     def infer(self, indices: TensorType, updates: TensorType, shape: TensorType) -> TensorType:
@@ -220,10 +220,10 @@ def _require_rows(indices: Array, shape: tuple[int, ...]) -> None:
 
 @frozen
 class OneHot(OnStored):
-    """Rows that are `on` at an index and `off` elsewhere.
+    """One-hot rows: `on` at an index and `off` elsewhere.
 
-    - `indices`: int32 or int64; one outside of [0, depth) gives a row of `off`
-    - `depth`: one integer, the length of the new dimension at `axis`
+    - `indices`: integers; one outside of [0, depth) gives a row of `off`
+    - `depth`: one integer, the size of the new dimension, which is inserted at `axis`
     - `on`, `off`: one element each, of one type
     """
 
@@ -251,11 +251,11 @@ class OneHot(OnStored):
 
 @frozen
 class DynamicUpdateSlice(PartUpdate):
-    """`x` with a part replaced by `update`; the start is moved so that the part fits.
+    """`x` with a part replaced by `update`; the start is clamped so that the part fits.
 
     - `x`: any
-    - `update`: of x's type and rank, no dimension larger
-    - `start`: int32 or int64, as many as x has dimensions
+    - `update`: of x's type and rank, not larger in any dimension
+    - `start`: integers, one for each dimension of x
     """
 
     def infer(self, x: TensorType, update: TensorType, start: TensorType) -> TensorType:
@@ -268,11 +268,11 @@ class DynamicUpdateSlice(PartUpdate):
 
 @frozen
 class PutRow(PartUpdate):
-    """`x` with one entry of its first axis replaced, or several in a row: items of a list of tensors are set.
+    """`x` with one or more consecutive entries of its first axis replaced: sets items of a list of tensors.
 
     - `x`: any, of at least one dimension
-    - `row`: of x's type, the new entries: x's shape with their number as its first dimension
-    - `index`: one int32 or int64, the first of them. RuleError if there are no such entries.
+    - `row`: of x's type, the new entries: the shape of `x` with their number as the first dimension
+    - `index`: one int32 or int64, the first entry to replace. Raises RuleError if these entries do not exist.
     """
 
     clamps: ClassVar[bool] = False
@@ -288,5 +288,5 @@ class PutRow(PartUpdate):
             row.rank == x.rank and shapes.compatible(row.shape, wanted),
             f"row has shape {shapes.text(row.shape)}, expected {shapes.text(wanted)}",
         )
-        require(count is None or most is None or count <= most, f"{count} entries are put into {most}")
+        require(count is None or most is None or count <= most, f"{count} entries do not fit into {most}")
         return x.result(x.shape)

@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart along an axis."""
+"""Tensors joined and split along an axis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _one_type(xs: tuple[TensorType, ...], what: str) -> TensorType:
 
 
 def requantized(x: Array, source: TensorType, result: TensorType) -> Array:
-    """Stored elements on another scale, in float32 as TFLite's ConcatenationWithScaling has it."""
+    """Stored elements requantised in float32 as in TFLite's ConcatenationWithScaling."""
     if source.quantization == result.quantization or source.quantization is None or result.quantization is None:
         return x
     scale = np.float32(source.scale) * (np.float32(1) / np.float32(result.scale))
@@ -37,10 +37,10 @@ def requantized(x: Array, source: TensorType, result: TensorType) -> Array:
 
 @frozen
 class Concat(OnStored):
-    """Tensors one behind the other along `axis`, then an activation.
+    """Tensors concatenated along `axis`, followed by an activation.
 
-    - `xs`: of one element type and rank, of equal shape but along the axis. Quantised ones are brought to the result's
-      scale first, in float32.
+    - `xs`: of one element type and rank, of equal shape except along the axis. Quantised ones are requantised to the
+      result's parameters first, in float32.
     """
 
     axis: int = 0
@@ -107,9 +107,9 @@ class Pack(OnStored):
 
 @frozen
 class Unpack(OnStored):
-    """`x` taken apart along `axis`: one result for each index, without the axis.
+    """`x` split along `axis` into one result per index, with the axis removed.
 
-    - `x`: any, of rank 1 or more, with just `count` entries along the axis
+    - `x`: any, of rank 1 or more, with exactly `count` entries along the axis
     """
 
     count: int
@@ -131,7 +131,7 @@ def _require_splits(count: int) -> None:
 
 @frozen
 class Split(OnStored):
-    """`x` in `count` equal parts along an axis.
+    """`x` split into `count` equal parts along an axis.
 
     - `axis`: one integer
     - `x`: any, its dimension along the axis a multiple of `count`
@@ -161,10 +161,10 @@ class Split(OnStored):
 
 @frozen
 class SplitV(OnStored):
-    """`x` in `count` parts of given sizes along an axis; one size may be -1, for what the others leave.
+    """`x` split into `count` parts of given sizes along an axis; one size may be -1 for the remainder.
 
     - `x`: any
-    - `sizes`: as many integers as parts
+    - `sizes`: `count` integers
     - `axis`: one integer
     """
 
@@ -186,7 +186,7 @@ class SplitV(OnStored):
         require(len(wanted) == self.count, f"size_splits has {len(wanted)} elements, expected {self.count}")
         require(
             all(s >= -1 for s in wanted) and wanted.count(-1) <= 1,
-            f"size_splits is {shapes.text(wanted)}, expected sizes of at least 0 and one -1 at the most",
+            f"size_splits is {shapes.text(wanted)}, expected sizes of at least 0 and at most one -1",
         )
         known = sum(s for s in wanted if s != -1)
         if total is None:

@@ -1,4 +1,4 @@
-"""Elements in another order: axes exchanged, blocks of the plane moved into channels or the batch."""
+"""Elements in another order: transposition, reversal, and blocks of the plane moved into channels or the batch."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class Transpose(OnStored):
-    """`x` with its axes in the order that `permutation` names.
+    """`x` with its axes permuted: axis i of the result is axis `permutation[i]` of `x`.
 
     - `x`: any
-    - `permutation`: as many integers as x has dimensions, each axis once
+    - `permutation`: one integer per dimension of x, each axis once
     """
 
     def infer(self, x: TensorType, permutation: TensorType) -> TensorType:
@@ -56,10 +56,10 @@ def _parts(d: Dim, by: int, what: str) -> Dim:
 
 @frozen
 class SpaceToDepth(OnStored):
-    """Blocks of `block_size` by `block_size` pixels become channels.
+    """Moves blocks of `block_size` by `block_size` pixels into channels.
 
-    - `x`: `[batch, height, width, channels]`, height and width multiples of the block size; the result is
-      `[batch, height / b, width / b, channels * b * b]`.
+    - `x`: [batch, height, width, channels], height and width multiples of the block size b; the result is
+      [batch, height / b, width / b, channels * b * b].
     """
 
     block_size: int
@@ -80,9 +80,10 @@ class SpaceToDepth(OnStored):
 
 @frozen
 class DepthToSpace(OnStored):
-    """Channels become blocks of `block_size` by `block_size` pixels: what `SpaceToDepth` undoes.
+    """Moves channels into blocks of `block_size` by `block_size` pixels: the inverse of `SpaceToDepth`.
 
-    - `x`: `[batch, height, width, channels]`, channels a multiple of the block's pixels
+    - `x`: [batch, height, width, channels], channels a multiple of b * b for block size b; the result is
+      [batch, height * b, width * b, channels / (b * b)].
     """
 
     block_size: int
@@ -102,7 +103,7 @@ class DepthToSpace(OnStored):
 
 
 def _spatial(x: TensorType, block: TensorType, margins: TensorType, what: str) -> int:
-    """How many dimensions are blocked; RuleError if the operands' shapes do not fit one another."""
+    """The number of blocked dimensions. Raises RuleError if the operands' shapes do not match."""
     require(x.rank in (3, 4), f"x has rank {x.rank}, expected 3 or 4")
     count = x.rank - 2
     require(
@@ -120,7 +121,7 @@ def _spatial(x: TensorType, block: TensorType, margins: TensorType, what: str) -
 
 def _pairs(margins: Array, what: str) -> list[tuple[int, int]]:
     pairs = [sv.two(pair) for pair in margins]
-    require(all(a >= 0 and b >= 0 for a, b in pairs), f"{what} is {sv.pairs_text(pairs)}, expected nothing negative")
+    require(all(a >= 0 and b >= 0 for a, b in pairs), f"{what} is {sv.pairs_text(pairs)}, expected no negative number")
     return pairs
 
 
@@ -132,11 +133,11 @@ def _blocks(block: Array) -> tuple[int, ...]:
 
 @frozen
 class SpaceToBatchND(OnStored):
-    """Pixels of a block, after padding, become images of the batch.
+    """Pads `x` and distributes the pixels of each block over images of the batch.
 
-    - `x`: `[batch, spatial..., channels]` with one or two spatial dimensions
-    - `block_shape`: a size for each spatial dimension
-    - `paddings`: `[dimensions, 2]`, zeros before and after (the zero point where quantised)
+    - `x`: [batch, spatial..., channels] with one or two spatial dimensions
+    - `block_shape`: the block's size in each spatial dimension
+    - `paddings`: [spatial dimensions, 2], the number of zeros before and after (zero points if quantised)
     """
 
     def infer(self, x: TensorType, block_shape: TensorType, paddings: TensorType) -> TensorType:
@@ -177,11 +178,11 @@ class SpaceToBatchND(OnStored):
 
 @frozen
 class BatchToSpaceND(OnStored):
-    """Images of the batch become pixels of blocks, then the margins are cut off: what `SpaceToBatchND` undoes.
+    """Collects blocks of pixels from images of the batch, then crops: the inverse of `SpaceToBatchND`.
 
-    - `x`: `[batch, spatial..., channels]`, the batch a multiple of the block's pixels
-    - `block_shape`: a size for each spatial dimension
-    - `crops`: `[dimensions, 2]`, what is cut off before and after
+    - `x`: [batch, spatial..., channels], the batch a multiple of the number of pixels in a block
+    - `block_shape`: the block's size in each spatial dimension
+    - `crops`: [spatial dimensions, 2], the number of pixels cropped before and after
     """
 
     def infer(self, x: TensorType, block_shape: TensorType, crops: TensorType) -> TensorType:
@@ -219,7 +220,7 @@ class BatchToSpaceND(OnStored):
 
 @frozen
 class Reverse(OnStored):
-    """`x` read backwards along `axes`.
+    """`x` reversed along `axes`.
 
     - `x`: any
     - `axes`: integers of rank 1, each axis once
@@ -238,15 +239,15 @@ class Reverse(OnStored):
         return found
 
     def evaluate(self, x: Array, axes: Array) -> Array:
-        return np.array(np.flip(x, self._checked(sv.values(axes), x.ndim)), order="C")  # of a scalar too
+        return np.array(np.flip(x, self._checked(sv.values(axes), x.ndim)), order="C")  # an array even for a scalar
 
 
 @frozen
 class ReverseSequence(OnStored):
-    """Of each batch, the first `lengths[batch]` entries along `sequence_axis` read backwards.
+    """`x` with the first `lengths[batch]` entries along `sequence_axis` reversed for each index of `batch_axis`.
 
     - `x`: any, of rank 2 or more
-    - `lengths`: int32 or int64, one for each index of `batch_axis`
+    - `lengths`: integers, one for each index of `batch_axis`
     """
 
     sequence_axis: int

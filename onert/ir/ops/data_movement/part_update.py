@@ -1,4 +1,4 @@
-"""Updates of parts of a tensor, and what an update is about to overwrite."""
+"""Updates of parts of a tensor, and records of what an update is about to overwrite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Region = tuple[slice, ...]
 
 
 def require_part(x: TensorType, update: TensorType) -> None:
-    """RuleError unless an update is of x's type and rank, and along no dimension larger."""
+    """Raises RuleError unless the update has the type and rank of `x` and is not larger in any dimension."""
     require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
     fits = x.rank == update.rank and all(
         u is None or d is None or u <= d for d, u in zip(x.shape, update.shape, strict=True)
@@ -29,10 +29,10 @@ def require_part(x: TensorType, update: TensorType) -> None:
 
 
 def region(x: Sequence[int], update: Sequence[int], starts: Sequence[Array], clamps: bool) -> Region:
-    """Where an update of one shape lies in a tensor of another one: a slice for each dimension.
+    """The region of a tensor of one shape that an update of another shape replaces: a slice for each dimension.
 
-    `starts` hold an integer for each of the first dimensions, in the others the update begins at 0. One that does not
-    fit is moved where the update `clamps`, else RuleError.
+    `starts` contain an integer for each of the first dimensions; in the others the update starts at 0. A start that
+    does not fit is moved if the update `clamps`, otherwise it raises RuleError.
     """
     found = [value for start in starts for value in sv.values(start)]
     found += [0] * (len(x) - len(found))
@@ -45,7 +45,7 @@ def region(x: Sequence[int], update: Sequence[int], starts: Sequence[Array], cla
 
 
 def broken_rule(part: int, axis: int, size: int) -> str:
-    """What is said, with `{}` for the start, where a part does not fit into a dimension."""
+    """What errors say, with `{}` for the start, about a part that does not fit into a dimension."""
     if part == 1:
         return f"index {{}} is outside of dimension {axis} of {size}"
     return f"{part} entries from {{}} on are not within dimension {axis} of {size}"
@@ -55,35 +55,35 @@ def broken_rule(part: int, axis: int, size: int) -> str:
 class Update(OnStored):
     """Kinds whose only result is the first operand with parts of it replaced.
 
-    Of the operands behind that, the one at `given` is what the parts become or are combined with, the others are
-    integers that say where the parts lie. If nothing reads the first operand afterwards, the result may have its
-    memory: then nothing but the parts is written.
+    Of the other operands, the one at index `given` holds the new parts (or what is combined with the old ones), and the
+    rest are integers that give the positions of the parts. If nothing reads the first operand afterwards, the result
+    may share its memory, and then only the parts are written.
     """
 
     overwrites: ClassVar[bool] = True
     given: ClassVar[int] = 1
 
     def put(self, x: Array, *operands: Array) -> None:
-        """Replace the parts of `x` where it lies."""
+        """Replace the parts of `x` in place."""
         raise NotImplementedError
 
     @property
     def restoring(self) -> Op:
-        """The kind that puts back what was overwritten, given in the place of the operand at `given`."""
+        """The kind that restores overwritten parts, passed as the operand at `given`."""
         return self
 
     def keeping(self) -> Op:
-        """What keeps the parts that are about to be replaced."""
+        """The kind that records the parts that are about to be replaced."""
         raise NotImplementedError
 
     @classmethod
     def places(cls, used: Sequence[int]) -> tuple[int, ...]:
-        """Of an operation's operands those that say where the parts lie."""
+        """The operands of an operation that give the positions of the parts."""
         return (*used[1 : cls.given], *used[cls.given + 1 :])
 
     @classmethod
     def with_places(cls, used: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
-        """An operation's operands with others that say where the parts lie."""
+        """The operands of an operation with the positions of the parts replaced."""
         return (used[0], *places[: cls.given - 1], used[cls.given], *places[cls.given - 1 :])
 
 
@@ -91,7 +91,7 @@ class Update(OnStored):
 class PartUpdate(Update):
     """Kinds whose only result is the first operand with a part of it replaced by the second.
 
-    The operands behind these are integers that say where the part begins, see `region`.
+    The remaining operands are integers that give the start of the part; see `region`.
     """
 
     clamps: ClassVar[bool] = True
@@ -111,26 +111,26 @@ class PartUpdate(Update):
 
 @frozen
 class Record(OnStored):
-    """Kinds that keep what an update is about to overwrite, and where: the compiler puts one before an update in place.
+    """Kinds that record what an in-place update is about to overwrite, and where; the compiler puts one before it.
 
-    Gives the parts, all operands that say where they lie, and one boolean, which is true.
+    Results: the parts, all operands that give their positions, and one boolean, which is true.
     """
 
     outlasts: ClassVar[bool] = True
 
     def put_back(self, x: Array, parts: Array, *places: Array) -> None:
-        """Undo the update where `x` lies. Places that the update refuses are left alone."""
+        """Undo the update in place. Positions that the update rejects are left unchanged."""
         raise NotImplementedError
 
 
 @frozen
 class Overwritten(Record):
-    """What undoing a part update takes; the compiler puts it before an update in place.
+    """Records what is needed to undo a part update; the compiler puts it before one that updates in place.
 
-    - `x`, `update`, `starts`: the update's operands; of `update` nothing is read
+    - `x`, `update`, `starts`: the update's operands; only the shape of `update` is used
     - `clamps`: whether the update moves a start that does not fit
 
-    Gives the part of `x` that the update is about to replace, the starts, and one boolean, which is true.
+    Results: the part of `x` that the update is about to replace, the starts, and one boolean, which is true.
     """
 
     clamps: bool = True
@@ -148,5 +148,5 @@ class Overwritten(Record):
         return part.copy(), *(start.copy() for start in starts), np.array(True)
 
     def put_back(self, x: Array, parts: Array, *places: Array) -> None:
-        with suppress(RuleError):  # of the update that failed itself: it has written nothing
+        with suppress(RuleError):  # raised if the update itself failed: then it has written nothing
             x[region(x.shape, parts.shape, places, self.clamps)] = parts

@@ -1,4 +1,4 @@
-"""Moves between memory spaces."""
+"""Copies between memory spaces."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from onert.ir.types import TensorType
 
 @frozen
 class Permute(OnStored):
-    """The same elements in another memory space.
+    """A copy of the operand in another memory space.
 
-    The compiler inserts it where two backends meet whose tensors live apart; the backend `builtin` runs it.
+    The compiler inserts it between backends that use different memory spaces; the backend `builtin` runs it.
 
     - `x`: any element type, any shape, in the memory space named `source`. The result has the same type and shape and
-      lives in `target`.
+      is in `target`.
     """
 
     source: str = "host"
