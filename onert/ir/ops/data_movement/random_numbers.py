@@ -1,4 +1,4 @@
-"""Random numbers: a generator for each operation, which goes on from run to run of an execution.
+"""Random numbers: each operation has a generator, whose state persists from run to run of an execution.
 
 Sources: the distributions of TensorFlow's random ops on Philox (core/lib/random/random_distributions_utils.h) and
 LiteRT's kernel random_ops.cc, so that equal seeds give equal numbers.
@@ -25,20 +25,20 @@ _MASK64 = (1 << 64) - 1
 
 
 def uniform(bits: Array) -> Array:
-    """Numbers in [0, 1) of the low 23 bits; float32."""
+    """float32 numbers in [0, 1) from the low 23 bits of `bits`."""
     one = np.uint32(127 << 23)
     return ((bits & np.uint32(0x7FFFFF)) | one).view(np.float32) - np.float32(1)
 
 
 def uniform_double(high: Array, low: Array) -> Array:
-    """Numbers in [0, 1) of 20 bits of `high` and all of `low`; float64."""
+    """float64 numbers in [0, 1) from the low 20 bits of `high` and all bits of `low`."""
     mantissa = ((high & np.uint32(0xFFFFF)).astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
     out: Array = (mantissa | np.uint64(1023 << 52)).view(np.float64) - 1.0
     return out
 
 
 def normal(bits: Array) -> Array:
-    """Numbers of the standard normal distribution by Box and Muller, two from each pair of bits; float32."""
+    """float32 numbers with the standard normal distribution (Box-Muller), two from each pair of elements of `bits`."""
     pairs = bits.reshape(-1, 2)
     distance = np.maximum(uniform(pairs[:, 0]), np.float32(1e-7))
     angle = (2.0 * np.pi * uniform(pairs[:, 1]).astype(np.float64)).astype(np.float32).astype(np.float64)
@@ -49,13 +49,13 @@ def normal(bits: Array) -> Array:
 
 
 STATE = TensorType(DType.UINT64, (3,))
-"""What a generator is kept as from run to run: the key, and both halves of the counter of its next block."""
+"""The type of a generator's persistent state: the key, and both halves of the counter of its next block."""
 
 
 def _generator(seed: int, seed2: int, stream: int) -> Resource:
-    """The variable that keeps the generator of an operation.
+    """The variable that holds the generator state of an operation.
 
-    Seeds of 0 and 0 stand for seeds that nobody knows beforehand.
+    If both seeds are 0, the generator is seeded at random.
     """
     name = f"{seed} {seed2} {stream}"
     if seed == 0 and seed2 == 0:
@@ -64,15 +64,15 @@ def _generator(seed: int, seed2: int, stream: int) -> Resource:
 
 
 def _drawn(context: Context, held: Resource, op: RandomFrom | MultinomialFrom, *given: Array) -> Array:
-    """What an operation makes of a generator as it stands; the next run goes on with the next state."""
+    """The numbers that `op` draws from the generator's current state, which is replaced by the next state."""
     state = context.state.get(held.key, held.beginning(STATE))
-    assert state is not None  # a generator begins with a seed, or is drawn
+    assert state is not None  # a generator starts from a seed, or at random
     context.state[held.key], numbers = op.evaluate(state, *given)
     return numbers
 
 
 def _blocks(state: Array, reserved: int) -> tuple[Array, Philox]:
-    """The state moved on by so many blocks, and the blocks of this one."""
+    """The state advanced by `reserved` blocks, and the stream of blocks at the present state."""
     key, low, high = (int(each) for each in state)
     return np.array([key, (low + reserved) & _MASK64, high], np.uint64), Philox(key, low | high << 64)
 
@@ -83,7 +83,7 @@ def _require_state(state: TensorType) -> None:
 
 
 class Distribution(Enum):
-    """How random numbers lie."""
+    """The distribution of random numbers."""
 
     UNIFORM = "even in [0, 1)"
     NORMAL = "with mean 0 and standard deviation 1"
@@ -93,10 +93,10 @@ class Distribution(Enum):
 class Random(Op):
     """Random numbers of a given shape; float32.
 
-    - `shape`: int32 or int64 of rank 1
+    - `shape`: integers of rank 1
 
-    Equal seeds give equal numbers in every new execution; 0 and 0 are others each time. `stream` tells operations of
-    equal seeds apart: each has its own generator.
+    Equal seeds give equal numbers in every new execution; seeds 0 and 0 give different numbers each time. `stream`
+    distinguishes operations with equal seeds, so that each has its own generator.
     """
 
     distribution: Distribution
@@ -108,12 +108,12 @@ class Random(Op):
 
     @property
     def resource(self) -> Resource:
-        """The variable that keeps the generator."""
+        """The variable that holds the generator's state."""
         return _generator(self.seed, self.seed2, self.stream)
 
     @property
     def drawn(self) -> RandomFrom:
-        """What is drawn, as a function of the generator's state."""
+        """The numbers as a function of the generator's state."""
         return RandomFrom(self.distribution)
 
     def infer(self, shape: TensorType) -> TensorType:
@@ -125,12 +125,12 @@ class Random(Op):
 
 @frozen
 class RandomFrom(OnStored):
-    """Random numbers of a generator's state, as `Random` draws them.
+    """Random numbers from a generator's state; the pure function underlying `Random`.
 
-    - `state`: uint64 `[3]`: the key, and both halves of the counter of the next block
-    - `shape`: int32 or int64 of rank 1
+    - `state`: uint64 [3]: the key, and both halves of the counter of the next block
+    - `shape`: integers of rank 1
 
-    Gives the next state, and the numbers; float32.
+    Results: the next state, and float32 numbers of the given shape.
     """
 
     distribution: Distribution
@@ -151,12 +151,12 @@ class RandomFrom(OnStored):
 
 @frozen
 class Multinomial(Op):
-    """Random numbers of classes, each as likely as the exponential of its logit says; int32 or int64.
+    """Random classes, each with a probability proportional to the exponential of its logit; int32 or int64 (`to`).
 
-    - `logits`: float32 `[batch, classes]`; a class whose logit is not finite is never drawn
-    - `num_samples`: one integer; the result is `[batch, num_samples]`
+    - `logits`: float32 [batch, classes]; a class whose logit is not finite is never drawn
+    - `num_samples`: one integer; the result is [batch, num_samples]
 
-    Seeds as for `Random`.
+    Seeds as in `Random`.
     """
 
     to: DType = DType.INT64
@@ -168,12 +168,12 @@ class Multinomial(Op):
 
     @property
     def resource(self) -> Resource:
-        """The variable that keeps the generator."""
+        """The variable that holds the generator's state."""
         return _generator(self.seed, self.seed2, self.stream)
 
     @property
     def drawn(self) -> MultinomialFrom:
-        """What is drawn, as a function of the generator's state."""
+        """The classes as a function of the generator's state."""
         return MultinomialFrom(self.to)
 
     def infer(self, logits: TensorType, num_samples: TensorType) -> TensorType:
@@ -188,13 +188,13 @@ class Multinomial(Op):
 
 @frozen
 class MultinomialFrom(OnStored):
-    """Random numbers of classes of a generator's state, as `Multinomial` draws them.
+    """Random classes from a generator's state; the pure function underlying `Multinomial`.
 
-    - `state`: as `RandomFrom` has it
-    - `logits`: float32 `[batch, classes]`
+    - `state`: as in `RandomFrom`
+    - `logits`: float32 [batch, classes]
     - `num_samples`: one integer
 
-    Gives the next state, and the classes `[batch, num_samples]`; int32 or int64.
+    Results: the next state, and int32 or int64 classes [batch, num_samples].
     """
 
     to: DType
@@ -215,8 +215,8 @@ class MultinomialFrom(OnStored):
 
     @staticmethod
     def reserved(batch: int, count: int) -> int:
-        """The blocks by which a run moves the generator on: TensorFlow leaves room for kernels that draw an unknown
-        number of times."""
+        """The number of blocks by which a run advances the generator: TensorFlow leaves room for kernels that draw an
+        unknown number of times."""
         return batch * (-(-count // 4) * 4) * 2 * 256
 
     def rounds(self, types: CallTypes) -> int:
@@ -240,12 +240,12 @@ class MultinomialFrom(OnStored):
 
 
 SCRAMBLE = 0x02461E29_3EC8F720
-"""The key with which TensorFlow makes a key and a counter of the seeds of a stateless operation."""
+"""The key with which TensorFlow derives a key and a counter from the seeds of a stateless operation."""
 
 
 @frozen
 class StatelessUniform(OnStored):
-    """Random numbers in [0, 1) that depend on the seeds alone; float32.
+    """Random numbers in [0, 1) that depend only on the seeds; float32.
 
     - `shape`: integers of rank 1
     - `seed`: two integers

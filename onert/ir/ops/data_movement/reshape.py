@@ -1,4 +1,4 @@
-"""The same elements in another shape."""
+"""Operations on shapes: the same elements in another shape, and shapes as tensors."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from onert.ir.types import TensorType, unranked
 
 
 def resolve(x: Shape, wanted: tuple[int, ...]) -> Shape:
-    """The shape `wanted` with its -1 filled in; RuleError if it does not hold x's elements."""
+    """The shape `wanted` with its -1 resolved. Raises RuleError if its number of elements is not that of `x`."""
     require(all(d >= -1 for d in wanted), f"the new shape is {shapes.text(wanted)}, expected dimensions of at least -1")
-    require(wanted.count(-1) <= 1, f"the new shape is {shapes.text(wanted)}, expected one -1 at the most")
+    require(wanted.count(-1) <= 1, f"the new shape is {shapes.text(wanted)}, expected at most one -1")
     have = shapes.num_elements(x)
     known = sv.checked_shape(tuple(d for d in wanted if d != -1), "the new shape")
     size = math.prod(known)
@@ -38,10 +38,10 @@ def resolve(x: Shape, wanted: tuple[int, ...]) -> Shape:
 
 @frozen
 class Reshape(OnStored):
-    """The elements of `x` in their order, in another shape; one dimension of -1 is what the others leave.
+    """The elements of `x` in the same order with another shape; a dimension of -1 is computed from the others.
 
     - `x`: any
-    - `shape`: integers of any rank; not read where the attribute `new_shape` says the shape
+    - `shape`: integers of any rank; ignored if the attribute `new_shape` is given
     """
 
     new_shape: tuple[int, ...] | None = None
@@ -69,7 +69,7 @@ class Reshape(OnStored):
 
 @frozen
 class Squeeze(OnStored):
-    """`x` without dimensions of 1: those of `axes`, all where there are none.
+    """`x` without the dimensions `axes`, which must be 1; without all dimensions of 1 if `axes` is empty.
 
     - `x`: any
     """
@@ -97,7 +97,7 @@ class Squeeze(OnStored):
 
 @frozen
 class ExpandDims(OnStored):
-    """`x` with a dimension of 1 put in at `axis`.
+    """`x` with a dimension of 1 inserted at `axis`.
 
     - `x`: any
     - `axis`: one integer, from -(rank + 1) to rank
@@ -117,7 +117,7 @@ class ExpandDims(OnStored):
 
 
 def require_one(x: TensorType, name: str) -> None:
-    """RuleError unless an operand is known to hold, or may hold, just one element."""
+    """Raises RuleError if an operand is known not to have exactly one element."""
     count = shapes.num_elements(x.shape)
     require(count in (1, None), f"{name} has {count} elements, expected 1")
 
@@ -132,7 +132,7 @@ class ShapeOf(OnStored):
     to: DType = DType.INT32
 
     def infer(self, x: TensorType) -> TensorType:
-        require(self.to in (DType.INT32, DType.INT64), f"the shape is asked for as {self.to.text}, expected i32 or i64")
+        require(self.to in (DType.INT32, DType.INT64), f"the shape is requested as {self.to.text}, expected i32 or i64")
         return TensorType(self.to, (x.rank,))
 
     def evaluate(self, x: Array) -> Array:
@@ -141,7 +141,7 @@ class ShapeOf(OnStored):
 
 @frozen
 class Rank(OnStored):
-    """How many dimensions `x` has, as an int32 scalar.
+    """The rank of `x`, as an int32 scalar.
 
     - `x`: any
     """

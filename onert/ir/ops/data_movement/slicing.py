@@ -1,4 +1,4 @@
-"""Parts of tensors, and tensors with margins."""
+"""Slices, padding, and repetition of tensors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from onert.ir.types import CallTypes, TensorType, unranked
 
 @frozen
 class Slice(OnStored):
-    """The part of `x` that starts at `begin` and is `size` large; -1 takes all that is left.
+    """The part of `x` of shape `size` that starts at `begin`; a size of -1 extends to the end.
 
     - `x`: any
-    - `begin`, `size`: as many integers as x has dimensions
+    - `begin`, `size`: integers, one per dimension of x
     """
 
     def infer(self, x: TensorType, begin: TensorType, size: TensorType) -> TensorType:
@@ -43,7 +43,7 @@ class Slice(OnStored):
             if d is not None:
                 require(
                     start <= d and (size == -1 or start + size <= d),
-                    f"{size} elements from {start} along axis {axis} are asked for, there are {d}",
+                    f"{size} elements from {start} along axis {axis} are requested, expected at most {d} in total",
                 )
             out.append(size if size != -1 else None if d is None else d - start)
         return tuple(out)
@@ -57,14 +57,13 @@ class Slice(OnStored):
 
 @frozen
 class StridedSlice(OnStored):
-    """Every so manieth element between `begin` and `end` along each axis, as Python's extended slices.
+    """Every n-th element from `begin` to `end` along each axis, like Python's extended slices.
 
-    Bit i of a mask speaks of position i: `begin_mask` and `end_mask` take the whole way, `ellipsis_mask` stands for all
-    axes not named, `new_axis_mask` puts in a dimension of 1, `shrink_axis_mask` takes one index and drops the axis.
-    With `offset`, `end` counts from `begin`.
-
+    Bit i of a mask applies to position i: `begin_mask` and `end_mask` ignore that bound, `ellipsis_mask` stands for all
+    axes that are not named, `new_axis_mask` inserts a dimension of 1, `shrink_axis_mask` selects one index and removes
+    the axis. With `offset`, `end` is relative to `begin`.
     - `x`: any
-    - `begin`, `end`, `strides`: integers of rank 1, equally many; no stride is 0
+    - `begin`, `end`, `strides`: integers of rank 1 and equal length; no stride is 0
     """
 
     begin_mask: int = 0
@@ -100,11 +99,11 @@ class StridedSlice(OnStored):
         return x.result(tuple(shape))
 
     def picks(self, begin: TensorType) -> bool:
-        """Whether only a run knows which index it takes of an axis that it drops."""
+        """Whether the operation removes an axis at an index that is known only at run time."""
         return bool(self.shrink_axis_mask) and begin.value is None
 
     def _unknown(self, x: TensorType, count: int) -> Shape:
-        """The result's rank is known although the bounds are not."""
+        """The result's shape if the bounds are unknown: its rank is known."""
         out: list[Dim] = []
         for axis, part in self._parts(x.rank, (0,) * count, (1,) * count, (1,) * count):
             if not isinstance(part, int):
@@ -114,10 +113,10 @@ class StridedSlice(OnStored):
     def _parts(
         self, rank: int, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]
     ) -> list[tuple[int | None, slice | int]]:
-        """For each position the axis of x (None for a new one) and what is taken of it: a slice, or one index."""
+        """For each position the axis of x (None for a new one) and what is selected of it: a slice, or one index."""
         count = len(begin)
         ellipsis = next((i for i in range(count) if self.ellipsis_mask >> i & 1), None)
-        # As in TensorFlow, a position that is the ellipsis is nothing else, and a new axis is not shrunk.
+        # As in TensorFlow, the ellipsis takes precedence over other masks, and a new axis is not removed.
         new = [i for i in range(count) if self.new_axis_mask >> i & 1 and i != ellipsis]
         named = count - len(new) - (ellipsis is not None)
         require(named <= rank, f"{named} axes are sliced of a tensor of rank {rank}")
@@ -151,18 +150,18 @@ class StridedSlice(OnStored):
         return np.asarray(self.view(x, sv.values(begin), sv.values(end), sv.values(strides)), order="C")
 
     def view(self, x: Array, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-        """The result as a view of `x`, of which no element is read."""
+        """The result as a view of `x`; reads no element."""
         require(0 not in strides, "a stride is 0")
         index: list[slice | int | None] = []
         for axis, part in self._parts(x.ndim, begin, end, strides):
             if isinstance(part, int) and axis is not None:
                 self._index(part, x.shape[axis], axis)
             index.append(None if axis is None else part)
-        return x[(*index, ...)]  # the dots make it a view even where no axis is left
+        return x[(*index, ...)]  # the ellipsis makes it a view even if no axis is left
 
 
 def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | None:
-    """Elements before and after along each axis, where they are known."""
+    """The number of elements before and after each axis, or None if unknown."""
     sv.require_index_type(paddings, "paddings")
     require(
         shapes.compatible(paddings.shape, (x.rank, 2)),
@@ -172,9 +171,11 @@ def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | Non
 
 
 def margins(paddings: Array) -> list[tuple[int, int]]:
-    """Pairs of margins; RuleError if one is negative."""
+    """Pairs of margins. Raises RuleError if one is negative."""
     pairs = [sv.two(pair) for pair in paddings]
-    require(all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {sv.pairs_text(pairs)}, expected nothing negative")
+    require(
+        all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {sv.pairs_text(pairs)}, expected no negative number"
+    )
     return pairs
 
 
@@ -188,11 +189,11 @@ def _wider(x: Shape, pairs: list[tuple[int, int]] | None) -> Shape:
 
 @frozen
 class Pad(OnStored):
-    """`x` with margins of 0 (the zero point where quantised), or of a given value.
+    """`x` padded with 0 (the zero point if quantised), or with a given value.
 
     - `x`: any
-    - `paddings`: `[rank, 2]`, how many elements before and after along each axis
-    - `value`: one element of x's type
+    - `paddings`: [rank, 2], the number of elements before and after each axis
+    - `value`: one element of x's type, optional
     """
 
     def infer(self, x: TensorType, paddings: TensorType, value: TensorType | None = None) -> TensorType:
@@ -220,7 +221,7 @@ def _pad(x: Array, paddings: Array, value: object) -> Array:
 
 
 class Mirror(Enum):
-    """Whether a mirrored margin leaves out the border (REFLECT) or repeats it (SYMMETRIC)."""
+    """Whether mirrored padding excludes the border element (REFLECT) or repeats it (SYMMETRIC)."""
 
     REFLECT = "reflect"
     SYMMETRIC = "symmetric"
@@ -228,10 +229,10 @@ class Mirror(Enum):
 
 @frozen
 class MirrorPad(OnStored):
-    """`x` with margins that mirror it.
+    """`x` padded with its own mirror image.
 
     - `x`: any
-    - `paddings`: `[rank, 2]`; no margin is larger than what there is to mirror
+    - `paddings`: [rank, 2]; padding must not exceed the elements available to mirror
     """
 
     mode: Mirror = Mirror.REFLECT
@@ -263,7 +264,7 @@ class Tile(OnStored):
     """`x` repeated along each axis.
 
     - `x`: any
-    - `multiples`: as many integers as x has dimensions, at least 0
+    - `multiples`: non-negative integers, one per dimension of x
     """
 
     def infer(self, x: TensorType, multiples: TensorType) -> TensorType:
@@ -273,7 +274,7 @@ class Tile(OnStored):
 
     @staticmethod
     def _shape(x: Shape, multiples: tuple[int, ...]) -> Shape:
-        require(all(m >= 0 for m in multiples), f"multiples is {shapes.text(multiples)}, expected nothing negative")
+        require(all(m >= 0 for m in multiples), f"multiples is {shapes.text(multiples)}, expected no negative number")
         out = tuple(None if d is None else d * m for d, m in zip(x, multiples, strict=True))
         sv.checked_shape(tuple(d for d in out if d is not None), "the tiled shape")
         return out
@@ -286,7 +287,7 @@ class Tile(OnStored):
 
 @frozen
 class BroadcastTo(OnStored):
-    """`x` repeated along dimensions of 1 and new ones in front, up to a given shape.
+    """`x` broadcast to a given shape: repeated along dimensions of 1 and new leading dimensions.
 
     - `x`: any
     - `shape`: integers of rank 1
@@ -315,7 +316,7 @@ class BroadcastTo(OnStored):
 
 @frozen
 class BroadcastArgs(OnStored):
-    """The shape that two shapes broadcast to.
+    """The shape to which two shapes broadcast.
 
     - `a`, `b`: shapes, integers of rank 1 and one type
     """

@@ -1,4 +1,4 @@
-"""The different slices of a tensor."""
+"""The distinct slices of a tensor."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class UniqueSlices(Op):
-    """The different slices of `x` along an axis, or its different elements.
+    """The distinct slices of `x` along an axis, or its distinct elements if `axis` is None.
 
     - `x`: numbers, booleans or strings
 
-    Gives the slices, sorted or in the order in which they first appear; and as int64 of rank 1 where each of them first
-    stands, for each slice of x which one it is, and how often each is there. Source: ONNX Unique.
+    Results: the slices, `sorted` or in order of first occurrence; then int64 vectors: the index of each one's first
+    occurrence, for each slice of x its index among the distinct ones, and their counts. Source: ONNX Unique.
     """
 
     axis: int | None = None
@@ -28,7 +28,7 @@ class UniqueSlices(Op):
 
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType, TensorType, TensorType]:
         ordered = x.dtype.is_numeric and not x.dtype.is_complex
-        require(ordered or x.dtype in (DType.BOOL, DType.STRING), f"x is {x}, expected elements that have an order")
+        require(ordered or x.dtype in (DType.BOOL, DType.STRING), f"x is {x}, expected elements that can be ordered")
         if x.value is not None:
             found = self.evaluate(x.value)
             kinds = (x.dtype, *(DType.INT64,) * 3)

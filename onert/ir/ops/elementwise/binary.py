@@ -1,4 +1,4 @@
-"""Functions of two elements, broadcast."""
+"""Functions of two operands, element by element, with broadcasting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onert.ir.value import Value
 
 @frozen
 class Pair(Value):
-    """A function of two elements: its meaning in NumPy, and the element types it takes."""
+    """A function of two elements: its meaning in NumPy, and the element types for which it is defined."""
 
     numpy: Callable[[Array, Array], Any]
     floats: bool = True
@@ -37,11 +37,11 @@ def _nonzero(y: Array) -> None:
 
 
 def _div(x: Array, y: Array) -> Any:
-    """Integers truncate towards zero, as C's do."""
+    """Division; integers truncate towards zero as in C."""
     if x.dtype.kind not in "iu":
         return x / y
     _nonzero(y)
-    down = x // y  # no magnitudes: that of the least integer is no integer of the type
+    down = x // y  # not via magnitudes: that of the smallest integer does not fit the type
     cut = (x - down * y != 0) & ((x < 0) != (y < 0))
     return down + cut.astype(x.dtype)
 
@@ -52,7 +52,7 @@ def _floor_div(x: Array, y: Array) -> Any:
 
 
 def _floor_mod(x: Array, y: Array) -> Any:
-    """The sign of the divisor; a result of 0 has that of the dividend, as in TFLite's kernels."""
+    """The remainder with the sign of the divisor; 0 has the sign of the dividend, as in TFLite's kernels."""
     _nonzero(y)
     if x.dtype.kind in "iu":
         return np.mod(x, y)
@@ -61,7 +61,7 @@ def _floor_mod(x: Array, y: Array) -> Any:
 
 
 def _remainder(x: Array, y: Array) -> Any:
-    """The sign of the dividend, as C's `%` and fmod."""
+    """The remainder with the sign of the dividend, like C's `%` and fmod."""
     _nonzero(y)
     return np.fmod(x, y)
 
@@ -88,7 +88,7 @@ def _shift(left: bool) -> Callable[[Array, Array], Any]:
 
 
 class BinaryKind(Enum):
-    """The functions, by the names of TFLite's operators."""
+    """The functions, named after TFLite's operators."""
 
     ADD = Pair(np.add, complex=True)
     SUB = Pair(np.subtract, complex=True)
@@ -120,23 +120,23 @@ STORED = (
     BinaryKind.SHIFT_LEFT,
     BinaryKind.SHIFT_RIGHT,
 )
-"""What TFLite defines on plain integers only: scales are not looked at."""
+"""Functions that TFLite defines only on plain integers: scales are ignored."""
 
 
 @frozen
 class Binary(Op):
-    """One function of two elements, shapes broadcast against each other, then an activation.
+    """A function of two operands, element by element with broadcasting, followed by an activation.
 
-    `kind` says which: ADD SUB MUL DIV (integers truncate) FLOOR_DIV FLOOR_MOD REMAINDER POW MAXIMUM MINIMUM
+    `kind` is one of ADD SUB MUL DIV (integers truncate) FLOOR_DIV FLOOR_MOD REMAINDER POW MAXIMUM MINIMUM
     SQUARED_DIFFERENCE ATAN2 LOGICAL_AND LOGICAL_OR BITWISE_AND BITWISE_OR BITWISE_XOR SHIFT_LEFT SHIFT_RIGHT. Integers
-    wrap; dividing an integer by 0 is refused. `power_of_two` lets int16 ADD and SUB with scales that are powers of two
-    use shifts, as old TFLite models want.
+    wrap; dividing an integer by 0 is an error. With `power_of_two`, int16 ADD and SUB whose scales are powers of two
+    use shifts, as old TFLite models require.
 
     - `x`, `y`: of one element type; shapes broadcast
 
-    Quantised ADD, SUB, MUL and SQUARED_DIFFERENCE use TFLite's fixed-point arithmetic; MAXIMUM and MINIMUM of equally
-    quantised operands compare what is stored, FLOOR_DIV, FLOOR_MOD and bitwise functions take what is stored; others go
-    through float32.
+    Quantised ADD, SUB, MUL and SQUARED_DIFFERENCE use TFLite's fixed-point arithmetic. MAXIMUM and MINIMUM with equal
+    quantisation of both operands and the result, FLOOR_DIV, FLOOR_MOD, shifts and bitwise functions work on the stored
+    integers. Other functions dequantise to float32 and requantise.
     """
 
     kind: BinaryKind
@@ -155,7 +155,7 @@ class Binary(Op):
         require(known, f"{self.kind.name} is not defined on elements of type {dtype.text}")
         require(
             (x.quantization is None) == (y.quantization is None) or dtype in (DType.INT32, DType.INT64),
-            f"{self.kind.name} is given one operand that is quantised and one that is not",
+            f"{self.kind.name} is given one operand that is quantised and one that is not, expected both or neither",
         )
         return x.result(shapes.broadcast([x.shape, y.shape]))
 
@@ -184,7 +184,7 @@ class Binary(Op):
 
 @frozen
 class AddN(Op):
-    """The sum of one or more tensors of one shape and one element type, floats or integers.
+    """The sum of one or more tensors of one shape and one numeric element type.
 
     - `xs`: the summands
     """
@@ -214,8 +214,8 @@ class AddN(Op):
 class PRelu(Op):
     """`x` where it is not negative, else `alpha * x`, element by element.
 
-    - `x`: floats, or quantised 8-bit integers
-    - `alpha`: the same element type; its shape broadcasts against x's
+    - `x`: floats or quantised integers
+    - `alpha`: of x's element type; its shape broadcasts to that of x
     """
 
     def infer(self, x: TensorType, alpha: TensorType) -> TensorType:

@@ -1,4 +1,4 @@
-"""Which axes gradients of broadcast operands are summed over."""
+"""The axes over which gradients of broadcast operands are summed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onert.ir.types import TensorType
 
 @frozen
 class BroadcastGradientArgs(OnStored):
-    """Over which axes the gradients of two broadcast operands are summed.
+    """The axes over which the gradients of two broadcast operands are summed; one vector for each operand.
 
     - `x`, `y`: the operands' shapes, int32 or int64 of rank 1
 

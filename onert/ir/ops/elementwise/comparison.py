@@ -1,4 +1,4 @@
-"""Comparisons of two elements, broadcast."""
+"""Comparisons of two operands, element by element, with broadcasting."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from onert.ir.value import Value
 
 @frozen
 class Relation(Value):
-    """A relation of two elements: its meaning in NumPy, and whether it asks for an order."""
+    """A relation of two elements: its meaning in NumPy, and whether it requires ordered elements."""
 
     numpy: Callable[[Array, Array], Any]
     ordered: bool = True
 
 
 class ComparisonKind(Enum):
-    """The relations, by the names of TFLite's operators."""
+    """The relations, named after TFLite's operators."""
 
     EQUAL = Relation(np.equal, ordered=False)
     NOT_EQUAL = Relation(np.not_equal, ordered=False)
@@ -38,11 +38,11 @@ class ComparisonKind(Enum):
 
 @frozen
 class Comparison(Op):
-    """Whether a relation holds between two elements, shapes broadcast against each other.
+    """Compares two operands element by element, with broadcasting; the result is boolean.
 
-    `kind` says which: EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL.
+    `kind` is one of EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL.
 
-    - `x`, `y`: of one element type: numbers; booleans and strings too for EQUAL and NOT_EQUAL. The result is boolean.
+    - `x`, `y`: real numbers of one element type; for EQUAL and NOT_EQUAL also booleans, strings and complex numbers
 
     Quantised elements of different scales are compared in fixed point (TFLite's comparisons.h).
     """
@@ -55,7 +55,7 @@ class Comparison(Op):
         require(x.dtype.is_numeric or orderless, f"{self.kind.name} is not defined on elements of type {x.dtype.text}")
         require(
             not (orderless and self.kind.value.ordered),
-            f"{self.kind.name} asks for an order, which elements of type {x.dtype.text} have not",
+            f"{self.kind.name} is not defined on elements of type {x.dtype.text}, which have no order",
         )
         return TensorType(DType.BOOL, shapes.broadcast([x.shape, y.shape]))
 

@@ -1,4 +1,4 @@
-"""From one element type to another."""
+"""Conversions between element types."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class Cast(OnStored):
-    """The same numbers as elements of type `to`; quantisation is not looked at.
+    """Converts the elements to type `to`; quantisation is ignored.
 
-    Floats become integers by truncation towards zero, saturated, not-a-number as the largest; integers wrap; whatever
-    is not 0 is true; a complex number loses its imaginary part.
+    Floats become integers by truncation towards zero with saturation, and NaN becomes the largest integer; integers
+    wrap; everything except 0 becomes true; a complex number loses its imaginary part.
 
     - `x`: numbers or booleans, any shape
     """
@@ -39,27 +39,28 @@ class Cast(OnStored):
         if self.to.is_integer and x.dtype.kind not in "iub":
             low, high = self.to.limits
             wide = x.astype(np.float64)
-            wide = np.where(np.isnan(wide), np.inf, wide)  # as TFLite's kernels do
+            wide = np.where(np.isnan(wide), np.inf, wide)  # as in TFLite's kernels
             inside = np.clip(np.trunc(wide), low, high)
-            # 2**63 - 1 has no float64 of its own: what is at or above it saturates apart.
+            # 2**63 - 1 is not a float64, so values at or above it are saturated separately.
             return np.where(
                 inside >= float(high), np.array(high, target), np.where(inside < float(high), inside, 0).astype(target)
             )
-        with np.errstate(over="ignore"):  # what is too large for a narrow float is infinite
+        with np.errstate(over="ignore"):  # a number too large for a narrow float becomes infinite
             return x.astype(target)
 
 
 def _require_real(x: TensorType, kind: str) -> None:
-    """RuleError unless elements stand for real numbers."""
+    """Raises RuleError unless elements represent real numbers."""
     known = x.dtype.is_float or (x.dtype.is_integer and x.quantization is not None)
     require(known, f"{kind} is given {x.dtype.text} without quantisation, expected floats or quantised integers")
 
 
 @frozen
 class Quantize(Op):
-    """Real numbers as integers of type `to` on the result's scale; or integers of one scale on another.
+    """Quantises real numbers to integers of type `to`, or requantises integers.
 
-    - `x`: floats; or quantised integers, which are rescaled by a fixed-point multiplier (TFLite's Requantize)
+    - `x`: floats; or quantised integers, which are rescaled by a fixed-point multiplier (TFLite's Requantize), or
+      via float32 if either side is quantised per axis. The result's type has the quantisation parameters.
     """
 
     to: DType
@@ -83,7 +84,7 @@ class Quantize(Op):
 
 @frozen
 class Dequantize(Op):
-    """The real numbers that quantised integers stand for, or 16-bit floats as wider ones; of type `to`.
+    """Dequantises integers to real numbers of type `to`, or converts 16-bit floats to wider ones.
 
     - `x`: quantised integers (per tensor, per axis or blockwise), or floats
     """
@@ -105,12 +106,12 @@ class Dequantize(Op):
 
 @frozen
 class FakeQuant(Op):
-    """What real numbers become when they are stored in `bits` bits between `low` and `high`, as real numbers again.
+    """Quantises real numbers to `bits` bits over the range from `low` to `high`, and dequantises them again.
 
-    The range is moved so that 0 is stored exactly (TFLite's NudgeQuantizationRange); `narrow` leaves the lowest stored
-    value unused.
+    The range is shifted so that 0 is represented exactly (TFLite's NudgeQuantizationRange); with `narrow` the lowest
+    stored value is not used.
 
-    - `x`: float32, any shape
+    - `x`: floats, any shape
     """
 
     low: float
@@ -138,11 +139,11 @@ class FakeQuant(Op):
 
 @frozen
 class Bitcast(OnStored):
-    """The same bytes as elements of type `to`.
+    """Reinterprets the bytes of `x` as elements of type `to`.
 
-    Smaller elements add a last axis that counts them, larger ones take up a last axis of just that length.
+    Smaller elements add a last axis of `old size / new size`; larger ones consume a last axis of `new size / old size`.
 
-    - `x`: numbers, stored in plain bytes
+    - `x`: any type except strings, resources and variants
     """
 
     to: DType
@@ -157,7 +158,7 @@ class Bitcast(OnStored):
             return TensorType(self.to, (*x.shape, old // new))
         require(
             x.rank > 0 and shapes.compatible(x.shape[-1:], (new // old,)),
-            f"Bitcast from {x.dtype.text} to {self.to.text} asks for a last dimension of {new // old}",
+            f"Bitcast from {x.dtype.text} to {self.to.text} requires a last dimension of {new // old}, x is {x}",
         )
         return TensorType(self.to, x.shape[:-1])
 

@@ -1,4 +1,4 @@
-"""How far quantised numbers are from those they stand for."""
+"""The error of quantised numbers with respect to the floats that they represent."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LEAST_TOLERANCE = 0.1
 
 @frozen
 class NumericVerify(Op):
-    """The difference of quantised numbers from the floats that they stand for.
+    """The difference between quantised numbers and the floats that they represent.
 
     Operands: `x`, int8, uint8 or int16 with a scale, or float16; `reference`, float32 of the same shape. Result:
-    float32, the real value of `x` less `reference`. With `fail` and a `tolerance` of at least 0.1, a difference of more
-    than `tolerance` times the scale is a RuleError.
+    float32, the real value of `x` minus `reference`. With `fail` and a `tolerance` of at least 0.1, a difference of
+    more than `tolerance` times the scale raises RuleError.
 
     Source: TFLite's custom operation NumericVerify, kernels/numeric_verify.cc.
     """

@@ -1,4 +1,4 @@
-"""Choosing between two tensors, element by element."""
+"""Selection between two tensors, element by element."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from onert.ir.types import TensorType
 
 @frozen
 class Select(OnStored):
-    """`x` where the condition holds, else `y`.
+    """`x` where the condition is true, else `y`.
 
-    - `condition`: boolean
+    - `condition`: booleans
     - `x`, `y`: of one element type, any
 
-    With `rows`, a condition of rank 1 chooses whole slices along the first axis (TFLite's SELECT); otherwise, and for
-    any other rank, all three shapes broadcast (SELECT_V2).
+    With `rows`, a condition of rank 1 selects whole slices along the first axis (TFLite's SELECT); otherwise, and for
+    a condition of another rank, all three shapes broadcast (SELECT_V2).
     """
 
     rows: bool = False

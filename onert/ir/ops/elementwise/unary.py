@@ -1,4 +1,4 @@
-"""Functions of one element."""
+"""Functions of one operand, element by element."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onert.ir.value import Value
 
 @frozen
 class Scalar(Value):
-    """A function of one element: its meaning in NumPy, and which plain numbers it takes besides floats."""
+    """A function of one element: its meaning in NumPy, and the element types besides floats for which it is defined."""
 
     numpy: Callable[[Array], Any]
     integers: bool = False
@@ -33,7 +33,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _logistic(x: Array) -> Array:
-    """1 / (1 + e^-x), without overflow on either side."""
+    """1 / (1 + e^-x), without overflow for either sign."""
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
 
@@ -57,14 +57,14 @@ def _hard_swish(x: Array) -> Array:
 
 def _clip(low: float, high: float | None) -> Callable[[Array], Array]:
     def apply(x: Array) -> Array:
-        least = 0 if x.dtype.kind == "u" else low  # unsigned numbers have no negative ones
+        least = 0 if x.dtype.kind == "u" else low  # unsigned types cannot represent a negative bound
         return bounded(x, least, high)
 
     return apply
 
 
 class UnaryKind(Enum):
-    """The functions, by the names of TFLite's operators, else of ONNX's, else of C's."""
+    """The functions, named after TFLite's operators, otherwise ONNX's, otherwise C's functions."""
 
     ABS = Scalar(np.abs, integers=True)
     NEG = Scalar(np.negative, integers=True, complex=True)
@@ -109,7 +109,7 @@ class UnaryKind(Enum):
 
 
 def unary_kinds(names: str) -> dict[str, UnaryKind]:
-    """Kinds by the names that a format has for them, separated by spaces, which are these in other letters: `Abs`."""
+    """Kinds by a format's names for them, separated by spaces; these differ only in letter case, such as `Abs`."""
     return {name: UnaryKind[name.upper()] for name in names.split()}
 
 
@@ -117,24 +117,24 @@ _PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 _INT16 = {UnaryKind.LOGISTIC: int16.logistic, UnaryKind.TANH: int16.tanh}
 _INTERPOLATED = (UnaryKind.EXP, UnaryKind.LOG, UnaryKind.GELU, UnaryKind.GELU_TANH, UnaryKind.RSQRT)
 _AT_THE_EDGE = {UnaryKind.LOG: exact.log, UnaryKind.RSQRT: exact.inverse_root}
-"""What quantised elements that the function has no value for become."""
+"""Variants that map quantised elements outside of the function's domain to the limits of the result."""
 _ONLY_COMPLEX = (UnaryKind.COMPLEX_ABS, UnaryKind.REAL, UnaryKind.IMAG)
 
 
 @frozen
 class Unary(Op):
-    """One function of every element.
+    """A function of one operand, element by element.
 
-    `kind` says which: ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT CBRT SIN COS TAN ASIN ACOS ATAN SINH COSH TANH ASINH ACOSH
+    `kind` is one of ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT CBRT SIN COS TAN ASIN ACOS ATAN SINH COSH TANH ASINH ACOSH
     ATANH SOFTPLUS (log(1 + e^x)) LOGISTIC ELU ERF GELU GELU_TANH HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 FLOOR
-    CEIL TRUNC ROUND (halves to even) LOGICAL_NOT; COMPLEX_ABS, REAL and IMAG take a complex number to a real one.
+    CEIL TRUNC ROUND (halves to even) LOGICAL_NOT; COMPLEX_ABS, REAL and IMAG map complex numbers to real ones.
 
-    - `x`: any shape. Floats; integers for ABS, NEG, SQUARE, SIGN and RELUs, and wherever quantised; booleans for
-      LOGICAL_NOT.
+    - `x`: any shape. Floats; plain integers for ABS, NEG, SQUARE, SIGN and RELUs; quantised integers; booleans for
+      LOGICAL_NOT; complex numbers for the functions that NumPy defines on them.
 
-    Quantised elements are computed as LiteRT's reference kernels do: with a table of 256 float results where it has
-    one, interpolated in a table for int16, with fixed-point multipliers for ABS, RELUs, HARD_SWISH and RSQRT. SQRT
-    is rounded down. NEG takes stored integers as they are.
+    Quantised elements are computed as in LiteRT's reference kernels: with a table of 256 float results where LiteRT
+    has one, by interpolation in a table for int16, and with fixed-point multipliers for ABS, RELUs, HARD_SWISH and
+    RSQRT. SQRT is rounded down. NEG negates the stored integers.
     """
 
     kind: UnaryKind
@@ -179,7 +179,7 @@ class Unary(Op):
 class LeakyRelu(Op):
     """`x` where it is not negative, else `alpha * x`.
 
-    - `x`: floats, or quantised integers, computed with two fixed-point multipliers.
+    - `x`: floats, or quantised integers, which are computed with two fixed-point multipliers
     """
 
     alpha: float = 0.0
@@ -201,7 +201,7 @@ class LeakyRelu(Op):
 
 @frozen
 class ZerosLike(Op):
-    """Zeros of the type and shape of `x`, of which no element is read."""
+    """Zeros of the type and shape of `x`; reads no element of it."""
 
     def infer(self, x: TensorType) -> TensorType:
         require(

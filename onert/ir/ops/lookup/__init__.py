@@ -1,1 +1,1 @@
-"""Tables and hashes of strings and numbers."""
+"""Tables, hashes, text processing and decision trees."""

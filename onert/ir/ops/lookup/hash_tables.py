@@ -1,4 +1,4 @@
-"""Hash tables: mappings from strings to numbers or back, filled once in an execution."""
+"""Hash tables: mappings from strings to integers or back, filled once per execution."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PAIRS = ((DType.INT64, DType.STRING), (DType.STRING, DType.INT64))
 
 @frozen
 class HashTable(Op):
-    """The handle of the table with this number.
+    """The handle of the hash table with the number `table`, as a resource of shape [1].
 
-    Keys and values are int64 and strings, or strings and int64.
+    `key` and `value` are INT64 and STRING, or STRING and INT64.
     """
 
     table: int
@@ -54,7 +54,7 @@ def _require_pair(keys: TensorType, values: TensorType) -> None:
 
 
 def _key(table: Array) -> tuple[Any, ...]:
-    """Under which the table's content is kept; RuleError for a handle of something else."""
+    """The key of the table's content in an execution's state. Raises RuleError if the handle is not a hash table's."""
     found = table.reshape(-1)[0]
     right = isinstance(found, tuple) and len(found) == 4 and found[0] == "hash table"
     require(right, f"the handle is one of {found!r}, expected a hash table")
@@ -64,16 +64,16 @@ def _key(table: Array) -> tuple[Any, ...]:
 def _require_kinds(key: tuple[Any, ...], keys: TensorType, values: TensorType) -> None:
     require(
         key[2:] == (keys.dtype.text, values.dtype.text),
-        f"the table maps {key[2]} to {key[3]}, it is used from {keys.dtype.text} to {values.dtype.text}",
+        f"the table maps {key[2]} to {key[3]}, but is used from {keys.dtype.text} to {values.dtype.text}",
     )
 
 
 @frozen
 class HashTableImport(Op):
-    """Fills a table, unless it was filled before in this execution.
+    """Fills a hash table, unless it was already filled in this execution.
 
     - `table`: the handle
-    - `keys`, `values`: as many of each; of equal keys the last one counts
+    - `keys`, `values`: of equal number; of equal keys the last one is used
     """
 
     effect: ClassVar[Effect] = Effect.WRITE
@@ -97,9 +97,9 @@ class HashTableImport(Op):
 
 @frozen
 class HashTableFind(Op):
-    """The values of keys; `default` for a key that the table has not.
+    """Looks up the values of keys; `default` for a key that is not in the table.
 
-    - `table`: the handle; RuleError if the table was not filled yet
+    - `table`: the handle. Raises RuleError if the table was not filled yet.
     - `keys`: any shape, which is the result's
     - `default`: one element
     """
@@ -124,9 +124,9 @@ class HashTableFind(Op):
 
 @frozen
 class HashTableSize(Op):
-    """How many keys a table has; int64 `[1]`.
+    """The number of keys in a table; int64 [1].
 
-    - `table`: the handle; RuleError if the table was not filled yet
+    - `table`: the handle. Raises RuleError if the table was not filled yet.
     """
 
     effect: ClassVar[Effect] = Effect.READ

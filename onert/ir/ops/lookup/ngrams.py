@@ -1,4 +1,4 @@
-"""Counts of groups of words."""
+"""Counts of word n-grams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .strings import text
 
 
 class Weighting(Enum):
-    """What becomes of how often a group is found."""
+    """How the count of a group is weighted."""
 
     TF = "the count"
     IDF = "the group's weight where it is there at all"
@@ -25,14 +25,14 @@ class Weighting(Enum):
 
 @frozen
 class CountGroups(Op):
-    """How often groups of words from a list follow one another in rows of words, with words left out between them.
+    """Counts how often listed groups of words (n-grams) occur in rows of words, also with words skipped between them.
 
-    - `x`: integers or strings `[n]` or `[rows, n]`
+    - `x`: integers or strings [n] or [rows, n]
 
-    `pool` has the groups one behind the other; `starts` says where those of one word begin, then of two, and so on;
-    `columns` for each group in which column of the result it is counted. Groups of `shortest` to `longest` words are
-    looked for, with 0 to `skips` words between neighbours. Result: float32 `[columns]` or `[rows, columns]`.
-    Source: ONNX TfIdfVectorizer.
+    `pool` lists all groups, one after the other, first those of one word, then of two, and so on; `starts` is where the
+    groups of each size begin in it; `columns` is the column of the result in which each group is counted. Groups of
+    `shortest` to `longest` words are counted, with 0 to `skips` words between adjacent ones. Result: float32 [columns]
+    or [rows, columns]. Source: ONNX TfIdfVectorizer.
     """
 
     weighting: Weighting
@@ -48,9 +48,11 @@ class CountGroups(Op):
         words = x.dtype in (DType.INT32, DType.INT64, DType.STRING) and x.rank in (1, 2)
         require(words, f"x is {x}, expected words of 1 or 2 dimensions")
         require(1 <= self.shortest <= self.longest, f"groups have {self.shortest} to {self.longest} words")
-        require(0 <= self.skips <= 1 << 16, f"{self.skips} words are left out, expected 0 to {1 << 16}")
+        require(0 <= self.skips <= 1 << 16, f"{self.skips} words are skipped, expected 0 to {1 << 16}")
         inside = all(0 <= c < 1 << 24 for c in self.columns) and len(self.columns) == len(self._groups())
-        require(inside, f"there are {len(self.columns)} columns for {len(self._groups())} groups")
+        require(
+            inside, f"there are {len(self.columns)} columns for {len(self._groups())} groups, expected one for each"
+        )
         require(not self.weights or len(self.weights) == len(self.columns), f"there are {len(self.weights)} weights")
         return TensorType(DType.FLOAT32, (*x.shape[:-1], max(self.columns, default=-1) + 1))
 

@@ -1,4 +1,4 @@
-"""Hashes of tensors that keep near ones together."""
+"""Locality-sensitive hashes of tensors."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ MAX_BITS = 31
 
 @frozen
 class LshProjection(OnStored):
-    """Locality-sensitive hashing: bits that are the signs of weighted sums of fingerprints of x's rows.
+    """Locality-sensitive hashing: each bit is the sign of a weighted sum of fingerprints of the rows of `x`.
 
-    - `hash`: float32 `[hashes, bits]`, seeds; at most 31 bits where the projection is sparse
-    - `x`: numbers `[n, ...]`
-    - `weight`: float32 `[n]`; may be absent, which stands for ones
+    - `hash`: float32 [hashes, bits], one seed per bit; at most 31 bits unless `dense`
+    - `x`: [n, ...], any type except strings, resources and variants
+    - `weight`: float32 [n]; ones if absent
 
-    A bit is 1 where the sum of the weighted fingerprints (FarmHash's, of the seed's bytes and the row's, as signed
-    64-bit numbers) is above 0. `dense` gives all bits as int32 `[hashes * bits]`; otherwise each hash's bits, first
-    highest, are one number, to which the hash's number times 2**bits is added: `[hashes]`.
+    A fingerprint is FarmHash's of the bytes of the seed followed by those of the row, as a signed 64-bit number. A bit
+    is 1 if the weighted sum is positive. With `dense` the result is all bits, int32 [hashes * bits]. Otherwise the bits
+    of each hash, highest first, form one number, plus the index of the hash times 2**bits: int32 [hashes].
     """
 
     dense: bool = False
@@ -54,7 +54,7 @@ class LshProjection(OnStored):
         seeds = np.ascontiguousarray(hash, "<f4").reshape(-1, 1).view(np.uint8)
         rows = np.ascontiguousarray(x).view(np.uint8).reshape(len(x), -1) if x.size else np.zeros((len(x), 0), np.uint8)
         score = np.zeros(len(seeds), np.float32)
-        for at, row in enumerate(rows):  # in this order, rounded each time: the sum is of float32
+        for at, row in enumerate(rows):  # row by row, as the result depends on the order of the float32 additions
             keys = np.concatenate([seeds, np.broadcast_to(row, (len(seeds), len(row)))], axis=1)
             found = fingerprints(keys).view(np.int64).astype(np.float64)
             score = (score + (found if weight is None else weight[at].astype(np.float64) * found)).astype(np.float32)

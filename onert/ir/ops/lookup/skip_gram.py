@@ -1,4 +1,4 @@
-"""Groups of words of a sentence."""
+"""Skip-grams of a sentence."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from onert.ir.op import Op, require
 from onert.ir.types import TensorType
 
 MAX_GRAMS = 1 << 20
-"""A bound for hostile attributes: the number of groups grows with a power of the sentence's length."""
+"""Guards against malicious attributes: the number of groups grows with a power of the sentence's length."""
 
 
 @frozen
 class SkipGram(Op):
-    """All groups of `size` words of a sentence, in order, that leave out at most `skip` words between neighbours.
+    """All groups of `size` words of a sentence, in order, with at most `skip` words skipped between adjacent ones.
 
-    - `sentence`: one string; words stand between blanks
+    - `sentence`: one string; words are separated by white space
 
-    With `shorter`, groups of fewer words count too. The words of a group are joined by one blank; the result is a
-    tensor of strings of rank 1, empty where the sentence has fewer than `size` words.
+    With `shorter`, groups of fewer words are included. The words of a group are joined by one space. The result is a
+    vector of strings, which is empty if the sentence has fewer than `size` words.
     """
 
     size: int = 1
@@ -59,7 +59,7 @@ class SkipGram(Op):
         return found
 
     def _groups(self, count: int) -> Iterator[list[int]]:
-        """The words of each group by number; a group comes after the longer ones that begin with it."""
+        """The word numbers of each group; a group comes after the longer groups that begin with it."""
         group: list[int] = []
         choices = [self._next(count, 0, 0)]
         while choices:
@@ -78,6 +78,6 @@ class SkipGram(Op):
                 group.pop()
 
     def _next(self, count: int, first: int, chosen: int, end: int | None = None) -> Iterator[int]:
-        """Words that may follow: those behind which enough are left, unless shorter groups count too."""
+        """Candidates for the next word: those followed by enough other words, unless shorter groups are included."""
         last = count if self.shorter else count - (self.size - chosen - 1)
         return iter(range(first, last if end is None else min(last, end)))

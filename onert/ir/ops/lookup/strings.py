@@ -1,4 +1,4 @@
-"""Strings: joined, parted, normalised, matched. Elements are bytes, and mean UTF-8."""
+"""String operations: concatenation, splitting, normalisation and matching. Elements are bytes, interpreted as UTF-8."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
 _MOST_LETTERS = 4096
-"""Of a regular expression."""
+"""The maximum length of a regular expression."""
 
 
 def text(element: object) -> str:
-    """A string element as Python's text; RuleError where its bytes are no UTF-8."""
+    """A string element as Python text. Raises RuleError if its bytes are not UTF-8."""
     if isinstance(element, str):
         return element
     try:
@@ -41,7 +41,7 @@ def _longest(rows: list[list[str]]) -> int:
 
 
 def _filled(rows: list[list[str]], shape: tuple[int, ...], padding: str = "") -> Array:
-    """Rows of texts as string elements `[*shape, longest]`, filled up with one that they share."""
+    """Rows of texts as string elements [*shape, longest], padded with `padding`."""
     out = np.full((len(rows), _longest(rows)), padding.encode(), object)
     for place, row in zip(out, rows, strict=True):
         place[: len(row)] = [each.encode() for each in row]
@@ -58,7 +58,7 @@ def _rounds(types: CallTypes) -> int:
 
 @frozen
 class StringConcat(Op):
-    """`y` behind `x`, element by element; shapes broadcast. Source: ONNX StringConcat.
+    """Concatenates strings element by element, `x` first; shapes broadcast. Source: ONNX StringConcat.
 
     - `x`, `y`: strings
     """
@@ -78,12 +78,12 @@ class StringConcat(Op):
 
 @frozen
 class StringSplit(Op):
-    """The parts of strings between a delimiter, and how many there are.
+    """Splits strings at a delimiter; returns the parts and their number.
 
     - `x`: strings
 
-    An empty delimiter stands for any white space, of which what is outside goes. With `most` there are so many cuts at
-    most. Gives `[*shape, longest]`, filled up with empty strings, and the numbers of parts as int64.
+    An empty `delimiter` means runs of white space, ignored at both ends. `most` limits the number of splits. Results:
+    strings [*shape, longest], padded with empty strings, and the number of parts as int64 of x's shape.
     Source: ONNX StringSplit.
     """
 
@@ -108,7 +108,7 @@ class StringSplit(Op):
 
 
 class Letters(Enum):
-    """What becomes of the case of letters."""
+    """How the case of letters is changed."""
 
     AS_THEY_ARE = "none"
     LOWER = "lower"
@@ -124,11 +124,11 @@ _CASES: dict[Letters, Callable[[str], str]] = {
 
 @frozen
 class StringNormalize(Op):
-    """A row of strings without some words, in upper or lower case.
+    """Removes stop words from a row of strings and changes the case of the rest.
 
-    - `x`: strings `[n]` or `[1, n]`
+    - `x`: strings [n] or [1, n]
 
-    Words of `stopwords` go, compared as they are or whatever the case. If none is left there is one empty string.
+    `stopwords` are compared ignoring case unless `case_sensitive`. If nothing is left, the result is one empty string.
     Source: ONNX StringNormalizer.
     """
 
@@ -154,11 +154,11 @@ class StringNormalize(Op):
 
 @frozen
 class RegexFullMatch(Op):
-    """Whether a regular expression matches all of a string, by RE2 where it is installed. Source: ONNX RegexFullMatch.
+    """Whether a regular expression matches the whole of each string. Source: ONNX RegexFullMatch.
 
     - `x`: strings
 
-    RE2 takes time in proportion to the string, whatever the pattern; Python's `re` may take for ever.
+    Requires RE2, whose run time is linear in the string for any pattern; Python's `re` may take exponential time.
     """
 
     pattern: str
@@ -179,11 +179,11 @@ class RegexFullMatch(Op):
 
 
 def _compiled(pattern: str, longest: bool = False) -> Any:
-    """A pattern of RE2; with `longest` it takes the longest of all matches that begin first."""
+    """A compiled RE2 pattern; with `longest` it prefers the longest of the leftmost matches."""
     try:
         import re2  # noqa: PLC0415 # optional
     except ImportError as error:
-        raise RuleError("a regular expression is to be matched, which takes RE2: pip install google-re2") from error
+        raise RuleError("a regular expression is to be matched, which requires RE2: pip install google-re2") from error
     options = re2.Options()
     options.log_errors = False
     options.longest_match = longest
@@ -191,23 +191,23 @@ def _compiled(pattern: str, longest: bool = False) -> Any:
         return re2.compile(pattern, options)
     except re2.error as error:
         (reason,) = error.args
-        raise RuleError(f"the pattern {pattern!r} is refused: {reason.decode(errors='replace')}") from error
+        raise RuleError(f"the pattern {pattern!r} is invalid: {reason.decode(errors='replace')}") from error
 
 
 _STARTS, _ENDS = "\x02", "\x03"
-"""What marks the first and the last token."""
+"""The markers of the first and the last token."""
 
 
 @frozen
 class Tokenize(Op):
-    """The tokens of strings along a new last axis, filled up with `padding`.
+    """Splits strings into tokens along a new last axis, padded with `padding`.
 
-    - `x`: strings `[n]` or `[m, n]`
+    - `x`: strings [n] or [m, n]
 
-    Tokens are what lies between matches of `separators`, one pattern after the other; without these what `expression`
-    matches; without both single characters. The longest match counts; nothing follows an empty one of a separator.
-    Tokens of fewer than `least` characters go. With `mark` rows begin with U+0002 and end with U+0003, unless no row
-    has a token. Patterns are those of RE2. Source: ONNX Runtime's Tokenizer.
+    Tokens are the text between matches of `separators`, applied one pattern after the other; without these, the matches
+    of `expression`; without either, single characters. The longest match is used; splitting stops at an empty match of
+    a separator. Tokens of fewer than `least` characters are dropped. With `mark` rows begin with U+0002 and end with
+    U+0003, unless no row has a token. Patterns are those of RE2. Source: ONNX Runtime's Tokenizer.
     """
 
     separators: tuple[str, ...] = ()
@@ -249,7 +249,7 @@ class Tokenize(Op):
 
 
 def _between(pattern: Any, whole: str) -> list[str]:
-    """What lies between the matches of a pattern, up to one that is empty."""
+    """The text between the matches of a pattern, up to an empty match."""
     found, at = [], 0
     for match in pattern.finditer(whole):
         found.append(whole[at : match.start()])

@@ -1,4 +1,4 @@
-"""Elements replaced by what a table says."""
+"""Elements mapped by a lookup table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class LookUp(Op):
-    """For each element the value beside the key that it equals; of equal keys the last counts.
+    """Replaces each element by the value of the key that equals it; of equal keys the last is used.
 
-    - `x`: numbers or strings
-    - `keys`, `values`: of rank 1 and one length; keys are of x's type
-    - `other`: one element of the values' type, for what is no key
+    - `x`: numbers, booleans or strings
+    - `keys`, `values`: of rank 1 and equal length; keys have x's type
+    - `other`: one element of the values' type, for elements that equal no key
 
-    What is no number equals a key that is none. Source: ONNX-ML's LabelEncoder.
+    NaN equals NaN. Source: ONNX-ML's LabelEncoder.
     """
 
     def infer(self, x: TensorType, keys: TensorType, values: TensorType, other: TensorType) -> TensorType:

@@ -14,7 +14,7 @@ from onert.ir.types import CallTypes, TensorType
 
 
 class Aggregation(Enum):
-    """What the votes for a target become."""
+    """How the votes for a target are combined."""
 
     SUM = "sum"
     AVERAGE = "sum over the number of trees"
@@ -23,7 +23,7 @@ class Aggregation(Enum):
 
 
 class Test(Enum):
-    """How a node compares a feature with its number; the value is its code in the operand `tests`."""
+    """How a node compares a feature with its threshold; the value is its code in the operand `tests`."""
 
     LESS_EQUAL = 0
     LESS = 1
@@ -45,18 +45,18 @@ _COMPARE = {
 
 @frozen
 class TreeEnsemble(Op):
-    """Decision trees: from each root tests lead to a leaf, whose votes are added up for each target.
+    """An ensemble of decision trees: tests lead from each root to a leaf, whose votes are aggregated per target.
 
-    - `x`: numbers `[rows, features]`
-    - `features`, `tests`, `missing`: int64, a node for each: which feature it looks at, how (see `Test`), and whether
-      what is no number passes
-    - `numbers`: floats, what a node compares with
-    - `yes`, `no`: int64: the node that follows; leaf n is -1 - n
+    - `x`: numbers [rows, features]
+    - `features`, `tests`, `missing`: int64, one per node: the feature that it tests, how (see `Test`), and whether
+      NaN passes
+    - `numbers`: floats, the nodes' thresholds
+    - `yes`, `no`: int64: the next node if the test passes or fails; leaf n is -1 - n
     - `roots`: int64: the first node of each tree, or its only leaf
-    - `starts`: int64 `[leaves + 1]`: where the votes of each leaf begin
-    - `targets`, `weights`: int64 and floats: for whom a vote is, and how much it counts
+    - `starts`: int64 [leaves + 1]: where the votes of each leaf begin in the next two operands
+    - `targets`, `weights`: int64 and floats: the target of each vote, and its weight
 
-    Result: `[rows, outputs]` of the weights' type; a target without any vote has 0. Source: ONNX-ML's TreeEnsemble.
+    Result: [rows, outputs] of the weights' type; a target without votes has 0. Source: ONNX-ML's TreeEnsemble.
     """
 
     outputs: int
@@ -104,15 +104,15 @@ class TreeEnsemble(Op):
         starts: Array,
         targets: Array,
     ) -> None:
-        """RuleError where a number names no feature, test, node, leaf, vote or target."""
+        """Raises RuleError if a number refers to no feature, test, node, leaf, vote or target."""
         nodes, leaves = len(features), len(starts) - 1
         _within(features, 0, (1 << 31) if width is None else width, "features")
         _within(tests, 0, len(Test), "tests")
         for children, name in ((yes, "nodes that follow"), (no, "nodes that follow"), (roots, "roots")):
             _within(children, -leaves, nodes, name)
         _within(targets, 0, self.outputs, "targets")
-        require(leaves >= 0 and starts[0] == 0 and starts[-1] == len(targets), "the leaves do not share the votes")
-        require(bool((np.diff(starts) >= 0).all()), "the votes of a leaf begin behind those of the next")
+        require(leaves >= 0 and starts[0] == 0 and starts[-1] == len(targets), "the leaves do not cover all votes")
+        require(bool((np.diff(starts) >= 0).all()), "the votes of a leaf begin after those of the next")
 
     def flops(self, types: CallTypes) -> int:
         rows, trees = types.input(0).shape[0] or 0, types.input(7).shape[0] or 0
@@ -151,7 +151,7 @@ class TreeEnsemble(Op):
                 value = real[going, features[node]]
                 passed = _passes(tests[node], value, numbers[node]) | (np.isnan(value) & (missing[node] != 0))
                 at[going] = np.where(passed, yes[node], no[node])
-            require(bool((at < 0).all()), "a tree leads in a circle")
+            require(bool((at < 0).all()), "a tree contains a cycle")
             leaf = -1 - at
             counts = starts[leaf + 1] - starts[leaf]
             row = np.repeat(rows, counts)

@@ -1,1 +1,1 @@
-"""Layers with a state, and their cells."""
+"""Recurrent layers and cells."""

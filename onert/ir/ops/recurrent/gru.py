@@ -16,17 +16,17 @@ from .recurrent_functions import EXACT
 
 @frozen
 class GRU(Recurrent):
-    """A gated recurrent unit over a sequence, its reset gate applied behind the product (Keras's `reset_after`).
+    """A gated recurrent unit over a sequence, with its reset gate applied after the product (Keras's `reset_after`).
 
-    Operands: `x` [time, batch, features]; `input_weights` [3 * units, features] and `input_bias` [3 * units], for the
-    update gate, the reset gate and the candidate; `state_weights` [3 * units, units] and `state_bias` [3 * units]
-    likewise; `h` [batch, units], the state before the first step. Result: the state after the last step, [1, batch,
-    units], or with `return_sequences` after every step, [time, batch, units].
+    Operands, float32: `x` [time, batch, features]; `input_weights` [3 * units, features] and optional `input_bias`
+    [3 * units], for the update gate, the reset gate and the candidate; `state_weights` [3 * units, units] and optional
+    `state_bias` [3 * units] likewise; `h` [batch, units], the initial state. Result: the state after the last step,
+    [1, batch, units], or with `return_sequences` after every step, [time, batch, units].
 
     `z = logistic(x_z + h_z)`, `r = logistic(x_r + h_r)`, the next h is `z * h + (1 - z) * tanh(x_c + r * h_c)`.
 
-    In circle files the input's weights are called hidden_hidden and the state's hidden_input; time is the first axis
-    whatever `time_major` says, which ONE's writer leaves unset, as it does the activation.
+    In circle files the input's weights are called hidden_hidden and the state's hidden_input. Time is the first axis
+    whatever `time_major` says: ONE's writer does not set it, nor the activation.
 
     Source: Cho et al. 2014; circle GRU, luci-interpreter's kernel.
     """

@@ -21,40 +21,39 @@ _OPERANDS = 24
 
 
 def require_clips(cell_clip: float, projection_clip: float) -> None:
-    """RuleError for bounds that bound nothing."""
+    """Raises RuleError for negative clipping bounds."""
     for name, bound in (("cell_clip", cell_clip), ("projection_clip", projection_clip)):
         require(bound >= 0, f"{name} is {bound}, expected at least 0")
 
 
 @frozen
 class LSTM(Recurrent):
-    """A long short-term memory layer: over a sequence, or for one step.
+    """A long short-term memory layer, over a sequence or for one step.
 
-    - `x`: `[batch, time, inputs]`, with `time_major` `[time, batch, inputs]`; or `[batch, inputs]` for one step
-    - `wi wf wc wo`: weights from the input, `[cells, inputs]`; `ri rf rc ro`: from the last output, `[cells, outputs]`,
-      or `[cells]` for the diagonal of such a matrix; without `wi`, `ri` and `bi` the input gate is one minus the forget
-      gate
-    - `pi pf po`: peephole weights from the cell state, `[cells]`
-    - `bi bf bc bo`: biases, `[cells]`
-    - `projection`: `[outputs, cells]`, and `projection_bias`: `[outputs]`
-    - `h`, `c`: state: the last output `[batch, outputs]` and the cell state `[batch, cells]`, or both flat
-    - `ni nf nc no`: scales of layer normalisation of each gate, `[cells]`
+    - `x`: [batch, time, inputs], with `time_major` [time, batch, inputs]; or [batch, inputs] for one step
+    - `wi wf wc wo`: input weights [cells, inputs]; `ri rf rc ro`: recurrent weights [cells, outputs], or [cells] for
+      the diagonal of such a matrix; without `wi`, `ri` and `bi` the input gate is one minus the forget gate
+    - `pi pf po`: peephole weights from the cell state, [cells]
+    - `bi bf bc bo`: biases, [cells]
+    - `projection`: [outputs, cells], and `projection_bias`: [outputs]
+    - `h`, `c`: state: the last output [batch, outputs] and the cell state [batch, cells], or both flat
+    - `ni nf nc no`: scales of the layer normalisation of each gate, [cells]
 
-    Gives the outputs of all steps, laid out as `x`, and the next state. `cell_clip` and `projection_clip` bound what
-    they name where they are above 0.
+    Results: the outputs of all steps in the layout of `x`, and the next `h` and `c`. `cell_clip` and `projection_clip`
+    bound the magnitude of the cell state and of the projection if they are positive.
 
     Element types:
 
-    - float32, with float weights, or with int8 or uint8 ones, for which each vector is quantised when it runs,
+    - float32, with float weights, or with int8 or uint8 weights, for which each vector is quantised at run time,
       symmetrically or with `asymmetric_inputs`
-    - int8 `x`, weights and `h`, int16 `c` (its scale a power of two from 2**-15 to 2**-9), peepholes and normalisation,
-      int32 biases; the activation is then tanh whatever it says. `intermediates` tell how what lies between is
-      quantised. Five: the sums of the four gates, which are int16 (they count with normalisation only; else the scale
-      is 2**-12), and the int8 product before the projection. Twelve, for a coupled gate with normalisation and
-      projection: for each gate its sum, then the int8 products of its two weights.
+    - int8 `x`, weights and `h`; int16 `c` (its scale a power of two from 2**-15 to 2**-9), peepholes and normalisation;
+      int32 biases. The activation is then always tanh. `intermediates` are the types of intermediate results, with
+      their quantisation. Five: the int16 sums of the four gates (used only with normalisation, otherwise their scale is
+      2**-12), and the int8 operand of the projection. Twelve, for a coupled gate with normalisation and projection:
+      for each gate its sum, then the int8 products of its two weights.
 
-    LiteRT's integer kernel leaves out or misplaces the peepholes of cells where there are fewer outputs than cells, and
-    with twelve intermediates reads the wrong ones for the output gate's recurrent product; here each gate has its own.
+    LiteRT's integer kernel omits or misplaces the peepholes of cells if there are fewer outputs than cells, and with
+    twelve intermediates reads the wrong ones for the output gate's recurrent product; here each gate has its own.
 
     Source: TFLite LSTM (its full kernel) and UNIDIRECTIONAL_SEQUENCE_LSTM, kernels/lstm_eval.cc.
     """
@@ -126,13 +125,13 @@ class LSTM(Recurrent):
 
 
 def _parts(given: tuple[TensorType | None, ...] | tuple[Array | None, ...]) -> Parts:  # type: ignore[type-arg]
-    """The parts of the layer among its operands, of types or of elements."""
+    """The parts of the layer among its operands, given as types or as arrays."""
     some = (*given, *(None,) * (_OPERANDS - len(given)))
     return parts(some[1:18], some[20:24])
 
 
 def _states(steps: Array, h: Array, c: Array, elements: Parts[Array]) -> tuple[Array, Array]:
-    """Both states as matrices."""
+    """Both states as matrices: [batch, outputs] and [batch, cells]."""
     batch = steps.shape[1]
     cells, outputs = len(needed(elements.weights[3])), needed(elements.recurrent[3]).shape[-1]
     return h.reshape(batch, outputs), c.reshape(batch, cells)

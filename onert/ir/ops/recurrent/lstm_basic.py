@@ -1,4 +1,4 @@
-"""One step of the LSTM cell whose weights are one matrix (TFLite's basic kernel)."""
+"""One step of the LSTM cell with a single weight matrix (TFLite's basic kernel)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .recurrent import require_dtype, require_per_tensor, require_shape
 from .recurrent_functions import EXACT
 
 _STATE_BITS = 4
-"""Integer bits of the quantised cell state: its scale is 2**-11."""
+"""The number of integer bits of the quantised cell state: its scale is 2**-11."""
 
 
 @frozen
 class BasicLSTM(Op):
     """One step of a long short-term memory cell with all weights in one matrix.
 
-    Operands: `x` [batch, inputs]; `h` [batch, cells]: state, the last output; `weights` [4 * cells, inputs + cells],
-    for the input gate, the cell's update, the forget gate and the output gate; `bias` [4 * cells]; `c` [batch, cells]:
-    state of the cell. Results: the output; the cell state; x and h side by side; the gates before their activations,
-    [batch, 4 * cells]; then the output and the cell state once more, as the next states.
+    Operands: `x` [batch, inputs]; `h` [batch, cells], state: the last output; `weights` [4 * cells, inputs + cells],
+    for the input gate, the cell update, the forget gate and the output gate; `bias` [4 * cells]; `c` [batch, cells],
+    state: the cell state. Results: the output; the cell state; x and h concatenated; the gates before their
+    activations, [batch, 4 * cells]; then the output and the cell state again, as the next states.
 
-    Element types: float32; or uint8 `x`, `h` (zero point 128) and weights with int32 biases, whose scale is that of a
-    product, and an int16 `c` of scale 2**-11; the gates are then int16 of scale 2**-12.
+    Element types: float32; or uint8 `x`, `h` (zero points 128) and weights with int32 biases, whose scale is that of
+    the products, and an int16 `c` of scale 2**-11; the gates are then int16 of scale 2**-12.
 
     Source: TFLite LSTM, kernel type BASIC; kernels/internal/reference/reference_ops.h (LstmCell).
     """

@@ -1,4 +1,4 @@
-"""Two long short-term memory layers over one sequence, in both directions."""
+"""Two long short-term memory layers over one sequence, one in each direction."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ T = TypeVar("T")
 
 @frozen
 class BidirectionalLSTM(Recurrent):
-    """Two long short-term memory layers over one sequence, the second from its end to its beginning.
+    """Two long short-term memory layers over one sequence, the second one from its end to its start.
 
-    - `x`: `[batch, time, inputs]`, with `time_major` `[time, batch, inputs]`
+    - `x`: [batch, time, inputs], with `time_major` [time, batch, inputs]
     - for the forward layer, then for the backward one: weights, recurrent weights, peepholes, biases and projection as
-      of `LSTM`; then the states of both, `[batch, outputs]` and `[batch, cells]`
-    - `aux`: a second sequence, and for each layer four weights for it, `[cells, auxiliary inputs]`: with them both
-      layers add it to their inputs. Without them the backward layer reads `aux` instead of `x`, as layers stacked
-      without cross links do.
+      in `LSTM`; then the states of both, [batch, outputs] and [batch, cells]
+    - `aux`: a second sequence, and for each layer its four weights [cells, auxiliary inputs]; with these weights both
+      layers add the products to their gates. Without them the backward layer reads `aux` instead of `x`, for stacked
+      layers without cross links.
 
-    Gives the outputs of all steps forward and backward, or with `merge_outputs` one result whose last dimension holds
-    both; then the next states. Element types: float32, with weights of float32, int8 or uint8 as of `LSTM`.
+    Results: the outputs of all steps forward and backward, or with `merge_outputs` one result with both concatenated
+    along the last dimension; then the next states. Element types: float32, with weights of float32, int8 or uint8 as in
+    `LSTM`.
 
     Source: TFLite BIDIRECTIONAL_SEQUENCE_LSTM, kernels/lstm_eval.cc.
     """
@@ -71,7 +72,7 @@ class BidirectionalLSTM(Recurrent):
         layers: tuple[Parts[TensorType], Parts[TensorType]],
         states: tuple[TensorType, ...],
     ) -> tuple[int | None, ...]:
-        """The outputs of both layers; RuleError if an operand breaks a rule."""
+        """The number of outputs of both layers. Raises RuleError if an operand breaks a rule."""
         require_clips(self.cell_clip, self.projection_clip)
         require(x.rank == 3, f"x has rank {x.rank}, expected 3")
         linked = layers[0].aux[3] is not None
