@@ -173,9 +173,7 @@ def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | Non
 def margins(paddings: Array) -> list[tuple[int, int]]:
     """Pairs of margins. Raises RuleError if one is negative."""
     pairs = [sv.two(pair) for pair in paddings]
-    require(
-        all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {sv.pairs_text(pairs)}, expected no negative number"
-    )
+    require(all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {sv.pairs_text(pairs)}, expected no negatives")
     return pairs
 
 

@@ -50,9 +50,7 @@ class CountGroups(Op):
         require(1 <= self.shortest <= self.longest, f"groups have {self.shortest} to {self.longest} words")
         require(0 <= self.skips <= 1 << 16, f"{self.skips} words are skipped, expected 0 to {1 << 16}")
         inside = all(0 <= c < 1 << 24 for c in self.columns) and len(self.columns) == len(self._groups())
-        require(
-            inside, f"there are {len(self.columns)} columns for {len(self._groups())} groups, expected one for each"
-        )
+        require(inside, f"there are {len(self.columns)} columns for {len(self._groups())} groups")
         require(not self.weights or len(self.weights) == len(self.columns), f"there are {len(self.weights)} weights")
         return TensorType(DType.FLOAT32, (*x.shape[:-1], max(self.columns, default=-1) + 1))
 

@@ -77,7 +77,7 @@ class BidirectionalLSTM(Recurrent):
         require(x.rank == 3, f"x has rank {x.rank}, expected 3")
         linked = layers[0].aux[3] is not None
         require((layers[1].aux[3] is not None) is linked, "only one of the layers has auxiliary weights")
-        require(aux is not None or not linked, "auxiliary weights are there, but no auxiliary input")
+        require(aux is not None or not linked, "there are auxiliary weights, but no auxiliary input")
         if aux is not None:
             require_dtype(aux, DType.FLOAT32, "auxiliary input")
             require(aux.rank == 3, f"auxiliary input has rank {aux.rank}, expected 3")

@@ -1,4 +1,4 @@
-"""The LSTM cell on floats, with weights that are floats or integers.
+"""The LSTM cell on floats, with float or integer weights.
 
 Source: Hochreiter and Schmidhuber 1997; TFLite's kernels/lstm_eval.cc for the order in which peepholes, normalisation
 and bias are added.
@@ -49,14 +49,14 @@ class _Gate:
 
 
 def _mean(x: Array) -> Array:
-    """Along the last axis, summed from the first element on as the kernels do."""
+    """The mean along the last axis, summed from the first element on as in the kernels."""
     out: Array = np.cumsum(x, -1)[..., -1:] / np.float32(x.shape[-1])
     return out
 
 
 @frozen(eq=False)
 class Cell:
-    """A cell that runs over sequences; its gates in the order of `Parts`, the input gate absent where it is coupled."""
+    """A cell that runs over sequences. `gates` are in the order of `Parts`; the input gate is None if it is coupled."""
 
     gates: tuple[_Gate | None, ...]
     projection: Weights | None
@@ -69,7 +69,7 @@ class Cell:
     def run(
         self, x: Array, aux: Array | None, h: Array, c: Array, *, backward: bool = False
     ) -> tuple[Array, Array, Array]:
-        """Outputs [time, batch, outputs], the last of them and the cell state, for `x` [time, batch, inputs]."""
+        """Outputs [time, batch, outputs], the last output and the cell state, for `x` [time, batch, inputs]."""
         rows = self.quantizer.rows(x)
         more = None if aux is None else self.quantizer.rows(aux)
         given = [
@@ -112,7 +112,7 @@ def cell(
     activation: Activation,
     clips: tuple[float, float],
 ) -> Cell:
-    """The cell of a layer's operands; `types` where its weights may be integers."""
+    """The cell built from a layer's operands; `types` are given if its weights may be integers."""
     gates: list[_Gate | None] = []
     for at in (INPUT, FORGET, CELL, OUTPUT):
         if elements.weights[at] is None:

@@ -1,6 +1,6 @@
-"""The logistic function and tanh on 16-bit fixed-point numbers, as gemmlowp computes them.
+"""The logistic function and tanh on 16-bit fixed-point numbers, computed as in gemmlowp.
 
-A number of format Qn has n integer bits and 15 - n fractional ones. Results are in Q0. Source: gemmlowp's
+A number in format Qn has n integer bits and 15 - n fractional bits. Results are in Q0. Source: gemmlowp's
 fixedpoint/fixedpoint.h.
 """
 
@@ -14,11 +14,11 @@ from onert.ir.dtype import Array
 from onert.ir.ops.arithmetic.fixed_point import rounding_divide_by_pot
 
 _ONE = 32767
-"""1 in Q0, as near as it comes."""
+"""The largest number in Q0, which stands for 1."""
 
 
 def _constant(raw: int) -> int:
-    """The 16-bit form of a constant that gemmlowp states in 32 bits."""
+    """The 16-bit form of a constant that gemmlowp defines in 32 bits."""
     return int(rounding_divide_by_pot(np.asarray(raw), 16))
 
 
@@ -27,20 +27,20 @@ def _saturate(x: Array) -> Array:
 
 
 def multiply(a: Array, b: Array | int) -> Array:
-    """The product of Qm and Qn, in Q(m + n): halves up, saturated."""
+    """The product of a Qm and a Qn number, in Q(m + n): halves round up, saturated."""
     out: Array = np.minimum((np.asarray(a, np.int64) * b + (1 << 14)) >> 15, 32767)
     return out
 
 
 def rescale(x: Array, before: int, after: int) -> Array:
-    """Q`before` as Q`after`: rounded where fractional bits are lost, saturated where integer bits are."""
+    """Convert Q`before` to Q`after`: rounds when fractional bits are lost, saturates when integer bits are lost."""
     if after >= before:
         return rounding_divide_by_pot(x, after - before)
     return _saturate(np.asarray(x, np.int64) << (before - after))
 
 
 _EXP_STEPS = ((-2, 1672461947), (-1, 1302514674), (0, 790015084), (1, 290630308), (2, 39332535), (3, 720401), (4, 242))
-"""exp(-2**exponent) in Q0 of 32 bits."""
+"""exp(-2**exponent) in 32-bit Q0."""
 
 
 def _exp_of_negative(x: Array, integer_bits: int) -> Array:
@@ -79,13 +79,13 @@ def _two_over_one_plus(a: Array) -> Array:
 
 
 def _logistic(x: Array) -> Array:
-    """The logistic function of Q3."""
+    """The logistic function of numbers in Q3."""
     above = rescale(_two_over_one_plus(_exp_of_negative(-np.abs(x), 3)), 1, 0)
     return np.where(x == 0, 1 << 14, np.where(x > 0, above, _ONE - above))
 
 
 def _tanh(x: Array, integer_bits: int) -> Array:
-    """tanh of Q`integer_bits`."""
+    """tanh of numbers in Q`integer_bits`."""
     size = rescale(_two_over_one_plus(_exp_of_negative(-np.abs(x), integer_bits + 1)) - (1 << 13), 2, 0)
     return np.where(x == 0, 0, np.where(x < 0, -size, size))
 
@@ -104,12 +104,12 @@ def _tanh_table(integer_bits: int) -> Array:
 
 
 def logistic(x: Array) -> Array:
-    """The logistic function in Q0 of int16 values in Q3; int64 with int16 values."""
+    """The logistic function in Q0 of int16 values in Q3; int16 values held in int64."""
     out: Array = _logistic_table()[x.astype(np.int64) + 32768]
     return out
 
 
 def tanh(x: Array, integer_bits: int) -> Array:
-    """tanh in Q0 of int16 values in Q`integer_bits`, 0 to 6; int64 with int16 values."""
+    """tanh in Q0 of int16 values in Q`integer_bits`, 0 to 6; int16 values held in int64."""
     out: Array = _tanh_table(integer_bits)[x.astype(np.int64) + 32768]
     return out

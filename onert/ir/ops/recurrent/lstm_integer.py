@@ -1,4 +1,4 @@
-"""The LSTM cell on integers whose gates are int16 before their activations (LiteRT's 8x8_16 kernel).
+"""The integer LSTM cell whose gates are int16 before their activations (LiteRT's 8x8_16 kernel).
 
 Source: TFLite's kernels/lstm.cc (PopulateQuantizedLstmParams8x8_16), kernels/lstm_eval.cc (LstmStepInteger8x8_16) and
 kernels/internal/reference/portable_tensor_utils.cc.
@@ -28,11 +28,11 @@ from .lstm_parts import CELL, FORGET, INPUT, OUTPUT, Parts, needed
 from .recurrent import require_per_tensor, scan
 
 GATE_SCALE = 2.0**-12
-"""Of the gates' sums where no normalisation follows: Q3, which the activations read."""
+"""The scale of the gates' sums without normalisation: Q3, the input format of the activations."""
 
 
 def power_of_two(scale: float) -> int | None:
-    """The exponent of a scale that is nearly a power of two, as TFLite's CheckedLog2 finds it."""
+    """The exponent of a scale that is nearly a power of two, else None; as TFLite's CheckedLog2."""
     exponent = math.log2(scale)
     return round(exponent) if abs(exponent - round(exponent)) < 1e-3 else None
 
@@ -47,7 +47,7 @@ def scaled(x: Array, by: Multiplier) -> Array:
 
 
 def sums(x: Array, zero: int, weight: Array, bias: Array | None = None) -> Array:
-    """`(x - zero) · weightᵀ + bias` in int32 that wraps, held in int64."""
+    """`(x - zero) · weightᵀ + bias` in wrapping int32, held in int64."""
     left, right = exact(x, zero, weight, 0, weight.shape[1])
     total = (left @ right.T).astype(np.int64)
     return (total if bias is None else total + bias).astype(np.int32).astype(np.int64)
@@ -58,7 +58,7 @@ def saturate(x: Array, bits: int) -> Array:
 
 
 def stored_clip(clip: float, scale: float, bits: int) -> int:
-    """A bound on the stored values; 0 for none."""
+    """A clipping bound as a stored value; 0 for no bound."""
     if clip <= 0:
         return 0
     largest = (1 << (bits - 1)) - 1
@@ -70,7 +70,7 @@ def clipped(x: Array, bound: int) -> Array:
 
 
 def next_cell(forget: Array, entry: Array | None, update: Array, c: Array, exponent: int, clip: int) -> Array:
-    """The next cell state: forget * c + entry * update, where without `entry` it is one minus forget."""
+    """The next cell state: forget * c + entry * update; without `entry` the input gate is one minus forget."""
     kept = rounding_divide_by_pot(forget * c, 15)
     let_in = 32767 - forget if entry is None else entry
     added = rounding_divide_by_pot(let_in * update, 30 + exponent)
@@ -79,7 +79,7 @@ def next_cell(forget: Array, entry: Array | None, update: Array, c: Array, expon
 
 @frozen(eq=False)
 class _Norm:
-    """Layer normalisation of int16 sums, to Q3."""
+    """Layer normalisation of int16 sums, with a result in Q3."""
 
     weights: Array
     bias: Array
@@ -103,7 +103,7 @@ class _Norm:
 
 
 def _towards_zero(x: Array, divisor: int) -> Array:
-    """C's integer division."""
+    """Integer division that truncates towards zero, as in C."""
     out: Array = np.sign(x) * (np.abs(x) // divisor)
     return out
 
@@ -145,7 +145,7 @@ class WideGates:
 
     @staticmethod
     def check(kinds: Parts[TensorType], c: TensorType, intermediates: tuple[TensorType, ...]) -> None:
-        """RuleError if this form cannot compute a layer whose operands' types are right."""
+        """Raises RuleError if this form cannot compute a layer whose operand types are otherwise valid."""
         exponent = power_of_two(c.scale)
         within = exponent is not None and -15 <= exponent <= -9
         require(within, f"cell state has scale {c.scale}, expected a power of two from 2**-15 to 2**-9")
@@ -154,7 +154,7 @@ class WideGates:
             require_per_tensor(intermediates[at], f"intermediate {at}")
 
     def run(self, x: Array, h: Array, c: Array) -> tuple[Array, Array, Array]:
-        """Outputs [time, batch, outputs], the last of them and the cell state, for `x` [time, batch, inputs]."""
+        """Outputs [time, batch, outputs], the last output and the cell state, for `x` [time, batch, inputs]."""
         gates = [None if w is None else self._gate(at) for at, w in enumerate(self.elements.weights)]
         x_zero, h_zero = self.ends[0].zero_point, self.ends[1].zero_point
         clip = stored_clip(self.clips[0], self.ends[2].scale, 16)
@@ -176,13 +176,13 @@ class WideGates:
         return outputs, last, state
 
     def _output(self, hidden: Array) -> Array:
-        """The output of products in Q0 squared, through the projection where there is one."""
+        """The output from products in squared Q0, through the projection if there is one."""
         between = self.intermediates[4]
         scale, zero = np.float32(between.scale), between.zero_point
         to_hidden = multiplier(2.0**-15 / float(scale) * 2.0**-15)
         if self.elements.projection is None:
             return saturate(scaled(hidden, to_hidden) + zero, 8)
-        # The kernel stores the hidden state with its zero point negated, and corrects the bias by the same.
+        # The kernel stores the hidden state with its zero point negated, and corrects the bias accordingly.
         stored = saturate(scaled(hidden, to_hidden) - zero, 8)
         kind = needed(self.kinds.projection)
         to_output = multiplier(np.float32(kind.scale) * scale / np.float32(self.ends[1].scale))

@@ -1,4 +1,4 @@
-"""The LSTM cell on integers whose gates' products are int8 (LiteRT's 8x8_8 kernel): coupled, normalised, projected.
+"""The integer LSTM cell with int8 products (LiteRT's 8x8_8 kernel): coupled, normalised, projected.
 
 Source: TFLite's kernels/lstm.cc (PopulateQuantizedLstmParams8x8_8), kernels/lstm_eval.cc (LstmStepInteger8x8_8) and
 kernels/internal/reference/portable_tensor_utils.cc.
@@ -20,12 +20,12 @@ from .lstm_parts import CELL, FORGET, INPUT, OUTPUT, Parts, needed
 from .recurrent import require_per_tensor, scan
 
 _EXPONENT = -15
-"""Of the cell state's scale."""
+"""The exponent of the cell state's scale."""
 
 
 @frozen(eq=False)
 class _Product:
-    """`(x - zero) · weightᵀ` as int8, and how that counts in the gate's sum."""
+    """`(x - zero) · weightᵀ` as int8, and its contribution to the gate's sum."""
 
     weights: Array
     zero: int
@@ -47,7 +47,7 @@ class _Gate:
     bias: Array
 
     def value(self, x: Array, h: Array) -> Array:
-        """The gate before its activation, in Q3: normalised in float32, sums from the first element on."""
+        """The gate before its activation, in Q3; normalised in float32, with sums from the first element on."""
         z = saturate(self.given.of(x) + self.recurrent.of(h), 16).astype(np.float32)
         count = np.float32(z.shape[-1])
         mean = np.cumsum(z, -1, dtype=np.float32)[..., -1:] / count
@@ -58,19 +58,19 @@ class _Gate:
 
 
 def _stored(x: Array) -> Array:
-    """Whole floats as int16; what is no number becomes the smallest, as x86 converts it."""
+    """Integral floats as int16; NaN becomes the smallest number, as in x86 conversions."""
     return saturate(np.nan_to_num(x, nan=-32768.0), 16).astype(np.int64)
 
 
 def _logistic(x: Array) -> Array:
-    """In Q0 of Q3."""
+    """The logistic function of numbers in Q3, in Q0."""
     real = x.astype(np.float32) * np.float32(2.0**-12)
     power = np.exp(-real.astype(np.float64)).astype(np.float32)
     return _stored(np.trunc(np.float32(1) / (np.float32(1) + power) * np.float32(32768)))
 
 
 def _tanh(x: Array, exponent: int) -> Array:
-    """In Q0 of integers with a scale of 2**exponent."""
+    """tanh of integers with the scale 2**exponent, in Q0."""
     real = (x * 2.0**exponent).astype(np.float32)
     return _stored(np.trunc(np.tanh(real.astype(np.float64)).astype(np.float32) * np.float32(32768)))
 
@@ -79,7 +79,7 @@ def _tanh(x: Array, exponent: int) -> Array:
 class NarrowGates:
     """The layer: its operands' elements and types, and the types of input, output state, cell state and result.
 
-    `intermediates` are for each gate its sum, its product with the inputs and its product with the state.
+    `intermediates` are, for each gate, its sum, its product with the input and its product with the state.
     """
 
     elements: Parts[Array]
@@ -90,7 +90,7 @@ class NarrowGates:
 
     @staticmethod
     def check(kinds: Parts[TensorType], c: TensorType, intermediates: tuple[TensorType, ...]) -> None:
-        """RuleError if this form cannot compute a layer whose operands' types are right."""
+        """Raises RuleError if this form cannot compute a layer whose operand types are otherwise valid."""
         require(power_of_two(c.scale) == _EXPONENT, f"cell state has scale {c.scale}, expected 2**-15")
         require(kinds.coupled, "there is an input gate, expected none with twelve intermediates")
         require(kinds.norm[OUTPUT] is not None, "there is no normalisation, expected one with twelve intermediates")
@@ -103,7 +103,7 @@ class NarrowGates:
             require(-128 <= zero <= 127, f"intermediate {at} has zero point {zero}, expected one of i8")
 
     def run(self, x: Array, h: Array, c: Array) -> tuple[Array, Array, Array]:
-        """Outputs [time, batch, outputs], the last of them and the cell state, for `x` [time, batch, inputs]."""
+        """Outputs [time, batch, outputs], the last output and the cell state, for `x` [time, batch, inputs]."""
         gates = {at: self._gate(at) for at in (FORGET, CELL, OUTPUT)}
         cell_clip = self.clips[0] if self.clips[0] < 1 else 0.0
         clip = stored_clip(cell_clip, self.ends[2].scale, 16)

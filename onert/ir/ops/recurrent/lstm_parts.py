@@ -1,4 +1,4 @@
-"""The operands of one LSTM layer by what they are, and the rules that every form of it keeps."""
+"""The operands of one LSTM layer by role, and the rules that all its forms share."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from .recurrent import require_dtype, require_kind, require_per_tensor, require_
 T = TypeVar("T")
 
 INPUT, FORGET, CELL, OUTPUT = range(4)
-"""The gates, in the order in which every tuple below has them."""
+"""The gates, in the order of every tuple below."""
 
 
 LAYER = "wi? wf wc wo ri? rf rc ro pi? pf? po? bi? bf bc bo projection? projection_bias?"
-"""The operands of one layer in TFLite's order: what `parts` is given."""
+"""The operands of one layer in TFLite's order, as `parts` receives them."""
 
 
 @frozen(eq=False)
 class Parts(Generic[T]):
-    """Operands (their types, or their elements), for each gate one, None for those that are absent.
+    """The operands of a layer (their types, or their elements), one per gate; None for absent ones.
 
-    `weights` [cells, inputs], `recurrent` [cells, outputs] or for a diagonal [cells], `peephole` [cells] (none for the
-    cell gate), `bias` [cells], `norm` [cells], `aux` [cells, auxiliary inputs], `projection` [outputs, cells] and its
-    bias [outputs].
+    `weights` [cells, inputs], `recurrent` [cells, outputs] or [cells] for a diagonal matrix, `peephole` [cells] (none
+    for the cell gate), `bias` [cells], `norm` [cells], `aux` [cells, auxiliary inputs], `projection` [outputs, cells]
+    and its bias [outputs].
     """
 
     weights: tuple[T | None, ...]
@@ -44,7 +44,7 @@ class Parts(Generic[T]):
 
     @property
     def coupled(self) -> bool:
-        """Whether what is forgotten is what is let in: there is no input gate."""
+        """Whether there is no input gate: its value is one minus the forget gate."""
         return self.weights[INPUT] is None
 
 
@@ -66,7 +66,7 @@ def parts(
 
 
 def needed(operand: T | None) -> T:
-    """An operand that the rules say is there."""
+    """An operand that is known to be present."""
     assert operand is not None
     return operand
 
@@ -74,7 +74,7 @@ def needed(operand: T | None) -> T:
 def check(
     found: Parts[TensorType], x: TensorType, h: TensorType, c: TensorType, batch: Dim, aux_size: Dim = None
 ) -> Dim:
-    """The outputs of a layer; RuleError if its operands break a rule of shape or presence."""
+    """The number of outputs of a layer. Raises RuleError if operands have invalid shapes or are wrongly absent."""
     weight, recurrent = needed(found.weights[OUTPUT]), needed(found.recurrent[OUTPUT])
     require(weight.rank == 2, f"input weights are {weight}, expected 2 dimensions")
     require(recurrent.rank in (1, 2), f"recurrent weights are {recurrent}, expected 1 or 2 dimensions")
@@ -105,8 +105,8 @@ def check(
 
 def _require_presence(found: Parts[TensorType]) -> None:
     coupled = found.coupled
-    require((found.recurrent[INPUT] is None) is coupled, "only one of the input gate's two weights is there")
-    require((found.bias[INPUT] is None) is coupled, "the input gate's weights and its bias do not both exist")
+    require((found.recurrent[INPUT] is None) is coupled, "only one of the input gate's two weights is present")
+    require((found.bias[INPUT] is None) is coupled, "only one of the input gate's weights and bias is present")
     named = (
         ("peephole", found.peephole, (FORGET, OUTPUT)),
         ("normalisation", found.norm, (FORGET, CELL, OUTPUT)),
@@ -114,7 +114,7 @@ def _require_presence(found: Parts[TensorType]) -> None:
     )
     for name, operands, gates in named:
         some = not coupled and operands[INPUT] is not None
-        require(not coupled or operands[INPUT] is None, f"there are {name} weights of an input gate that is not there")
+        require(not coupled or operands[INPUT] is None, f"there are {name} weights for an input gate that is absent")
         own = [operands[gate] is not None for gate in gates]
         require(all(own) or not (any(own) or some), f"only some of the gates have {name} weights")
         require(coupled or some is own[0], f"only some of the gates have {name} weights")
@@ -122,7 +122,7 @@ def _require_presence(found: Parts[TensorType]) -> None:
 
 
 def require_float_types(found: Parts[TensorType], x: TensorType, h: TensorType, c: TensorType) -> None:
-    """RuleError unless the layer is one of floats, its weights floats or integers."""
+    """Raises RuleError unless this is a float layer, with float or integer weights."""
     require_dtype(x, DType.FLOAT32, "x")
     kind = needed(found.weights[OUTPUT])
     require_kind(kind)
@@ -143,7 +143,7 @@ def require_float_types(found: Parts[TensorType], x: TensorType, h: TensorType, 
 
 
 def require_integer_types(found: Parts[TensorType], x: TensorType, h: TensorType, c: TensorType) -> None:
-    """RuleError unless the layer is one of int8 inputs and weights, with an int16 cell state."""
+    """Raises RuleError unless the layer has int8 inputs and weights, and an int16 cell state."""
     named: list[tuple[str, TensorType | None]] = [("x", x), ("output state", h), ("projection", found.projection)]
     named += [("input weights", o) for o in found.weights]
     named += [("recurrent weights", o) for o in found.recurrent]

@@ -1,6 +1,6 @@
-"""What the layers with a state share: how vectors meet weights, and how a sequence is laid out.
+"""What recurrent layers share: products of vectors and weights, and the layout of sequences.
 
-Weights are floats, or integers for which vectors are quantised on the fly (dynamic range), each vector on its own.
+Weights are floats, or integers, for which each vector is quantised separately at run time (dynamic range).
 Source: TFLite's kernels/internal/reference/portable_tensor_utils.cc (MatrixBatchVectorMultiplyAccumulate).
 """
 
@@ -28,7 +28,7 @@ EIGHT_BITS = frozenset({DType.INT8, DType.UINT8})
 
 @frozen
 class Recurrent(Op):
-    """A layer that takes a sequence step by step."""
+    """A layer that processes a sequence step by step."""
 
     def flops(self, types: CallTypes) -> int:
         return gates(types)
@@ -39,7 +39,7 @@ class Recurrent(Op):
 
 @frozen(eq=False)
 class Rows:
-    """Vectors, one a row; and as integers where integer weights await them."""
+    """Vectors as rows; also quantised if the weights are integers."""
 
     real: Array
     quantized: QuantizedRows | None
@@ -47,25 +47,25 @@ class Rows:
 
 @frozen
 class Quantizer(Value):
-    """Makes rows for weights of one kind: `asymmetric` counts only where the weights are integers."""
+    """Creates rows for one kind of weights; `asymmetric` matters only if these are integers."""
 
     integers: bool = False
     asymmetric: bool = False
 
     @property
     def functions(self) -> Functions:
-        """How a layer with such weights computes its activations."""
+        """The activation functions of layers with such weights."""
         return APPROXIMATE if self.integers else EXACT
 
     def rows(self, x: Array) -> Rows:
-        """The rows of `x`, any shape with the vectors along its last axis."""
+        """The rows of `x`, which may have any shape with the vectors along its last axis."""
         flat = x.reshape(-1, x.shape[-1]) if x.size else np.zeros((int(np.prod(x.shape[:-1])), x.shape[-1]), x.dtype)
         return Rows(flat, quantize_rows(flat, asymmetric=self.asymmetric) if self.integers else None)
 
 
 @frozen(eq=False)
 class Weights:
-    """A matrix [outputs, inputs], or the diagonal of one. `scale` belongs to a matrix of integers."""
+    """A matrix [outputs, inputs], or the diagonal of one. Only an integer matrix has a `scale`."""
 
     array: Array
     scale: np.float32 | None = None
@@ -87,16 +87,16 @@ class Weights:
 
 
 def weights(array: Array, type_: TensorType | None = None) -> Weights:
-    """Weights from their stored elements; those of a quantised type are integers, signed whatever the type says."""
+    """Weights from their stored elements; 8-bit elements are interpreted as signed even if the type is uint8."""
     if type_ is None or type_.dtype not in EIGHT_BITS:
         return Weights(array)
-    # A sum of products is exact: a centred element is 255 at most, a weight 128.
+    # Sums of products are exact: a centred element is at most 255, a weight at most 128.
     wide = exact_type(255.0 * 128 * max(array.shape[-1], 1))
     return Weights(filter_values(array).astype(wide), np.float32(type_.scale))
 
 
 def real(array: Array, type_: TensorType | None = None) -> Array:
-    """Elementwise weights as floats: integers times their scale, without a zero point."""
+    """Element-wise weights as floats: integers times their scale, with no zero point."""
     if type_ is None or type_.dtype not in EIGHT_BITS:
         return array
     out: Array = np.float32(type_.scale) * filter_values(array).astype(np.float32)
@@ -107,13 +107,13 @@ def real(array: Array, type_: TensorType | None = None) -> Array:
 
 
 def require_shape(operand: TensorType | None, shape: Shape, name: str) -> None:
-    """RuleError unless an operand that is there may have this shape."""
+    """Raises RuleError unless the operand is absent or may have this shape."""
     if operand is not None:
         require(compatible(operand.shape, shape), f"{name} has shape {text(operand.shape)}, expected {text(shape)}")
 
 
 def require_state(state: TensorType, shape: tuple[Dim, Dim], name: str) -> None:
-    """RuleError unless a state holds as many elements as `shape`; its own shape may be flat."""
+    """Raises RuleError unless a state has as many elements as `shape`; it may be flat."""
     if state.rank == 2:
         require_shape(state, shape, name)
         return
@@ -125,13 +125,13 @@ def require_state(state: TensorType, shape: tuple[Dim, Dim], name: str) -> None:
 
 
 def require_dtype(operand: TensorType | None, dtype: DType, name: str) -> None:
-    """RuleError unless an operand that is there has this element type."""
+    """Raises RuleError unless the operand is absent or has this element type."""
     if operand is not None:
         require(operand.dtype is dtype, f"{name} holds {operand.dtype.text}, expected {dtype.text}")
 
 
 def require_per_tensor(operand: TensorType, name: str) -> Quantization:
-    """The quantisation of an integer operand; RuleError unless it has one for the whole tensor."""
+    """The quantisation of an integer operand. Raises RuleError unless it is per tensor."""
     found = operand.quantization
     require(found is not None, f"{name} has no quantisation, expected scale and zero point")
     assert found is not None
@@ -140,7 +140,7 @@ def require_per_tensor(operand: TensorType, name: str) -> Quantization:
 
 
 def require_weights(operand: TensorType | None, like: TensorType, name: str) -> None:
-    """RuleError unless weights that are there are of the type of `like`, and integers have a scale."""
+    """Raises RuleError unless weights are absent or of the element type of `like`, integers with a scale per tensor."""
     if operand is not None:
         require_dtype(operand, like.dtype, name)
         if operand.dtype.is_integer:
@@ -148,7 +148,7 @@ def require_weights(operand: TensorType | None, like: TensorType, name: str) -> 
 
 
 def require_kind(weight: TensorType) -> None:
-    """RuleError unless a layer of floats can have such weights."""
+    """Raises RuleError unless a float layer can have such weights."""
     allowed = weight.dtype is DType.FLOAT32 or weight.dtype in EIGHT_BITS
     require(allowed, f"weights hold {weight.dtype.text}, expected f32, i8 or u8")
 
@@ -158,12 +158,12 @@ def require_kind(weight: TensorType) -> None:
 
 @frozen
 class Layout(Value):
-    """Where a sequence has its axes: `[batch, time, size]`, with `time_major` `[time, batch, size]`, or one step."""
+    """The layout of a sequence: [batch, time, size], with `time_major` [time, batch, size]; a matrix is one step."""
 
     time_major: bool
 
     def ends(self, x: TensorType) -> tuple[Dim, Dim]:
-        """Steps and batch of a sequence; a matrix is one step."""
+        """The numbers of steps and of batch items of a sequence; a matrix is one step."""
         require(x.rank in (2, 3), f"x has rank {x.rank}, expected 2 or 3")
         if x.rank == 2:
             return 1, x.shape[0]
@@ -180,7 +180,7 @@ class Layout(Value):
         return x if self.time_major else x.transpose(1, 0, 2)
 
     def back(self, y: Array, like: Array) -> Array:
-        """[time, batch, size] laid out as the sequence `like`."""
+        """[time, batch, size] in the layout of the sequence `like`."""
         if like.ndim == 2:
             one: Array = y[0]
             return one
@@ -194,9 +194,9 @@ def scan(
     *,
     backward: bool = False,
 ) -> tuple[Array, tuple[Array, ...]]:
-    """Run `step` over the steps 0 to `count`, from the last to the first with `backward`.
+    """Run `step` for steps 0 to `count`, in reverse order with `backward`.
 
-    Gives the first part of the state after each step, [count, ...] in the order of time, and the last state.
+    Returns the first part of the state after each step, [count, ...] in order of time, and the final state.
     """
     first = state[0]
     outputs = np.empty((count, *first.shape), first.dtype)
@@ -207,7 +207,7 @@ def scan(
 
 
 def why_no_layer(types: CallTypes, states: Sequence[int]) -> str | None:
-    """Why constants or shapes of a layer have no native form; None if they have. `states` change from run to run."""
+    """Why constants or shapes of a layer rule out a native kernel; None if they do not. `states` are not constant."""
     if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in states):
         return "the weights are not constant"
     present = [t for t in (*types.inputs, *types.outputs) if t is not None]

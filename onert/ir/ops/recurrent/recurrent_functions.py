@@ -1,7 +1,7 @@
-"""The logistic function and tanh of float32, exactly, and as the kernels with integer weights compute them.
+"""The logistic function and tanh in float32, exact and as approximated by the kernels with integer weights.
 
-Those kernels quantise what the functions give, so that a last bit may move a result by a whole step. Here they are
-followed to that bit. Sources: Eigen's Core/functors/UnaryFunctors.h (the logistic function, for whole vectors) and
+Those kernels quantise the results, so one different bit may change a result by a whole step. Here they are reproduced
+bit by bit. Sources: Eigen's Core/functors/UnaryFunctors.h (the logistic function, for whole vectors) and
 Core/arch/Default/GenericPacketMathFunctions.h (tanh, a rational approximation of degrees 9 and 8), without fused
 multiply-adds, as LiteRT is built for x86.
 """
@@ -30,7 +30,7 @@ def _tanh(x: Array) -> Array:
 
 
 _UNIT = _F(16.6355324)
-"""Where the logistic function becomes 1."""
+"""The argument from which the logistic function is 1."""
 
 
 def _approximate_logistic(x: Array) -> Array:
@@ -48,7 +48,7 @@ def _approximate_logistic(x: Array) -> Array:
 
 
 _SATURATED = _F(7.90738964080810547)
-"""Where tanh becomes 1."""
+"""The argument from which tanh is 1."""
 _NUMERATOR = (1.394553628e-8, 2.102733560e-5, 3.520756727e-3, 1.340216100e-1)
 _DENOMINATOR = (8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 4.673548340e-1, 1.0)
 
@@ -69,7 +69,7 @@ def _approximate_tanh(x: Array) -> Array:
 
 @frozen
 class Functions(Value):
-    """How a layer computes its gates' functions."""
+    """The functions with which a layer computes its gates."""
 
     logistic: Callable[[Array], Array]
     tanh: Callable[[Array], Array]

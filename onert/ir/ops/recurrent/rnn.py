@@ -40,7 +40,7 @@ class _Cell:
     quantizer: Quantizer
 
     def run(self, x: Array, aux: Array | None, h: Array, *, backward: bool = False) -> tuple[Array, Array]:
-        """Outputs [time, batch, units] and the last of them for `x` [time, batch, features]."""
+        """Outputs [time, batch, units] and the last output, for `x` [time, batch, features]."""
         given = self.bias + self.weights.times(self.quantizer.rows(x))
         if aux is not None and self.aux is not None:
             given = given + self.aux.times(self.quantizer.rows(aux))
@@ -63,7 +63,7 @@ def _check(
     batch: int | None,
     name: str,
 ) -> int | None:
-    """The units of a layer; RuleError if its operands break a rule."""
+    """The number of units of a layer. Raises RuleError if its operands break a rule."""
     require_kind(weight)
     require(weight.rank == 2, f"{name}weights are {weight}, expected 2 dimensions")
     units = weight.shape[0]
@@ -84,9 +84,9 @@ class RNN(Recurrent):
 
     Operands: `x` [batch, features] for one step, or a sequence [batch, time, features], with `time_major` [time, batch,
     features]; `weights` [units, features]; `recurrent` [units, units]; `bias` [units]; `h` [batch, units]: state, the
-    last output. Results: the outputs of all steps, laid out as `x`, and the next state.
+    last output. Results: the outputs of all steps in the layout of `x`, and the next state.
 
-    Element types: floats; float `x` with int8 or uint8 weights, for which each vector is quantised when it runs,
+    Element types: float32; or float32 `x` with int8 or uint8 weights, for which each vector is quantised at run time,
     symmetrically or with `asymmetric_inputs`.
 
     Source: TFLite RNN and UNIDIRECTIONAL_SEQUENCE_RNN, kernels/internal/kernel_utils.cc (RnnBatchStep).
@@ -128,17 +128,16 @@ class RNN(Recurrent):
 
 @frozen
 class BidirectionalRNN(Recurrent):
-    """Two recurrent layers over one sequence, the second from its end to its beginning.
+    """Two recurrent layers over one sequence, the second one from its end to its start.
 
     Operands: `x` [batch, time, features], with `time_major` [time, batch, features]; for the forward and the backward
-    layer weights, recurrent weights, bias and state as of `RNN`; `aux`: a second sequence. With `forward_aux` and
-    `backward_aux` [units, aux features] both layers add it, weighted, to their inputs; without them the backward layer
-    reads `aux` instead of `x`, as layers stacked without cross links do. Results: the outputs forward and backward, or
-    with `merge_outputs` one whose last dimension holds both; then the next states.
+    layer weights, recurrent weights, bias and state as in `RNN`; `aux`: a second sequence. With `forward_aux` and
+    `backward_aux` [units, aux features] both layers add its products with these weights; without them the backward
+    layer reads `aux` instead of `x`, for stacked layers without cross links. Results: the outputs forward and backward,
+    or with `merge_outputs` both concatenated along the last dimension; then the next states.
 
-    Element types as of `RNN`. LiteRT's kernel leaves the sequence that is given instead of `x` unread where
-    `time_major` is not set, and with integer weights runs a time-major sequence once for each of its steps; here both
-    are as said.
+    Element types as in `RNN`. LiteRT's kernel ignores an `aux` that replaces `x` unless `time_major` is set, and with
+    integer weights runs a time-major sequence once for each of its steps; here both cases work as described.
 
     Source: TFLite BIDIRECTIONAL_SEQUENCE_RNN.
     """
@@ -167,8 +166,8 @@ class BidirectionalRNN(Recurrent):
     ) -> tuple[TensorType, ...]:
         require_dtype(x, DType.FLOAT32, "x")
         require(x.rank == 3, f"x has rank {x.rank}, expected 3")
-        require((forward_aux is None) == (backward_aux is None), "only one of the auxiliary weights is there")
-        require(aux is not None or forward_aux is None, "auxiliary weights are there, but no auxiliary input")
+        require((forward_aux is None) == (backward_aux is None), "only one of the auxiliary weights is present")
+        require(aux is not None or forward_aux is None, "there are auxiliary weights, but no auxiliary input")
         if aux is not None:
             require_dtype(aux, DType.FLOAT32, "auxiliary input")
             require(aux.rank == 3, f"auxiliary input has rank {aux.rank}, expected 3")

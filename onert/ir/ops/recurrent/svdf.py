@@ -1,4 +1,4 @@
-"""The layer of filters that are a product of one over features and one over time."""
+"""The SVDF layer: filters that are products of a filter over features and one over time."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from .recurrent import (
 
 @frozen
 class SVDF(Op):
-    """A singular value decomposition filter: each unit is a sum of `rank` filters, each a product of one over the
+    """A singular value decomposition filter: each unit is a sum of `rank` filters, each a product of a filter over the
     features of a step and one over the last `memory` steps.
 
-    Operands: `x` [batch, features]; `feature_weights` [filters, features]; `time_weights` [filters, memory]; `bias`
-    [units], where units are filters / rank; `state` [batch, memory * filters]: for each filter its last `memory`
-    activations, the newest last. Results: [batch, units], and the next state.
+    Operands: `x` [batch, features]; `feature_weights` [filters, features]; `time_weights` [filters, memory]; optional
+    `bias` [units], where units are filters / rank; `state` [batch, memory * filters]: the last `memory` activations of
+    each filter, the newest last. Results: [batch, units], and the next state.
 
-    Element types: floats; float `x` and state with int8 or uint8 weights, for which each row of `x` is quantised when
-    it runs, symmetrically or with `asymmetric_inputs`; int8 `x` and feature weights with an int32 bias and int16 state
-    and time weights (the state's zero point 0), or int8 ones. Integers know the activations RELU and NONE only, and
-    bound both by the result's type: a rectified result has its smallest value as zero point.
+    Element types: float32; float32 `x` and state with int8 or uint8 weights, for which each row of `x` is quantised at
+    run time, symmetrically or with `asymmetric_inputs`; int8 `x` and feature weights with an int32 bias and either
+    int16 state and time weights (the state's zero point 0), or int8 ones. Integer layers support only the activations
+    RELU and NONE, and clamp only to the range of the result's type: a rectified result has its minimum as zero point.
 
     Source: Nakkiran et al. 2015; TFLite SVDF, kernels/internal/reference/svdf.h, for int8 state TFLite Micro's
     kernels/svdf_common.cc.

@@ -1,4 +1,4 @@
-"""tanh as TFLite's kernels with weights of bytes compute it: a part of layers that are decomposed."""
+"""tanh as computed by TFLite's kernels with 8-bit weights; used to decompose recurrent layers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .recurrent_functions import APPROXIMATE
 
 @frozen
 class TanhOfSum(Op):
-    """`tanh(x + y)` of two float32 tensors of one shape, with the rational function that TFLite's kernels use.
+    """`tanh(x + y)` of two float32 tensors of one shape, by the rational approximation of TFLite's kernels.
 
-    It belongs to recurrent layers whose weights are bytes: their next step quantises the result, so a last bit could
-    move it by a whole step (`recurrent_functions.APPROXIMATE`).
+    Used in recurrent layers with 8-bit weights: their next step quantises the result, so one different bit could change
+    it by a whole step (`recurrent_functions.APPROXIMATE`).
     """
 
     def infer(self, x: TensorType, y: TensorType) -> TensorType:

@@ -1,4 +1,4 @@
-"""Probabilities of classes from comparisons of two."""
+"""Class probabilities from pairwise comparisons."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
 ROUNDS = 100
-"""At most."""
+"""The maximum number of iterations."""
 NEAR = 0.005
-"""An error over the number of classes that ends the rounds."""
+"""The iteration stops when the error times the number of classes is less than this."""
 
 
 @frozen
 class CoupledProbabilities(Op):
-    """The probability of each class from that of the first of each two.
+    """The probability of each class from pairwise probabilities (pairwise coupling).
 
-    - `x`: float32 `[rows, classes, classes]`: x[r, i, j] is how probable class i is where it is i or j, above 0 and
-      below 1; what lies on the diagonal does not count
+    - `x`: float32 [rows, classes, classes]: x[r, i, j] is the probability of class i given that it is i or j, between 0
+      and 1 exclusively; the diagonal is ignored
 
-    Result: `[rows, classes]`, which add up to 1. They are improved in turn until none is far from what the comparisons
-    ask for, at most a hundred times. Source: Wu, Lin, Weng: Probability estimates for multi-class classification by
-    pairwise coupling, 2004, second approach; LIBSVM ends where no error is above 0.005 over the number of classes.
+    Result: [rows, classes], each row summing to 1. At most a hundred iterations, until no error is above 0.005 divided
+    by the number of classes. Source: Wu, Lin, Weng: Probability estimates for multi-class classification by pairwise
+    coupling, 2004, second approach; LIBSVM, which has the same stopping criterion.
     """
 
     def infer(self, x: TensorType) -> TensorType:

@@ -1,4 +1,4 @@
-"""What a square matrix as a whole has: its determinant and its inverse."""
+"""Determinants and inverses of square matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _square(x: TensorType) -> shapes.Shape:
 class Determinant(Op):
     """The determinant of each matrix along the last two axes. Source: ONNX Det.
 
-    - `x`: floats `[..., n, n]`
+    - `x`: floats [..., n, n]
     """
 
     def infer(self, x: TensorType) -> TensorType:
@@ -37,9 +37,9 @@ class Determinant(Op):
 
 @frozen
 class Inverse(Op):
-    """The inverse of each matrix along the last two axes, NaN where there is none. Source: com.microsoft Inverse.
+    """The inverse of each matrix along the last two axes; NaN if it is singular. Source: com.microsoft Inverse.
 
-    - `x`: floats `[..., n, n]`
+    - `x`: floats [..., n, n]
     """
 
     def infer(self, x: TensorType) -> TensorType:

@@ -20,10 +20,10 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class L2Normalization(Op):
-    """Every vector along the last axis divided by its length, at least 1e-6.
+    """Each vector along the last axis divided by its Euclidean norm, or by 1e-6 if that is larger.
 
     Operand: `x`, at least one dimension. Result: the same shape and type. Element types: floats; int8 and uint8 with a
-    result of scale 1/128 around the zero point 0 or 128, in fixed point; any other quantisation through floats.
+    result of scale 1/128 and zero point 0 or 128, in fixed point; any other quantised int8, uint8 or int16 via floats.
 
     Source: TFLite L2_NORMALIZATION, kernels/l2norm.cc, internal/reference/l2normalization.h.
     """
@@ -64,12 +64,12 @@ class L2Normalization(Op):
 
 @frozen
 class LocalResponseNormalization(Op):
-    """`x * (bias + alpha * s)**-beta`, s the sum of squares of the channels at most `radius` away.
+    """`x * (bias + alpha * s)**-beta`, where s is the sum of squares over the channels at most `radius` away.
 
     Operand: `x`, floats, channels along its last axis. Result: the same shape and type.
 
     Source: TensorFlow's tf.nn.local_response_normalization; TFLite LOCAL_RESPONSE_NORMALIZATION,
-    kernels/local_response_norm.cc, whose reference kernel leaves out the last channel of each window.
+    kernels/local_response_norm.cc, whose reference kernel omits the last channel of each window.
     """
 
     radius: int = 5
@@ -95,7 +95,7 @@ class LocalResponseNormalization(Op):
         return (x * factor).astype(x.dtype)
 
     def _sums(self, x: Array) -> Array:
-        """The sum of each channel's neighbours."""
+        """The sum over each channel's neighbours."""
         channels = x.shape[-1]
         totals = np.zeros((*x.shape[:-1], channels + 1), np.float64)
         np.cumsum(x, axis=-1, out=totals[..., 1:])
@@ -108,10 +108,10 @@ class LocalResponseNormalization(Op):
 
 @frozen
 class InstanceNorm(Op):
-    """`gamma * (x - mean) / sqrt(variance + epsilon) + beta`, over the elements of each batch item's channel.
+    """`gamma * (x - mean) / sqrt(variance + epsilon) + beta`, with statistics over each channel of each batch item.
 
     Operands, floats: `x`, [batch, height, width, channels] or [batch, channels, size]; `gamma` and `beta`, one element
-    or one for each channel. Result: the shape and type of `x`.
+    or one per channel. Result: the shape and type of `x`. `activation` is applied last.
 
     Source: circle INSTANCE_NORM, luci-interpreter's kernels/InstanceNorm.cpp.
     """
@@ -144,8 +144,8 @@ class InstanceNorm(Op):
 class RmsNorm(Op):
     """`gamma * x / sqrt(mean(x * x) + epsilon) + beta`, over the last axis.
 
-    Operands, floats: `x`, at least one dimension; `gamma` and `beta` (which newer files leave out), one element or one
-    for each along the last axis. Result: the shape and type of `x`.
+    Operands, floats: `x`, at least one dimension; `gamma` and `beta` (absent in newer files), one element or one per
+    element of the last axis. Result: the shape and type of `x`.
 
     Source: circle RMS_NORM, luci-interpreter's kernels/RmsNorm.cpp.
     """
@@ -165,7 +165,7 @@ class RmsNorm(Op):
         if not x.size:
             return x
         wide = x.astype(np.float64)
-        squares = (x * x).astype(np.float64)  # of the operand's own type, beyond its range infinite
+        squares = (x * x).astype(np.float64)  # squared in the operand's type, so overflow gives infinity
         out: Array = wide / np.sqrt(squares.mean(axis=-1, keepdims=True) + self.epsilon)
         out = out if gamma is None else out * gamma
         out = out if beta is None else out + beta
@@ -174,12 +174,12 @@ class RmsNorm(Op):
 
 @frozen
 class BatchNorm(Op):
-    """`scale * (x - mean) / sqrt(variance + epsilon) + offset`, for each channel, with statistics that are given.
+    """`scale * (x - mean) / sqrt(variance + epsilon) + offset` per channel, with given statistics.
 
-    Operands, floats of one type: `x`, [..., channels]; `scale`, `offset`, `mean` and `variance`, one element for each
+    Operands, floats of one type: `x`, [..., channels]; `scale`, `offset`, `mean` and `variance`, one element or one per
     channel. Result: the shape and type of `x`.
 
-    Source: TensorFlow's FusedBatchNormV3 outside of training.
+    Source: TensorFlow's FusedBatchNormV3 in inference mode.
     """
 
     epsilon: float = 1e-3

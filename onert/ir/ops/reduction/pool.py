@@ -18,7 +18,7 @@ from onert.ir.types import CallTypes, TensorType
 
 
 class Pooling(Enum):
-    """What a window becomes; the zeros of SAME padding take no part."""
+    """How the elements of a window are combined; SAME padding is never included."""
 
     AVERAGE = "average"
     MAX = "max"
@@ -30,14 +30,14 @@ _STORED = (DType.INT8, DType.UINT8, DType.INT16)
 
 @frozen
 class Pool2D(Op):
-    """Each output element: the average, the largest or the quadratic mean of a window of one channel.
+    """Two-dimensional pooling: the average, maximum or quadratic mean of each window of a channel.
 
     Operand: `x` [batch, height, width, channels]. Result: [batch, output height, output width, channels]. Elements
-    outside of `x` take no part: an average is over those inside, unless explicit `padding` `counts_margins`: then these
-    are as many zeros more. Explicit padding is smaller than the window.
+    outside of `x` are excluded: an average is over the elements inside, unless `counts_margins` is set, which makes
+    explicit `padding` count as zeros in averages. Explicit padding must be smaller than the window.
 
-    Element types: floats, and but for L2 int8, uint8 and int16, whose stored integers are averaged (halves away from
-    zero) or compared as they are: the result should be quantised as `x` is.
+    Element types: floats, and except for L2 int8, uint8 and int16, whose stored integers are averaged (halves away from
+    zero) or compared as they are: the result should have the quantisation of `x`.
 
     Source: TFLite AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D, kernels/pooling.cc and internal/reference/pooling.h.
     """
@@ -120,24 +120,24 @@ class Pool2D(Op):
         return out
 
     def _counts(self, x: Array) -> Array:
-        """The elements of each window that count: [output height, output width, 1]."""
+        """The number of elements counted in each window: [output height, output width, 1]."""
         down, across = self.counted(x.shape[1], x.shape[2])
         return (down[:, None] * across)[:, :, None]
 
     def counted(self, height: int, width: int) -> tuple[Array, Array]:
-        """How many rows, and how many columns, of the window of each output count."""
+        """The numbers of rows and of columns that are counted in the window of each output."""
         found = zip(self.windows(), (height, width), strict=True)
         down, across = (self._met(window, inputs) for window, inputs in found)
         return down, across
 
     def least_counted(self, height: int, width: int) -> int:
-        """The least of `counted`, which is the first or the last: windows in between reach out of the picture less."""
+        """The minimum of `counted`, at the first or last output: windows in between extend beyond the edge less."""
         found = zip(self.windows(), (height, width), strict=True)
         ends = [(window, n, at) for window, n in found for at in (0, window.outputs(n) - 1)]
         return min(self._met_at(window, n, at * window.stride - window.before(n)) for window, n, at in ends)
 
     def counted_first(self, height: int, width: int) -> tuple[int, int]:
-        """The first of `counted`."""
+        """The first elements of both results of `counted`."""
         rows, columns = self.windows()
         return self._met_at(rows, height, -rows.before(height)), self._met_at(columns, width, -columns.before(width))
 

@@ -24,7 +24,7 @@ from onert.ir.types import CallTypes, TensorType, unranked
 
 
 class Reduction(Enum):
-    """What the elements along the axes become."""
+    """How the elements along the axes are combined."""
 
     MEAN = "mean"
     SUM = "sum"
@@ -41,14 +41,14 @@ _ARITHMETIC = (Reduction.MEAN, Reduction.SUM, Reduction.PROD)
 
 @frozen
 class Reduce(Op):
-    """The mean, sum, product, largest or smallest, or the disjunction or conjunction, along axes.
+    """Reduces `x` along axes: mean, sum, product, maximum, minimum, disjunction (ANY) or conjunction (ALL).
 
-    Operands: `x`; `axes` (int32: any axes of `x`, negative ones counted from the end, repetitions count once; none
-    leaves `x` as it is). Result: `x` without these axes, or with `keep_dims` with length 1 there.
+    Operands: `x`; `axes` (int32 or int64: any axes of `x`, negative ones count from the end, duplicates are ignored; if
+    there are none, `x` is unchanged). Result: `x` without these axes, or with `keep_dims` with size 1 along them.
 
-    Element types: ANY and ALL take booleans. The others take numbers, MAX and MIN booleans too; integers wrap, their
-    mean is cut to an integer. Quantised int8, uint8 and int16: MEAN by TFLite's fixed-point multiplier in which the
-    count is folded, PROD with a rescaling after each factor, SUM by the real ratio of the scales, MAX and MIN on the
+    Element types: booleans for ANY and ALL. Real numbers for the others, and booleans except for MEAN; integers wrap,
+    and their mean truncates towards zero. Quantised int8, uint8 and int16: MEAN by TFLite's fixed-point multiplier that
+    includes the count, PROD with rescaling after each factor, SUM by the real ratio of the scales, MAX and MIN on the
     stored integers. An empty sum is 0, an empty product 1, an empty mean NaN.
 
     Source: TFLite MEAN, SUM, REDUCE_*; kernels/reduce.cc and kernels/internal/reference/reduce.h.
@@ -97,7 +97,7 @@ class Reduce(Op):
         return cut
 
     def _total(self, x: Array, at: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """The sum (for MEAN too) or product, made in `dtype`."""
+        """The sum (also for MEAN) or product, accumulated in `dtype`."""
         function = np.prod if self.kind is Reduction.PROD else np.sum
         return np.asarray(function(x, axis=at, dtype=dtype, keepdims=self.keep_dims))
 
@@ -126,7 +126,7 @@ class Reduce(Op):
         return out
 
     def _product(self, before: TensorType, after: TensorType, x: Array, at: tuple[int, ...], count: int) -> Array:
-        """Factor by factor in the order of storage, each product rescaled so that the last has the result's scale."""
+        """Factor by factor in storage order; each product is rescaled so that the last has the result's scale."""
         kept = [i for i in range(x.ndim) if i not in at]
         shape = tuple(1 if i in at else x.shape[i] for i in range(x.ndim) if self.keep_dims or i not in at)
         if not count:
@@ -137,13 +137,13 @@ class Reduce(Op):
         product = factors[0]
         for factor in (*factors[1:], 1):
             scaled = multiply_by_quantized_multiplier_64(product * factor, multiplier.mantissa, multiplier.shift)
-            product = scaled.astype(np.int32).astype(np.int64)  # TFLite keeps int32, and wraps
+            product = scaled.astype(np.int32).astype(np.int64)  # TFLite's accumulator is int32 and wraps
         out: Array = np.clip(product + after.zero_point, *after.dtype.limits).astype(x.dtype)
         return out.reshape(shape)
 
 
 class Extreme(Enum):
-    """Which element's index is wanted."""
+    """Whether the largest or the smallest element is located."""
 
     MAX = "max"
     MIN = "min"
@@ -151,12 +151,12 @@ class Extreme(Enum):
 
 @frozen
 class ArgReduce(Op):
-    """The index of the largest or smallest element along an axis, the first of equals.
+    """The index of the largest or smallest element along an axis, the first one of equals.
 
-    As in TFLite's kernels an element takes the place of the first one only where it compares greater (or less): NaN
-    is passed over, but where it is the first element its index is the result.
+    As in TFLite's kernels, an element replaces the current one only if it compares greater (or less). NaN is therefore
+    skipped, except as the first element, where its index is the result.
 
-    Operands: `x`, at least one dimension; `axis` (one int32 or int64 element, negative counted from the end). Result:
+    Operands: `x`, at least one dimension; `axis` (one int32 or int64 element, negative counts from the end). Result:
     `x` without that axis, of element type `output` (int32 or int64). Quantised integers are compared as stored.
 
     Source: TFLite ARG_MAX and ARG_MIN, kernels/arg_min_max.cc.
@@ -192,33 +192,33 @@ class ArgReduce(Op):
 
 
 def mean_multiplier(before: TensorType, after: TensorType, count: int) -> Multiplier:
-    """What brings the sum of `count` stored integers less their zero points to the mean on the result's scale."""
+    """The multiplier from the sum of `count` stored integers, minus zero points, to the mean in the scale of `after`."""
     multiplier = quantize_multiplier(before.scale / after.scale)
     shift = max(min(count.bit_length() - 1, 32, 31 + multiplier.shift), 0)
     return Multiplier((multiplier.mantissa << shift) // count, multiplier.shift - shift)
 
 
 def axes_of(elements: Array, rank: int) -> tuple[int, ...]:
-    """The axes that an operand's elements name, sorted, each once; RuleError outside of the rank. A scalar has none."""
+    """The axes named by an operand, sorted, without duplicates; none for rank 0. RuleError if one is out of range."""
     return normalize_axes([int(a) for a in elements.reshape(-1)], rank) if rank else ()
 
 
 def require_one_axis(axis: TensorType) -> None:
-    """RuleError unless an operand is one integer."""
+    """Raises RuleError unless an operand is one integer."""
     require(axis.dtype in (DType.INT32, DType.INT64), f"axis is {axis.dtype.text}, expected i32 or i64")
     one = axis.rank == 0 or all(d in (1, None) for d in axis.shape)
     require(one, f"axis is {axis}, expected one element")
 
 
 def axis_of(axis: TensorType, rank: int) -> int:
-    """The axis that a known one-element operand names, counted from the front."""
+    """The axis named by a known one-element operand, counted from the front."""
     require_one_axis(axis)
     assert axis.value is not None
     return normalize_axis(int(axis.value.reshape(-1)[0]), rank)
 
 
 def identity(kind: Reduction, dtype: np.dtype[Any]) -> float | int:
-    """What the largest or smallest of no elements is."""
+    """The maximum or minimum of no elements."""
     if dtype.kind == "f":
         return -math.inf if kind is Reduction.MAX else math.inf
     info = np.iinfo(dtype)

@@ -1,4 +1,4 @@
-"""Reductions of windows along every axis."""
+"""Reductions of windows over all axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onert.ir.types import CallTypes, TensorType
 
 
 class WindowReduction(Enum):
-    """What a window's elements become, in the order of the TFLite schema's ReduceWindowFunction."""
+    """How a window's elements are combined, in the order of the TFLite schema's ReduceWindowFunction."""
 
     ADD = "add"
     MUL = "mul"
@@ -39,11 +39,12 @@ _FUNCTIONS = {
 
 @frozen
 class ReduceWindow(Op):
-    """Every window of `x`, along all its axes, reduced to one element.
+    """Reduces each window of `x`, over all its axes, to one element.
 
-    Operands: `x`, any rank; `init` (one element: what each reduction starts from); `window_shape`, `window_strides` and
-    `window_dilations` (int64, one element for each axis). Result: the number of windows that lie wholly inside, along
-    each axis. ADD and MUL wrap on integers; ALL and ANY give 0 or 1. Quantised integers are reduced as stored.
+    Operands: `x`, at least one dimension; `init` (one element: the initial value of each reduction); `window_shape`,
+    `window_strides` and `window_dilations` (int64, one element per axis). Result: along each axis one element per
+    window that is entirely inside. ADD and MUL of integers wrap; ALL and ANY return 0 or 1. Quantised integers are
+    reduced as stored.
 
     Source: TFLite REDUCE_WINDOW, kernels/stablehlo_reduce_window.cc.
     """

@@ -1,4 +1,4 @@
-"""Running sums and products, and transforms along axes."""
+"""Cumulative sums and products, and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .reduce import axis_of, require_one_axis
 
 
 def _along(x: TensorType, axis: TensorType) -> TensorType:
-    """The result of what goes along one axis; RuleError unless there is such an axis."""
+    """The result type of an operation along one axis. Raises RuleError if there is no such axis."""
     require(x.rank >= 1, "input is a scalar, expected at least 1 dimension")
     require_one_axis(axis)
     if axis.value is not None:
@@ -27,10 +27,10 @@ def _along(x: TensorType, axis: TensorType) -> TensorType:
 
 @frozen
 class CumSum(Op):
-    """Each element replaced by the sum of those up to it along an axis.
+    """The cumulative sum along an axis.
 
-    Operands: `x`, floats, int32 or int64; `axis` (one integer, negative counted from the end). Result: that of `x`.
-    `exclusive` leaves the element itself out, `reverse` sums from the other end.
+    Operands: `x`, floats, int32 or int64; `axis` (one integer, negative counts from the end). Result: as `x`.
+    `exclusive` excludes the element itself, `reverse` sums from the other end.
 
     Source: TFLite CUMSUM, kernels/cumsum.cc.
     """
@@ -45,7 +45,7 @@ class CumSum(Op):
 
     def evaluate(self, x: Array, axis: Array) -> Array:
         def sums(x: Array, at: int) -> Array:
-            out: Array = np.cumsum(x, axis=at, dtype=x.dtype) + x.dtype.type(0)  # sums begin at 0, which takes -0 away
+            out: Array = np.cumsum(x, axis=at, dtype=x.dtype) + x.dtype.type(0)  # sums start from 0, so -0 becomes 0
             return out
 
         return _running(self, x, axis, sums, 0)
@@ -55,10 +55,10 @@ class CumSum(Op):
 
 @frozen
 class CumProd(Op):
-    """Each element replaced by the product of those up to it along an axis.
+    """The cumulative product along an axis.
 
-    Operands: `x`, numbers; `axis` (one integer, negative counted from the end). Result: that of `x`; integers wrap.
-    `exclusive` leaves the element itself out, `reverse` multiplies from the other end. Source: ONNX CumProd.
+    Operands: `x`, numbers; `axis` (one integer, negative counts from the end). Result: as `x`; integers wrap.
+    `exclusive` excludes the element itself, `reverse` multiplies from the other end. Source: ONNX CumProd.
     """
 
     exclusive: bool = False
@@ -80,10 +80,10 @@ class CumProd(Op):
 
 @frozen
 class RFFT2D(Op):
-    """The two-dimensional Fourier transform of real numbers over the last two axes, its redundant half left out.
+    """The two-dimensional Fourier transform of real numbers over the last two axes, without its redundant half.
 
     Operands: `x` [..., height, width], float32; `fft_length` (two int32: rows and columns of the transform, to which x
-    is cut or filled up with zeros). Result: [..., rows, columns // 2 + 1], complex64. Source: TFLite RFFT2D,
+    is cropped or zero-padded). Result: complex64 [..., rows, columns // 2 + 1]. Source: TFLite RFFT2D,
     kernels/rfft2d.cc.
     """
 

@@ -1,4 +1,4 @@
-"""Rows of a tensor gathered into segments."""
+"""Reductions over segments of rows."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from onert.ir.types import TensorType
 
 
 def _require_numbers(data: TensorType, name: str) -> None:
-    """RuleError for elements that cannot be added as they are; 32 and 64 bits wide ones are never quantised."""
+    """Raises RuleError for elements that cannot be added as stored; types of 32 or 64 bits are never quantised."""
     plain = data.dtype.is_float or (data.dtype.is_integer and (data.quantization is None or data.dtype.bits >= 32))
     require(plain, f"{name} is not defined on {'quantised ' * data.dtype.is_integer}elements of type {data.dtype.text}")
 
 
 @frozen
 class SegmentSum(OnStored):
-    """The sum of each run of rows that have the same number.
+    """The sum of the rows of each segment.
 
     - `data`: floats or integers of rank 1 or more
-    - `segment_ids`: one integer for each row, from 0, none less than the one before it and none more than one greater
+    - `segment_ids`: one integer per row, starting at 0, each equal to the previous one or greater by one
 
-    There are as many results' rows as segments.
+    The result has one row per segment.
     """
 
     def infer(self, data: TensorType, segment_ids: TensorType) -> TensorType:
@@ -61,7 +61,7 @@ class SegmentSum(OnStored):
 
 
 class SegmentReduction(Enum):
-    """What becomes of the rows of a segment."""
+    """How the rows of a segment are combined."""
 
     SUM = "sum"
     PROD = "product"
@@ -70,11 +70,11 @@ class SegmentReduction(Enum):
 
     @property
     def function(self) -> Any:
-        """NumPy's function of two numbers."""
+        """The NumPy function of two numbers."""
         return {"SUM": np.add, "PROD": np.multiply, "MAX": np.fmax, "MIN": np.fmin}[self.name]
 
     def initial(self, dtype: np.dtype[Any]) -> Any:
-        """What an empty segment gives: the number that changes nothing."""
+        """The result for an empty segment: the identity of the function."""
         if self in (SegmentReduction.SUM, SegmentReduction.PROD):
             return dtype.type(self is SegmentReduction.PROD)
         limits = np.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.finfo(dtype)
@@ -83,14 +83,14 @@ class SegmentReduction(Enum):
 
 @frozen
 class UnsortedSegment(OnStored):
-    """Slices of `data` with the same number added, multiplied, or the largest or smallest elements of them.
+    """Reduces the slices of `data` with the same segment number to their sum, product, maximum or minimum.
 
     - `data`: floats or integers
-    - `segment_ids`: integers whose shape begins data's; a slice with a negative number is left out
-    - `num_segments`: one integer, more than every number
+    - `segment_ids`: integers whose shape is a prefix of data's; a slice with a negative number is ignored
+    - `num_segments`: one integer, greater than every segment number
 
-    An empty segment gives 0, 1, the lowest or the highest finite number of the element type. The largest and the
-    smallest pass over NaN.
+    An empty segment gives 0, 1, the lowest or the highest finite number of the element type. The maximum and the
+    minimum ignore NaN.
     """
 
     kind: SegmentReduction
@@ -100,7 +100,7 @@ class UnsortedSegment(OnStored):
         sv.require_index_type(segment_ids, "segment_ids")
         require(
             segment_ids.rank <= data.rank and shapes.compatible(data.shape[: segment_ids.rank], segment_ids.shape),
-            f"segment_ids {shapes.text(segment_ids.shape)} do not begin data's shape {shapes.text(data.shape)}",
+            f"segment_ids {shapes.text(segment_ids.shape)} are not a prefix of data's shape {shapes.text(data.shape)}",
         )
         require_one(num_segments, "num_segments")
         found = sv.integers(num_segments, "num_segments")
@@ -114,7 +114,7 @@ class UnsortedSegment(OnStored):
         count = sv.values(num_segments)[0]
         ids = segment_ids.reshape(-1)
         highest = int(ids.max(initial=-1))
-        require(highest < count, f"segment {highest} is named, there are {count}")
+        require(highest < count, f"segment {highest} is named, expected less than num_segments {count}")
         rest = data.shape[segment_ids.ndim :]
         rows = data.reshape(len(ids), *rest)
         out = np.full((count, *rest), self.kind.initial(data.dtype), data.dtype)

@@ -38,8 +38,8 @@ class Softmax(Op):
     """`exp(beta * x) / sum(exp(beta * x))` along the last axis.
 
     Operand: `x`, at least one dimension. Result: the same shape. Element types: floats; int8 and uint8 (to their own
-    type, or with `output` to int16) and int16, results quantised with their smallest value for 0 and a scale of 1/256
-    (8 bits) or 1/32768 (int16), computed in fixed point; any other quantisation of the result through floats.
+    type, or with `output` to int16) and int16. Quantised results with scale 1/256 (8 bits) or 1/32768 (int16), whose
+    lowest value (0 for int16) stands for 0, are computed in fixed point, other ones via floats.
 
     Source: TFLite SOFTMAX, kernels/activations.cc and kernels/internal/reference/softmax.h.
     """
@@ -80,11 +80,11 @@ class Softmax(Op):
         return np.where(kept, np.clip(values + low, low, high), low).astype(after.dtype.numpy)
 
     def in_fixed_point(self, result: TensorType) -> bool:
-        """Whether quantised elements are computed in fixed point, and not through floats."""
+        """Whether quantised elements are computed in fixed point instead of via floats."""
         return self.beta > 0 and _has(result, *_SOFTMAX_RESULTS[result.dtype])
 
     def _table(self, scale: float, x: Array) -> Array:
-        """int16: exponentials and the reciprocal of their sum from tables with interpolation."""
+        """int16: exponentials and the reciprocal of their sum by interpolation in tables."""
         exps = exponentials_of_16_bits(scale, self.beta)[x.max(axis=-1, keepdims=True).astype(np.int64) - x]
         sums = np.minimum(exps.sum(axis=-1, keepdims=True), INT32_MAX)
         headroom = leading_zeros(sums)
@@ -101,7 +101,7 @@ class LogSoftmax(Op):
     """`x - log(sum(exp(x)))` along the last axis.
 
     Operand: `x`, at least one dimension. Result: the same shape and type. Element types: floats; int8 and uint8 with a
-    result of scale 1/16 and zero point 127 or 255, computed in fixed point; any other quantisation through floats.
+    result of scale 1/16 and zero point 127 or 255, computed in fixed point; any other quantisation via floats.
 
     Source: TFLite LOG_SOFTMAX, kernels/activations.cc and kernels/internal/reference/integer_ops/log_softmax.h.
     """
@@ -150,7 +150,7 @@ def _require_logits(x: TensorType, quantized: tuple[DType, ...]) -> None:
 
 
 def _has(type_: TensorType, scale: float, zero_point: int) -> bool:
-    """Whether a tensor is quantised so, the scale within a thousandth."""
+    """Whether a tensor has this quantisation, with a tolerance of a thousandth of the scale."""
     q = type_.quantization
     return q is not None and abs(q.scale - scale) <= 0.001 * scale and q.zero_point == zero_point
 
@@ -164,7 +164,7 @@ def _through_float(function: Callable[[Array], Array], types: CallTypes, x: Arra
 
 
 def _input_scaling(real: float) -> tuple[int, int, int]:
-    """Mantissa and shift that bring differences of stored values to Q5, and the least difference that counts.
+    """Mantissa and shift that convert differences of stored values to Q5, and the smallest significant difference.
 
     Source: TFLite PreprocessSoftmaxScaling and CalculateInputRadius.
     """
@@ -174,9 +174,9 @@ def _input_scaling(real: float) -> tuple[int, int, int]:
 
 
 def exponentials(real: float) -> tuple[Array, Array, Array]:
-    """For elements 0, 1, ... 255 stored steps of `real` below the largest: which count, exp in Q0, and exp in Q12.
+    """For elements 0, 1, ... 255 stored steps of `real` below the maximum: which are significant, exp in Q0 and in Q12.
 
-    In Q12, which is what is added up, those that do not count are 0.
+    In Q12, the format of the sum, insignificant ones are 0.
     """
     mantissa, shift, smallest = _input_scaling(real)
     difference = -np.arange(256, dtype=np.int64)
@@ -188,7 +188,7 @@ def exponentials(real: float) -> tuple[Array, Array, Array]:
 
 @lru_cache(8)
 def exponentials_of_16_bits(scale: float, beta: float) -> Array:
-    """exp for int16 elements 0, 1, ... 65535 stored steps below the largest, interpolated, as numbers of 15 bits."""
+    """exp for int16 elements 0, 1, ... 65535 stored steps below the maximum, interpolated, with 15 fractional bits."""
     multiplier = quantize_multiplier(float(np.float32(scale) * np.float32(beta)) / (10.0 / 65535.0))
     difference = -np.arange(1 << 16, dtype=np.int64)
     scaled = multiply_by_quantized_multiplier(difference, multiplier.mantissa, multiplier.shift)
@@ -196,7 +196,7 @@ def exponentials_of_16_bits(scale: float, beta: float) -> Array:
 
 
 def _exponentials(x: Array, real: float) -> tuple[Array, Array, Array]:
-    """Which elements count, exp(real * (x - largest)) in Q0, and the sums along the last axis in Q12."""
+    """Which elements are significant, exp(real * (x - maximum)) in Q0, and the sums along the last axis in Q12."""
     below = x.max(axis=-1, keepdims=True).astype(np.int64) - x
     kept, exps, shares = (table[below] for table in exponentials(real))
     return kept, exps, np.minimum(shares.sum(axis=-1, keepdims=True), INT32_MAX)
@@ -219,7 +219,7 @@ def _table(function: Callable[[Array], Array], scale: float, zero_point: int) ->
 
 
 def _look_up(x: Array, table: Array) -> Array:
-    """The function of a table at int16 values held in int64, interpolated (TFLite LUTLookup)."""
+    """Interpolate a table at int16 values held in int64 (TFLite LUTLookup)."""
     index = 256 + (x >> 7)
     base = table[index]
     out: Array = base + (((table[index + 1] - base) * (x & 127) + 64) >> 7)

@@ -1,4 +1,4 @@
-"""Pooling that remembers where, and its inverse: MediaPipe's pair of custom operators."""
+"""Max pooling with indices, and its inverse: custom operators of MediaPipe and TensorFlow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onert.ir.types import TensorType
 
 @frozen
 class IndexedPool(Op):
-    """What both operations have in common: a window of `filter_height` by `filter_width` that moves by the strides."""
+    """The attributes and rules of a window of `filter_height` by `filter_width` that moves by the strides."""
 
     filter_height: int
     filter_width: int
@@ -42,7 +42,7 @@ class IndexedPool(Op):
         return x.shape[0], height, width, x.shape[3]
 
     def _largest(self, x: Array, place: Callable[[Tap, Tap], Array | int]) -> tuple[Array, Array]:
-        """The largest element of each window, and what `place` gives for the first of them."""
+        """The largest element of each window, and what `place` returns for the first occurrence."""
         rows, columns = self.windows()
         shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
         largest, places = np.full(shape, -np.inf, x.dtype), np.zeros(shape, np.int64)
@@ -62,11 +62,11 @@ class IndexedPool(Op):
 
 @frozen
 class MaxPoolWithArgmax2D(IndexedPool):
-    """The largest element of each window of one channel, and its place within the window.
+    """The maximum of each window of a channel, and its index within the window.
 
     Operand: `x` [batch, height, width, channels], floats. Results, both [batch, output height, output width, channels]
-    of the type of `x`: the elements; and `row * filter_width + column + 0.1` of the first largest, counted from the
-    window's corner (which may lie in the padding).
+    of the type of `x`: the maxima; and `row * filter_width + column + 0.1` of their first occurrence, counted from the
+    corner of the window (which may be in the padding).
 
     Source: MediaPipe's util/tflite/operations/max_pool_argmax.cc (MaxPoolingWithArgmax2D).
     """
@@ -82,11 +82,11 @@ class MaxPoolWithArgmax2D(IndexedPool):
 
 @frozen
 class MaxPoolWithIndices(IndexedPool):
-    """The largest element of each window of one channel, and its place in the whole tensor.
+    """The maximum of each window of a channel, and its index in the tensor.
 
     Operand: `x` [batch, height, width, channels], floats. Results, both [batch, output height, output width, channels]:
-    the elements; and as `index` the place of the first largest in row-major order, counted from its batch item's first
-    element, or with `batched` from the tensor's.
+    the maxima; and, of element type `index`, the row-major index of their first occurrence, counted from the first
+    element of the batch item, or with `batched` of the tensor.
 
     Source: TensorFlow's MaxPoolWithArgmax, LiteRT's kernels/perception.
     """
@@ -108,11 +108,11 @@ class MaxPoolWithIndices(IndexedPool):
 
 @frozen
 class MaxUnpool2D(IndexedPool):
-    """Each input element put at its place in a window of zeros.
+    """Max unpooling: writes each input element to its position in a window of zeros.
 
-    Operands, floats of the same shape: `x` [batch, height, width, channels]; `indices`, places within the windows as
-    `MaxPoolWithArgmax2D` gives them. Result: [batch, height * filter_height, width * filter_width, channels]. Places
-    outside of it are left out; of several elements in one place the last stays.
+    Operands, floats of the same shape: `x` [batch, height, width, channels]; `indices`, indices within the windows as
+    returned by `MaxPoolWithArgmax2D`. Result: [batch, height * filter_height, width * filter_width, channels].
+    Positions outside of it are ignored; if several elements have one position, the last is used.
 
     Source: MediaPipe's util/tflite/operations/max_unpooling.cc (MaxUnpooling2D).
     """

@@ -1,4 +1,4 @@
-"""What a subgraph does to single elements, where it is one known function of two of them."""
+"""Recognises subgraphs that compute a known function of two elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDERS = {ComparisonKind.LESS: False, ComparisonKind.GREATER: True}
 
 
 def pair_function(body: Any) -> BinaryKind | None:
-    """The function of the subgraph `body`, where it is one of its two inputs in any order."""
+    """The function that the subgraph `body` computes, if it is a symmetric function of its two inputs; else None."""
     if len(body.operations) != 1 or body.outputs != body.operations[0].outputs or len(body.inputs) != 2:
         return None
     op = body.operations[0].op
@@ -37,7 +37,7 @@ def pair_function(body: Any) -> BinaryKind | None:
 
 
 def pair_order(body: Any) -> bool | None:
-    """Whether the subgraph `body` puts a larger first element first (or a smaller one: False)."""
+    """Whether the subgraph `body` orders larger first elements first (False: smaller ones); None if neither."""
     if len(body.operations) != 1 or body.outputs != body.operations[0].outputs or len(body.inputs) < 2:
         return None
     op = body.operations[0].op
@@ -47,5 +47,5 @@ def pair_order(body: Any) -> bool | None:
 
 
 def gives_second(body: Any) -> bool:
-    """Whether the subgraph `body` gives the second of two elements as it is."""
+    """Whether the subgraph `body` returns the second of two elements unchanged."""
     return not body.operations and bool(body.outputs == body.inputs[1:])
