@@ -192,7 +192,7 @@ class ArgReduce(Op):
 
 
 def mean_multiplier(before: TensorType, after: TensorType, count: int) -> Multiplier:
-    """The multiplier from the sum of `count` stored integers, minus zero points, to the mean in the scale of `after`."""
+    """The multiplier from a sum of `count` stored integers, minus zero points, to the mean in the scale of `after`."""
     multiplier = quantize_multiplier(before.scale / after.scale)
     shift = max(min(count.bit_length() - 1, 32, 31 + multiplier.shift), 0)
     return Multiplier((multiplier.mantissa << shift) // count, multiplier.shift - shift)

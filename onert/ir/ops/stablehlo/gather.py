@@ -22,14 +22,14 @@ from .with_bodies import index_depth, index_vectors
 
 @frozen
 class HloGather(OnStored):
-    """Parts of `x`, all of one size, that start where indices say, moved so that they fit.
+    """Slices of `x` of one size, whose starts are given by indices and clamped so that they fit.
 
     - `x`: any
-    - `indices`: integers; the vectors along `index_vector_dim` (each index by itself where that is the rank) are
-      places, element i along dimension `start_index_map[i]`
+    - `indices`: integers; the vectors along `index_vector_dim` (or each index by itself if that is the rank of
+      `indices`) are start positions, where element i applies to dimension `start_index_map[i]`
 
-    A part has `slice_sizes`, of which the `collapsed_slice_dims` are 1 and left out; its other dimensions are the
-    result's `offset_dims`, and the dimensions of the indices are the result's others.
+    A slice has `slice_sizes`; its `collapsed_slice_dims` have size 1 and are removed. Its other dimensions are the
+    `offset_dims` of the result, whose remaining dimensions are those of `indices` without `index_vector_dim`.
     """
 
     offset_dims: tuple[int, ...]
@@ -46,12 +46,13 @@ class HloGather(OnStored):
         require_axes(self.collapsed_slice_dims, x.rank, "collapsed_slice_dims")
         for axis, size in enumerate(x.shape):
             part = self.slice_sizes[axis]
-            require(size is None or part <= size, f"a part of {part} is more than a dimension of {size}")
-            require(axis not in self.collapsed_slice_dims or part == 1, f"a part of {part} is collapsed, expected 1")
+            require(size is None or part <= size, f"a slice of {part} is larger than the dimension of {size}")
+            require(axis not in self.collapsed_slice_dims or part == 1, f"a slice of {part} is collapsed, expected 1")
         batch = [d for axis, d in enumerate(indices.shape) if axis != self.index_vector_dim]
         kept = [n for axis, n in enumerate(self.slice_sizes) if axis not in self.collapsed_slice_dims]
         require(
-            len(kept) == len(self.offset_dims), f"{len(self.offset_dims)} offset_dims stand for {len(kept)} dimensions"
+            len(kept) == len(self.offset_dims),
+            f"{len(self.offset_dims)} offset_dims are given for {len(kept)} dimensions",
         )
         require_axes(self.offset_dims, len(batch) + len(kept), "offset_dims")
         sizes, offsets = iter(batch), dict(zip(sorted(self.offset_dims), kept, strict=True))
@@ -79,7 +80,7 @@ class HloGather(OnStored):
 
 
 class BitGenerator(Enum):
-    """How random bits are made, in the order of the schema's RngAlgorithm."""
+    """The algorithm for random bits, in the order of the schema's RngAlgorithm."""
 
     DEFAULT = "as PHILOX"
     PHILOX = "Philox-4x32-10"
@@ -91,13 +92,13 @@ _INTEGERS = (DType.INT32, DType.UINT32, DType.INT64, DType.UINT64)
 
 @frozen
 class HloRngBitGenerator(OnStored):
-    """Random bits of a state, and the next state.
+    """Random bits as a pure function of a state, and the next state.
 
-    - `state`: uint64 `[2]`, for Philox also `[3]`: the key, the counter, and the counter's upper half (with two words
-      the key stands there too)
+    - `state`: uint64 [2], for Philox also [3]: the key, the counter, and the upper half of the counter (which is the
+      key if there are only two words)
 
-    Gives the next state, in which only the counter's lower half has moved on, and integers of type `to` and of `shape`:
-    a function of the state alone.
+    Results: the next state, in which only the lower half of the counter is advanced, and integers of type `to` and
+    shape `shape`.
     """
 
     algorithm: BitGenerator
@@ -106,12 +107,12 @@ class HloRngBitGenerator(OnStored):
 
     @property
     def words(self) -> int:
-        """The words of 32 bits that the result takes."""
+        """The number of 32-bit words in the result."""
         return int(np.prod(self.shape, dtype=np.int64)) * (self.to.itemsize // 4)
 
     @property
     def blocks(self) -> int:
-        """The blocks of which these are the first words."""
+        """The number of blocks that provide these words."""
         return -(-self.words // (2 if self.algorithm is BitGenerator.THREEFRY else 4))
 
     def infer(self, state: TensorType) -> tuple[TensorType, TensorType]:

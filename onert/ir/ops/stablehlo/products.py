@@ -1,4 +1,4 @@
-"""StableHLO's products of tensors: contraction and convolution.
+"""StableHLO's products of tensors: dot_general and convolution.
 
 Source: the StableHLO specification.
 """
@@ -30,17 +30,17 @@ def _require_product(x: TensorType, y: TensorType, to: DType) -> None:
 
 
 def _wide(x: Array, to: DType) -> Array:
-    """Elements in the type in which they are added up."""
+    """Elements in the type in which they are accumulated."""
     return x.astype(np.float32 if to in (DType.FLOAT16, DType.BFLOAT16) else to.numpy)
 
 
 @frozen
 class HloDotGeneral(Op):
-    """Products of elements summed over contracting dimensions, for every index of the batching ones.
+    """Products of elements summed over contracting dimensions, for each index of the batching dimensions.
 
-    - `x`, `y`: numbers; batching and contracting dimensions go in pairs of equal size
+    - `x`, `y`: numbers; `x_batch` pairs with `y_batch` and `x_contract` with `y_contract`, in equal sizes
 
-    The result, of element type `to`, has the batching dimensions, then x's others, then y's others.
+    The result, of element type `to`, has the batching dimensions, then the others of `x`, then the others of `y`.
     """
 
     to: DType
@@ -54,10 +54,10 @@ class HloDotGeneral(Op):
         require_axes((*self.x_batch, *self.x_contract), x.rank, "lhs dimensions")
         require_axes((*self.y_batch, *self.y_contract), y.rank, "rhs dimensions")
         for mine, theirs in ((self.x_batch, self.y_batch), (self.x_contract, self.y_contract)):
-            require(len(mine) == len(theirs), f"{len(mine)} dimensions meet {len(theirs)}")
+            require(len(mine) == len(theirs), f"{len(mine)} dimensions are paired with {len(theirs)}")
             for a, b in zip(mine, theirs, strict=True):
                 fits = shapes.compatible((x.shape[a],), (y.shape[b],))
-                require(fits, f"a dimension of {x.shape[a]} meets one of {y.shape[b]}")
+                require(fits, f"a dimension of {x.shape[a]} is paired with one of {y.shape[b]}")
         batch = tuple(
             d
             for a, b in zip(self.x_batch, self.y_batch, strict=True)
@@ -95,7 +95,7 @@ def _others(shape: Shape, batch: Sequence[int], contract: Sequence[int]) -> Shap
 
 @frozen
 class Places(Value):
-    """Which dimension of a tensor is the batch (of a kernel: its inputs), the features (its outputs), and space."""
+    """The batch, feature and spatial dimensions of a tensor; of a kernel, its input, output and spatial dimensions."""
 
     batch: int
     feature: int
@@ -108,14 +108,15 @@ class Places(Value):
 
 @frozen
 class HloConvolution(Op):
-    """The convolution of `x` with a kernel, dimensions in any order.
+    """The convolution of `x` with a kernel, with dimensions in any order.
 
     - `x`: numbers, with the dimensions of `x_places`
-    - `kernel`: numbers, with those of `kernel_places`: inputs / feature_groups, outputs, space
+    - `kernel`: numbers, with those of `kernel_places`: inputs / feature_groups, outputs, spatial
 
-    The result, of element type `to`, has the dimensions of `result_places`. Along space: margins `low` and `high`
-    (negative ones cut), `x_dilation` and `kernel_dilation`, `strides`; `reversal` turns the kernel round. The features
-    fall into `feature_groups` or the batch into `batch_groups`, each with its own part of the kernel's outputs.
+    The result, of element type `to`, has the dimensions of `result_places`. Per spatial dimension: padding `low` and
+    `high` (negative padding crops), `x_dilation` and `kernel_dilation`, `strides`, and whether the kernel is reversed
+    (`reversal`). Either the features are split into `feature_groups` or the batch into `batch_groups`; each group has
+    its own part of the kernel's outputs.
     """
 
     to: DType
@@ -154,18 +155,16 @@ class HloConvolution(Op):
         return TensorType(self.to, self._shape(x.shape, kernel.shape, *self._groups(x.shape, kernel.shape)))
 
     def _groups(self, x: Shape, kernel: Shape) -> tuple[Dim, Dim]:
-        """The result's batch and features."""
+        """The result's batch size and number of features."""
         batch, features = x[self.x_places.batch], x[self.x_places.feature]
         inputs, outputs = kernel[self.kernel_places.batch], kernel[self.kernel_places.feature]
         groups, batches = self.feature_groups, self.batch_groups
         require(groups >= 1 and batches >= 1, f"there are {groups} and {batches} groups, expected at least 1")
-        require(
-            1 in (groups, batches), f"features fall into {groups} and the batch into {batches} groups, expected one"
-        )
+        require(1 in (groups, batches), f"there are {groups} feature and {batches} batch groups, expected 1 of either")
         fits = features is None or inputs is None or inputs * groups == features
-        require(fits, f"the kernel has {inputs} inputs in {groups} groups, expected {features} together")
+        require(fits, f"the kernel has {inputs} inputs in each of {groups} groups, expected {features} in total")
         for size, count in ((outputs, groups), (outputs, batches), (batch, batches)):
-            require(size is None or size % count == 0, f"{size} does not fall into {count} groups")
+            require(size is None or size % count == 0, f"{size} is not divisible into {count} groups")
         return None if batch is None else batch // batches, outputs
 
     def _shape(self, x: Shape, kernel: Shape, batch: Dim, features: Dim) -> Shape:

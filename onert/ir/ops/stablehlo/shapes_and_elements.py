@@ -1,6 +1,6 @@
-"""StableHLO's operations on shapes and single elements, whose sizes and places are attributes.
+"""StableHLO's operations on shapes and single elements, whose sizes and positions are attributes.
 
-Source: the StableHLO specification; LiteRT's kernels stablehlo_*.cc where there are some.
+Source: the StableHLO specification, and LiteRT's kernels stablehlo_*.cc where they exist.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from onert.ir.shape import Dim, Shape
 from onert.ir.types import TensorType
 
 LIMIT = 1 << 40
-"""A bound for hostile attributes: no size or step of a real model comes near."""
+"""Guards against malicious attributes: no size or step of a real model comes near."""
 
 
 def require_axes(axes: Sequence[int], rank: int, name: str) -> None:
-    """RuleError unless these are different dimensions of a tensor of this rank."""
+    """Raises RuleError unless these are distinct dimensions of a tensor of this rank."""
     for axis in axes:
         require(0 <= axis < rank, f"{name} has {axis}, expected 0 to {rank - 1}")
     require(len(set(axes)) == len(axes), f"{name} is {list(axes)}, expected no dimension twice")
 
 
 def require_numbers(values: Sequence[int], count: int, name: str, low: int = -LIMIT) -> None:
-    """RuleError unless there are as many numbers as expected, none too small or too large."""
+    """Raises RuleError unless there are `count` numbers from `low` to the limit."""
     require(len(values) == count, f"{name} has {len(values)} elements, expected {count}")
     for value in values:
         require(low <= value <= LIMIT, f"{name} has {value}, expected {low} to {LIMIT}")
 
 
 def known_dims(shape: Shape) -> tuple[int, ...]:
-    """The dimensions that are known."""
+    """The known dimensions."""
     return tuple(d for d in shape if d is not None)
 
 
 def require_shape(shape: Shape, name: str) -> None:
-    """RuleError for a shape with too many elements."""
+    """Raises RuleError for a shape with too many elements."""
     sv.checked_shape(known_dims(shape), name)
 
 
 @frozen
 class HloClamp(OnStored):
-    """`x` where it lies between `low` and `high`, else the nearer of the two.
+    """`x` clamped to the range from `low` to `high`.
 
-    - `low`, `x`, `high`: numbers of one type; low and high are scalars or of x's shape
+    - `low`, `x`, `high`: real numbers of one type; low and high are scalars or have x's shape
     """
 
     def infer(self, low: TensorType, x: TensorType, high: TensorType) -> TensorType:
@@ -69,9 +69,9 @@ class HloClamp(OnStored):
 
 @frozen
 class HloBroadcastInDim(OnStored):
-    """`x` repeated into `shape`; its dimension i becomes dimension `dimensions[i]`.
+    """`x` broadcast to `shape`; dimension i of `x` becomes dimension `dimensions[i]`.
 
-    - `x`: any; a dimension is 1 or that of the result
+    - `x`: any; each dimension is 1 or equal to that of the result
     """
 
     dimensions: tuple[int, ...]
@@ -96,7 +96,7 @@ class HloBroadcastInDim(OnStored):
 
 @frozen
 class HloSlice(OnStored):
-    """Every `strides[i]`-th element from `starts[i]` to before `limits[i]` along each dimension i.
+    """Every `strides[i]`-th element from `starts[i]` (inclusive) to `limits[i]` (exclusive) along each dimension i.
 
     - `x`: any
     """
@@ -112,7 +112,7 @@ class HloSlice(OnStored):
         dims = []
         for size, start, limit, stride in zip(x.shape, self.starts, self.limits, self.strides, strict=True):
             inside = start <= limit and (size is None or limit <= size)
-            require(inside, f"the part from {start} to {limit} leaves a dimension of {size}")
+            require(inside, f"the part from {start} to {limit} is not within a dimension of {size}")
             dims.append(-(-(limit - start) // stride))
         return x.result(tuple(dims))
 
@@ -123,7 +123,7 @@ class HloSlice(OnStored):
 
 @frozen
 class HloTranspose(OnStored):
-    """`x` with its dimensions in another order: dimension i of the result is dimension `permutation[i]` of x.
+    """`x` with its dimensions permuted: dimension i of the result is dimension `permutation[i]` of `x`.
 
     - `x`: any
     """
@@ -148,10 +148,10 @@ def _require_starts(starts: Sequence[TensorType], rank: int) -> None:
 
 @frozen
 class HloDynamicSlice(OnStored):
-    """The part of `x` of `sizes` elements along each dimension that starts at the given indices, moved so that it fits.
+    """The slice of `x` with the given `sizes` that starts at the given indices, clamped so that it fits.
 
     - `x`: any
-    - `starts`: one integer for each dimension
+    - `starts`: one integer per dimension
     """
 
     sizes: tuple[int, ...]
@@ -160,7 +160,7 @@ class HloDynamicSlice(OnStored):
         _require_starts(starts, x.rank)
         require_numbers(self.sizes, x.rank, "slice_sizes", 0)
         for size, part in zip(x.shape, self.sizes, strict=True):
-            require(size is None or part <= size, f"a part of {part} is more than a dimension of {size}")
+            require(size is None or part <= size, f"a slice of {part} is larger than the dimension of {size}")
         return x.result(self.sizes)
 
     def evaluate(self, x: Array, *starts: Array) -> Array:
@@ -169,11 +169,11 @@ class HloDynamicSlice(OnStored):
 
 @frozen
 class HloDynamicUpdateSlice(PartUpdate):
-    """`x` with a part replaced by `update`, which starts at the given indices, moved so that it fits.
+    """`x` with a part replaced by `update`, which starts at the given indices, clamped so that it fits.
 
     - `x`: any
-    - `update`: of x's type and rank, no dimension larger
-    - `starts`: one integer for each dimension
+    - `update`: of x's type and rank, not larger in any dimension
+    - `starts`: one integer per dimension
     """
 
     def infer(self, x: TensorType, update: TensorType, *starts: TensorType) -> TensorType:
@@ -183,7 +183,7 @@ class HloDynamicUpdateSlice(PartUpdate):
 
 
 def padded_size(size: Dim, low: int, high: int, interior: int) -> Dim:
-    """A dimension with margins (negative ones cut) and so many elements between neighbours; RuleError below 0."""
+    """A dimension with edge padding (negative crops) and `interior` padding between elements. RuleError if negative."""
     if size is None:
         return None
     total = size + max(size - 1, 0) * interior + low + high
@@ -192,7 +192,7 @@ def padded_size(size: Dim, low: int, high: int, interior: int) -> Dim:
 
 
 def pad(x: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
-    """`x` with margins, negative ones cut, and `interior` elements between neighbours, all of them `value`."""
+    """`x` with edge padding (negative crops) and `interior` padding between elements, all equal to `value`."""
     spread = [max(0, (size - 1) * (between + 1) + 1) for size, between in zip(x.shape, interior, strict=True)]
     wide = np.full(spread, value.reshape(())[()], x.dtype)
     wide[tuple(slice(None, None, between + 1) for between in interior)] = x
@@ -207,7 +207,7 @@ def pad(x: Array, value: Array, low: Sequence[int], high: Sequence[int], interio
 
 @frozen
 class HloPad(OnStored):
-    """`x` with margins and with elements between neighbours; negative margins cut.
+    """`x` with edge padding `low` and `high` (negative crops), and `interior` padding between elements.
 
     - `x`: any
     - `value`: one element of x's type
@@ -236,9 +236,9 @@ class HloPad(OnStored):
 
 @frozen
 class HloIota(Op):
-    """Each element is its index along one dimension.
+    """A tensor in which each element is its index along `dimension`.
 
-    Without operands; `shape` and the element type `to` are attributes.
+    No operands; `shape` and the element type `to` are attributes.
     """
 
     dimension: int

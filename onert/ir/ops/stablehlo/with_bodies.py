@@ -1,7 +1,7 @@
-"""StableHLO's operations that are given their function of two elements as a subgraph.
+"""StableHLO's operations whose function of two elements is a subgraph, their body.
 
-Where the subgraph is one known function of its two inputs, `function` says so (a frontend recognises it), and whole
-tensors are computed at once; otherwise the subgraph runs for each pair of elements.
+If the body is a known function of its two inputs, the attribute `function` names it (a frontend recognises it), and
+whole tensors are computed at once; otherwise the body runs for each pair of elements.
 
 Source: the StableHLO specification; LiteRT's kernels stablehlo_{reduce_window,scatter}.cc.
 """
@@ -32,7 +32,7 @@ Elements = tuple[Array, ...]
 
 
 def _takes_pairs(types: Sequence[DType], results: Sequence[DType], graph: Any) -> str | None:
-    """What is wrong with a subgraph that is to take two elements of each type and give some."""
+    """What is wrong with a body that should take elements of `types` and return `results`; None if nothing is."""
     given = [graph.type(i) for i in graph.inputs]
     made = [graph.type(o) for o in graph.outputs]
     if [t.dtype for t in given] != [*types] or [t.dtype for t in made] != [*results]:
@@ -47,13 +47,13 @@ def _takes_pairs(types: Sequence[DType], results: Sequence[DType], graph: Any) -
 
 
 def _scalars(context: Context, body: int, elements: Sequence[Any], dtypes: Sequence[Any]) -> Elements:
-    """What the body gives for single elements."""
+    """The body's results for single elements."""
     return context.call(body, [np.array(e, d) for e, d in zip(elements, dtypes, strict=True)])
 
 
 @frozen
 class _Body(OnStored):
-    """What operations with a body have in common."""
+    """The common part of operations with a body."""
 
     body: int
 
@@ -66,13 +66,13 @@ class _Body(OnStored):
 
 
 def _require_defined(function: BinaryKind | None, x: TensorType) -> None:
-    """RuleError if a recognised function does not take elements of this type."""
+    """Raises RuleError if a recognised function is not defined on elements of this type."""
     if function is not None:
         Binary(function).infer(TensorType(x.dtype), TensorType(x.dtype))
 
 
 def _pairwise(context: Context, body: int, function: BinaryKind | None, a: Elements, b: Elements) -> Elements:
-    """The body's function of elements at equal places."""
+    """The body applied to elements at equal positions."""
     if function is not None:
         return tuple(Binary(function).evaluate(x, y) for x, y in zip(a, b, strict=True))
     out = tuple(np.empty_like(x) for x in a)
@@ -85,7 +85,7 @@ def _pairwise(context: Context, body: int, function: BinaryKind | None, a: Eleme
 
 
 def _reduce_last(context: Context, op: Any, xs: Elements, initial: Elements) -> Elements:
-    """Everything along the last axis in one element, from the initial one on."""
+    """Reduces the last axis to one element, starting from the initial one."""
     function = None if op.function is None else op.function.value.numpy
     if isinstance(function, np.ufunc):
         reduced = (
@@ -100,11 +100,11 @@ def _reduce_last(context: Context, op: Any, xs: Elements, initial: Elements) -> 
 
 
 def _halves(xs: Sequence[TensorType], name: str) -> tuple[Sequence[TensorType], Sequence[TensorType]]:
-    """Operands and their initial elements, as many of each, the operands of one shape."""
+    """Operands, and as many initial elements; raises RuleError unless the operands have one shape."""
     count = len(xs) // 2
     require(
         count >= 1 and len(xs) == 2 * count,
-        f"{name} has {len(xs)} operands, expected as many initial elements as others",
+        f"{name} has {len(xs)} operands, expected as many initial elements as tensors",
     )
     operands, initial = xs[:count], xs[count:]
     for x, i in zip(operands, initial, strict=True):
@@ -119,7 +119,7 @@ def _halves(xs: Sequence[TensorType], name: str) -> tuple[Sequence[TensorType], 
 
 @frozen
 class _Reduction(_Body):
-    """What has a body that puts elements together, of as many tensors as it starts from elements."""
+    """Operations whose body combines elements: it takes an accumulator and an element per tensor."""
 
     def check_subgraphs(
         self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
@@ -130,12 +130,12 @@ class _Reduction(_Body):
 
 @frozen
 class HloReduce(_Reduction):
-    """All elements along some dimensions, put together by a function.
+    """Reduces tensors along some dimensions with a function.
 
-    - `xs`: one or more tensors of one shape, then for each the element that it starts from
+    - `xs`: one or more tensors of one shape, then the initial element for each of them
 
-    The results have the other dimensions. The body takes an element of each of what is there already, then one of each
-    tensor, and gives new ones.
+    The results have the other dimensions. The body takes an accumulator for each tensor, then an element of each, and
+    returns the new accumulators.
     """
 
     dimensions: tuple[int, ...]
@@ -161,13 +161,13 @@ class HloReduce(_Reduction):
 
 @frozen
 class HloReduceWindow(_Reduction):
-    """The elements of every window of a tensor, put together by a function.
+    """Reduces each window of tensors with a function.
 
-    - `xs`: one or more tensors of one shape, then for each the element that it starts from, which also stands in the
-      margins and between neighbours
+    - `xs`: one or more tensors of one shape, then the initial element for each of them, which is also used for padding
+      at the edges and between elements
 
-    Attributes for each dimension: the window's size, strides, `base_dilations` (of the tensor), `window_dilations`,
-    margins `low` and `high`. The body is that of HloReduce.
+    Attributes, per dimension: the window's size (`dimensions`), `strides`, `base_dilations` (of the tensor),
+    `window_dilations`, and padding `low` and `high`. The body is as in HloReduce.
     """
 
     dimensions: tuple[int, ...]
@@ -209,7 +209,7 @@ class HloReduceWindow(_Reduction):
         return _reduce_last(context, self, windows, xs[count:])
 
     def _windows(self, x: Array, initial: Array, result: Sequence[int]) -> Array:
-        """Every window's elements along a last axis."""
+        """The elements of each window along a last axis."""
         if not math.prod(result):
             return np.zeros((*result, 0), x.dtype)
         require_shape((*result, math.prod(self.dimensions)), "all windows together")
@@ -222,15 +222,16 @@ class HloReduceWindow(_Reduction):
 
 @frozen
 class HloScatter(_Body):
-    """`x` with updates put in, each at a place that indices name, by a function of what is there and the update.
+    """`x` with updates scattered to the positions given by indices, combined by a function of element and update.
 
     - `x`: any
-    - `indices`: integers; the vectors along `index_vector_dim` (each index by itself where that is the rank) are places
-    - `updates`: of x's type; `update_window_dims` are the dimensions of a window, the others those of the indices
+    - `indices`: integers; the vectors along `index_vector_dim` (or each index by itself if that is the rank) are
+      positions
+    - `updates`: of x's type; `update_window_dims` are the dimensions of a window, the others those of `indices`
 
-    A window has x's dimensions but `inserted_window_dims`; the vector's element i is a place along dimension
-    `scatter_dims_to_operand_dims[i]`. Elements that fall outside are left out. `replaces` says that the body gives the
-    update itself.
+    A window has the dimensions of `x` except `inserted_window_dims`. Element i of a vector is a position along
+    dimension `scatter_dims_to_operand_dims[i]`. Elements out of bounds are ignored. `replaces` says that the body
+    returns the update itself.
     """
 
     update_window_dims: tuple[int, ...]
@@ -261,7 +262,7 @@ class HloScatter(_Body):
         for axis, size in zip(sorted(self.update_window_dims), kept, strict=True):
             part = updates.shape[axis]
             require(
-                part is None or size is None or part <= size, f"a window of {part} is more than a dimension of {size}"
+                part is None or size is None or part <= size, f"a window of {part} is larger than a dimension of {size}"
             )
         return x.result(x.shape)
 
@@ -295,7 +296,7 @@ class HloScatter(_Body):
         return out
 
     def _places(self, x: Array, indices: Array, updates: Array) -> tuple[list[Array], Array]:
-        """For each dimension of `x` where each update goes, and which updates fall inside; in the updates' shape."""
+        """Each update's position along each dimension of `x`, and whether it is in bounds; in the shape of `updates`."""
         vectors = index_vectors(indices, self.index_vector_dim)
         window = sorted(self.update_window_dims)
         batch = [axis for axis in range(updates.ndim) if axis not in window]
@@ -320,7 +321,7 @@ class HloScatter(_Body):
 
 
 def index_depth(indices: TensorType, index_vector_dim: int, named: Sequence[int]) -> Dim:
-    """How long index vectors are; RuleError unless they name as many dimensions as the attribute."""
+    """The length of index vectors. Raises RuleError unless they index as many dimensions as the attribute names."""
     require(
         0 <= index_vector_dim <= indices.rank, f"index_vector_dim is {index_vector_dim}, expected 0 to {indices.rank}"
     )
@@ -330,20 +331,20 @@ def index_depth(indices: TensorType, index_vector_dim: int, named: Sequence[int]
 
 
 def index_vectors(indices: Array, index_vector_dim: int) -> Array:
-    """The vectors along a last axis, of int64."""
+    """The index vectors along a last axis, as int64."""
     wide = indices[..., None] if index_vector_dim == indices.ndim else indices
     return np.moveaxis(wide, index_vector_dim, -1).astype(np.int64)
 
 
 @frozen
 class HloSort(_Body):
-    """Tensors of one shape, sorted together along a dimension.
+    """Sorts tensors of one shape together along a dimension.
 
     - `xs`: any
 
-    The body is given an element of the first tensor at two places, then of the second ... and says whether the first
-    place comes before the second. Equal elements keep their order. `descending` says that the body compares the first
-    tensor's elements by `>` (or `<` where it is False).
+    The body receives the elements of the first tensor at two positions, then of the second, and so on; it returns
+    whether the first position comes before the second. The sort is stable. `descending` says that the body compares
+    the first tensor's elements with `>` (False: with `<`); None for any other body.
     """
 
     dimension: int

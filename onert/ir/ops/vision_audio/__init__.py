@@ -1,1 +1,1 @@
-"""Operations on images, boxes and sounds."""
+"""Operations on images, boxes and audio."""

@@ -1,4 +1,4 @@
-"""From sound to features: spectrograms and mel-frequency cepstral coefficients."""
+"""Audio features: spectrograms and mel-frequency cepstral coefficients."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MOST_BANDS = 1 << 12
 
 @frozen
 class AudioSpectrogram(Op):
-    """The power of each frequency in windows that slide over sound.
+    """The power spectrum of sliding windows over audio samples.
 
-    Operand: `x` [samples, channels]. Result: [channels, frames, frequencies]: each frame begins `stride` samples behind
-    the one before and covers `window_size` of them, weighted by a periodic Hann window and padded with zeros to a power
-    of two, of which frequencies are half and one more; squared magnitudes, or without `magnitude_squared` their roots.
+    Operand: `x` [samples, channels]. Result: [channels, frames, frequencies]. Frames start `stride` samples apart and
+    cover `window_size` samples, weighted by a periodic Hann window and zero-padded to a power of two, `length`, which
+    gives length / 2 + 1 frequencies. Results are squared magnitudes, or without `magnitude_squared` their square roots.
     Element type: float32; the transform is computed in float64.
 
     Source: TFLite's custom operation AudioSpectrogram, kernels/internal/spectrogram.cc.
@@ -44,7 +44,7 @@ class AudioSpectrogram(Op):
 
     @property
     def length(self) -> int:
-        """Of the transform: the next power of two."""
+        """The length of the transform: the next power of two."""
         return 1 << (self.window_size - 1).bit_length()
 
     def _frames(self, samples: Dim) -> Dim:
@@ -53,7 +53,7 @@ class AudioSpectrogram(Op):
         return 0 if samples < self.window_size else 1 + (samples - self.window_size) // self.stride
 
     def window(self) -> Array:
-        """What each sample of a frame is multiplied with: float64 [window_size]."""
+        """The weight of each sample of a frame: float64 [window_size]."""
         return np.asarray(0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(self.window_size) / self.window_size))
 
     def flops(self, types: CallTypes) -> int:
@@ -79,12 +79,12 @@ class AudioSpectrogram(Op):
 
 @frozen
 class Mfcc(Op):
-    """Mel-frequency cepstral coefficients: logarithms of the sums of magnitudes in bands, through a cosine transform.
+    """Mel-frequency cepstral coefficients: a cosine transform of the logarithms of mel band energies.
 
-    Operands: `x` [channels, frames, frequencies], squared magnitudes; `rate`: one int32, samples a second. Result:
-    [channels, frames, `coefficients`]. There are `bands` triangular bands, which overlap by halves and lie evenly on
-    the mel scale between `lower` and `upper` hertz. Where `upper` is at or beyond the highest frequency's end, all
-    coefficients are 0, as they are in TFLite. Element type: float32; computed in float64.
+    Operands: `x` [channels, frames, frequencies], squared magnitudes; `rate`: one int32, samples per second. Result:
+    [channels, frames, `coefficients`]. There are `bands` triangular bands, each overlapping half of the next, evenly
+    spaced on the mel scale from `lower` to `upper` hertz. If `upper` is beyond the range of frequencies, all
+    coefficients are 0, as in TFLite. Element type: float32; computed in float64.
 
     Source: TFLite's custom operation Mfcc, kernels/internal/mfcc.cc, mfcc_mel_filterbank.cc, mfcc_dct.cc.
     """
@@ -94,7 +94,7 @@ class Mfcc(Op):
     bands: int = 40
     coefficients: int = 13
     least: ClassVar[float] = 1e-12
-    """The least magnitude of a band, so that it has a logarithm."""
+    """The minimum magnitude of a band, which keeps its logarithm finite."""
 
     def infer(self, x: TensorType, rate: TensorType) -> TensorType:
         require(x.rank == 3, f"x has rank {x.rank}, expected 3")
@@ -125,14 +125,14 @@ class Mfcc(Op):
         return out
 
     def cosines(self) -> Array:
-        """The transform of the bands: float64 [coefficients, bands]."""
+        """The cosine transform: float64 [coefficients, bands]."""
         turns = np.arange(self.coefficients)[:, None] * (np.arange(self.bands) + 0.5)
         return np.asarray(np.sqrt(2.0 / self.bands) * np.cos(turns * (np.pi / self.bands)))
 
     def filters(self, rate: int, bins: int) -> tuple[int, Array] | None:
-        """The first frequency that counts, and how much each counts in each band: float64 [frequencies, bands].
+        """The first frequency in any band, and the weight of each frequency in each band: float64 [frequencies, bands].
 
-        A frequency counts in the two bands between whose centres it lies. None where the bands reach beyond the
+        A frequency contributes to the two bands between whose centres it is. None if the bands exceed the range of
         frequencies.
         """
         width = 0.5 * rate / (bins - 1)

@@ -1,4 +1,4 @@
-"""Regions of pictures: those that stay of many, and their largest elements."""
+"""Non-maximum suppression per class, and maxima over regions of images."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from onert.ir.types import CallTypes, TensorType
 
 @frozen
 class BoxesPerClass(Op):
-    """Non-maximum suppression for each picture and class.
+    """Non-maximum suppression for each image and class.
 
-    - `boxes`: float32 `[batch, n, 4]`: two opposite corners (y, x, y, x), or with `centred` x, y, width and height
-    - `scores`: float32 `[batch, classes, n]`
-    - `most`: how many boxes of a class stay at most, one integer
-    - `overlap`: a box goes that shares more than this with a better one that stays, area by area of both; one float
-    - `least`: a box goes whose score is not above this; one float
+    - `boxes`: float32 [batch, n, 4]: two opposite corners (y, x, y, x), or with `centred` x, y, width and height
+    - `scores`: float32 [batch, classes, n]
+    - `most`: the maximum number of boxes per class, one integer
+    - `overlap`: a box is suppressed if its intersection over union with a better one exceeds this; one float
+    - `least`: a box is dropped unless its score exceeds this; one float
 
-    Result: int64 `[found, 3]`: picture, class and box, the best of a class first. Source: ONNX NonMaxSuppression.
+    Result: int64 [found, 3]: image, class and box, the best of a class first. Source: ONNX NonMaxSuppression.
     """
 
     centred: bool = False
@@ -67,15 +67,15 @@ class BoxesPerClass(Op):
 
 
 _PAIR = 60
-"""Operations for a pair of boxes."""
+"""The number of operations for comparing two boxes."""
 
 
 @frozen
 class CountedBoxes(Op):
-    """The same in memory for `bound` boxes, more than which can never stay: `BoxesPerClass`, zeros behind the last, and
-    how many there are.
+    """`BoxesPerClass` with a result of fixed size for at most `bound` boxes: zeros follow the last box, and the number
+    of boxes is a second result.
 
-    Gives int64 `[bound, 3]` and one int64.
+    Results: int64 [bound, 3] and one int64.
     """
 
     bound: int
@@ -93,7 +93,7 @@ class CountedBoxes(Op):
         return TensorType(DType.INT64, (self.bound, 3)), TensorType(DType.INT64, ())
 
     def flops(self, types: CallTypes) -> int:
-        """Every box that stays is compared with all others of its class."""
+        """Every selected box is compared with all others of its class."""
         return _PAIR * self.bound * (types.input(0).shape[1] or 0)
 
     def rounds(self, types: CallTypes) -> int:
@@ -107,7 +107,7 @@ class CountedBoxes(Op):
 
 
 def bound_of(boxes: TensorType, scores: TensorType, most: TensorType) -> int | None:
-    """How many boxes can stay; None where the shapes are not known."""
+    """The maximum number of selected boxes; None if the shapes are unknown."""
     count = shapes.num_elements(scores.shape)
     if count is None or boxes.shape[1] is None:
         return None
@@ -125,7 +125,7 @@ def _corners(boxes: Array, *, centred: bool) -> Array:
 
 
 def _kept(boxes: Array, scores: Array, most: int, overlap: float, least: float | None) -> list[int]:
-    """The boxes of one class that stay, the best first."""
+    """The selected boxes of one class, the best first."""
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     kept: list[int] = []
     order = np.argsort(-scores, kind="stable")
@@ -142,12 +142,12 @@ def _kept(boxes: Array, scores: Array, most: int, overlap: float, least: float |
 
 @frozen
 class MaxRoiPool(Op):
-    """The largest element of each cell of regions of pictures, the regions parted into rows and columns.
+    """Max pooling over regions of images, each divided into `rows` by `columns` cells.
 
-    - `x`: floats `[batch, channels, height, width]`
-    - `regions`: floats `[count, 5]`: picture, left, top, right and bottom in pixels, times `scale` rounded
+    - `x`: floats [batch, channels, height, width]
+    - `regions`: of x's type, [count, 5]: image, left, top, right, bottom; multiplied by `scale` and rounded to pixels
 
-    Result: `[count, channels, rows, columns]`; a cell with no pixel is 0. Source: ONNX MaxRoiPool (Fast R-CNN).
+    Result: [count, channels, rows, columns]; a cell without pixels is 0. Source: ONNX MaxRoiPool (Fast R-CNN).
     """
 
     rows: int
@@ -170,7 +170,7 @@ class MaxRoiPool(Op):
         require(bool(np.isfinite(regions).all()), "a region is not finite")
         for at, region in enumerate(regions.astype(np.float64)):
             picture = int(region[0])
-            require(0 <= picture < len(x), f"a region is of picture {picture}, there are {len(x)}")
+            require(0 <= picture < len(x), f"a region is of picture {picture}, expected less than {len(x)}")
             left, top, right, bottom = (_rounded(v * self.scale) for v in region[1:])
             for row, column in np.ndindex(self.rows, self.columns):
                 y = _cell(top, bottom, row, self.rows, x.shape[2])
@@ -186,7 +186,7 @@ def _rounded(value: float) -> int:
 
 
 def _cell(start: int, end: int, at: int, count: int, size: int) -> tuple[int, int]:
-    """The pixels of one cell, from the first to before the last."""
+    """The range of pixels of one cell: the first, and the one after the last."""
     length = max(end - start + 1, 1) / count
     first, last = int(np.floor(at * length)) + start, int(np.ceil((at + 1) * length)) + start
     return min(max(first, 0), size), min(max(last, 0), size)

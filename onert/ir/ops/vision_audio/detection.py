@@ -1,4 +1,4 @@
-"""Boxes: decoded from anchors, overlapping ones suppressed."""
+"""Box detection: decoding from anchors, and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onert.ir.types import CallTypes, TensorType
 
 
 def overlap(box: Array, others: Array) -> Array:
-    """Intersection over union of a box `[ymin, xmin, ymax, xmax]` with others, `[n, 4]`; 0 where an area is none."""
+    """Intersection over union of a box [ymin, xmin, ymax, xmax] with others, [n, 4]; 0 for boxes without area."""
     area = _area(box[None])[0]
     areas = _area(others)
     low, high = np.maximum(others[:, :2], box[:2]), np.minimum(others[:, 2:], box[2:])
@@ -31,9 +31,9 @@ def _area(boxes: Array) -> Any:
 
 
 def suppress(boxes: Array, scores: Array, threshold: float, iou: float, most: int) -> list[int]:
-    """Boxes in descending order of score, without those below `threshold` or that overlap a better one more than `iou`.
+    """Boxes in descending order of score, except those below `threshold` or overlapping a better one by over `iou`.
 
-    Of equal scores the first comes first.
+    Equal scores keep their order.
     """
     candidates = np.flatnonzero(scores >= np.float32(threshold))
     order = candidates[np.argsort(-scores[candidates], kind="stable")]
@@ -51,16 +51,16 @@ def suppress(boxes: Array, scores: Array, threshold: float, iou: float, most: in
 
 @frozen
 class DetectionPostProcess(Op):
-    """Anchors and their corrections become boxes; the best ones that do not overlap are the detections.
+    """Decodes boxes from anchors, and selects the best ones that do not overlap as detections.
 
-    - `encodings`: `[1, anchors, 4 or more]`: y, x, height, width on scales `y_scale` and so on
-    - `scores`: `[1, anchors, classes or classes + 1]`; one more class than `num_classes` is the background, class 0
-    - `anchors`: `[anchors, 4]`: centre y, centre x, height, width
+    - `encodings`: [1, anchors, 4 or more]: y, x, height and width, relative to `y_scale`, `x_scale` and so on
+    - `scores`: [1, anchors, classes or classes + 1]; with one more class than `num_classes`, class 0 is the background
+    - `anchors`: [anchors, 4]: centre y, centre x, height, width
 
-    Gives boxes `[1, n, 4]` (ymin, xmin, ymax, xmax), classes `[1, n]`, scores `[1, n]` and their number `[1]`, all
-    float32, for n = `max_detections * max_classes_per_detection`; what is not used is 0. With `regular_nms` every class
-    is suppressed by itself and has at most `detections_per_class`; otherwise each anchor stands with its best classes.
-    Quantised operands are dequantised. Source: TFLite's detection_postprocess.cc.
+    Results, all float32: boxes [1, n, 4] (ymin, xmin, ymax, xmax), classes [1, n], scores [1, n] and their number [1],
+    where n = `max_detections * max_classes_per_detection`; unused entries are 0. With `regular_nms` each class is
+    suppressed separately and has at most `detections_per_class`; otherwise each selected anchor is listed with its best
+    classes. Quantised operands are dequantised. Source: TFLite's detection_postprocess.cc.
     """
 
     max_detections: int
@@ -134,7 +134,7 @@ class DetectionPostProcess(Op):
         return out[0][None], out[1][None], out[2][None], count
 
     def _decode(self, encodings: Array, anchors: Array) -> Array:
-        """Centres and sizes from the anchors, then corners; in float32 as the kernel does."""
+        """Centres and sizes from the anchors, then corners; in float32 as in the kernel."""
         f = np.float32
         y = encodings[:, 0] / f(self.y_scale) * anchors[:, 2] + anchors[:, 0]
         x = encodings[:, 1] / f(self.x_scale) * anchors[:, 3] + anchors[:, 1]
@@ -143,7 +143,7 @@ class DetectionPostProcess(Op):
         return np.stack([y - h, x - w, y + h, x + w], axis=1)
 
     def _fast(self, boxes: Array, scores: Array) -> list[tuple[int, int, float]]:
-        """Suppress by each anchor's best score, then list its best classes."""
+        """Suppress by the best score of each anchor, then list its best classes."""
         per_box = min(self.max_classes_per_detection, self.num_classes)
         labels = np.argsort(-scores, axis=1, kind="stable")[:, :per_box]
         best = np.take_along_axis(scores, labels[:, :1], 1)[:, 0]
@@ -151,7 +151,7 @@ class DetectionPostProcess(Op):
         return [(box, int(c), float(scores[box, c])) for box in chosen for c in labels[box]]
 
     def _regular(self, boxes: Array, scores: Array) -> list[tuple[int, int, float]]:
-        """Suppress class by class, keep the best of all."""
+        """Suppress class by class, and keep the best over all classes."""
         found: list[tuple[int, int, float]] = []
         for label in range(self.num_classes):
             limit = min(self.detections_per_class, self.max_detections)
@@ -164,16 +164,16 @@ class DetectionPostProcess(Op):
 
 @frozen
 class NonMaxSuppression(Op):
-    """Indices of boxes by descending score, without those that overlap a better one; padded with 0 to a fixed number.
+    """Non-maximum suppression: indices of boxes by descending score, padded with 0 to a fixed number.
 
-    - `boxes`: float32 `[n, 4]`: two opposite corners, y before x
-    - `scores`: float32 `[n]`
+    - `boxes`: float32 [n, 4]: two opposite corners, y before x
+    - `scores`: float32 [n]
     - `most`: one integer: the length of the result
     - `iou`, `threshold`: float32 scalars
-    - `sigma`: float32 scalar; with it (V5) overlapping boxes lose score by a Gaussian instead of being dropped, and the
-      scores are a result too
+    - `sigma`: float32 scalar; if present (V5), the scores of overlapping boxes are reduced by a Gaussian instead of
+      dropping the boxes, and the scores are a result too
 
-    Gives indices int32 `[most]`, with `sigma` scores float32 `[most]`, and how many there are, an int32 scalar.
+    Results: indices int32 [most], with `sigma` scores float32 [most], and their number, an int32 scalar.
     Source: TFLite's non_max_suppression.h.
     """
 
@@ -230,13 +230,13 @@ class NonMaxSuppression(Op):
         count = np.array(len(chosen), np.int32)
         return (indices, count) if sigma is None else (indices, kept, count)
 
-    evaluate_quantized = as_stored  # some converters leave quantisation on the int32 result: it says nothing
+    evaluate_quantized = as_stored  # some converters set quantisation on the int32 result, where it has no meaning
 
 
 def _soft(
     boxes: Array, scores: Array, iou: float, threshold: float, sigma: float, most: int
 ) -> list[tuple[int, float]]:
-    """The best remaining box at a time; others lose score by their overlap with it, or are dropped."""
+    """Selects the best remaining box at a time; others lose score by their overlap with it, or are dropped."""
     scores = scores.copy()
     alive = scores > threshold
     chosen: list[tuple[int, float]] = []

@@ -1,4 +1,4 @@
-"""Boxes of a single-shot detector, decoded, suppressed class by class and listed."""
+"""The output layer of a single-shot detector: boxes are decoded, suppressed class by class and listed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ROW = 7
 
 
 class BoxCode(Enum):
-    """What the four numbers of a location are.
+    """The meaning of the four numbers of a location.
 
-    CORNER: offsets of the corners; CENTER_SIZE: offset of the centre and logarithm of the size, on the scale of the
-    box; CORNER_SIZE: offsets of the corners on that scale.
+    CORNER: offsets of the corners; CENTER_SIZE: offset of the centre and logarithm of the size, relative to the size of
+    the box; CORNER_SIZE: offsets of the corners relative to the size of the box.
     """
 
     CORNER = "corner"
@@ -30,18 +30,19 @@ class BoxCode(Enum):
 
 @frozen
 class DetectionOutput(Op):
-    """Boxes found by a single-shot detector, [1, 1, n, 7]: picture, class, score, xmin, ymin, xmax, ymax.
+    """Detections of a single-shot detector, [1, 1, n, 7]: image, class, score, xmin, ymin, xmax, ymax.
 
-    - `locations`: float32, for each picture [boxes, 4], or without `share_location` [boxes, classes, 4]
-    - `scores`: float32, for each picture [boxes, classes]
-    - `priors`: float32, [2, boxes, 4]: corners x before y, then variances
+    - `locations`: float32, for each image [boxes, 4], or without `share_location` [boxes, classes, 4]
+    - `scores`: float32, for each image [boxes, classes]
+    - `priors`: float32, [2, boxes, 4]: corners, x before y, then variances
 
-    Only the first dimension of `locations` and `scores`, the number of pictures, and the number of elements count. A
-    location times its variances (as it is with `variance_in_target`) moves its prior box by `code`. In each class but
-    `background`, the `candidates` best boxes (all for -1) with more than `score_threshold` are gone through from the
-    best on; one stays if it overlaps no box that stays by more than `iou_threshold`, which shrinks by the factor `eta`
-    after each while it is above 0.5. Of each picture the `keep` best boxes stay (all for -1), in the order of classes
-    and scores. Where no box stays there is a row of -1 for each picture, but for its number.
+    Of the shapes of `locations` and `scores` only the first dimension, the number of images, and the number of elements
+    matter. A location, multiplied by its variances unless `variance_in_target`, moves its prior box according to
+    `code`. For each class except `background`, the `candidates` best boxes (-1: all) with scores above
+    `score_threshold` are visited from the best on. A box is kept unless it overlaps a kept one by more than
+    `iou_threshold`, which is multiplied by `eta` after each kept box while it is above 0.5. The `keep` best boxes of
+    each image (-1: all) are listed by class, then score. Without any box there is one row per image: its number, then
+    -1 six times.
 
     Source: Caffe SSD's DetectionOutput layer; TNN's naive_compute.cc and bbox_util.cc.
     """
@@ -79,7 +80,7 @@ class DetectionOutput(Op):
         return TensorType(DType.FLOAT32, (1, 1, found, _ROW))
 
     def _boxes(self, pictures: int, locations: int, scores: int, priors: int) -> int:
-        """The number of prior boxes; RuleError where there are other numbers of locations and scores."""
+        """The number of prior boxes. Raises RuleError if the numbers of locations or scores do not match it."""
         require(priors % 8 == 0, f"priors have {priors} elements, expected a multiple of 8")
         boxes = priors // 8
         wanted = pictures * boxes * 4 * (1 if self.share_location else self.classes)
@@ -120,7 +121,7 @@ class DetectionOutput(Op):
         return np.concatenate([centre - half, centre + half], -1)
 
     def _picture(self, picture: int, corners: Array, chances: Array) -> list[tuple[float, ...]]:
-        """The rows of a picture."""
+        """The rows of one image."""
         found: list[tuple[int, int]] = []
         for label in range(self.classes):
             if label != self.background:
@@ -135,7 +136,7 @@ class DetectionOutput(Op):
         ]
 
     def _kept(self, boxes: Array, chances: Array) -> list[int]:
-        """The boxes of a class that stay, from the best on."""
+        """The kept boxes of a class, the best first."""
         likely = np.flatnonzero(chances > self.score_threshold)
         order = likely[np.argsort(-chances[likely], kind="stable")]
         if self.candidates >= 0:
@@ -152,7 +153,7 @@ class DetectionOutput(Op):
 
 
 def overlaps(box: Array, others: Array) -> Array:
-    """The area that a box has in common with each of others, divided by the area of both; 0 where they do not meet."""
+    """Intersection over union of a box with others; 0 if they do not intersect."""
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     common = np.prod(np.maximum(high - low, 0), axis=-1)
     both = _areas(box) + _areas(others) - common

@@ -1,4 +1,4 @@
-"""Fourier transforms along an axis, and the matrix from their bins to mel bands."""
+"""Fourier transforms along an axis, and the matrix that maps their frequencies to mel bands."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from onert.ir.types import CallTypes, TensorType
 class Fourier(Op):
     """The discrete Fourier transform along an axis.
 
-    - `x`: floats `[..., 1]` of real numbers, or `[..., 2]` of complex ones: real and imaginary part
-    - `axis`: one integer, not the last
-    - `length`: one integer: elements of the signal, which is cut or filled up with zeros; without it all that are there
+    - `x`: floats [..., 1] for real numbers, or [..., 2] for complex ones: real and imaginary part
+    - `axis`: one integer, not the last axis
+    - `length`: one integer: the length to which the signal is cropped or zero-padded; if absent, its own length
 
-    Result: `[..., 2]`. With `half` only the first half of the frequencies and the one in the middle; backwards it takes
-    these and gives real numbers `[..., 1]`. `inverse` divides by the length. Source: ONNX DFT.
+    Result: [..., 2]. With `half` only frequencies 0 to length / 2 are returned; with `inverse` too, these are the input
+    and the result is real, [..., 1]. `inverse` divides by the length. Source: ONNX DFT.
     """
 
     inverse: bool = False
@@ -30,14 +30,14 @@ class Fourier(Op):
 
     def infer(self, x: TensorType, axis: TensorType, length: TensorType | None = None) -> TensorType:
         require(x.dtype.is_float and x.rank >= 2, f"x is {x}, expected floats of at least 2 dimensions")
-        require(x.shape[-1] in (1, 2, None), f"x is {x}, expected one or two numbers for each element")
+        require(x.shape[-1] in (1, 2, None), f"x is {x}, expected a last dimension of 1 or 2")
         at, count = sv.one_integer(axis, "axis"), None if length is None else sv.one_integer(length, "length")
         require(count is None or 1 <= count <= MAX_ELEMENTS, f"length is {count}, expected at least 1")
         last = 1 if self.inverse and self.half else 2
         if at is None:
             return x.result((*sv.unknown(x.rank - 1), last))
         place = normalize_axis(at, x.rank)
-        require(place < x.rank - 1, f"axis is {at}, expected none but the last of {x}")
+        require(place < x.rank - 1, f"axis is {at}, expected any but the last of {x}")
         size = x.shape[place] if length is None else count
         dims: list[Dim] = list(x.shape)
         dims[place] = self._bins(size, given=length is not None)
@@ -70,12 +70,12 @@ class Fourier(Op):
 
 @frozen
 class MelWeights(Op):
-    """The matrix by which a spectrum is multiplied to give mel bands: triangles that are even on the mel scale.
+    """The matrix that maps a spectrum to mel bands: triangular filters evenly spaced on the mel scale.
 
-    - `bands`, `length`, `rate`: one integer each: how many bands, of what length the transform is, samples a second
-    - `low`, `high`: one float each: where the first band begins and the last one ends, in Hz
+    - `bands`, `length`, `rate`: one integer each: the number of bands, the length of the transform, samples per second
+    - `low`, `high`: one float each: the start of the first band and the end of the last one, in Hz
 
-    Result: `[length / 2 + 1, bands]` of type `to`. Source: ONNX MelWeightMatrix; mel = 2595 log10(1 + f / 700).
+    Result: [length / 2 + 1, bands] of type `to`. Source: ONNX MelWeightMatrix; mel = 2595 log10(1 + f / 700).
     """
 
     to: DType = DType.FLOAT32
@@ -99,7 +99,7 @@ class MelWeights(Op):
     def evaluate(self, bands: Array, length: Array, rate: Array, low: Array, high: Array) -> Array:
         count, size = int(bands.reshape(-1)[0]), int(length.reshape(-1)[0])
         ends = [2595 * np.log10(1 + float(edge.reshape(-1)[0]) / 700) for edge in (low, high)]
-        require(bool(np.isfinite(ends).all()), "the edges have no place on the mel scale")
+        require(bool(np.isfinite(ends).all()), "the edges have no finite position on the mel scale")
         steps = ends[0] + np.arange(count + 2) * (ends[1] - ends[0]) / (count + 2)
         hertz = 700 * (np.power(10, steps / 2595) - 1)
         places = np.floor((size + 1) * hertz / int(rate.reshape(-1)[0])).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Pictures from their files' bytes."""
+"""Decoding of image files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_PIXELS = 1 << 26
 
 
 class Pixels(Enum):
-    """What a decoded pixel consists of."""
+    """The channels of a decoded pixel."""
 
     RGB = "RGB"
     BGR = "BGR"
@@ -26,11 +26,11 @@ class Pixels(Enum):
 
 @frozen
 class ImageDecoder(Op):
-    """A picture from the bytes of a file, by Pillow where it is installed. Source: ONNX ImageDecoder.
+    """Decodes an image from the bytes of a file; requires Pillow. Source: ONNX ImageDecoder.
 
     - `x`: uint8 of rank 1: BMP, JPEG, JPEG 2000, PNG, PNM, TIFF or WebP
 
-    Result: uint8 `[height, width, channels]`, at most 2**26 pixels.
+    Result: uint8 [height, width, channels], at most 2**26 pixels.
     """
 
     pixels: Pixels = Pixels.RGB
@@ -48,7 +48,7 @@ class ImageDecoder(Op):
         try:
             from PIL import Image  # noqa: PLC0415 # optional
         except ImportError as error:
-            raise RuleError("a picture is to be decoded, which takes Pillow: pip install pillow") from error
+            raise RuleError("a picture is to be decoded, which requires Pillow: pip install pillow") from error
         try:
             with Image.open(io.BytesIO(x.tobytes())) as picture:
                 width, height = picture.size

@@ -1,4 +1,4 @@
-"""Tensors in another size, along any axes and by any rule that ONNX knows."""
+"""Resizing along any axes by the rules of ONNX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onert.ir.types import TensorType
 
 
 class Interpolation(Enum):
-    """What lies between elements."""
+    """How values between elements are computed."""
 
     NEAREST = "nearest"
     LINEAR = "linear"
@@ -26,7 +26,7 @@ class Interpolation(Enum):
 
 
 class Coordinates(Enum):
-    """Where an element of the result lies among those of `x`, by ONNX's names."""
+    """How positions in the result map to positions in `x`, by ONNX's names."""
 
     HALF_PIXEL = "half_pixel"
     HALF_PIXEL_SYMMETRIC = "half_pixel_symmetric"
@@ -38,7 +38,7 @@ class Coordinates(Enum):
 
 
 class Rounding(Enum):
-    """Which of two neighbours is the nearest; the first two differ where both are equally near."""
+    """How a position is rounded to the nearest element; the first two differ only for ties."""
 
     DOWN_AT_HALF = "round_prefer_floor"
     UP_AT_HALF = "round_prefer_ceil"
@@ -48,17 +48,17 @@ class Rounding(Enum):
 
 @frozen
 class Interpolate(Op):
-    """`x` in another size: each result element is made of those around the place that it has in `x`, axis by axis.
+    """Resizes `x`: each result element is interpolated from those around its position in `x`, axis by axis.
 
     - `x`: numbers (any element type with NEAREST)
-    - `sizes`: for each of `axes` the new length, integers; absent where scales say them: `floor(length * scale)`
-    - `factors`: the scales as an operand, float32, where the attribute `scales` does not give them
-    - `region`: the starts, then the ends as an operand, floats, where the attributes do not give them
+    - `sizes`: the new size of each of `axes`, integers; if absent, sizes are `floor(size * scale)`
+    - `factors`: the scales as an operand, float32, if not given by the attribute `scales`
+    - `region`: the starts, then the ends, as an operand of floats, if not given by attributes
 
-    `axes` are counted from the front, the others stay as they are. `coordinates` says where a result element lies;
-    CROP takes the part from `starts` to `ends` (in parts of x's length), and what lies outside of x is
-    `extrapolation`. `antialias` widens the weights where a length shrinks. `exclude_outside` leaves elements outside of
-    x out of CUBIC's weights, whose parameter is `cubic`; else the border's stand for them.
+    `axes` are counted from the front; the others are unchanged. `coordinates` is how positions are mapped: CROP resizes
+    the part from `starts` to `ends` (relative to the size of `x`), and positions outside of `x` have the value
+    `extrapolation`. `antialias` widens the filter when a size shrinks. The parameter of CUBIC is `cubic`; elements
+    outside of `x` are replaced by those at the border, or with `exclude_outside` get no weight.
 
     Source: ONNX Resize.
     """
@@ -85,7 +85,7 @@ class Interpolate(Op):
         plain = self.interpolation is Interpolation.NEAREST or (x.dtype.is_numeric and not x.dtype.is_complex)
         require(plain, f"{self.interpolation.name} is not defined on elements of type {x.dtype.text}")
         in_order = tuple(sorted(set(self.axes))) == self.axes and all(0 <= a < x.rank for a in self.axes)
-        require(in_order, f"axes are {list(self.axes)}, expected some of rank {x.rank} in their order")
+        require(in_order, f"axes are {list(self.axes)}, expected axes of rank {x.rank} in ascending order")
         fits = self.scales is None or len(self.scales) == len(self.axes)
         require(fits, f"there are {len(self.scales or ())} scales for {len(self.axes)} axes")
         given = len(self.starts) == len(self.ends) == len(self.axes)
@@ -111,7 +111,7 @@ class Interpolate(Op):
         return x.result(tuple(out))
 
     def scaled(self, factors: TensorType | None) -> Interpolate:
-        """The same with the scales of an operand as its own."""
+        """The same operation with the scales from an operand as its attribute, if they are known."""
         if factors is None or factors.value is None:
             return self
         return evolve(self, scales=tuple(float(f) for f in factors.value.reshape(-1)))
@@ -123,7 +123,7 @@ class Interpolate(Op):
             require(sv.length(sizes) in (count, None), f"sizes has {sv.length(sizes)} elements, expected {count}")
             require(
                 found is None or all(n >= 0 for n in found),
-                f"sizes are ({', '.join(map(str, found or ()))}), expected nothing negative",
+                f"sizes are ({', '.join(map(str, found or ()))}), expected no negative number",
             )
             return sv.unknown(count) if found is None else found
         scales = self.scales or ()
@@ -168,10 +168,10 @@ class Interpolate(Op):
         return wide.astype(dtype)
 
     def _along(self, wide: Array, at: int, axis: int, before: int, after: int, integer: bool) -> Array:
-        """Elements between those along an axis.
+        """Interpolation along one axis.
 
-        Of integers, or where a sum's terms are as many as the sizes say, a product with all elements, as in the
-        decomposition: so it is rounded, and one that is no number spoils the whole line.
+        Integers, `antialias` and CROP use a product with the whole weight matrix, as the decomposition does: results
+        are rounded in the same way, and a NaN affects its whole line.
         """
         if self.stays(at, before, after):
             return wide
@@ -188,18 +188,18 @@ class Interpolate(Op):
     evaluate_quantized = as_stored
 
     def scale(self, at: int, before: int, after: int) -> float:
-        """How much longer an axis becomes."""
+        """The factor by which an axis grows."""
         return after / before if self.scales is None else float(np.float32(self.scales[at]))
 
     def stays(self, at: int, before: int, after: int) -> bool:
-        """Whether an axis is known to stay as it is, for all lengths where these are symbolic."""
+        """Whether an axis is known to be unchanged; if sizes are symbolic, for all their values."""
         is_part = self.coordinates is Coordinates.CROP
         return not is_part and are_same(before, after) and (self.scales is None or self.scales[at] == 1)
 
     def places(self, at: int, before: int, after: int) -> Array:
-        """For each element of the result along an axis, where it lies among those of `x`.
+        """The position in `x` of each element of the result along an axis.
 
-        In float32 with NEAREST, as ONNX Runtime has it: where two elements are about as near, this decides.
+        Computed in float32 with NEAREST, as in ONNX Runtime: this decides between two elements that are about as near.
         """
         dtype = np.float32 if self.interpolation is Interpolation.NEAREST else np.float64
         scale: Array = np.array(self.scale(at, before, after), dtype)
@@ -212,7 +212,7 @@ class Interpolate(Op):
             case Coordinates.ASYMMETRIC:
                 return index / scale
             case Coordinates.TF_NEAREST:
-                return index if scale == 1 else (index + half) / scale  # as ONNX Runtime has it
+                return index if scale == 1 else (index + half) / scale  # as in ONNX Runtime
             case Coordinates.PYTORCH_HALF_PIXEL:
                 return (index + half) / scale - half if length > 1 else np.zeros(after)
             case Coordinates.HALF_PIXEL_SYMMETRIC:
@@ -227,7 +227,7 @@ class Interpolate(Op):
                 return (index + half) / scale - half
 
     def nearest(self, at: int, before: int, after: int) -> Array:
-        """For each element of the result along an axis, which one of `x` it takes."""
+        """The index in `x` of the nearest element, for each element of the result along an axis."""
         where = self.places(at, before, after).astype(np.float64)
         match self.rounding:
             case Rounding.FLOOR:
@@ -242,7 +242,7 @@ class Interpolate(Op):
         return out
 
     def weights(self, at: int, before: int, after: int) -> Array:
-        """The share of each element of `x` in each of the result along an axis [after, before]."""
+        """The weight of each element of `x` in each element of the result along an axis, [after, before]."""
         taps, shares = self.taps(at, before, after)
         out = np.zeros((after, before))
         rows = np.broadcast_to(np.arange(after)[:, None], taps.shape)
@@ -250,7 +250,7 @@ class Interpolate(Op):
         return out
 
     def beyond(self, at: int, before: int, after: int) -> Array:
-        """For each element of the result along an axis, whether it lies outside of `x`."""
+        """Whether each element of the result along an axis is outside of `x`."""
         if self.coordinates is not Coordinates.CROP:
             return np.zeros(after, np.bool_)
         where = self.places(at, before, after)
@@ -258,7 +258,7 @@ class Interpolate(Op):
         return out
 
     def taps(self, at: int, before: int, after: int) -> tuple[Array, Array]:
-        """The elements of `x` that each of the result along an axis is made of, and their shares [after, as many]."""
+        """The indices and weights of the elements of `x` that contribute to each result element, [after, taps]."""
         if self.interpolation is Interpolation.NEAREST:
             return self.nearest(at, before, after)[:, None], np.ones((after, 1))
         taps, shares = self._taps(self.places(at, before, after), self.scale(at, before, after))
@@ -268,7 +268,7 @@ class Interpolate(Op):
         return np.clip(taps, 0, before - 1), shares
 
     def _taps(self, where: Array, scale: float) -> tuple[Array, Array]:
-        """The elements around each place, and their shares."""
+        """The indices and weights of the elements around each position."""
         narrow = min(scale, 1.0) if self.antialias else 1.0
         reach = 1 if self.interpolation is Interpolation.LINEAR else 2
         radius = math.ceil(reach / narrow)
@@ -279,7 +279,7 @@ class Interpolate(Op):
         return taps, shares / shares.sum(axis=1, keepdims=True) if narrow < 1 else shares
 
     def _cubic(self, t: Array) -> Array:
-        """Keys' kernel."""
+        """Keys' cubic convolution kernel."""
         a = self.cubic
         inner = ((a + 2) * t - (a + 3)) * t * t + 1
         outer = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
@@ -288,10 +288,10 @@ class Interpolate(Op):
 
 
 def scaled_length(length: int, scale: float) -> int:
-    """A length times a 32-bit scale, a float32 rounded down: 20 times 2.3 is 46, though the scale is a bit less."""
+    """`length * scale` in float32, rounded down: 20 * 2.3 is 46, although 2.3 as a float32 is slightly less."""
     exact = float(np.float32(scale))
     if exact.is_integer():
         return length * int(exact)
     product = length * exact
-    apart = product * (2**29 + 1)  # Veltkamp's splitting leaves a float32's 24 bits, of symbolic numbers as well
+    apart = product * (2**29 + 1)  # Veltkamp's splitting rounds to the 24 bits of a float32, also for symbolic numbers
     return math.floor(apart - (apart - product))

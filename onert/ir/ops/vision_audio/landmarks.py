@@ -1,4 +1,4 @@
-"""Regions of an image found by landmarks: the matrix that leads into them, features and points moved by it.
+"""Regions of an image defined by landmarks: their transformation matrix, and features and points transformed by it.
 
 Sources: MediaPipe's custom operators Landmarks2TransformMatrix, TransformTensorBilinear and TransformLandmarks;
 DenseImageWarp of LiteRT's kernels/perception (tfa.image.dense_image_warp).
@@ -30,14 +30,13 @@ def _require_matrix(matrix: TensorType, batch: Dim) -> None:
 
 @frozen
 class LandmarksToMatrix(Op):
-    """The matrix from a picture of a region to the whole image: the region holds some landmarks and is turned so that
-    two of them lie side by side.
+    """The matrix that maps a picture of a region to the whole image. The region contains some landmarks and is rotated
+    so that two of them are level.
 
-    - `landmarks`: float32 `[batch, count, 2 or more]`, x and y first
+    - `landmarks`: float32 [batch, count, 2 or more], x and y first
 
-    The result is `[batch, 4, 4]`. `left` and `right` are the landmarks that lie side by side, `subset` those that the
-    region holds, as wide and high as they reach times `scale_x` and `scale_y`; it becomes a picture of `width` by
-    `height`.
+    The result is [batch, 4, 4]. `left` and `right` are the landmarks that are level, `subset` those that the region
+    contains: it is their bounding box, scaled by `scale_x` and `scale_y`, and becomes a picture of `width` by `height`.
     """
 
     left: int
@@ -55,7 +54,7 @@ class LandmarksToMatrix(Op):
         require(bool(self.subset), "the subset is empty, expected at least 1 landmark")
         for index in (self.left, self.right, *self.subset):
             inside = index >= 0 and (count is None or index < count)
-            require(inside, f"landmark {index} is named, there are {count}")
+            require(inside, f"landmark {index} is named, expected less than {count}")
         for size, name in ((self.width, "output_width"), (self.height, "output_height")):
             require(1 <= size <= MAX_SIZE, f"{name} is {size}, expected 1 to {MAX_SIZE}")
         return landmarks.result((landmarks.shape[0], 4, 4))
@@ -78,17 +77,17 @@ class LandmarksToMatrix(Op):
 
 
 def _moved(points: Array, matrix: Array) -> Array:
-    """Points `[batch, count, 2]` times the matrix's rotation, and its translation."""
+    """Points [batch, count, 2] transformed by the rotation and translation of the matrix."""
     out: Array = points @ matrix[:, :2, :2].transpose(0, 2, 1) + matrix[:, None, :2, 3]
     return out
 
 
 @frozen
 class TransformLandmarks(Op):
-    """Points of a picture of a region as points of the whole image.
+    """Maps points of a picture of a region to points of the whole image.
 
-    - `points`: float32 `[batch, count, 2 or more]`; further coordinates stay
-    - `matrix`: float32 `[batch, 4, 4]`, as LandmarksToMatrix gives it
+    - `points`: float32 [batch, count, 2 or more]; coordinates after x and y are unchanged
+    - `matrix`: float32 [batch, 4, 4], as returned by LandmarksToMatrix
     """
 
     def infer(self, points: TensorType, matrix: TensorType) -> TensorType:
@@ -105,10 +104,10 @@ class TransformLandmarks(Op):
 
 @frozen
 class TransformTensor(Op):
-    """The part of features that a matrix leads to, as a picture of its own, interpolated between four neighbours.
+    """The part of features that a matrix maps to, as a picture of `height` by `width`, with bilinear interpolation.
 
-    - `features`: float32 `[batch, height, width, channels]`; 0 outside
-    - `matrix`: float32 `[batch, 4, 4]`, from places (x, y) of the result to those of the features
+    - `features`: float32 [batch, height, width, channels]; 0 outside
+    - `matrix`: float32 [batch, 4, 4], from positions (x, y) of the result to those of the features
     """
 
     height: int
@@ -137,7 +136,7 @@ class TransformTensor(Op):
 
 
 def _picked(features: Array, y: Array, x: Array) -> Array:
-    """The features at places, 0 outside of the image."""
+    """The features at given positions, 0 outside of the image."""
     height, width = features.shape[1:3]
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     if not height or not width:
@@ -149,11 +148,11 @@ def _picked(features: Array, y: Array, x: Array) -> Array:
 
 @frozen
 class DenseImageWarp(Op):
-    """An image whose every place is taken from somewhere else, interpolated between four neighbours.
+    """Warps an image: each pixel is read from another position, with bilinear interpolation.
 
-    - `image`: float32 `[batch, height, width, channels]`, at least 2 high and wide
-    - `flow`: float32 `[batch, height, width, 2]`: how far above and left of a place its source lies; a source outside
-      is moved to the edge
+    - `image`: float32 [batch, height, width, channels], at least 2 high and wide
+    - `flow`: float32 [batch, height, width, 2]: how far above and to the left of a pixel its source is; a source
+      outside is moved to the edge
     """
 
     def infer(self, image: TensorType, flow: TensorType) -> TensorType:
