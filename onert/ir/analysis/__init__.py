@@ -1,1 +1,1 @@
-"""What follows from a graph: types, costs, validity, values."""
+"""Analyses of graphs: types, costs, validity, values."""

@@ -1,4 +1,4 @@
-"""What an operation costs, counted from its types: arithmetic and memory traffic, for profiles and for ranks."""
+"""The cost of an operation, derived from its types: arithmetic and memory traffic, for profiles and for ranking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert.ir.value import Value
 @frozen
 class Cost(Value):
     """`flops`: multiplications and additions. `nbytes`: bytes of operands and results, each counted once. `rounds`:
-    those of Python's loops, where the operation is evaluated.
+    Python loop iterations, if the operation is evaluated in NumPy.
     """
 
     flops: int
@@ -21,7 +21,7 @@ class Cost(Value):
 
 
 def cost(op: Op, types: CallTypes) -> Cost:
-    """The cost of one run. Results with unknown dimensions count nothing; movement does no arithmetic."""
+    """The cost of one run. Tensors with unknown dimensions are not counted; moving elements is no arithmetic."""
     present = [t for t in (*types.inputs, *types.outputs) if t is not None]
     known = [t for t in present if t.is_static]
     nbytes = sum(t.nbytes for t in known)

@@ -1,4 +1,4 @@
-"""What an operation means, on NumPy arrays: the oracle of every test, constant folding, the reference backend."""
+"""The meaning of operations on NumPy arrays: the oracle of all tests, constant folding, the reference backend."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ _LOW = NARROW_FLOATS | {DType.FLOAT16, DType.BFLOAT16}
 def evaluate(
     op: Op, inputs: Sequence[Array | None], types: CallTypes, context: Context | None = None
 ) -> tuple[Array, ...]:
-    """The results of `op` on `inputs`, whose types on both sides are `types` (with static input shapes).
+    """The results of `op` on `inputs`; `types` are the types of operands and results (with static input shapes).
 
-    Low-precision floats are computed in float32 and rounded once at the end. RuleError if an element breaks a rule.
+    Low-precision floats are computed in float32 and rounded once at the end. Raises RuleError if an element breaks a
+    rule.
     """
-    with np.errstate(all="ignore"):  # IEEE results (inf, nan, wrapped integers) are the meaning, not a mishap
+    with np.errstate(all="ignore"):  # IEEE results (inf, nan, wrapped integers) are intended
         results = _evaluate(op, inputs, types, context)
     for result, declared in zip(results, types.outputs, strict=True):
         if result.dtype != declared.dtype.numpy:
-            raise ExecutionError(f"{op.label} gave {result.dtype}, its result is declared {declared.dtype.text}")
+            raise ExecutionError(f"{op.label} returned {result.dtype}, its result is declared {declared.dtype.text}")
     return results
 
 
 def _evaluate(op: Op, inputs: Sequence[Array | None], types: CallTypes, context: Context | None) -> tuple[Array, ...]:
     if op.evaluate_in is not None:
         if context is None:
-            raise RuleError(f"{op.label} needs subgraphs or state, and there are none here")
+            raise RuleError(f"{op.label} needs subgraphs or state, which are not available here")
         return _tuple(op.evaluate_in(context, types, *inputs))
     if op.evaluate is None and op.evaluate_quantized is None:
-        raise RuleError(f"{op.label} has no meaning in NumPy")
+        raise RuleError(f"{op.label} has no implementation in NumPy")
     if _is_quantized(types) and not (op.stored and op.evaluate_quantized is None):
         if op.evaluate_quantized is not None:
             return _tuple(op.evaluate_quantized(types, *inputs))
@@ -59,7 +60,7 @@ def _is_quantized(types: CallTypes) -> bool:
 
 
 def _through_float(op: Op, inputs: Sequence[Array | None], types: CallTypes) -> tuple[Array, ...]:
-    """Dequantize, evaluate, quantize: the meaning of a quantised operation without integer arithmetic of its own."""
+    """Dequantize, evaluate, quantize: the meaning of a quantised operation that defines no integer arithmetic."""
     assert op.evaluate is not None
     real: list[Array | None] = []
     for array, t in zip(inputs, types.inputs, strict=True):

@@ -1,4 +1,4 @@
-"""Types of results from types of operands, with the place of a broken rule."""
+"""Inference of result types from operand types; errors say where a rule is broken."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from onert.ir.types import TensorType, unranked
 
 
 def infer(op: Op, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...] | None:
-    """The results' types; None if an operand's number of dimensions is unknown, so that nothing can be said.
+    """The results' types, or None if an operand is of unknown rank, since no shape can then be inferred.
 
-    RuleError for a wrong number of operands, and for whatever the operation's own rules refuse.
+    Raises RuleError for a wrong number of operands, and if the operation's own rules reject them.
     """
     op.check_arity([t is not None for t in inputs])
     if any(t is not None and not t.ranked for t in inputs):
@@ -25,10 +25,10 @@ def infer(op: Op, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]
 
 
 def declare(inferred: TensorType, declared: TensorType) -> TensorType:
-    """The declared type corrected by the inferred one: its shape, where known; the declared quantisation.
+    """The inferred type with the declared quantisation.
 
-    RuleError when the element types differ. A file's shape may be stale (TFLite computes its own before a run), so
-    the inferred shape wins; where the inferred rank is unknown the result is unranked.
+    Raises RuleError if the element types differ. The inferred shape takes precedence because a file's shape may be
+    stale (TFLite computes its own before a run); if the inferred rank is unknown, the result is unranked.
     """
     if inferred.dtype is not declared.dtype:
         raise RuleError(f"result is declared {declared.dtype.text}, but the operation gives {inferred.dtype.text}")
@@ -38,7 +38,7 @@ def declare(inferred: TensorType, declared: TensorType) -> TensorType:
 def infer_operation(
     subgraph: Subgraph, operation: Operation, operand_types: Sequence[TensorType]
 ) -> tuple[TensorType, ...]:
-    """The types of an operation's results in their subgraph; RuleError without the place."""
+    """The types of an operation's results in its subgraph. Raises RuleError, which does not name the operation."""
     inputs = tuple(
         None if i is None else operand_types[i].with_data(subgraph.operands[i].data) for i in operation.inputs
     )
@@ -52,13 +52,13 @@ def infer_operation(
 
 
 InferOperation = Callable[[Subgraph, Operation, Sequence[TensorType]], tuple[TensorType, ...]]
-"""Gives the types of an operation's results from those of all operands that are known so far."""
+"""Infers the types of an operation's results from the types of all operands so far."""
 
 
 def infer_subgraph(subgraph: Subgraph, place: str = "", each: InferOperation = infer_operation) -> Subgraph:
-    """The subgraph with every result's type inferred from the inputs' types; ModelError with the place.
+    """The subgraph with every result's type inferred from the inputs' types. Raises ModelError that names the place.
 
-    The same object comes back when every declared type was already right. `each` infers one operation.
+    Returns the same object if every declared type is already correct. `each` infers one operation.
     """
     types = [operand.type for operand in subgraph.operands]
     changed: dict[int, TensorType] = {}
@@ -79,7 +79,7 @@ def infer_subgraph(subgraph: Subgraph, place: str = "", each: InferOperation = i
 
 
 def shapes_ok(type_: TensorType) -> None:
-    """RuleError for a shape that no tensor may have: a negative dimension, too many dimensions or elements."""
+    """Raises RuleError for an invalid shape: negative dimensions, too many dimensions or too many elements."""
     if type_.rank > shapes.MAX_RANK:
         raise RuleError(f"rank {type_.rank} is more than {shapes.MAX_RANK}")
     total = 1
@@ -87,6 +87,6 @@ def shapes_ok(type_: TensorType) -> None:
         if d is not None:
             if d < 0:
                 raise RuleError(f"shape {shapes.text(type_.shape)} has a negative dimension")
-            total *= max(d, 1)  # NumPy refuses an empty array whose other dimensions are too large
+            total *= max(d, 1)  # NumPy rejects even an empty array if its other dimensions are too large
     if total > shapes.MAX_ELEMENTS:
         raise RuleError(f"shape {shapes.text(type_.shape)} has more than {shapes.MAX_ELEMENTS} elements")

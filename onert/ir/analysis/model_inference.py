@@ -1,4 +1,4 @@
-"""Types of all operands of a model, through the subgraphs that its operations run."""
+"""Type inference for whole models, through the subgraphs that operations run."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from .inference import declare, infer, infer_operation, infer_subgraph
 Types = tuple[TensorType, ...]
 
 _OPERATION = 10
-"""Steps of a budget that inferring an operation's results takes."""
+"""Budget steps charged for inferring an operation's results."""
 
 
 def infer_model(model: Subgraphs, *entries: int, budget: Budget | None = None) -> Subgraphs:
-    """The model with every type inferred from those of the inputs of the subgraphs `entries`.
+    """The model with every type inferred from the input types of the subgraphs `entries`.
 
-    Without entries it is entered wherever no operation enters it. A subgraph that operations run has the input shapes
-    that these give it, whatever the file declares; a dimension in which two calls, or two rounds of a loop, differ is
-    unknown. ModelError, with the place, where an operation refuses its operands, and for calls in a circle or too deep.
+    By default the entries are the subgraphs that no operation runs. A subgraph that operations run gets the shapes that
+    they pass, whatever the file declares; a dimension that differs between two calls, or two iterations of a loop, is
+    unknown. Raises ModelError, with the place, if an operation rejects its operands, and for recursive or too deep
+    calls. Inferring a subgraph again for other shapes is charged to the budget.
 
-    Calls on other and other shapes have a subgraph inferred again: that draws on the budget.
-
-    Where an entry's file leaves dimensions open, its shapes may only hold their places. If an operation refuses those,
-    the open dimensions of that entry are unknown, and ModelError is for what refuses all shapes.
+    If the file of an entry leaves dimensions open, its declared sizes may be mere placeholders. If an operation rejects
+    them, inference is repeated with these dimensions unknown, and ModelError is raised only if that fails too.
     """
     called = {index for graph in model.subgraphs for operation in graph.operations for index in operation.op.subgraphs}
     entered = entries or tuple(index for index in range(len(model)) if index not in called)
@@ -49,7 +48,7 @@ def infer_model(model: Subgraphs, *entries: int, budget: Budget | None = None) -
 
 
 def _open_where_refused(model: Subgraphs, entries: Sequence[int], budget: Budget | None) -> Subgraphs:
-    """The model with unknown dimensions in the inputs of those entries that refuse the file's shapes."""
+    """The model with open input dimensions made unknown for those entries whose declared shapes are rejected."""
     for entry in entries:
         try:
             _Inference(model, budget).run((entry,))
@@ -59,7 +58,7 @@ def _open_where_refused(model: Subgraphs, entries: Sequence[int], budget: Budget
 
 
 def _opened(model: Subgraphs, entry: int) -> Subgraphs:
-    """The model whose entry has unknown dimensions where its file leaves them open; the same where it does not."""
+    """The model with unknown dimensions where the entry's file leaves them open; unchanged if there are none."""
     graph = model[entry]
     types = {
         i: graph.type(i).with_shape(graph.operands[i].open_shape)
@@ -73,7 +72,7 @@ def _opened(model: Subgraphs, entry: int) -> Subgraphs:
 
 
 def infer_alone(subgraph: Subgraph) -> Subgraph:
-    """The subgraph with types inferred anew, those of operations that run subgraphs left as they are."""
+    """The subgraph with its types inferred again, except the results of operations that run subgraphs."""
     return infer_subgraph(subgraph, each=_keep_calls)
 
 
@@ -84,7 +83,7 @@ def _keep_calls(subgraph: Subgraph, operation: Operation, types: Sequence[Tensor
 
 
 def join(a: TensorType, b: TensorType) -> TensorType:
-    """What is true of both types: a dimension in which they differ is unknown, and the rank where that differs."""
+    """The most specific type that covers both: dimensions that differ are unknown, as is the rank if it differs."""
     if a.shape == b.shape and a.ranked == b.ranked:
         return a
     if not (a.ranked and b.ranked and a.rank == b.rank):
@@ -97,9 +96,9 @@ def _join_all(a: Types, b: Types) -> Types:
 
 
 class _Inference:
-    """Enters subgraphs from the outside in, until no call tells one of them anything new.
+    """Infers called subgraphs from the outside in, until the input types of every subgraph are stable.
 
-    It ends, for what a subgraph is given only ever becomes less certain.
+    This terminates because input types only ever become less specific.
     """
 
     def __init__(self, model: Subgraphs, budget: Budget | None) -> None:
@@ -128,9 +127,9 @@ class _Inference:
         return evolve(self.model, subgraphs=tuple(graphs))
 
     def enter(self, index: int, given: Types) -> Types:
-        """The types of a subgraph's results, given those of its inputs."""
+        """The types of a subgraph's results for these input types."""
         if index in self.running:
-            raise ModelError(f"subgraphs {', '.join(map(str, self.running))} call one another in a circle")
+            raise ModelError(f"subgraphs {', '.join(map(str, self.running))} call one another in a cycle")
         if len(self.running) > MAX_CALL_DEPTH:
             raise ModelError(f"subgraphs call one another more than {MAX_CALL_DEPTH} deep")
         given = _join_all(self.given.get(index, given), given)
@@ -156,7 +155,7 @@ class _Inference:
         if not operation.op.subgraphs:
             return infer_operation(subgraph, operation, types)
         inputs = [None if i is None else types[i].with_data(subgraph.operands[i].data) for i in operation.inputs]
-        infer(operation.op, inputs)  # the operation's own rules
+        infer(operation.op, inputs)  # checks the operation's own rules
         calls = operation.op.calls(len(inputs))
         for index in set(operation.op.subgraphs) - {call.subgraph for call in calls}:
             self.enter(index, tuple(self.model[index].type(i) for i in self.model[index].inputs))
@@ -169,7 +168,7 @@ class _Inference:
         return tuple(declare(r, d) for r, d in zip(results, declared, strict=True))
 
     def called(self, operation: Operation, given: Types) -> Types:
-        """What the operation's subgraphs give, the rounds of a loop joined."""
+        """The result types of the operation's subgraphs, joined over the iterations of a loop."""
         calls = operation.op.calls(len(given))
         while True:
             results: Types | None = None
@@ -199,7 +198,7 @@ class _Inference:
             given = joined
 
     def fitting(self, index: int, given: Sequence[TensorType]) -> Types:
-        """The declared types of a subgraph's inputs, in the shapes that it is given."""
+        """The declared types of a subgraph's inputs, with the shapes that it is given."""
         graph = self.model[index]
         declared = tuple(graph.type(i) for i in graph.inputs)
         _require_same(declared, tuple(given))
@@ -207,7 +206,7 @@ class _Inference:
 
 
 def _refusing(graph: Subgraph, given: Types, refusal: Op) -> Subgraph:
-    """A subgraph with the same ends that does nothing but refuse."""
+    """A subgraph with the same inputs and outputs whose only operation is the refusal."""
     inputs = tuple(Operand(t, graph.operands[i].name) for i, t in zip(graph.inputs, given, strict=True))
     results = infer(refusal, ()) or ()
     outputs = tuple(range(len(inputs), len(inputs) + len(results)))
@@ -216,7 +215,7 @@ def _refusing(graph: Subgraph, given: Types, refusal: Op) -> Subgraph:
 
 
 def _require_same(a: Types, b: Types | None) -> None:
-    """RuleError unless there are as many of both, of the same element types."""
+    """Raises RuleError unless both have the same number of types with equal element types."""
     if b is not None and [t.dtype for t in a] != [t.dtype for t in b]:
         first, second = (", ".join(t.dtype.text for t in types) or "nothing" for types in (a, b))
         raise RuleError(f"subgraphs exchange tensors of {first} for tensors of {second}")

@@ -1,4 +1,4 @@
-"""Orders in which everything comes behind what it needs."""
+"""Topological orders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def followers(needs: Sequence[Collection[int]]) -> tuple[tuple[int, ...], ...]:
-    """For each index of `needs` those that need it."""
+    """For each index, the indices that need it."""
     found: list[list[int]] = [[] for _ in needs]
     for at, needed in enumerate(needs):
         for each in needed:
@@ -21,10 +21,10 @@ def in_order(
     rank: Callable[[int], Any] | None = None,
     kinds: Sequence[Hashable] | None = None,
 ) -> list[int]:
-    """The indices of `needs`, each behind those that it needs; those that wait for one another are left out.
+    """The indices of `needs`, each after those that it needs; members of cycles are omitted.
 
-    Of those that are ready the one with the least rank comes first, the first one if there are no ranks; one of another
-    kind than the last only where no other is ready.
+    Among the indices that are ready, the one with the lowest rank comes first (without ranks, the lowest index). With
+    `kinds`, an index of another kind than the previous one follows only if none of that kind is ready.
     """
     waiting, after = [len(needed) for needed in needs], followers(needs)
     ready: dict[Hashable, list[tuple[Any, int]]] = {}

@@ -1,4 +1,4 @@
-"""The rules of structure that every model keeps, whoever made it."""
+"""The structural rules of all models."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .inference import infer_operation
 
 
 def verify(model: Subgraphs) -> None:
-    """ModelError with the place, the rule and the value for the first rule that is broken.
+    """Raises ModelError with the place, the rule and the value for the first rule that is broken.
 
-    Checked are: indices in range; every operand defined once, before it is used; arity; inputs and outputs; elements
-    and quantisation of constants; state; results' types against `infer`; subgraphs that exist and do not call one
-    another in a circle; signatures.
+    Checks that indices are in range; that every operand is defined once, before it is used; arity; inputs and outputs;
+    elements and quantisation of constants; state; result types against `infer`; that subgraphs exist and do not call
+    one another in a cycle; and signatures.
     """
     if not model.subgraphs:
         raise ModelError("the model has no subgraph")
@@ -35,7 +35,7 @@ def verify(model: Subgraphs) -> None:
     try:
         tuple(graphlib.TopologicalSorter(calls).static_order())
     except graphlib.CycleError as error:
-        raise ModelError(f"subgraphs call one another in a circle: {error.args[1]}") from error
+        raise ModelError(f"subgraphs call one another in a cycle: {error.args[1]}") from error
     for signature in model.signatures:
         if not 0 <= signature.subgraph < len(model):
             raise ModelError(f"signature '{signature.key}' names subgraph {signature.subgraph}")
@@ -49,7 +49,7 @@ def verify(model: Subgraphs) -> None:
 
 
 def problems(subgraph: Subgraph) -> Iterator[str]:
-    """Every rule that one subgraph breaks, as a sentence with the place; the first makes later ones unsure."""
+    """Every rule that one subgraph breaks, as a sentence with the place; later ones may follow from the first."""
     yield from _index_problems(subgraph)
     for index, operand in enumerate(subgraph.operands):
         for problem in _operand_problems(operand):
@@ -98,7 +98,7 @@ def _operand_problems(operand: Operand) -> Iterator[str]:
         if operand.variable:
             yield "is both a variable and a constant"
     if operand.resource is not None and not operand.variable:
-        yield f"is the resource variable {operand.resource.name!r}, but no variable"
+        yield f"is the resource variable {operand.resource.name!r}, but not marked as a variable"
 
 
 def _axis_problems(operand: Operand) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _state_problems(subgraph: Subgraph) -> Iterator[str]:
     for update in subgraph.state:
         variable, source = subgraph.operands[update.variable], subgraph.operands[update.source]
         if not variable.variable:
-            yield f"{subgraph.label(update.variable)} is updated, but is no variable"
+            yield f"{subgraph.label(update.variable)} is updated, but is not a variable"
         if variable.type.dtype is not source.type.dtype or not shapes.compatible(
             variable.type.shape, source.type.shape
         ):
@@ -147,7 +147,7 @@ def _state_problems(subgraph: Subgraph) -> Iterator[str]:
 
 
 def _type_problems(subgraph: Subgraph) -> Iterator[str]:
-    """Declared results that are not what `infer` gives; one that says less than it is right too."""
+    """Declared results that contradict `infer`; a less specific declaration is valid."""
     types = [operand.type for operand in subgraph.operands]
     for at, operation in enumerate(subgraph.operations):
         place = _place(at, operation)

@@ -1,4 +1,4 @@
-"""How the models of a package are connected, worked out from its ports."""
+"""The connections between the models of a package, derived from its ports."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from onert.ir.value import Value
 from .ordering import in_order
 
 Node = tuple[int, int]
-"""A subgraph that a package enters: which model, which subgraph of it."""
+"""A subgraph that a package uses: the model, and the subgraph in it."""
 
 
 @frozen
 class Wiring(Value):
-    """Every connected input's source, the package's own inputs and outputs, and the nodes in an order that runs."""
+    """The source of each connected input, the package's inputs and outputs, and the nodes in an executable order."""
 
     sources: Mapping[Port, Port]
     inputs: tuple[Port, ...]
@@ -28,9 +28,9 @@ class Wiring(Value):
 
 
 def wire(package: Package) -> Wiring:
-    """The package's wiring. Where it names no inputs (or outputs), they are those that no connection joins.
+    """The package's wiring. If the package names no inputs (or outputs), they are those that are not connected.
 
-    ModelError for a port that does not exist or occurs twice, an input with no source or with two, and a circle.
+    Raises ModelError for a port that does not exist or occurs twice, an input with no source or with two, and a cycle.
     """
     sources: dict[Port, Port] = {}
     for connection in package.connections:
@@ -94,5 +94,5 @@ def _ordered(nodes: tuple[Node, ...], sources: Mapping[Port, Port]) -> tuple[Nod
     order = [nodes[at] for at in in_order([[number[earlier] for earlier in needs[node]] for node in nodes])]
     if len(order) < len(nodes):
         circle = " and ".join(f"{model}:{subgraph}" for model, subgraph in nodes if (model, subgraph) not in order)
-        raise ModelError(f"connections join models {circle} in a circle")
+        raise ModelError(f"connections join models {circle} in a cycle")
     return tuple(order)

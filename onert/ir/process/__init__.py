@@ -1,1 +1,1 @@
-"""The process that onert runs in: imports, forks, caches, and budgets for what strangers' files cost."""
+"""The process that onert runs in: imports, forks, caches, and budgets for untrusted files."""

@@ -1,7 +1,7 @@
-"""A property that is computed once: `functools.cached_property` without the lock that it has until Python 3.12.
+"""A property that is computed once: `functools.cached_property` without the lock that it has before Python 3.12.
 
-That lock is one for all instances of a class. A child that is forked while another thread computes the property would
-wait for it for ever, and so would other threads where a signal handler raises in the one that holds it.
+That lock is shared by all instances of a class. A child that is forked while another thread computes the property would
+wait for it for ever, as would other threads if a signal handler raises in the thread that holds it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ _T = TypeVar("_T")
 
 
 class cached(Generic[_T]):  # noqa: N801 # used as a decorator, like property
-    """Computed when it is first read, then an attribute of the instance. Threads that race may compute it twice; all
-    are given the same object."""
+    """Computed on first read, then an attribute of the instance. Racing threads may compute it twice, but all get the
+    same object."""
 
     def __init__(self, compute: Callable[[Any], _T]) -> None:
         self._compute = compute

@@ -1,4 +1,4 @@
-"""How many CPUs this process may use."""
+"""The number of CPUs that this process may use."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MAX_THREADS = 1024
-"""The most threads that one program may be given: each takes memory, and some systems have no more."""
+"""The maximum number of threads of a program: each uses memory, and some systems do not allow more."""
 _CGROUPS = Path("/sys/fs/cgroup")
 _MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 def available_cpus(cgroups: Path = _CGROUPS, membership: Path = _MEMBERSHIP) -> int:
-    """The CPUs that the process is bound to, or fewer where a cgroup's quota allows less time than they have."""
+    """The number of CPUs that the process is bound to, or fewer if a cgroup's quota grants less CPU time."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = [math.ceil(quota) for quota in _quotas(cgroups, membership)]
     return max(1, min([bound, *quotas, MAX_THREADS]))
 
 
 def _quotas(cgroups: Path, membership: Path) -> Iterator[float]:
-    """CPUs' worth of time that each enclosing cgroup grants, of both versions of the interface."""
+    """The quota of each enclosing cgroup in CPUs, for both versions of the interface."""
     for controllers, path in _groups(membership):
-        # Version 1 is mounted under its controllers' names, and not everywhere under that of this one alone.
+        # Version 1 is mounted under its controllers' names; on some systems there is no mount under "cpu" alone.
         folders = (cgroups,) if controllers == "" else dict.fromkeys((cgroups / "cpu", cgroups / controllers))
         for folder in folders:
             inside = (folder / path.lstrip("/")).resolve()
@@ -36,7 +36,7 @@ def _quotas(cgroups: Path, membership: Path) -> Iterator[float]:
 
 
 def _groups(membership: Path) -> Iterator[tuple[str, str]]:
-    """Controllers and path of every group that can limit CPU time; controllers are empty in version 2."""
+    """Controllers and path of each group that can limit CPU time; controllers are empty in version 2."""
     for line in _read(membership).splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -53,7 +53,7 @@ def _version_1(folder: Path) -> float | None:
 
 
 def _ratio(words: list[str]) -> float | None:
-    """Quota over period; None if there is no limit ("max", -1, no such file)."""
+    """Quota divided by period; None if there is no limit ("max", -1, no such file)."""
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return None
     quota, period = (int(word) for word in words)
@@ -64,4 +64,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError:
-        return ""  # the interface of this version is not there, which means no limit
+        return ""  # this version of the interface does not exist, so there is no limit

@@ -1,7 +1,7 @@
-"""BLAKE2b (RFC 7693) with 256 bits, which names contents here.
+"""256-bit BLAKE2b (RFC 7693), which identifies content.
 
-It is taken from the module of Python that holds it: `hashlib` gives the same, and reads OpenSSL's library for it, which
-takes three milliseconds of a start.
+It is imported from Python's own module: `hashlib` provides the same function, but loads OpenSSL, which adds three
+milliseconds to the start.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any, Protocol
 
 try:
     from _blake2 import blake2b
-except ImportError:  # an interpreter that is not CPython
+except ImportError:  # the interpreter is not CPython
     from hashlib import blake2b
 
 SIZE = 32
-"""Bytes of a digest."""
+"""The size of a digest in bytes."""
 
 
 class Digest(Protocol):
-    """A digest on its way."""
+    """A digest in progress."""
 
     def update(self, data: Any, /) -> None: ...
 
@@ -30,4 +30,4 @@ class Digest(Protocol):
 
 
 digest: Callable[..., Digest] = partial(blake2b, digest_size=SIZE)
-"""A digest of the bytes that it is given, if any, and of those that it is updated with."""
+"""Starts a digest of the given bytes, if any, followed by those of later updates."""

@@ -1,8 +1,8 @@
-"""Processes are forked only where a child can go on.
+"""Makes `os.fork` safe for children of a multi-threaded process.
 
-A child has the locks of its parent but one thread only. A lock that another thread held is held for ever there: the
-interpreter's import locks, and those inside of native libraries. `os.fork` therefore waits until no thread is in a
-section that takes such locks, and no thread enters one until the child is there.
+A child has its parent's locks but only one thread. A lock held by another thread is never released there: the
+interpreter's import locks, and locks inside native libraries. `os.fork` therefore waits until no other thread is in a
+section that takes such locks, and no thread enters one until the child exists.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import time
 from _thread import get_ident
 
 LIMIT = 10.0
-"""Seconds that a fork waits at most. A thread that needs longer may itself be waiting for the thread that forks."""
+"""The maximum wait of a fork in seconds. A thread that needs longer may itself be waiting for the forking thread."""
 
 _POLL = 0.0005
 
 
 class Forks:
-    """The sections that threads of this process are in, and the threads that fork."""
+    """The sections that threads of this process are in, and the threads that are forking."""
 
     def __init__(self) -> None:
         self._sections: dict[Section, int] = {}
         self._forking: dict[int, None] = {}
 
     def enter(self, section: Section) -> None:
-        """Wait for forks of other threads. A thread that is in a section already enters another one at once."""
+        """Wait for forks of other threads. A thread that is already in a section enters another without waiting."""
         me = get_ident()
         within = me in tuple(self._sections.values())
         while True:
-            self._sections[section] = me  # before the look: a fork that begins now sees it
+            self._sections[section] = me  # before the check, so that a fork that starts now sees it
             if within or not self._others(me):
                 return
             del self._sections[section]
@@ -37,7 +37,7 @@ class Forks:
                 time.sleep(_POLL)
 
     def leave(self, section: Section) -> None:
-        """Once more does nothing."""
+        """Leave a section; does nothing if it was left already."""
         self._sections.pop(section, None)
 
     def _others(self, me: int) -> bool:
@@ -56,14 +56,14 @@ class Forks:
         self._forking.pop(get_ident(), None)
 
     def after_in_child(self) -> None:
-        """There are no other threads any more."""
+        """Forget the threads that do not exist in the child."""
         me = get_ident()
         self._forking = {}
         self._sections = {section: thread for section, thread in self._sections.items() if thread == me}
 
 
 class Section:
-    """What no fork interrupts; `with` enters and leaves it, and an object serves once."""
+    """A context manager for code that no fork may interrupt. Each instance can be used once."""
 
     def __enter__(self) -> None:
         FORKS.enter(self)
@@ -73,5 +73,5 @@ class Section:
 
 
 FORKS = Forks()
-"""Those of this process."""
+"""The sections of this process."""
 os.register_at_fork(before=FORKS.before, after_in_parent=FORKS.after_in_parent, after_in_child=FORKS.after_in_child)

@@ -1,7 +1,7 @@
-"""Modules that are imported when they are needed.
+"""Imports modules on demand.
 
-A signal handler that raises runs in the main thread only. In the middle of an import it would leave a lock of the
-interpreter held, for which other threads then wait for ever. So the main thread has another one import for it.
+Only the main thread runs signal handlers. One that raises in the middle of an import would leave a lock of the
+interpreter held, and other threads would wait for it for ever. So the main thread lets another thread import for it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from types import ModuleType
 from .forks import Section
 
 _OWN = ("onert", "onert_reference", "onert_builtin", "onert_llvm")
-"""Packages whose modules can be imported by any thread. Others may, say, install signal handlers."""
+"""Packages whose modules can be imported by any thread. Other modules may, for example, install signal handlers."""
 
 
 def module(name: str) -> ModuleType:
-    """The module of a name, imported where it is not there yet."""
+    """The module with this name, imported if necessary."""
     found = _there(name)
     if found is not None:
         return found
@@ -31,25 +31,25 @@ def module(name: str) -> ModuleType:
 
 
 def begin(name: str) -> None:
-    """Begin to import a module of the project's own in another thread, for who waits for the disk meanwhile.
+    """Start importing one of the project's modules in another thread while the caller waits for the disk.
 
-    What is wrong with it is told to whoever asks for it.
+    An error is raised when the module is next imported.
     """
     if _there(name) is None and name.partition(".")[0] in _OWN:
-        with suppress(RuntimeError):  # there is no thread to be had
+        with suppress(RuntimeError):  # no thread can be started
             start_new_thread(_Import(name).run, ())
 
 
 def ahead(names: Iterable[str]) -> None:
-    """Import the project's own modules of these names that are not there yet, all in one thread: to start one for each
-    takes longer than some of them do. What is wrong with one is told to whoever asks for it next."""
+    """Import those of the project's own modules that are missing, in a single thread: starting a thread takes longer
+    than some imports. An error is raised when the module is next imported."""
     missing = [name for name in names if _there(name) is None and name.partition(".")[0] in _OWN]
     if len(missing) > 1 and get_ident() == main_thread().ident:
         _wait_for(_Ahead(missing))
 
 
 def _there(name: str) -> ModuleType | None:
-    """A module that was imported, and wholly."""
+    """A module that is already imported completely, else None."""
     found = sys.modules.get(name)
     return None if getattr(getattr(found, "__spec__", None), "_initializing", False) else found
 
@@ -60,7 +60,7 @@ def _imported(name: str) -> ModuleType:
 
 
 class _Import:
-    """An import on its way: `done` is released when there is a module or an error."""
+    """An import in progress: `done` is released once there is a module or an error."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class _Import:
     def run(self) -> None:
         try:
             self.work()
-        except BaseException as error:  # raised by the thread that waits
+        except BaseException as error:  # raised again by the waiting thread
             self.error = error
         finally:
             self.done.release()
@@ -82,7 +82,7 @@ class _Import:
 
 
 class _Ahead(_Import):
-    """Several, one after the other, whether they succeed or not."""
+    """Imports several modules in turn, and ignores errors."""
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__("")
@@ -95,7 +95,7 @@ class _Ahead(_Import):
 
 
 def _wait_for(wanted: _Import) -> bool:
-    """Have another thread import; False where there is no thread to be had, or none any more as the process ends."""
+    """Import in another thread. Returns False if no thread can be started, for example as the process ends."""
     try:
         start_new_thread(wanted.run, ())
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""Names of a package that are read when somebody asks for them: few programs need them, and imports take time."""
+"""Lazily imported names of a package: few programs need them, and imports take time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from . import imports
 
 
 def later(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's `__getattr__` that takes names from the modules that `places` says.
+    """A module `__getattr__` that imports each name of `places` from the module that it maps to.
 
-    The last part of a module's own name stands for the module, unless it has something of that name. Names that the
-    package has already are never asked for, so `places` may list them.
+    A name that equals the last part of the module's name stands for the module, unless the module defines it. Names
+    that the package already has never get here, so `places` may include them.
     """
 
     def get(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written beside their place, then renamed."""
+"""Atomic file replacement: files are written next to their target, then renamed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 
 def replace(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write a file. OSError if that fails; what was at the path is then still there, and nothing else is left.
+    """Write a file. If that raises OSError, the old content of the path is unchanged and no other file is left behind.
 
-    A link is followed, and what is no plain file, such as a device, is written to as it is.
+    Links are followed; anything but a regular file, such as a device, is written to directly.
     """
     with replacing(path) as file:
         file.writelines(pieces)
@@ -20,9 +20,9 @@ def replace(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to be written piece by piece, or by another library, that takes the place of another in the end.
+    """A file to be written piece by piece, or by another library, that replaces the file at the path in the end.
 
-    What holds for `replace` holds here too, whatever is raised before the end.
+    Has the guarantees of `replace`, whatever is raised before the end.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as device:
@@ -39,8 +39,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def written(folder: Path, pieces: Iterable[bytes | memoryview]) -> Path:
-    """A new file with a name of its own and the mode of a plain new file. OSError if it cannot be written whole; it is
-    then removed."""
+    """A new file with a unique name and the mode of a regular new file. Raises OSError if it cannot be written
+    completely; it is then removed."""
     with _begun(folder) as file:
         file.writelines(pieces)
     return Path(file.name)
@@ -48,7 +48,7 @@ def written(folder: Path, pieces: Iterable[bytes | memoryview]) -> Path:
 
 @contextmanager
 def _begun(folder: Path) -> Iterator[BinaryIO]:
-    """A new file with a name of its own, which is removed where it does not become whole."""
+    """A new file with a unique name, which is removed unless it is written completely."""
     file = (folder / f".onert-{os.getpid()}-{os.urandom(8).hex()}").open("x+b")
     try:
         with file:

@@ -1,1 +1,1 @@
-"""Numbers of lengths that are not known yet."""
+"""Symbolic dimensions: numbers derived from lengths that are not known yet."""

@@ -1,7 +1,7 @@
-"""What a trace gives for all lengths that it is for, computed at once where these are few.
+"""Evaluates a trace for all of its lengths at once, if there are few.
 
-A new length then asks one table whether all conditions hold. Numbers that are the same for all lengths for which they
-do are one number: most sizes of which the less or the greater is taken, and rests of divisions.
+A new length then needs one table lookup to check all conditions. Numbers that are equal for all valid lengths are
+unified: most minima and maxima of sizes, and remainders of divisions.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from onert.ir.dtype import Array
 from .trace import Trace, where_greater_of
 
 MOST_LENGTHS = 1 << 12
-"""For how many lengths, or pairs of these, a table is made."""
+"""The maximum number of lengths, or combinations of lengths, in a table."""
 _EXACT = 1 << 53
-"""Integers of at most this size are compared with float64s as Python does."""
+"""Integers up to this magnitude are compared with float64s in the same way as in Python."""
 
 _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
     operator.add: np.add,
@@ -48,11 +48,12 @@ _DIVIDES = (*_WHOLE, operator.truediv)
 
 @frozen(eq=False)
 class AllLengths:
-    """The lengths with an axis of the table each: the others are the same as one of these, which are conditions.
+    """The results of a trace for all of its lengths. Only `lengths` have an axis in the table: the others equal one of
+    them, which is a condition.
 
-    - `holds`: where all `conditions` of the trace do, by index, that the table stands for
-    - `same`: for numbers that are always the same as one that came before, by index, that one's
-    - `known`: those that are always the same number
+    - `holds`: whether all `conditions` (the indices of those that the table covers) hold, for each combination
+    - `same`: for numbers that always equal an earlier number, by index, the index of that number
+    - `known`: numbers that are constant, by index, and their values
     """
 
     lengths: tuple[int, ...]
@@ -63,7 +64,7 @@ class AllLengths:
 
 
 def all_lengths(trace: Trace) -> AllLengths | None:
-    """What there is to know of a trace for all of its lengths; None where these are too many."""
+    """Evaluates a trace for all of its lengths; None if these are too many."""
     count = len(trace.lengths)
     alike = list(range(count))
     pairs = set[int]()
@@ -113,8 +114,7 @@ def all_lengths(trace: Trace) -> AllLengths | None:
 
 
 def _computed(function: Any, given: Sequence[Any]) -> tuple[Array, Any] | None:
-    """What a function gives for many numbers at once, and for which of them that is what Python gives; None where that
-    is not known."""
+    """A function applied to many numbers at once, and where the result equals Python's; None if that cannot be told."""
     floats = any(isinstance(x, float) or getattr(x, "dtype", None) == np.float64 for x in given)
     if any(isinstance(x, int) and abs(x) > _EXACT for x in given) or (floats and function in _WHOLE):
         return None

@@ -1,9 +1,9 @@
-"""The numbers of a trace as instructions that native code can follow: no Python object is made for a new length.
+"""The numbers of a trace as instructions for native code: a new length is then evaluated without any Python object.
 
-A register is 64 bits wide and holds a signed integer (also for a truth value), or the bits of a float64. Those of the
-lengths come first. An instruction is six 32-bit integers: what to do, the register of the result, and up to four
-registers that are given. What cannot be computed exactly in such registers - an integer that is too large, a division
-by zero - has no result, as a condition has none that does not hold; then the lengths have to be looked at otherwise.
+A register has 64 bits and holds a signed integer (also for a truth value), or a float64. Those of the lengths come
+first. An instruction is six 32-bit integers: the opcode, the register of the result, and up to four operand registers.
+If a number cannot be computed exactly in such registers (an integer that is too large, a division by zero), or a
+condition does not hold, evaluation fails, and the lengths have to be handled in another way.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .all_lengths import all_lengths
 from .trace import Trace, where_greater_of
 
 EXACT = 1 << 53
-"""Integers of at most this size are float64s too."""
+"""Integers up to this magnitude are exact as float64."""
 MOST_RESULTS = 1 << 16
-"""How many results a table has at most."""
+"""The maximum number of results in a table."""
 
 
 class Opcode(IntEnum):
-    """What an instruction does; those with FLOAT have float64s in their registers.
+    """The operation of an instruction; the operands of those with FLOAT are float64.
 
-    The third number of a comparison, and of BOOL, says whether it is a condition: 1 where it must not hold, 2 where it
-    must, else 0.
+    The third operand of a comparison, and of BOOL, is not a register: it is 2 if the result is a condition that must
+    hold, 1 if it must not hold, else 0.
     """
 
     ADD = 0
@@ -47,13 +47,13 @@ class Opcode(IntEnum):
     EQ = 8
     NE = 9
     GREATER = 10
-    """The third if the first is greater than the second, else the fourth."""
+    """The third operand if the first is greater than the second, else the fourth."""
     BOOL = 11
     TABLE = 12
-    """The element of the tables that the second integer, a number and no register, says for 0; there are as many as the
-    third says, and the first register must hold fewer."""
+    """A table lookup at the index in the first operand. The second operand is where the table starts in `tables`, the
+    third its size, which the index must be less than; both are numbers, not registers."""
     REQUIRE = 13
-    """No result: both registers must be the same bits."""
+    """No result: both registers must have equal bits."""
     TO_FLOAT = 14
     ADD_FLOAT = 15
     SUB_FLOAT = 16
@@ -86,19 +86,19 @@ _KNOWN = frozenset((*_PLAIN, *_TURNED, *_SAME, operator.truediv, operator.neg, b
 
 
 class NoInstructionError(TypeError):
-    """There is no instruction for a function that a trace calls, or for what it is given."""
+    """A function in a trace, or one of its argument types, has no instruction."""
 
 
 @frozen(eq=False)
 class Instructions(Told):
-    """How to compute the numbers of a trace for other lengths, and whether its conditions hold for them.
+    """A program that computes the numbers of a trace for other lengths and checks its conditions.
 
-    - `code`: the instructions [count, 6], int32
-    - `first`: the registers as they are before, int64: zeros for lengths, then constants
-    - `tables`: results of functions that the conditions of a trace know by a table, int64
-    - `asked`: functions that only Python can call, with the registers of their integers and what they must give
-    - `registers`: the register of each number of the trace that was asked for, by its index
-    - `floats`: those of them that are float64s
+    - `code`: the instructions, int32 [count, 6]
+    - `first`: the initial registers, int64: zeros for lengths, then constants
+    - `tables`: tables of results of functions on which conditions depend, int64
+    - `asked`: functions that only Python can call, with the registers of their arguments and the required result
+    - `registers`: the register of each requested number of the trace, by its index
+    - `floats`: those requested numbers that are float64
     """
 
     code: Array
@@ -110,9 +110,9 @@ class Instructions(Told):
 
 
 def instructions(trace: Trace, wanted: Iterable[int]) -> Instructions:
-    """The instructions for these numbers of a trace, by index, and for all of its conditions.
+    """The instructions for the requested numbers of a trace, by index, and for all of its conditions.
 
-    NoInstructionError where one of them is computed otherwise than instructions can.
+    Raises NoInstructionError if one of them cannot be computed by instructions.
     """
     return _Writer(trace).written(list(wanted))
 
@@ -122,9 +122,9 @@ class _Writer:
         self._trace = trace
         self._code: list[tuple[int, ...]] = []
         self._left = trace.conditions
-        """The conditions that no table stands for."""
+        """The conditions that are not covered by the table."""
         self._same: dict[int, int] = {}
-        """Numbers that are always the same as others, which are computed in their place."""
+        """Numbers that always equal an earlier number, which is computed in their place."""
         self._first = [0] * len(trace.lengths)
         self._registers = {at: at for at in range(len(trace.lengths))}
         self._constants: dict[int, int] = {}
@@ -179,7 +179,7 @@ class _Writer:
         steps: Mapping[int, tuple[Callable[..., Any], tuple[int, ...]]],
         needed: set[int],
     ) -> bool:
-        """Whether nothing but a condition knows what a function gives, for which there is no instruction."""
+        """Whether a function without an instruction is used only by a condition, so that Python can evaluate it."""
         known = function in _KNOWN or self._has_table(function)
         if known or at not in self._left or any(map(self._is_float, arguments)):
             return False
@@ -195,7 +195,7 @@ class _Writer:
             self._code.append((Opcode.REQUIRE, 0, own, self._constant(expected), 0, 0))
 
     def _register(self, at: int) -> int:
-        """The register of a number, that of a constant made when it is needed."""
+        """The register of a number; a constant is allocated on first use."""
         at = self._same.get(at, at)
         found = self._registers.get(at)
         if found is None:
@@ -222,7 +222,7 @@ class _Writer:
         return isinstance(self._trace.values[at], float)
 
     def _float(self, at: int) -> int:
-        """The register of a number as a float64."""
+        """The register of a number, converted to float64."""
         own = self._register(at)
         if self._is_float(at):
             return own
@@ -232,7 +232,7 @@ class _Writer:
         return found
 
     def _written(self, function: Callable[..., Any], arguments: tuple[int, ...], value: object) -> int:
-        """The register of what a function gives."""
+        """The register of a function's result."""
         if function in _TURNED:
             function, arguments = _TURNED[function], arguments[::-1]
         if function is operator.neg and self._is_float(arguments[0]):
@@ -261,7 +261,7 @@ class _Writer:
         raise NoInstructionError(f"there is no instruction for {function} of {len(arguments)} numbers")
 
     def _chosen(self, a: int, b: int, then: int, otherwise: int) -> int:
-        """The register of one of two numbers of one kind."""
+        """The register of one of two numbers of one type, selected by `a > b`."""
         chosen = (self._register(then), self._register(otherwise))
         if not (self._is_float(a) or self._is_float(b)):
             return self._emit(Opcode.GREATER, self._register(a), self._register(b), *chosen)
@@ -270,29 +270,29 @@ class _Writer:
         )
 
     def _count(self, argument: int) -> int:
-        """How many results a table of a function must have for a number."""
+        """The size of a function's table along the axis of this argument."""
         most = self._trace.most[argument]
         return min(MOST_RESULTS, max(int(self._trace.values[argument]), most if isinstance(most, int) else 0) + 1)
 
     def _has_table(self, function: object) -> bool:
-        """Whether a function has results for all numbers that it may be given."""
+        """Whether a function has a table of its results for all possible arguments."""
         counts = self._counts.get(function)
         return counts is not None and (len(counts) == 1 or math.prod(counts) <= MOST_RESULTS)
 
     def _result(self, function: Any, arguments: tuple[int, ...]) -> int:
-        """The register of what a function gives by its table."""
+        """The register of a function's result, looked up in its table."""
         start = self._placed.get(function)
         if start is None:
             start = self._placed[function] = self._put(function.results(*self._counts[function]))
         return self._looked_up(start, self._counts[function], arguments)
 
     def _put(self, table: Array) -> int:
-        """Where a table begins."""
+        """Append a table; returns its start."""
         self._tables += table.reshape(-1).tolist()
         return len(self._tables) - table.size
 
     def _looked_up(self, start: int, counts: Sequence[int], arguments: Sequence[int]) -> int:
-        """The register of a table's element: an axis for each number."""
+        """The register of a table's element, with an axis per argument."""
         place, *others = map(self._register, arguments)
         for count, other in zip(counts[1:], others, strict=True):
             for least, most in ((self._constant(0), other), (other, self._constant(count - 1))):
@@ -302,7 +302,7 @@ class _Writer:
 
 
 def _bits(value: object) -> int:
-    """A constant as a register holds it."""
+    """The bits of a constant in a register."""
     if isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 63:
             raise NoInstructionError(f"{value} has more than 64 bits")

@@ -1,7 +1,7 @@
-"""Integers as sums of products, so that numbers that are always equal are known to be equal.
+"""Integers as polynomials, so that numbers that are always equal are known to be equal.
 
-A polynomial maps each product, the sorted indices of its factors in a trace, to how many times it is added; the empty
-product is 1, and nothing is mapped to 0. Two polynomials that are equal have equal numbers for all lengths.
+A polynomial maps each product, given as the sorted trace indices of its factors, to its coefficient; the empty product
+is 1, and the empty mapping is 0. Equal polynomials have equal values for all lengths.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ Product = tuple[int, ...]
 Polynomial = Mapping[Product, int]
 
 MOST_TERMS, MOST_FACTORS = 8, 8
-"""Of a polynomial, and of each of its products: what is larger is taken for a number of which nothing is known."""
+"""The maximum number of terms, and of factors in a term; a larger polynomial is treated as an opaque number."""
 
 
 def constant(value: int) -> Polynomial:
-    """The polynomial of a plain integer."""
+    """The polynomial of a constant."""
     return {(): value} if value else {}
 
 
 def value_of(polynomial: Polynomial) -> int | None:
-    """The integer that a polynomial is for all lengths; None where it is another for others."""
+    """The constant value of a polynomial; None if its value depends on the lengths."""
     if not polynomial:
         return 0
     return polynomial.get(()) if len(polynomial) == 1 else None
 
 
 def added(a: Polynomial, b: Polynomial, times: int = 1) -> Polynomial | None:
-    """`a + times * b`; None where that is too large."""
+    """`a + times * b`; None if that is too large."""
     found = dict(a)
     for product, count in b.items():
         found[product] = found.get(product, 0) + times * count
@@ -38,7 +38,7 @@ def added(a: Polynomial, b: Polynomial, times: int = 1) -> Polynomial | None:
 
 
 def multiplied(a: Polynomial, b: Polynomial) -> Polynomial | None:
-    """`a * b`; None where that is too large."""
+    """`a * b`; None if that is too large."""
     found: dict[Product, int] = {}
     for first, count in a.items():
         for second, times in b.items():
@@ -48,8 +48,8 @@ def multiplied(a: Polynomial, b: Polynomial) -> Polynomial | None:
 
 
 def divided(a: Polynomial, product: Product, count: int) -> tuple[Polynomial, Polynomial] | None:
-    """A quotient and the rest: `a = quotient * count * product + rest`, where `product` is not 0 and `count` is
-    positive; None unless all of the rest is less than once `count`, or no multiple of both is in it.
+    """Quotient and remainder: `a = quotient * count * product + remainder`, for `product` not 0 and `count` positive.
+    None if no term of a nonzero `a` can be divided.
     """
     quotient: dict[Product, int] = {}
     rest: dict[Product, int] = {}
@@ -67,7 +67,7 @@ def divided(a: Polynomial, product: Product, count: int) -> tuple[Polynomial, Po
 
 
 def _without(product: Product, factors: Product) -> Product | None:
-    """A product without some factors; None where it does not have them all."""
+    """A product divided by some factors; None if it does not contain them all."""
     left = list(product)
     for factor in factors:
         if factor not in left:
@@ -84,27 +84,27 @@ def _bounded(found: dict[Product, int]) -> Polynomial | None:
 
 
 class Numbers(Protocol):
-    """What a trace does for rules."""
+    """The operations of a trace that rules use."""
 
     def constant(self, value: object) -> int:
         """The index of a constant."""
 
     def result(self, function: Callable[..., Any], *arguments: int) -> int:
-        """The index of what a function gives."""
+        """The index of a function's result."""
 
     def sum_of_products(self, polynomial: Polynomial) -> int:
-        """The index of a polynomial."""
+        """The index of a polynomial's value."""
 
     def require(self, at: int) -> Any:
-        """Make a number a condition."""
+        """Make the value of a number a condition; returns it."""
 
 
 Rule = Callable[[Numbers, Polynomial, Polynomial], "Polynomial | bool | None"]
-"""What is known of a function of two numbers: a polynomial, a truth, or None where that is nothing."""
+"""What a function of two numbers simplifies to: a polynomial, a truth value, or None if nothing is known."""
 
 
 def _quotient(numbers: Numbers, a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial] | None:
-    """What `a` divided by `b` is as far as it is known, and the rest that is still to be divided. That `b` is not 0
+    """The quotient of `a` and `b` as far as it is known, and the remainder still to be divided. That `b` is not 0
     becomes a condition."""
     if len(b) != 1:
         return _times(numbers, a, b)
@@ -118,7 +118,7 @@ def _quotient(numbers: Numbers, a: Polynomial, b: Polynomial) -> tuple[Polynomia
 
 
 def _times(numbers: Numbers, a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial] | None:
-    """The quotient where `a` is a plain integer times `b`, which is a sum. That `b` is not 0 becomes a condition."""
+    """The quotient if `a` is an integer multiple of the sum `b`. That `b` is not 0 becomes a condition."""
     product, count = next(iter(b.items()), ((), 1))
     times = a.get(product, 0) // count
     if not b or added(a, b, -times) != {}:
@@ -128,7 +128,7 @@ def _times(numbers: Numbers, a: Polynomial, b: Polynomial) -> tuple[Polynomial, 
 
 
 def _of_rest(numbers: Numbers, function: Callable[[Any, Any], Any], rest: Polynomial, b: Polynomial) -> Polynomial:
-    """The quotient or the remainder of what is left to be divided."""
+    """The quotient or the remainder of the part that is still to be divided."""
     first, second = value_of(rest), value_of(b)
     if not rest:
         return {}
@@ -148,7 +148,7 @@ def _remainder(numbers: Numbers, a: Polynomial, b: Polynomial) -> Polynomial | N
 
 
 def _compared(function: Callable[[Any, Any], Any]) -> Rule:
-    """A comparison of numbers whose difference is the same for all lengths."""
+    """A comparison of numbers whose difference is constant."""
 
     def rule(_: Numbers, a: Polynomial, b: Polynomial) -> bool | None:
         apart = added(a, b, -1)

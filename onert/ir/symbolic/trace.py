@@ -1,12 +1,12 @@
-"""Numbers that remember how they came about, so that what was computed of one length can be computed of another.
+"""Numbers that record how they were computed, so that a computation for one length can be repeated for another.
 
-A `Symbolic` number has a value, as of the lengths that a `Trace` began with, and an expression in them. Arithmetic
-gives symbolic numbers. Whatever makes a decision of one - a comparison, its use as an index, as a truth value or as the
-text of a representation - becomes a condition of the trace. Where all conditions hold for other lengths the same
-computation takes the same way for them, and `Trace.at` gives its numbers.
+A `Symbolic` number has a value for the lengths that a `Trace` starts from, and an expression in them. Arithmetic
+produces symbolic numbers. Every decision that depends on one (a comparison, its use as an index or truth value, or its
+`repr`) becomes a condition of the trace. For other lengths for which all conditions hold, the computation takes the
+same path, and `Trace.at` computes its numbers.
 
-Two numbers with one expression are one key of a dictionary, others are different keys, whatever their values are: what
-is equal is shared, and sharing less changes no result. The text of a message decides nothing.
+As dictionary keys, two numbers are equal if they have the same expression, whatever their values: equal numbers are
+shared, and less sharing does not change results. Formatting a number in a message is not a decision.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Binary = Callable[[Any, Any], Any]
 
 
 class OneLengthError(Exception):
-    """Something cannot be done for many lengths at once with the bits that each has alone: it says what."""
+    """An operation that needs a concrete length was applied to a symbolic one; the message names it."""
 
 
 class Trace:
-    """Numbers computed of some lengths, each expression once, and the conditions under which they are those of others.
+    """Numbers computed from some lengths, each expression once, and the conditions for reusing them for other lengths.
 
-    Every number has an index: first the lengths, then constants and results in the order in which they came. `values`
-    are the numbers of the lengths it began with, `most` those of the longest that it is for, `steps` say for each
-    result its index, the function and the arguments' indices, `conditions` the values that others must have too.
+    Every number has an index: first the lengths, then constants and results in order of creation. `values` are the
+    numbers for the initial lengths, `most` those for the maximum lengths, `steps` are the index, function and argument
+    indices of each result, `conditions` the values that must be the same for other lengths.
     """
 
     def __init__(self, lengths: Sequence[int], most: Sequence[int]) -> None:
@@ -60,7 +60,7 @@ class Trace:
         return at
 
     def result(self, function: Callable[..., Any], *arguments: int) -> int:
-        """The index of what a function gives for other numbers."""
+        """The index of a function's result."""
         key = (function, arguments)
         at = self._known.get(key)
         if at is None:
@@ -72,7 +72,7 @@ class Trace:
         return at
 
     def polynomial(self, at: int) -> Polynomial | None:
-        """A number as a sum of products of others; None where it is no integer."""
+        """A number as a polynomial; None if it is not an integer."""
         found = self._polynomials.get(at)
         if found is None:
             value = self.values[at]
@@ -83,7 +83,7 @@ class Trace:
         return found
 
     def sum_of_products(self, polynomial: Polynomial) -> int:
-        """The index of a polynomial: equal ones have one index."""
+        """The index of a polynomial's value; equal polynomials share one index."""
         total: int | None = None
         for product, count in sorted(polynomial.items(), reverse=True):
             term = None if product else self.constant(abs(count))
@@ -108,17 +108,17 @@ class Trace:
             return value
 
     def require(self, at: int) -> Any:
-        """The value of a number, which is relied on: other lengths must give the same."""
+        """Make the value of a number a condition, so that other lengths must give the same; returns it."""
         value = self.conditions[at] = self.values[at]
         return value
 
     def hold(self, condition: bool) -> None:
-        """Say that a comparison is a condition, as every comparison is."""
+        """State that a comparison is a condition, as every comparison of symbolic numbers is."""
         if not condition:
-            raise ValueError("a condition does not hold for the lengths that a trace begins with")
+            raise ValueError("a condition does not hold for the lengths that a trace starts from")
 
     def is_fixed(self, *numbers: int) -> bool:
-        """Whether any of these numbers is relied on, by index: it is the same for all lengths that the trace is for."""
+        """Whether any of these numbers, by index, is a condition and so the same for all lengths of the trace."""
         return any(at in self.conditions for at in numbers)
 
     def at(self, lengths: Sequence[int]) -> list[Any] | None:
@@ -166,14 +166,14 @@ def _decided(function: Binary) -> Binary:
 def _alone(function: Callable[[Any], Any]) -> Callable[..., Any]:
     def computed(self: Symbolic) -> Any:
         if function is not operator.abs and self.trace.polynomial(self.index) is not None:
-            return self  # an integer, which is what it is rounded to
+            return self  # an integer is already rounded
         return Symbolic(self.trace, self.trace.result(function, self.index))
 
     return computed
 
 
 def _number(trace: Trace, found: Polynomial | bool) -> Any:
-    """A polynomial as a number, a plain one where it is the same for all lengths."""
+    """The value of a polynomial; a plain integer if it is constant."""
     if isinstance(found, bool):
         return found
     plain = polynomials.value_of(found)
@@ -208,7 +208,7 @@ class Symbolic:
 
     @property
     def value(self) -> Any:
-        """What it is for the lengths that the trace began with; whoever decides by it says why that is right."""
+        """The value for the initial lengths. A decision based on it must be justified, because it adds no condition."""
         return self.trace.values[self.index]
 
     def _with(self, function: Binary, other: object, *, swapped: bool = False) -> Any:
@@ -265,20 +265,20 @@ class Symbolic:
         return Symbolic(self.trace, self.trace.result(round, self.index))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Any:
-        """Arithmetic with one of NumPy's scalars; OneLengthError where an array is computed of the number."""
+        """Arithmetic with NumPy scalars. Raises OneLengthError if the number is combined with an array."""
         function = _UFUNCS.get(ufunc.__name__)
         if function is None or method != "__call__" or named or any(getattr(x, "ndim", 0) for x in given):
             raise OneLengthError(f"NumPy's {ufunc.__name__} is given a length")
         return function(*(x if isinstance(x, Symbolic) else x.item() if hasattr(x, "item") else x for x in given))
 
     def __getattr__(self, name: str) -> Any:
-        """What integers have and these have not; OneLengthError but for the names that Python and NumPy look for."""
+        """Raises OneLengthError for a missing attribute, or AttributeError for names that Python and NumPy probe."""
         if name.startswith("__") or name == "ndim":
             raise AttributeError(name)
-        raise OneLengthError(f"the attribute {name} of a length is asked for")
+        raise OneLengthError(f"the attribute {name} of a symbolic length is used")
 
     def bit_length(self) -> int:
-        """How many bits the integer has, which is relied on."""
+        """The integer's bit length, which becomes a condition."""
         return int(self.trace.require(self.trace.result(int.bit_length, self.index)))
 
     def __bool__(self) -> bool:
@@ -300,7 +300,7 @@ class Symbolic:
         return repr(self._relied())
 
     def __str__(self) -> str:
-        return str(self.value)  # for messages, which decide nothing
+        return str(self.value)  # used in messages, which are not decisions
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)
@@ -310,7 +310,7 @@ class Symbolic:
 
 
 class Computed:
-    """A value that a function gives for numbers of which some are symbolic: it is made when these are known."""
+    """The value of a function of numbers that may be symbolic: computed once these are known."""
 
     __slots__ = ("function", "numbers")
 
@@ -320,12 +320,12 @@ class Computed:
 
 
 def where_greater_of(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
-    """What `where_greater` gives for plain numbers."""
+    """`where_greater` for plain numbers."""
     return then if a > b else otherwise
 
 
 def where_greater(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
-    """`then` where a is greater than b, else `otherwise`, which of the two is no condition."""
+    """`then` if `a > b`, else `otherwise`; adds no condition."""
     given = (a, b, then, otherwise)
     if Symbolic not in map(type, given):
         return where_greater_of(*given)
@@ -339,12 +339,12 @@ def where_greater(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The greater of two numbers, which of the two is no condition."""
+    """The greater of two numbers; adds no condition."""
     return where_greater(a, b, a, b)
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The less of two numbers, which of the two is no condition."""
+    """The lesser of two numbers; adds no condition."""
     return where_greater(a, b, b, a)
 
 
@@ -354,34 +354,35 @@ def is_symbolic(value: object) -> bool:
 
 
 def are_same(a: Any, b: Any) -> bool:
-    """Whether two numbers are known to be equal for all lengths: that others are equal for some is no condition."""
+    """Whether two numbers are known to be equal for all lengths; adds no condition if they are equal only for some."""
     if isinstance(a, Symbolic) and isinstance(b, Symbolic):
         return a.trace.polynomial(a.index) == a.trace.polynomial(b.index) is not None
     return not (isinstance(a, Symbolic) or isinstance(b, Symbolic)) and bool(a == b)
 
 
 def has_symbols(array: Any) -> bool:
-    """Whether elements of an array of objects are symbolic numbers."""
+    """Whether any element of an object array is a symbolic number."""
     return any(map(is_symbolic, array.reshape(-1)))
 
 
 def settled(array: Any, dtype: Any) -> Any:
-    """An array, of a type, where elements are symbolic: their values, which are relied on."""
+    """An array of `dtype` in which symbolic elements are replaced by their values, which become conditions."""
     if array.dtype != object or not has_symbols(array):
         return array
     return array.astype(dtype)
 
 
 def hint(number: _Number) -> _Number:
-    """What a number is for the lengths that a trace began with: for choices of which any gives the same results."""
+    """The number for the initial lengths: for choices that do not affect results."""
     symbolic: Any = number
     return cast(_Number, symbolic.value) if isinstance(symbolic, Symbolic) else number
 
 
 def decided(function: Callable[..., Any], *numbers: int) -> Any:
-    """What a function gives for numbers: the same for all lengths of a trace. Equal functions are asked once.
+    """The result of a function of numbers, which becomes a condition. Equal functions are called once.
 
-    One may have `results`, which gives those for all numbers below others, an axis for each, as an array of integers.
+    A function may have a method `results` that returns an integer array of its results for all arguments below the
+    given bounds, with an axis per argument.
     """
     values: Sequence[Any] = numbers
     trace = next((value.trace for value in values if isinstance(value, Symbolic)), None)
@@ -392,7 +393,7 @@ def decided(function: Callable[..., Any], *numbers: int) -> Any:
 
 
 def largest(number: int) -> int:
-    """A number that is as large for all lengths that a trace is for; it is for no other lengths from now on."""
+    """An upper bound of a number for all lengths of the trace; it becomes a condition."""
     symbolic: Any = number
     if not isinstance(symbolic, Symbolic):
         return number

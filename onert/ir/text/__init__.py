@@ -1,4 +1,4 @@
-"""The IR as text: what prints parses back."""
+"""The IR as text. Printed models can be parsed back."""
 
 from .parser import parse, parse_subgraph
 from .printer import text

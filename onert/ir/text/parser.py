@@ -1,4 +1,4 @@
-"""Reading the text form of models: the inverse of `text`."""
+"""The parser of the text form of models: the inverse of `text`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 
 @frozen
 class Token(Value):
-    """A word of the text, and where it begins."""
+    """A word of the text, and its position."""
 
     kind: str
     text: str
@@ -50,12 +50,12 @@ class Token(Value):
 
 
 def parse(source: str) -> Subgraphs:
-    """The model of a text; ModelError with line and column where it is not understood."""
+    """Parse a model from text. Raises ModelError with line and column for invalid text."""
     return _Parser(source).model()
 
 
 def parse_subgraph(source: str) -> Subgraph:
-    """One subgraph of a text; ModelError likewise."""
+    """Parse one subgraph from text. Raises ModelError likewise."""
     parser = _Parser(source)
     found = parser.subgraph()
     parser.end()
@@ -63,7 +63,7 @@ def parse_subgraph(source: str) -> Subgraph:
 
 
 class _Parser:
-    """Reads tokens from left to right, one function for each form."""
+    """A recursive-descent parser, with one method per form."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -77,7 +77,7 @@ class _Parser:
         while at < len(self.source):
             found = _TOKEN.match(self.source, at)
             if found is None:
-                self._fail_at(at, f"{self.source[at]!r} begins no word")
+                self._fail_at(at, f"unexpected character {self.source[at]!r}")
             kind = str(found.lastgroup)
             if kind != "space":
                 tokens.append(Token(kind, found.group(), at))
@@ -179,7 +179,7 @@ class _Parser:
         return self.type_of(dtype)
 
     def type_of(self, dtype: DType) -> TensorType:
-        """What follows an element type."""
+        """The rest of a type, after its element type."""
         save = self.position
         self.expect("[")
         ranked = not self.accept("*")
@@ -335,7 +335,7 @@ class _Parser:
         return found
 
     def record(self, kind: type[Any], owner: type[Op], at: int) -> Any:
-        """A frozen class and its fields: an operation, or a value of one of its attributes."""
+        """An instance of a frozen class from its fields: an operation, or a value of one of its attributes."""
         values = dict(self.listed("{", "}", lambda: self.attribute(owner)))
         names = {f.name for f in fields(kind)}
         if unknown := values.keys() - names:
@@ -343,7 +343,7 @@ class _Parser:
         try:
             return kind(**values)
         except (TypeError, ValueError, OnertError) as error:
-            self._fail_at(at, f"{kind.__name__} cannot be made: {error}")
+            self._fail_at(at, f"invalid {kind.__name__}: {error}")
 
     def attribute(self, kind: type[Op]) -> tuple[str, Any]:
         name = self.take("name", "an attribute's name")
@@ -380,7 +380,7 @@ class _Parser:
 
 @cache
 def _named(kind: str) -> Mapping[str, Enum | type[Any]]:
-    """What an attribute of this kind may name: members of enumerations as `Class.NAME`, and classes of values."""
+    """The names that attributes of this kind can use: enumeration members as `Class.NAME`, and classes of values."""
     found: dict[str, Enum | type[Any]] = {}
     waiting = list(get_type_hints(OPS[kind]).values())
     while waiting:

@@ -1,4 +1,4 @@
-"""The text form of models: what `parse` reads back as an equal value.
+"""The text form of models, which `parse` reads back as an equal value.
 
     model "description" {
       subgraph "main" {
@@ -12,7 +12,7 @@
       signature "serve" subgraph 0 inputs ("a"=%0) outputs ("b"=%2)
     }
 
-`-` is an absent operand, `?` an unknown dimension, `[*]` an unknown number of dimensions.
+`-` is an absent operand, `?` an unknown dimension, `[*]` an unknown rank.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ _PLAIN = frozenset("fiub")
 def text(model: Subgraphs | Subgraph, *, constants: bool = True) -> str:
     """The model, or one of its subgraphs, as text.
 
-    Without `constants` the elements of large constants and long lists of scales are left out, and the text cannot be
-    parsed. ModelError for an
-    attribute that has no text (a Python function).
+    Without `constants` the elements of large constants and long lists of scales are omitted, and the text cannot be
+    parsed. Raises ModelError for an attribute that has no text form (a Python function).
     """
     lines = _model(model, constants) if isinstance(model, Subgraphs) else _subgraph(model, constants)
     return "\n".join(lines) + "\n"
@@ -104,7 +103,7 @@ def _operand(index: int, operand: Operand, constants: bool) -> str:
 
 
 def type_text(type_: TensorType, whole: bool = True) -> str:
-    """`f32[1, ?]`, with the quantisation where there is one; only a few of its scales unless `whole`."""
+    """A type as text: `f32[1, ?]`, with its quantisation; long lists of scales are abbreviated unless `whole`."""
     plain = type_.dtype.text + (shape_text(type_.shape) if type_.ranked else "[*]")
     return plain if type_.quantization is None else f"{plain} {_quantization(type_.quantization, whole)}"
 
@@ -134,7 +133,7 @@ def _elements(data: Constant, type_: TensorType, constants: bool) -> str:
 
 
 def _has_payload(array: Array) -> bool:
-    """Whether an element is not a number: such have bits that a literal does not say."""
+    """Whether an element is NaN, whose payload a literal cannot express."""
     return array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
@@ -156,7 +155,7 @@ def _operation(operation: Operation) -> str:
 
 
 def value_text(value: Any) -> str:
-    """An attribute; ModelError for one of a type that has no text."""
+    """An attribute's value as text. Raises ModelError if its type has no text form."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
@@ -178,4 +177,4 @@ def value_text(value: Any) -> str:
     if has(type(value)):
         named = (f"{f.name}={value_text(getattr(value, f.name))}" for f in fields(type(value)))
         return f"{type(value).__name__} {{{', '.join(named)}}}"
-    raise ModelError(f"an attribute is a {type(value).__name__}, which has no text")
+    raise ModelError(f"an attribute is a {type(value).__name__}, which has no text form")

@@ -296,7 +296,7 @@ class HloScatter(_Body):
         return out
 
     def _places(self, x: Array, indices: Array, updates: Array) -> tuple[list[Array], Array]:
-        """Each update's position along each dimension of `x`, and whether it is in bounds; in the shape of `updates`."""
+        """Each update's position along each dimension of `x`, and whether it is in bounds; in the shape of updates."""
         vectors = index_vectors(indices, self.index_vector_dim)
         window = sorted(self.update_window_dims)
         batch = [axis for axis in range(updates.ndim) if axis not in window]

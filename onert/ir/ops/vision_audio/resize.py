@@ -1,4 +1,4 @@
-"""Images in another size."""
+"""Image resizing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from onert.ir.value import Value
 
 @frozen
 class ResizeBilinear(Op):
-    """Each output element: its four nearest inputs, weighted by their distance.
+    """Bilinear interpolation: each output element is a weighted mean of its four nearest inputs.
 
     Operands: `x` [batch, height, width, channels]; `size` (int32: new height and width). Result: [batch, new height,
-    new width, channels]. Output y lies on input row `y * height / new height`; with `half_pixel_centers` centres lie on
-    centres, with `align_corners` (not both) corners on corners.
+    new width, channels]. Output y maps to input row `y * height / new height`; with `half_pixel_centers` the centres of
+    pixels are mapped instead, with `align_corners` (not both) the corner pixels coincide.
 
-    Element types: floats; uint8, averaged in float32 and rounded; int8 and int16, with positions and weights in steps
-    of 1/1024, rounded halves away from zero.
+    Element types: floats; uint8, interpolated in float32 and rounded; int8 and int16, with positions and weights in
+    steps of 1/1024, rounded half away from zero.
 
     Source: TFLite RESIZE_BILINEAR, kernels/resize_bilinear.cc and kernels/internal/reference/resize_bilinear.h.
     """
@@ -54,7 +54,7 @@ class ResizeBilinear(Op):
     evaluate_quantized = as_stored
 
     def positions(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
-        """For each output along an axis: the inputs before and after it, and the distance from the first."""
+        """For each output along an axis, the inputs before and after it, and its distance from the first."""
         scale = np.float32(inputs) / np.float32(count)
         if self.align_corners and count > 1:
             scale = np.float32(inputs - 1) / np.float32(count - 1)
@@ -65,7 +65,7 @@ class ResizeBilinear(Op):
         return np.minimum(low, inputs - 1), high, at - low.astype(np.float32)
 
     def taps(self, at: int, before: int, after: int) -> tuple[Array, Array]:
-        """The two elements that each of the result along either axis is made of, and their shares [after, 2]."""
+        """The indices and weights of the two inputs that contribute to each output along an axis, each [after, 2]."""
         low, high, part = self.positions(after, before)
         return np.stack((low, high), axis=1), np.stack((np.float32(1) - part, part), axis=1)
 
@@ -82,7 +82,7 @@ class ResizeBilinear(Op):
         return out
 
     def steps(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
-        """The same for signed bytes and int16: distances in steps of 1/1024."""
+        """`positions` for int8 and int16: distances are in steps of 1/1024."""
         scale = (1024 * inputs + count // 2) // count
         if self.align_corners and count > 1:
             scale = (1024 * (inputs - 1) + (count - 1) // 2) // (count - 1)
@@ -95,16 +95,17 @@ class ResizeBilinear(Op):
 
 
 _INSIDE, _EXACT = 4, 1 << 22
-"""Inputs of which some have neighbours on both sides; and outputs up to which places are exact in float32."""
+"""The fewest inputs of which some have neighbours on both sides; the most outputs with exact float32 positions."""
 
 
 @frozen
 class ResizeNearestNeighbor(Op):
-    """Each output element: the input nearest to it.
+    """Nearest-neighbour interpolation: each output element is the nearest input.
 
     Operands: `x` [batch, height, width, channels], any element type; `size` (int32: new height and width). Result:
-    [batch, new height, new width, channels]. Output y takes input row `floor(y * height / new height)`; with
-    `half_pixel_centers` centres lie on centres, with `align_corners` corners on corners and the row is rounded.
+    [batch, new height, new width, channels]. Output y reads input row `floor(y * height / new height)`; with
+    `half_pixel_centers` the centres of pixels are mapped instead, with `align_corners` the corner pixels coincide and
+    the row is rounded.
 
     Source: TFLite RESIZE_NEAREST_NEIGHBOR, kernels/internal/reference/resize_nearest_neighbor.h.
     """
@@ -123,7 +124,7 @@ class ResizeNearestNeighbor(Op):
         return x[:, rows[:, None], columns]
 
     def nearest(self, count: int, inputs: int) -> Array:
-        """For each of `count` outputs along an axis of `inputs`, the input it takes."""
+        """The index of the input for each of `count` outputs along an axis of `inputs`."""
         scale = np.float32(inputs) / np.float32(count)
         if self.align_corners and count > 1:
             scale = np.float32(inputs - 1) / np.float32(count - 1)
@@ -133,7 +134,7 @@ class ResizeNearestNeighbor(Op):
         return np.clip(whole.astype(np.int64), 0, inputs - 1)
 
     def repeats(self, count: int, inputs: int) -> int | None:
-        """How often each input along an axis is taken, one after the other; None where not all are as often."""
+        """How often each input along an axis is repeated consecutively; None if the number differs between inputs."""
         if inputs == 0 or count % inputs:
             return None
         times = int(count // inputs)
@@ -145,10 +146,10 @@ class ResizeNearestNeighbor(Op):
         return times
 
     def is_steady(self, times: int, inputs: int) -> bool:
-        """Whether the inputs that are taken follow one rule for any number of them, `times` as many outputs as inputs.
+        """Whether the inputs are selected by one rule for any number of them, with `times` as many outputs as inputs.
 
-        Then places are exact, because the scale is a power of two, and those of the next input are one further. The
-        number of inputs may be symbolic.
+        Positions are then exact, because the scale is a power of two, and advance by one per input. The number of
+        inputs may be symbolic.
         """
         exact = times & (times - 1) == 0 and largest(times * inputs) <= _EXACT
         return exact and not self.align_corners and hint(inputs) >= _INSIDE
@@ -156,7 +157,7 @@ class ResizeNearestNeighbor(Op):
 
 @frozen
 class _Repeats(Value):
-    """Whether each of so many inputs is taken so often."""
+    """Whether each of a number of inputs is repeated `times` times."""
 
     op: ResizeNearestNeighbor
     times: int
@@ -171,7 +172,7 @@ class _Repeats(Value):
 
 
 def resized(x: TensorType, size: TensorType) -> Shape:
-    """The shape of an image in the size that an operand gives; RuleError unless both make sense."""
+    """The shape of an image resized to the size in an operand. Raises RuleError unless both are valid."""
     require(x.rank == 4, f"input is {x}, expected 4 dimensions")
     require(size.dtype is DType.INT32, f"size is {size.dtype.text}, expected i32")
     require(size.rank == 1 and size.shape[0] in (2, None), f"size is {size}, expected 2 elements")

@@ -1,4 +1,4 @@
-"""Values between the places of a grid: of pictures at given points, and of convolutions whose taps are moved."""
+"""Interpolation between the points of a grid: images sampled at given points, and deformable convolutions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onert.ir.types import CallTypes, TensorType
 
 
 class Sampling(Enum):
-    """What a value between places is made of, along each axis."""
+    """How values between grid points are interpolated along each axis."""
 
     NEAREST = "the nearest one, of two the even one"
     LINEAR = "the two beside it"
@@ -26,7 +26,7 @@ class Sampling(Enum):
 
 
 class Outside(Enum):
-    """What lies outside of a grid."""
+    """The values outside of a grid."""
 
     ZEROS = "zeros"
     BORDER = "what lies at the border"
@@ -34,11 +34,11 @@ class Outside(Enum):
 
 
 Taps = list[tuple[Array, Array]]
-"""Places along one axis, and how much each of them counts."""
+"""Indices along one axis, and their weights."""
 
 
 def _taps(at: Array, sampling: Sampling) -> Taps:
-    """The places that make up a value at `at` (float64), and their weights."""
+    """The indices that contribute to the value at `at` (float64), and their weights."""
     if sampling is Sampling.NEAREST:
         return [(np.rint(at).astype(np.int64), np.ones_like(at))]
     low = np.floor(at)
@@ -49,7 +49,7 @@ def _taps(at: Array, sampling: Sampling) -> Taps:
 
 
 def _cubic(t: Array) -> Array:
-    """Keys' kernel with a = -0.75."""
+    """Keys' cubic convolution kernel with a = -0.75."""
     a, x = -0.75, np.abs(t)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
@@ -57,7 +57,7 @@ def _cubic(t: Array) -> Array:
 
 
 def _inside(places: Array, size: int, outside: Outside, *, corners: bool) -> tuple[Array, Array]:
-    """Places within the grid, and which of them count."""
+    """Indices mapped into the grid, and which of them contribute."""
     if outside is Outside.ZEROS:
         within = (places >= 0) & (places < size)
     else:
@@ -70,7 +70,7 @@ def _inside(places: Array, size: int, outside: Outside, *, corners: bool) -> tup
 
 
 def _combinations(taps: list[Taps]) -> Iterator[tuple[list[Array], Array]]:
-    """For each choice of one tap along every axis, the places and their weight."""
+    """For each choice of one tap along every axis, the indices and their combined weight."""
     for chosen in itertools.product(*taps):
         weight = chosen[0][1]
         for _, other in chosen[1:]:
@@ -103,13 +103,13 @@ def sample(x: Array, points: Array, sampling: Sampling, outside: Outside, *, cor
 
 @frozen
 class GridSample(Op):
-    """Pictures of any number of axes at the points of a grid.
+    """Samples images with any number of spatial axes at the points of a grid.
 
-    - `x`: numbers `[batch, channels, *sizes]`
-    - `grid`: floats `[batch, *places, axes]`: a point for each place, its last axis first, -1 at one end and 1 at the
-      other: at the outermost elements with `corners`, else at their outer borders
+    - `x`: numbers [batch, channels, *sizes]
+    - `grid`: floats [batch, *places, axes]: one point per place, coordinates in reverse order of the axes, from -1 at
+      one end to 1 at the other; with `corners` the ends are the outermost elements' centres, else their outer borders
 
-    Result: `[batch, channels, *places]` of x's type. Source: ONNX GridSample.
+    Result: [batch, channels, *places] of x's type. Source: ONNX GridSample.
     """
 
     sampling: Sampling = Sampling.LINEAR
@@ -139,16 +139,16 @@ class GridSample(Op):
 
 @frozen
 class DeformConv(Op):
-    """A convolution each tap of which is moved by an offset of its own, and may be weighted.
+    """Deformable convolution: each tap is moved by its own offset, and optionally weighted.
 
-    - `x`: floats `[batch, channels, *sizes]`
-    - `weight`: `[outputs, channels / groups, *kernel]`
-    - `offset`: `[batch, offset_groups * taps * axes, *results]`: for each tap and axis how far it is moved
-    - `bias`: `[outputs]`
-    - `mask`: `[batch, offset_groups * taps, *results]`: what each tap is multiplied with
+    - `x`: floats [batch, channels, *sizes]
+    - `weight`: [outputs, channels / groups, *kernel]
+    - `offset`: [batch, offset_groups * taps * axes, *results]: the offset of each tap along each axis
+    - `bias`: [outputs], optional
+    - `mask`: [batch, offset_groups * taps, *results]: the weight of each tap, optional
 
-    `pads` are rows before the first of each axis, then behind the last. Between elements values are linear, outside of
-    x they are 0. Source: ONNX DeformConv.
+    `pads` are the padding before each axis, followed by the padding after each axis. Values between elements are
+    interpolated linearly; outside of `x` they are 0. Source: ONNX DeformConv.
     """
 
     strides: tuple[int, ...]
@@ -243,16 +243,16 @@ class DeformConv(Op):
 
 @frozen
 class RoiAlign(Op):
-    """Regions of pictures in a fixed size, each cell from samples that lie evenly in it.
+    """Extracts regions of images in a fixed size; each cell is computed from evenly spaced samples.
 
-    - `x`: floats `[batch, channels, height, width]`
-    - `regions`: floats `[count, 4]`: left, top, right, bottom in pixels, times `scale`
-    - `batches`: integers `[count]`: of which picture each region is
+    - `x`: floats [batch, channels, height, width]
+    - `regions`: of x's type, [count, 4]: left, top, right, bottom, multiplied by `scale` to get pixels
+    - `batches`: integers [count]: the image of each region
 
-    `samples` for each cell and axis, 0 for as many as cell sizes are long. Pixels are centred at half numbers with
-    `half_pixel`; without it regions have a size of at least 1. A cell is the mean of its samples, or with `largest` the
-    largest product of a pixel and its share in a sample. Result: `[count, channels, rows, columns]`.
-    Source: ONNX RoiAlign.
+    There are `samples` per cell and axis, or if 0 one per pixel of a cell's length, rounded up. With `half_pixel` pixel
+    centres are at half-integers; otherwise regions have a size of at least 1. A cell is the mean of its samples, or
+    with `largest` the maximum of the products of a pixel and its weight in a sample. Result: [count, channels, rows,
+    columns]. Source: ONNX RoiAlign.
     """
 
     rows: int = 1
@@ -295,7 +295,7 @@ class RoiAlign(Op):
         counts = [
             max(self.samples if self.samples else math.ceil(side / n), 0) for side, n in zip(sides, cells, strict=True)
         ]
-        require(max(counts) <= 1 << 12, f"a region asks for {max(counts)} samples in a cell")
+        require(max(counts) <= 1 << 12, f"a region needs {max(counts)} samples per cell, expected at most {1 << 12}")
         axes = []
         for start, side, n, count, size in zip((top, left), sides, cells, counts, picture.shape[1:], strict=True):
             within = (np.arange(count) + 0.5) / max(count, 1)
@@ -314,7 +314,7 @@ class RoiAlign(Op):
 
 
 def _beside(at: Array, size: int) -> Taps:
-    """The two pixels beside each place with their shares; further out than one pixel they are 0."""
+    """The two pixels next to each position, with their weights; 0 for positions more than one pixel outside."""
     kept = (at >= -1) & (at <= size)
     inside = np.clip(at, 0, max(size - 1, 0))
     low = np.floor(inside).astype(np.int64)
