@@ -125,7 +125,7 @@ def test_subgraphs_that_no_run_reaches_are_emptied_and_the_others_keep_their_num
         (package((add(),), "0:0:0 0:0:1 0:0:0", ""), "the package names one input twice"),
         (
             package((scale(2), scale(3)), "", "", _0_0_0="1:0:0", _1_0_0="0:0:0"),
-            "connections join models 0:0 and 1:0 in a circle",
+            "connections join models 0:0 and 1:0 in a cycle",
         ),
         (
             package((scale(2), scale(3), add()), "", "", _0_0_0="2:0:0", _1_0_0="2:0:0"),
@@ -187,5 +187,5 @@ def test_a_connection_converts_elements(
 
 @pytest.mark.parametrize("want", [typed(DType.BOOL, None), typed(DType.STRING, None)])
 def test_a_connection_that_nothing_converts_is_refused(want: Subgraphs) -> None:
-    with pytest.raises(ModelError, match="which no conversion joins"):
+    with pytest.raises(ModelError, match="there is no conversion between them"):
         link(package((typed(DType.FLOAT32, None), want), "", "", _0_0_0="1:0:0"))

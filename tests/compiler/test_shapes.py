@@ -118,7 +118,7 @@ def test_two_calls_with_different_shapes_are_joined_for_both() -> None:
 def test_a_circle_of_calls_is_refused() -> None:
     d = Draft()
     y = d.op(ToyLoop(0, 0), d.input(2))
-    with pytest.raises(ModelError, match="subgraphs 0 call one another in a circle"):
+    with pytest.raises(ModelError, match="subgraphs 0 call one another in a cycle"):
         infer_model(Subgraphs((d.uninferred(y),)), 0)
 
 

@@ -89,7 +89,7 @@ _BAD: dict[str, tuple[Callable[[Subgraph], Subgraph], str]] = {
         lambda g: _operand(g, 1, evolve(g.operands[1], variable=True)),
         "both a variable and a constant",
     ),
-    "an update of no variable": (lambda g: evolve(g, state=(StateUpdate(0, 3),)), "is updated, but is no variable"),
+    "an update of no variable": (lambda g: evolve(g, state=(StateUpdate(0, 3),)), "is updated, but is not a variable"),
     "another shape than inferred": (
         _typed(3, TensorType(DType.FLOAT32, (2, 4))),
         r"declared f32\[2, 4\], the operation gives f32\[2, 3\]",
@@ -125,7 +125,7 @@ def _calling(called: int) -> Subgraph:
     [
         (Subgraphs(()), "no subgraph"),
         (Subgraphs((_calling(3),)), "runs subgraph 3, expected 0 to 0"),
-        (Subgraphs((_calling(1), _calling(0))), "in a circle"),
+        (Subgraphs((_calling(1), _calling(0))), "in a cycle"),
         (Subgraphs((_good(),), (Signature("s", 2, (), ()),)), "signature 's' names subgraph 2"),
         (Subgraphs((_good(),), (Signature("s", 0, (SignatureTensor("x", 2),), ()),)), "names tensor 2, expected one"),
     ],

@@ -46,7 +46,7 @@ def test_attributes_that_break_a_rule_are_refused(kind: str, name: str, changed:
 
 ABSENT: list[tuple[str, str, tuple[int, ...], str]] = [
     ("LSTM", "batch first", (1,), "only one of the input gate's two weights"),
-    ("LSTM", "batch first", (1, 5), "the input gate's weights and its bias do not both exist"),
+    ("LSTM", "batch first", (1, 5), "only one of the input gate's weights and bias is present"),
     ("LSTM", "peepholes", (10,), "only some of the gates have peephole weights"),
     ("LSTM", "projection", (16,), "there is a projection bias without weights|outputs without a projection"),
     ("LSTM", "normalised", (22,), "only some of the gates have normalisation weights"),

@@ -381,8 +381,7 @@ def hint(number: _Number) -> _Number:
 def decided(function: Callable[..., Any], *numbers: int) -> Any:
     """The result of a function of numbers, which becomes a condition. Equal functions are called once.
 
-    A function may have a method `results` that returns an integer array of its results for all arguments below the
-    given bounds, with an axis per argument.
+    A function may have a method `results`: an integer array of all results below given bounds, an axis per argument.
     """
     values: Sequence[Any] = numbers
     trace = next((value.trace for value in values if isinstance(value, Symbolic)), None)

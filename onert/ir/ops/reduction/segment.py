@@ -114,7 +114,7 @@ class UnsortedSegment(OnStored):
         count = sv.values(num_segments)[0]
         ids = segment_ids.reshape(-1)
         highest = int(ids.max(initial=-1))
-        require(highest < count, f"segment {highest} is named, expected less than num_segments {count}")
+        require(highest < count, f"segment {highest} is named, there are {count}")
         rest = data.shape[segment_ids.ndim :]
         rows = data.reshape(len(ids), *rest)
         out = np.full((count, *rest), self.kind.initial(data.dtype), data.dtype)
