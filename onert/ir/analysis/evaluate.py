@@ -20,8 +20,7 @@ def evaluate(
 ) -> tuple[Array, ...]:
     """The results of `op` on `inputs`; `types` are the types of operands and results (with static input shapes).
 
-    Low-precision floats are computed in float32 and rounded once at the end. Raises RuleError if an element breaks a
-    rule.
+    Low-precision floats are computed in float32 and rounded once at the end. RuleError if an element breaks a rule.
     """
     with np.errstate(all="ignore"):  # IEEE results (inf, nan, wrapped integers) are intended
         results = _evaluate(op, inputs, types, context)

@@ -97,10 +97,9 @@ def _gather(x: Array, columns: Array, windows: Sequence[Window], found: Sequence
 
 
 def convolve_depthwise(x: Array, weight: Array, windows: Sequence[Window]) -> Array:
-    """Convolution of each channel with its own filters.
+    """Depthwise convolution: `x` [batch, *spatial, channels], `weight` [*window, channels, multiplier].
 
-    `x` is [batch, *spatial, channels], `weight` [*window, channels, multiplier]; the result is [batch, *outputs,
-    channels * multiplier], with the outputs of a channel adjacent.
+    The result is [batch, *outputs, channels * multiplier], with the outputs of a channel adjacent.
     """
     spatial, channels = x.shape[1:-1], x.shape[-1]
     multiplier = weight.shape[-1]

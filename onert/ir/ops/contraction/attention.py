@@ -78,9 +78,9 @@ class Attention(Op):
     - `k_cache`, `v_cache`: state, float32 [1, size, heads, n]: keys and values by position
     - `position`: one integer, the position of the first new token
 
-    Results: [1, tokens, model], and the caches with the new tokens stored. Softmax is applied to the scores divided by
-    the square root of n, over the positions that the mask covers, or over all tokens so far if there is no mask.
-    Source: circle's ATTENTION (ONE's AttentionLayer).
+    Results: [1, tokens, model], and the caches with the new tokens. Softmax is applied to the scores divided by the
+    square root of n, over the positions of the mask, or all tokens so far. Source: circle's ATTENTION (ONE's
+    AttentionLayer).
     """
 
     carries: ClassVar[tuple[str, ...]] = ("k_cache", "v_cache")

@@ -99,10 +99,9 @@ class Conv3D(Spatial3D):
 class TransposeConv3D(Spatial3D):
     """Transposed three-dimensional convolution: each input element adds its multiple of a filter to a window.
 
-    Operands: `output_shape` (integers, five elements: the result's shape); `weight` [window depth, window height,
-    window width, outputs, channels]; `x` [batch, depth, height, width, channels]; optional `bias` [outputs]. Result: of
-    shape `output_shape`, from which the forward convolution must infer the shape of `x`. Source: TFLite
-    CONV_3D_TRANSPOSE, kernels/conv3d_transpose.cc.
+    Operands: `output_shape` (int32 or int64, five elements: the result's shape, which the forward convolution must map
+    to that of `x`); `weight` [window depth, window height, window width, outputs, channels]; `x` [batch, depth, height,
+    width, channels]; optional `bias` [outputs]. Source: TFLite CONV_3D_TRANSPOSE, kernels/conv3d_transpose.cc.
     """
 
     def infer(

@@ -37,8 +37,7 @@ class FullyConnected(Op):
     """A fully connected layer, `x · weightᵀ + bias`: each row of `weight` produces one output feature.
 
     Operands: `x`, any shape whose elements form rows of `features`; `weight` [outputs, features]; optional `bias`
-    [outputs]. Result: [rows, outputs], or with `keep_dims` the shape of `x` with its last dimension replaced, which
-    then must be `features`.
+    [outputs]. Result: [rows, outputs], or with `keep_dims` the shape of `x` [..., features] as [..., outputs].
 
     Element types: floats; int8 with int8, int4 or int2 filters (scales per tensor or per output); uint8 with uint8;
     int16 with int8, int4, int2 or int16 filters; float32 `x` with integer filters, where each row of `x` is quantised

@@ -40,8 +40,8 @@ class BatchMatMul(Op):
     Element types: floats; other numbers of one type; int8 with int8; int16 with int16 or int8, zero points 0; float32
     `x` with int8 `y`, where each row of `x` is quantised at run time, symmetrically or with `asymmetric_inputs`, and
     `y` has one scale or one per column. `output` is the result's element type if it is not that of `x`: INT32 for the
-    plain sums of the stored integers (int8 or uint8 with int8); FLOAT32 for products of int8 or uint8 with either, the
-    exact sum in float32 times the product of both scales in float32.
+    plain sums of stored integers (int8 or uint8 with int8); FLOAT32 for products of int8 or uint8 with either, exact
+    sums in float32 times the product of both scales.
 
     Source: TFLite BATCH_MATMUL, kernels/batch_matmul.cc and kernels/internal/reference/batch_matmul.h.
     """

@@ -25,12 +25,11 @@ class TransposeConv2D(Op):
     """Two-dimensional transposed convolution: each input element adds its multiple of a filter to a result window.
 
     Operands: `output_shape` (int32 or int64, four elements: the result's shape); `weight` [outputs, window height,
-    window width, channels]; `x` [batch, height, width, channels]; optional `bias` [outputs], added to the sums. Result:
-    of shape `output_shape`.
+    window width, channels]; `x` [batch, height, width, channels]; optional `bias` [outputs]. `activation` comes last.
 
     The window of input (i, j) starts at (i * stride_height, j * stride_width) minus the padding in front that the
     forward convolution of the result would have. Contributions outside of the result are dropped. Explicit padding must
-    be smaller than the window. `activation` is applied last.
+    be smaller than the window.
 
     Element types are those of `Conv2D`; a float `x` with an integer filter is always quantised asymmetrically.
 

@@ -95,8 +95,8 @@ class While(Op):
 
     - `xs`: the initial operands of both subgraphs; the results are the final ones
 
-    Raises RuleError beyond the context's limit on iterations, or if an iteration without state changes nothing, because
-    the loop would then never end.
+    Raises RuleError beyond the context's limit on iterations, or if an iteration changes nothing and there is no other
+    state, because the loop would then never end.
     """
 
     condition: int

@@ -1,6 +1,5 @@
-"""Loops and branches that contain the graphs they run, so that a backend can compile them.
-
-The compiler creates them from `While` and `If` operations with static shapes and no side effects.
+"""Loops and branches that contain the graphs they run, so that a backend can compile them: the compiler creates them
+from `While` and `If` operations with static shapes and no side effects.
 """
 
 from __future__ import annotations

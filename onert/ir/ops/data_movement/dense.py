@@ -138,8 +138,7 @@ class EmbeddingLookupSparse(OnStored):
     - `weights`: float32 [n]
     - `table`: float32 of rank 2 or more, [rows, ...]
 
-    The result's shape is the first k - 1 dimensions of `dense_shape` followed by those of a row; an example without ids
-    is 0.
+    The result's shape is the first k - 1 dimensions of `dense_shape`, then those of a row; an example without ids is 0.
     """
 
     combiner: Combiner = Combiner.SUM

@@ -82,8 +82,7 @@ class SpaceToDepth(OnStored):
 class DepthToSpace(OnStored):
     """Moves channels into blocks of `block_size` by `block_size` pixels: the inverse of `SpaceToDepth`.
 
-    - `x`: [batch, height, width, channels], channels a multiple of b * b for block size b; the result is
-      [batch, height * b, width * b, channels / (b * b)].
+    - `x`: [batch, height, width, channels]; the result is [batch, height * b, width * b, channels / b / b] for size b
     """
 
     block_size: int

@@ -57,10 +57,9 @@ def _require_real(x: TensorType, kind: str) -> None:
 
 @frozen
 class Quantize(Op):
-    """Quantises real numbers to integers of type `to`, or requantises integers.
+    """Quantises real numbers to integers of type `to`, or requantises integers; the result has declared parameters.
 
-    - `x`: floats; or quantised integers, which are rescaled by a fixed-point multiplier (TFLite's Requantize), or
-      via float32 if either side is quantised per axis. The result's type has the quantisation parameters.
+    - `x`: floats; or quantised integers, rescaled in fixed point (TFLite's Requantize), or via float32 if per axis
     """
 
     to: DType

@@ -130,7 +130,7 @@ class Unary(Op):
     CEIL TRUNC ROUND (halves to even) LOGICAL_NOT; COMPLEX_ABS, REAL and IMAG map complex numbers to real ones.
 
     - `x`: any shape. Floats; plain integers for ABS, NEG, SQUARE, SIGN and RELUs; quantised integers; booleans for
-      LOGICAL_NOT; complex numbers for the functions that NumPy defines on them.
+      LOGICAL_NOT; complex numbers for NEG, SQUARE, EXP, LOG, SQRT, RSQRT, SIN, COS, TAN and TANH
 
     Quantised elements are computed as in LiteRT's reference kernels: with a table of 256 float results where LiteRT
     has one, by interpolation in a table for int16, and with fixed-point multipliers for ABS, RELUs, HARD_SWISH and

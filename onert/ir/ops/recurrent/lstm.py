@@ -49,7 +49,7 @@ class LSTM(Recurrent):
     - int8 `x`, weights and `h`; int16 `c` (its scale a power of two from 2**-15 to 2**-9), peepholes and normalisation;
       int32 biases. The activation is then always tanh. `intermediates` are the types of intermediate results, with
       their quantisation. Five: the int16 sums of the four gates (used only with normalisation, otherwise their scale is
-      2**-12), and the int8 operand of the projection. Twelve, for a coupled gate with normalisation and projection:
+      2**-12), and the int8 output before the projection. Twelve, for a coupled gate with normalisation and projection:
       for each gate its sum, then the int8 products of its two weights.
 
     LiteRT's integer kernel omits or misplaces the peepholes of cells if there are fewer outputs than cells, and with

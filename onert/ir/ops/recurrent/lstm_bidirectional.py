@@ -33,9 +33,8 @@ class BidirectionalLSTM(Recurrent):
       layers add the products to their gates. Without them the backward layer reads `aux` instead of `x`, for stacked
       layers without cross links.
 
-    Results: the outputs of all steps forward and backward, or with `merge_outputs` one result with both concatenated
-    along the last dimension; then the next states. Element types: float32, with weights of float32, int8 or uint8 as in
-    `LSTM`.
+    Results: the outputs of all steps forward and backward, or with `merge_outputs` both concatenated along the last
+    dimension; then the next states. Element types: float32, with weights of float32, int8 or uint8 as in `LSTM`.
 
     Source: TFLite BIDIRECTIONAL_SEQUENCE_LSTM, kernels/lstm_eval.cc.
     """

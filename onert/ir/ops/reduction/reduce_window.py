@@ -42,9 +42,8 @@ class ReduceWindow(Op):
     """Reduces each window of `x`, over all its axes, to one element.
 
     Operands: `x`, at least one dimension; `init` (one element: the initial value of each reduction); `window_shape`,
-    `window_strides` and `window_dilations` (int64, one element per axis). Result: along each axis one element per
-    window that is entirely inside. ADD and MUL of integers wrap; ALL and ANY return 0 or 1. Quantised integers are
-    reduced as stored.
+    `window_strides` and `window_dilations` (int64, one element per axis). Result: one element per window that is
+    entirely inside. ADD and MUL of integers wrap; ALL and ANY return 0 or 1. Quantised integers are reduced as stored.
 
     Source: TFLite REDUCE_WINDOW, kernels/stablehlo_reduce_window.cc.
     """

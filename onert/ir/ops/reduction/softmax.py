@@ -38,8 +38,8 @@ class Softmax(Op):
     """`exp(beta * x) / sum(exp(beta * x))` along the last axis.
 
     Operand: `x`, at least one dimension. Result: the same shape. Element types: floats; int8 and uint8 (to their own
-    type, or with `output` to int16) and int16. Quantised results with scale 1/256 (8 bits) or 1/32768 (int16), whose
-    lowest value (0 for int16) stands for 0, are computed in fixed point, other ones via floats.
+    type, or with `output` to int16) and int16. Quantised results are computed in fixed point if their scale is 1/256
+    and their zero point the lowest value (8 bits), or 1/32768 and 0 (int16); others via floats.
 
     Source: TFLite SOFTMAX, kernels/activations.cc and kernels/internal/reference/softmax.h.
     """

@@ -97,8 +97,7 @@ class HloRngBitGenerator(OnStored):
     - `state`: uint64 [2], for Philox also [3]: the key, the counter, and the upper half of the counter (which is the
       key if there are only two words)
 
-    Results: the next state, in which only the lower half of the counter is advanced, and integers of type `to` and
-    shape `shape`.
+    Results: the next state, which advances only the counter's lower half, and integers of type `to` and the `shape`.
     """
 
     algorithm: BitGenerator

@@ -225,8 +225,7 @@ class HloScatter(_Body):
     """`x` with updates scattered to the positions given by indices, combined by a function of element and update.
 
     - `x`: any
-    - `indices`: integers; the vectors along `index_vector_dim` (or each index by itself if that is the rank) are
-      positions
+    - `indices`: integers; vectors along `index_vector_dim` (or each index by itself if that is the rank) are positions
     - `updates`: of x's type; `update_window_dims` are the dimensions of a window, the others those of `indices`
 
     A window has the dimensions of `x` except `inserted_window_dims`. Element i of a vector is a position along

@@ -83,8 +83,8 @@ class Mfcc(Op):
 
     Operands: `x` [channels, frames, frequencies], squared magnitudes; `rate`: one int32, samples per second. Result:
     [channels, frames, `coefficients`]. There are `bands` triangular bands, each overlapping half of the next, evenly
-    spaced on the mel scale from `lower` to `upper` hertz. If `upper` is beyond the range of frequencies, all
-    coefficients are 0, as in TFLite. Element type: float32; computed in float64.
+    spaced on the mel scale from `lower` to `upper` hertz. If `upper` is at least a frequency step beyond the last one,
+    all coefficients are 0, as in TFLite. Element type: float32; computed in float64.
 
     Source: TFLite's custom operation Mfcc, kernels/internal/mfcc.cc, mfcc_mel_filterbank.cc, mfcc_dct.cc.
     """
@@ -132,8 +132,7 @@ class Mfcc(Op):
     def filters(self, rate: int, bins: int) -> tuple[int, Array] | None:
         """The first frequency in any band, and the weight of each frequency in each band: float64 [frequencies, bands].
 
-        A frequency contributes to the two bands between whose centres it is. None if the bands exceed the range of
-        frequencies.
+        A frequency contributes to the two bands whose centres are around it. None if bands exceed the frequencies.
         """
         width = 0.5 * rate / (bins - 1)
         first, last = int(1.5 + self.lower / width), int(self.upper / width)

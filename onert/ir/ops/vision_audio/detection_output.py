@@ -36,13 +36,12 @@ class DetectionOutput(Op):
     - `scores`: float32, for each image [boxes, classes]
     - `priors`: float32, [2, boxes, 4]: corners, x before y, then variances
 
-    Of the shapes of `locations` and `scores` only the first dimension, the number of images, and the number of elements
-    matter. A location, multiplied by its variances unless `variance_in_target`, moves its prior box according to
-    `code`. For each class except `background`, the `candidates` best boxes (-1: all) with scores above
-    `score_threshold` are visited from the best on. A box is kept unless it overlaps a kept one by more than
-    `iou_threshold`, which is multiplied by `eta` after each kept box while it is above 0.5. The `keep` best boxes of
-    each image (-1: all) are listed by class, then score. Without any box there is one row per image: its number, then
-    -1 six times.
+    Only the first dimension of `locations` and `scores`, the number of images, and their number of elements matter. A
+    location, multiplied by its variances unless `variance_in_target`, moves its prior box according to `code`. For each
+    class except `background`, the `candidates` best boxes (-1: all) with scores above `score_threshold` are visited
+    from the best on. A box is kept unless it overlaps a kept one by more than `iou_threshold`, which is multiplied by
+    `eta` after each kept box while it is above 0.5. The `keep` best boxes of each image (-1: all) are listed by class,
+    then score. Without any box there is one row per image: its number, then -1 six times.
 
     Source: Caffe SSD's DetectionOutput layer; TNN's naive_compute.cc and bbox_util.cc.
     """

@@ -103,9 +103,8 @@ class ResizeNearestNeighbor(Op):
     """Nearest-neighbour interpolation: each output element is the nearest input.
 
     Operands: `x` [batch, height, width, channels], any element type; `size` (int32: new height and width). Result:
-    [batch, new height, new width, channels]. Output y reads input row `floor(y * height / new height)`; with
-    `half_pixel_centers` the centres of pixels are mapped instead, with `align_corners` the corner pixels coincide and
-    the row is rounded.
+    [batch, new height, new width, channels]. Output y reads input row `floor(y * height / new height)`; `align_corners`
+    makes the corner pixels coincide and rounds the row, `half_pixel_centers` maps the centres of pixels.
 
     Source: TFLite RESIZE_NEAREST_NEIGHBOR, kernels/internal/reference/resize_nearest_neighbor.h.
     """
