@@ -22,7 +22,7 @@ def is_static(shape: Shape) -> bool:
 def static(shape: Shape) -> tuple[int, ...]:
     """`shape`, all of whose dimensions must be known. Raises RuleError if one is not."""
     if None in shape:
-        raise RuleError(f"shape {text(shape)} has an unknown dimension where all must be known")
+        raise RuleError(f"shape {text(shape)} has an unknown dimension, expected a static shape")
     return cast(tuple[int, ...], shape)
 
 

@@ -58,7 +58,7 @@ def test_rows_go_through_the_experts_that_litert_sends_them_through(tokens: int,
     [
         ({"activation": "silu"}, "activation is 'silu', expected 'gelu'"),
         ({"weight_type": "int8"}, "weight_type is 'int8', expected 'fp32'"),
-        ({"num_active_experts": 5}, "5 experts are chosen of 4"),
+        ({"num_active_experts": 5}, "5 experts are chosen, expected at most 4"),
         ({"num_experts": 3}, "gate has 192 elements, expected 144"),
         ({"hidden_dim": 0}, "expected at least 1"),
         ({"model_dim": "8"}, "the custom option model_dim is '8'"),

@@ -268,7 +268,7 @@ class Symbolic:
         """Arithmetic with NumPy scalars. Raises OneLengthError if the number is combined with an array."""
         function = _UFUNCS.get(ufunc.__name__)
         if function is None or method != "__call__" or named or any(getattr(x, "ndim", 0) for x in given):
-            raise OneLengthError(f"NumPy's {ufunc.__name__} is given a length")
+            raise OneLengthError(f"NumPy's {ufunc.__name__} is applied to a symbolic length")
         return function(*(x if isinstance(x, Symbolic) else x.item() if hasattr(x, "item") else x for x in given))
 
     def __getattr__(self, name: str) -> Any:

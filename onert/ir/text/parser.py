@@ -319,7 +319,7 @@ class _Parser:
             if not self.accept(","):
                 self.expect("=")
         at = self.here.at
-        name = self.take("name", "the kind of an operation")
+        name = self.take("name", "an operation kind")
         if name not in OPS:
             self._fail_at(at, f"no operation is called {name!r}")
         inputs = self.listed("(", ")", self.used)

@@ -153,7 +153,7 @@ class Attention(Op):
     ) -> tuple[Array, Array, Array]:
         tokens, (size, heads, n) = x.shape[1], k_cache.shape[1:]
         first = int(position.reshape(-1)[0])
-        require(first >= 0 and first + tokens <= size, f"tokens {first} to {first + tokens} leave the cache of {size}")
+        require(first >= 0 and first + tokens <= size, f"{tokens} tokens from {first} on exceed the cache of {size}")
         context = min(size, mask.shape[-1]) if mask is not None else first + tokens
         sines, cosines = (t.reshape(-1, n)[:, None, :] for t in (sin, cos))
         query, key, value = (x[0] @ w.T for w in (wq, wk, wv))

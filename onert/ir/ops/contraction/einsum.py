@@ -35,17 +35,17 @@ class Einsum(Op):
         require(bool(_EQUATION.fullmatch(equation)), f"equation is {self.equation!r}, expected the form ab,bc->ac")
         sides = equation.split("->")
         groups = sides[0].split(",")
-        require(len(xs) == len(groups), f"there are {len(xs)} operands, the equation has {len(groups)}")
+        require(len(xs) == len(groups), f"there are {len(xs)} operands, expected {len(groups)}")
         sizes: dict[str, Dim] = {}
         for x, labels in zip(xs, groups, strict=True):
             require(x.dtype is xs[0].dtype and x.dtype.is_numeric, f"operands are {x} and {xs[0]}, expected one type")
-            require(x.rank == len(labels), f"an operand is {x}, the equation says {labels}")
+            require(x.rank == len(labels), f"an operand is {x}, expected dimensions {labels}")
             for label, size in zip(labels, x.shape, strict=True):
                 known = sizes.get(label)
-                require(known is None or size in (None, known), f"{label} stands for {known} and for {size}")
+                require(known is None or size in (None, known), f"dimension {label} is both {known} and {size}")
                 sizes[label] = size if known is None else known
         result = sides[1]
-        require(len(set(result)) == len(result), f"the equation's result {result} has a label twice")
+        require(len(set(result)) == len(result), f"the equation's result {result} names a label twice")
         require(all(label in sizes for label in result), f"the equation's result {result} has a label of no operand")
         require(len(sizes) <= shapes.MAX_RANK, f"the equation has {len(sizes)} labels, more than {shapes.MAX_RANK}")
         return xs[0].result(tuple(sizes[label] for label in result))

@@ -43,7 +43,7 @@ class MixtureOfExperts(Op):
     ) -> TensorType:
         sizes = (self.experts, self.chosen, self.features, self.hidden)
         require(min(sizes) >= 1, f"experts, chosen ones, features and hidden features are {sizes}, expected at least 1")
-        require(self.chosen <= self.experts, f"{self.chosen} experts are chosen of {self.experts}")
+        require(self.chosen <= self.experts, f"{self.chosen} experts are chosen, expected at most {self.experts}")
         for operand, name in ((x, "x"), (weights, "weights"), (gate, "gate"), (up, "up"), (down, "down")):
             require(operand.dtype is DType.FLOAT32, f"{name} is {operand.dtype.text}, expected f32")
         require(scales.dtype is DType.FLOAT32, f"scales are {scales.dtype.text}, expected f32")

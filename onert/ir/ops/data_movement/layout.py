@@ -197,7 +197,7 @@ class BatchToSpaceND(OnStored):
         spatial: list[Dim] = []
         for d, s, (a, b) in zip(x[1:-1], sizes, pairs, strict=True):
             left = None if d is None else d * s - a - b
-            require(left is None or left >= 0, f"crops {sv.pairs_text(pairs)} leave nothing of {d} times {s}")
+            require(left is None or left >= 0, f"crops {sv.pairs_text(pairs)} are larger than {d} times {s}")
             spatial.append(left)
         return (batch, *spatial, x[-1])
 

@@ -85,7 +85,7 @@ def _require_state(state: TensorType) -> None:
 class Distribution(Enum):
     """The distribution of random numbers."""
 
-    UNIFORM = "even in [0, 1)"
+    UNIFORM = "uniform in [0, 1)"
     NORMAL = "with mean 0 and standard deviation 1"
 
 

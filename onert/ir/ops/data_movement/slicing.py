@@ -119,7 +119,7 @@ class StridedSlice(OnStored):
         # As in TensorFlow, the ellipsis takes precedence over other masks, and a new axis is not removed.
         new = [i for i in range(count) if self.new_axis_mask >> i & 1 and i != ellipsis]
         named = count - len(new) - (ellipsis is not None)
-        require(named <= rank, f"{named} axes are sliced of a tensor of rank {rank}")
+        require(named <= rank, f"{named} axes are sliced, expected at most the rank of {rank}")
         found: list[tuple[int | None, slice | int]] = []
         axis = 0
         for i in range(count):
@@ -246,7 +246,7 @@ class MirrorPad(OnStored):
         for axis, (d, pair) in enumerate(zip(x, pairs, strict=True)):
             require(
                 d is None or max(pair) <= max(d - border, 0),
-                f"paddings {pair} along axis {axis} are larger than the {d} elements there are to mirror",
+                f"paddings {pair} along axis {axis} are larger than the {d} elements available to mirror",
             )
 
     def evaluate(self, x: Array, paddings: Array) -> Array:

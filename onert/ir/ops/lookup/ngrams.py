@@ -19,7 +19,7 @@ class Weighting(Enum):
     """How the count of a group is weighted."""
 
     TF = "the count"
-    IDF = "the group's weight where it is there at all"
+    IDF = "the group's weight if it occurs"
     TFIDF = "the count times the group's weight"
 
 

@@ -99,7 +99,7 @@ def check(
     require_state(h, (batch, outputs), "output state")
     require_state(c, (batch, cells), "cell state")
     square = cells is None or outputs is None or cells == outputs
-    require(found.projection is not None or square, f"{cells} cells give {outputs} outputs without a projection")
+    require(found.projection is not None or square, f"{cells} cells have {outputs} outputs without a projection")
     return outputs
 
 

@@ -51,7 +51,7 @@ class SegmentSum(OnStored):
         wide = ids.astype(np.int64)
         steps = np.diff(wide, prepend=0)
         require(int(wide[0]) == 0, f"the first segment is {wide[0]}, expected 0")
-        require(bool(np.all((steps == 0) | (steps == 1))), "segment_ids do not ascend by 0 or 1")
+        require(bool(np.all((steps == 0) | (steps == 1))), "segment_ids do not ascend in steps of 0 or 1")
         return int(wide[-1]) + 1
 
     def evaluate(self, data: Array, segment_ids: Array) -> Array:

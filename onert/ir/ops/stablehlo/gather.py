@@ -82,7 +82,7 @@ class HloGather(OnStored):
 class BitGenerator(Enum):
     """The algorithm for random bits, in the order of the schema's RngAlgorithm."""
 
-    DEFAULT = "as PHILOX"
+    DEFAULT = "the same as PHILOX"
     PHILOX = "Philox-4x32-10"
     THREEFRY = "Threefry-2x32-20"
 

@@ -39,7 +39,7 @@ def _takes_pairs(types: Sequence[DType], results: Sequence[DType], graph: Any) -
         found, wanted = (
             ", ".join(d.text for d in side) for side in ([t.dtype for t in (*given, *made)], (*types, *results))
         )
-        return f"the body takes and gives {found}, expected {wanted}"
+        return f"the body's inputs and outputs are {found}, expected {wanted}"
     for t in (*given, *made):
         if shapes.num_elements(t.shape) not in (1, None):
             return f"the body has a tensor of {t}, expected single elements"

@@ -104,9 +104,11 @@ class Mfcc(Op):
         require(all(d is None or d > 0 for d in x.shape), f"x is {x}, expected no empty dimension")
         require(x.shape[2] is None or x.shape[2] >= 2, f"x has {x.shape[2]} frequencies, expected at least 2")
         interval = 0 <= self.lower < self.upper <= 1 << 31
-        require(interval, f"bands lie from {self.lower} to {self.upper} Hz, expected an interval")
+        require(interval, f"bands are from {self.lower} to {self.upper} Hz, expected ascending frequencies")
         within = 1 <= self.coefficients <= self.bands <= _MOST_BANDS
-        require(within, f"there are {self.coefficients} coefficients of {self.bands} bands, expected 1 to as many")
+        require(
+            within, f"there are {self.coefficients} coefficients of {self.bands} bands, expected no more than bands"
+        )
         return x.result((*x.shape[:2], self.coefficients))
 
     def rounds(self, types: CallTypes) -> int:

@@ -20,17 +20,17 @@ from onert.ir.types import CallTypes, TensorType
 class Sampling(Enum):
     """How values between grid points are interpolated along each axis."""
 
-    NEAREST = "the nearest one, of two the even one"
-    LINEAR = "the two beside it"
-    CUBIC = "four around it, by a cubic with a = -0.75"
+    NEAREST = "the nearest one, ties to even"
+    LINEAR = "the two neighbours, linearly"
+    CUBIC = "four neighbours, by a cubic with a = -0.75"
 
 
 class Outside(Enum):
     """The values outside of a grid."""
 
     ZEROS = "zeros"
-    BORDER = "what lies at the border"
-    REFLECTION = "what is inside, mirrored at the border"
+    BORDER = "the value at the border"
+    REFLECTION = "the inside, mirrored at the border"
 
 
 Taps = list[tuple[Array, Array]]
@@ -196,7 +196,7 @@ class DeformConv(Op):
             return None
         padded = size + self.pads[axis] + self.pads[axis + len(self.strides)]
         span = (kernel - 1) * self.dilations[axis] + 1
-        require(padded >= span, f"{padded} elements are fewer than the {span} that taps reach over")
+        require(padded >= span, f"the padded size {padded} is smaller than the {span} elements that taps span")
         return (padded - span) // self.strides[axis] + 1
 
     def flops(self, types: CallTypes) -> int:
@@ -278,7 +278,7 @@ class RoiAlign(Op):
         return 4 * (types.input(1).shape[0] or 0)
 
     def evaluate(self, x: Array, regions: Array, batches: Array) -> Array:
-        require(bool(((batches >= 0) & (batches < len(x))).all()), f"a region is of none of {len(x)} pictures")
+        require(bool(((batches >= 0) & (batches < len(x))).all()), f"a region refers to none of the {len(x)} pictures")
         out = np.zeros((len(regions), x.shape[1], self.rows, self.columns), x.dtype)
         for at, (region, batch) in enumerate(zip(regions.astype(np.float64), batches, strict=True)):
             out[at] = self._cells(x[int(batch)].astype(np.float64), region)
