@@ -147,7 +147,7 @@ def test_a_variable_that_nothing_was_assigned_to_is_an_error_that_names_it() -> 
 def test_subgraphs_that_call_one_another_are_refused() -> None:
     b = Builder()
     graph = b.subgraph([b.add(Call(0, (_ONE,)), b.input(_ONE, "x"))])
-    with pytest.raises(onert.OnertError, match="circle"):
+    with pytest.raises(onert.OnertError, match="cycle"):
         _run(graph, inputs=[np.int32(1)])
 
 

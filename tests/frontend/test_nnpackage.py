@@ -202,7 +202,7 @@ def test_a_circle_of_models_is_refused(tmp_path: Path) -> None:
             "model-connect": [{"from": "0:0:0", "to": ["1:0:0"]}, {"from": "1:0:0", "to": ["0:0:1"]}],
         },
     )
-    with pytest.raises(onert.OnertError, match="circle"):
+    with pytest.raises(onert.OnertError, match="cycle"):
         onert.compile(onert.load(package))
 
 

@@ -33,7 +33,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("AudioSpectrogram", "powers", {"stride": 0}, "stride is 0"),
     ("AudioSpectrogram", "powers", {"window_size": 1}, "window_size is 1"),
     ("Mfcc", "all bands", {"coefficients": 7}, "7 coefficients of 6 bands"),
-    ("Mfcc", "all bands", {"upper": 1.0}, "bands lie from 20.0 to 1.0 Hz"),
+    ("Mfcc", "all bands", {"upper": 1.0}, "bands are from 20.0 to 1.0 Hz"),
 ]
 
 
