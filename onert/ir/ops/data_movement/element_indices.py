@@ -61,7 +61,7 @@ def _places(indices: Array, axis: int) -> tuple[Array, ...]:
 
 @frozen
 class GatherElements(OnStored):
-    """For each index the element of `x` at the index's own position, with the coordinate along `axis` replaced by it.
+    """For the index at each position: the element of `x` there, but with the index as coordinate along `axis`.
 
     - `x`: any, of rank 1 or more
     - `indices`: non-negative integers of x's rank, not larger than x except along the axis; the result has their shape
@@ -83,7 +83,7 @@ class GatherElements(OnStored):
 
 @frozen
 class ScatterElements(OnStored):
-    """`x` with each update written to its own position, with the coordinate along `axis` replaced by its index.
+    """`x` with each update written to its own position, but with its index as coordinate along `axis`.
 
     - `x`: any, of rank 1 or more
     - `indices`: non-negative integers of x's rank, not larger than x except along the axis

@@ -189,7 +189,7 @@ class Within(OnStored):
     """Checks at run time that integers are at least 0 and below a limit; returns them unchanged.
 
     - `x`: int32 or int64
-    - `limit`: one int64, at least 0; allowed too with `inclusive`
+    - `limit`: one int64, at least 0; with `inclusive` the limit itself is allowed
     - `count`: one int64, at least 0: the number of valid entries of x along the first dimension; if absent, all are
 
     Raises RuleError for a valid integer out of bounds. Entries that are not valid become 0.
