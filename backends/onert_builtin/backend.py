@@ -1,4 +1,4 @@
-"""The backend. Its kernels are read when something needs them: few programs do, and imports take time."""
+"""The builtin backend. Its kernels are imported on first use, because few programs need them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert.ir.process import imports
 
 
 class Builtin(Backend):
-    """Runs `Permute`, which carries a tensor from one memory space to another, and operations that run subgraphs."""
+    """Runs `Permute`, which copies a tensor from one memory space to another, and operations that run subgraphs."""
 
     api_version = 2
     name = "builtin"

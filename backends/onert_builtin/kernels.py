@@ -1,4 +1,4 @@
-"""Kernels of the runtime itself: what belongs to no backend because it lies between them."""
+"""Kernels of the runtime itself, which sit between backends: copies between memory spaces, and control flow."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from onert.ir.ops.data_movement.permute import Permute
 
 
 def why_not(operation: Operation) -> str | None:
-    """Why none of these kernels runs an operation; None if one does."""
+    """Why no kernel here runs an operation; None if one does."""
     if isinstance(operation.op, Permute) or operation.op.subgraphs:
         return None
     return f"{operation.op.label} is neither a copy between memory spaces nor control flow"
 
 
 def kernel(sequence: Sequence) -> Kernel:
-    """The kernel of a sequence of one operation."""
+    """The kernel of a sequence, which must be a single operation."""
     (operation,) = sequence.body
     if isinstance(operation.op, Permute):
         return PermuteKernel(operation)
@@ -32,7 +32,7 @@ def kernel(sequence: Sequence) -> Kernel:
 
 @frozen(eq=False)
 class PermuteKernel:
-    """Out of one memory space, through the host, into another."""
+    """Copies a tensor from one memory space to another, through the host."""
 
     operation: Operation
 
@@ -43,9 +43,9 @@ class PermuteKernel:
 
 
 class Copy:
-    """A copy of a tensor, left out while the elements are those that were copied before.
+    """Copies a tensor, unless its elements are the ones copied last time.
 
-    Of its tensors' memories it has the `queues`, and it `waits` where the host comes to read the copy.
+    `queues` are those of both memories. `waits` says that the target is host memory, which is read after the copy.
     """
 
     __slots__ = ("_copied", "_source", "_target", "queues", "waits")
@@ -67,7 +67,7 @@ class Copy:
 
 @frozen(eq=False)
 class OnceKernel:
-    """Nothing but a look at the state where the subgraph has run."""
+    """Runs a subgraph on the first call; afterwards it only looks up the state."""
 
     key: Hashable
     first: EvaluatingKernel
@@ -77,7 +77,7 @@ class OnceKernel:
 
 
 class Once:
-    """A call that is made where the state has not its key yet."""
+    """A call that is made only while the state lacks its key."""
 
     __slots__ = ("_call", "_key", "_state")
 

@@ -1,4 +1,4 @@
-"""The LLVM backend: whole sequences of operations as native code."""
+"""The LLVM backend: compiles whole sequences of operations to native code."""
 
 from .backend import Llvm
 

@@ -1,4 +1,4 @@
-"""The backend. What it needs only to compile is read when something is compiled: a program may come from the disk."""
+"""The LLVM backend. Modules that only compilation needs are imported on first use: a program may be cached."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Llvm(Backend):
-    """Native code for sequences of operations, made with LLVM."""
+    """Compiles sequences of operations to native code with LLVM."""
 
     api_version = 2
     name = "llvm"
@@ -66,13 +66,13 @@ class Llvm(Backend):
         return made
 
     def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
-        """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
+        """The object file of a blueprint: the code that `generate` would load, with entry points that call it."""
         emit = partial(_loading().module("onert_llvm.aot.emit_bundle").emit_object, blueprint, settings)
         emitted: ObjectCode = _loading().module("onert_llvm.codegen.kernel_compiler").submit(emit).result()
         return emitted
 
     def shown(self, kernel: Kernel, form: str) -> str:
-        """The kernels of a sequence as LLVM's assembly language or as the target's; each once."""
+        """The distinct kernels of a sequence as LLVM IR or as the target's assembly language."""
         show = partial(_compile().shown, kernel, form)
         text: str = _loading().module("onert_llvm.codegen.kernel_compiler").submit(show).result()
         return text
@@ -98,8 +98,8 @@ class Llvm(Backend):
 
 @cache
 def _compile() -> Any:
-    """The module that compiles: each operation is asked about several times. BackendError if LLVM cannot be loaded,
-    unless kernels came with this package: then the first one that did not is told so."""
+    """The module that compiles, cached as it is used several times per operation. Raises BackendError if LLVM cannot be
+    loaded; if this package ships kernels, only the first kernel that is not among them does so."""
     name = "onert_llvm.compile"
     there = imports.module("onert_llvm.codegen.library").library(target("native").name)
     return imports.module(name) if there else _loading().module(name)

@@ -1,4 +1,4 @@
-"""What is run natively, how operations are fused, and the kernels of sequences: all that a compiled program is past."""
+"""What runs natively, how operations are fused, and the kernels of sequences. A cached program needs none of this."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 def rule(op: Op, types: CallTypes) -> Rule:
-    """The rule for an operation: the first that applies, else the first of its kind, which says why it does not."""
+    """The rule for an operation: the first that applies, else the first of its kind, whose `why_not` has the reason."""
     return _chosen(op, types)[0]
 
 
 def _chosen(op: Op, types: CallTypes) -> tuple[Rule, str | None]:
-    """The rule for an operation, and why it does not apply; None if it does."""
+    """The rule for an operation, and why it does not apply (None if it does)."""
     if _gives_nothing(op, types):
         return _NOTHING, None
     refused = []
@@ -54,7 +54,7 @@ def _chosen(op: Op, types: CallTypes) -> tuple[Rule, str | None]:
 
 
 def _gives_nothing(op: Op, types: CallTypes) -> bool:
-    """Whether no result has elements, and no index is to be checked."""
+    """Whether no result has elements and there are no indices to check."""
     kind = type(op)
     if kind not in COMMON or any(0 not in t.shape or t.dtype.is_handle for t in types.outputs):
         return False
@@ -62,7 +62,7 @@ def _gives_nothing(op: Op, types: CallTypes) -> bool:
 
 
 _NOTHING = Rule(lambda op, types: None, lambda lowering, operations: None)
-"""Such an operation is native, and no command."""
+"""The rule for such operations: native, without a command."""
 
 
 def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
@@ -85,7 +85,7 @@ def why_not(operation: Operation, types: CallTypes) -> str | None:
 
 
 def most_threads(operation: Operation, types: CallTypes) -> int | None:
-    """Among how many threads an operation is shared: one where what is done next depends on what was done last."""
+    """The most threads that can share an operation; one if each step depends on the one before, None for no limit."""
     if type(operation.op) in COMMON:
         return None
     most: int | None = imports.module("onert_llvm.rules.lazy_rules").most_threads(operation.op)
@@ -93,13 +93,13 @@ def most_threads(operation: Operation, types: CallTypes) -> int | None:
 
 
 def read(operation: Operation, types: CallTypes) -> None:
-    """Read the modules that such an operation is lowered by, if it is run natively."""
+    """Import the modules that lower this operation, if it runs natively."""
     if why_not(operation, types) is None:
         rule(operation.op, types).read()
 
 
 def fuse(sequence: Sequence) -> tuple[Group, ...]:
-    """Which operations of a sequence run as one, whatever the target is: a bundle may be for several."""
+    """The operations of a sequence that run as one. Independent of the target, since a bundle may be for several."""
     return _groups(sequence.subgraph, sequence.operations)
 
 
@@ -112,7 +112,7 @@ def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...
 
 
 def rule_of_group(subgraph: Subgraph, operations: Operations[int]) -> Rule:
-    """The rule that a group is lowered by: its first operation's, unless all together are a function of one byte."""
+    """The rule for a group: its first operation's, unless the whole group is a function of a single byte."""
     first = subgraph.operations[operations[0]]
     if len(operations) > 1 and any(subgraph.type(i).dtype in BYTES for i in first.used):
         tabulates: bool = imports.module("onert_llvm.lower.elementwise.byte_chains").tabulates(subgraph, operations)
@@ -122,18 +122,18 @@ def rule_of_group(subgraph: Subgraph, operations: Operations[int]) -> Rule:
 
 
 def _checks(subgraph: Subgraph, at: int) -> bool:
-    """Whether an operation reports elements: then it is a kernel of its own."""
+    """Whether an operation reports bad elements and therefore needs a kernel of its own."""
     operation = subgraph.operations[at]
     return isinstance(operation.op, Binary) and rule_of(operation.op, subgraph.types(operation)) is not None
 
 
 def begin(settings: Settings, store: Cache) -> None:
-    """Have the code generator begin with what runs all kernels, so that it is warm when the first of these comes."""
+    """Start generating the code that runs all kernels, so that the code generator is warm for the first kernel."""
     kernel_compiler.begin(target(settings.target, settings.precision), settings.num_threads, store)
 
 
 def generate(sequence: Sequence, settings: Settings, store: Cache, choices: Choices | None = None) -> NativeKernel:
-    """The kernel of a sequence, its code loaded; with `choices` in the place of the cost models'."""
+    """The kernel of a sequence, with its code loaded; `choices` override the cost models."""
     isa = target(settings.target, settings.precision)
     with kernel_compiler.Making(isa, settings.num_threads, store) as making:
         commands = lowered(sequence, isa, settings, making.begin, making.each, choices)
@@ -142,7 +142,7 @@ def generate(sequence: Sequence, settings: Settings, store: Cache, choices: Choi
 
 
 def stretch(kernel: NativeKernel, trace: Trace, store: Cache) -> StretchedKernel | None:
-    """A kernel with symbolic numbers for all lengths that their trace is for; None where lengths change its code."""
+    """A kernel with symbolic numbers for all lengths that the trace covers; None if the code depends on the length."""
     try:
         numbers = partial(kernel_compiler.number_functions, target("native"), store)
         module = imports.module("onert_llvm.runtime.stretched_kernel")
@@ -153,7 +153,7 @@ def stretch(kernel: NativeKernel, trace: Trace, store: Cache) -> StretchedKernel
 
 
 def keep(kernel: NativeKernel, store: Cache) -> KeptKernel | None:
-    """The kernel with its code, which is in the store; None for one that was revived, which has only its addresses."""
+    """The kernel with its code from the store; None for a revived kernel, which has only addresses of its code."""
     specs = kernel.lowered.specs
     if kernel.kernels.keys() - specs.keys():
         return None
@@ -163,14 +163,14 @@ def keep(kernel: NativeKernel, store: Cache) -> KeptKernel | None:
 
 
 def shown(kernel: NativeKernel, form: str) -> str:
-    """The functions of a kernel as text: LLVM's assembly language for "ir", the target's for "asm"."""
+    """The functions of a kernel as text: LLVM IR for "ir", the target's assembly language for "asm"."""
     specs = kernel.lowered.specs.values()
     texts = ((str(build(spec)), spec.isa) for spec in specs)
     return "\n".join(llvm_codegen().assembly(text, isa) if form == "asm" else text for text, isa in texts)
 
 
 def _nothing(specs: Iterable[KernelSpec]) -> None:
-    """Begin no kernel before all are known."""
+    """The default `begin`: starts no kernel before all are known."""
 
 
 def lowered(
@@ -182,7 +182,7 @@ def lowered(
     choices: Choices | None = None,
     compact: bool = False,
 ) -> Lowered:
-    """The commands of a sequence for a target; `begin` hears of their kernels as they come, `each` makes constants."""
+    """The commands of a sequence for a target; `begin` gets new kernels as they appear, `each` makes constants."""
     lowering = Lowering(sequence.subgraph, isa, settings, choices, compact)
 
     def lower(group: Group) -> None:

@@ -1,4 +1,4 @@
-"""Generating the code of kernels for the machines of others, which is shipped beside this package."""
+"""Generates kernels for other people's machines, to be shipped with this package."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from onert_llvm.target.isa import target
 
 
 def ship(sequences: Iterable[tuple[Sequence, Settings]], name: str) -> Path:
-    """Write the kernels of sequences for a target where `codegen.library` finds them; the file.
+    """Write the kernels of sequences for a target where `codegen.library` finds them, and return the file's path.
 
-    BackendError for a target that is not known, or if the file cannot be written.
+    Raises BackendError if the target is unknown or the file cannot be written.
     """
     isa = target(name)
     listed = [lowered(sequence, isa, settings).specs for sequence, settings in sequences]

@@ -1,8 +1,8 @@
-"""Measuring alternatives to what the cost models choose, on the real shapes, and keeping what was found.
+"""Auto-tuning: measures alternatives to the cost models' choices on the real shapes and stores the winners.
 
-Kernels are measured one group of operations at a time, on tensors of random elements. An alternative has to beat what
-is chosen so far in short rounds in turn, so that other work, or a clock that changes, strikes both alike. In the end
-all of the sequence is measured with and without what is new: nothing is kept that does not hold there.
+Kernels are measured one group of operations at a time, on random tensors. An alternative must beat the current choice
+in short alternating rounds, so that other load or a changing clock affects both equally. Finally the whole sequence is
+measured with and without the new choices; they are discarded unless it is faster with them.
 """
 
 from __future__ import annotations
@@ -31,48 +31,48 @@ from onert_llvm.schedule.choices import Choices
 from .compile import generate as compiled
 
 _NOTHING: Any = None
-"""The context of kernels that keep no state."""
+"""The context for kernels that keep no state."""
 Found = Mapping[str, str]
-"""The text of the alternative to take, by place."""
+"""The text of the chosen alternative, by place."""
 ROUNDS, FEWEST = 9, 3
-"""Rounds of a comparison, and after how many a clear loser is given up."""
+"""Rounds of a comparison, and the number after which a clear loser is dropped."""
 WHOLE_ROUNDS, WHOLE_CLEARLY = 21, 1.01
-"""Rounds in which all of a sequence is compared, and how much faster it must be with what is new."""
+"""Rounds that compare the whole sequence, and the speed-up that the new choices must reach."""
 CLEARLY, MOSTLY = 1.03, 3 / 4
-"""How much faster an alternative must be in the median of the rounds, and in what part of them it must be faster."""
+"""The median speed-up that an alternative must reach, and the fraction of rounds in which it must be faster."""
 ROUND = 2_000_000
-"""Nanoseconds of runs of one round; at least one run."""
+"""Length of a round in nanoseconds; a round has at least one run."""
 FOR_KERNELS = 0.85
-"""The part of the time for kernels one by one; the rest is for all of them together."""
+"""The fraction of the time for single kernels; the rest is for the whole sequence."""
 Clock = Callable[[], float]
 
 
 class Trial(Protocol):
-    """Something that was made with some choices: the alternatives that there were by place, the cost model's first."""
+    """Something built with some choices. `offered` lists the alternatives by place, the cost model's choice first."""
 
     @property
     def offered(self) -> Mapping[str, tuple[str, ...]]: ...
 
     def measure(self) -> float:
-        """The time of a run in a short round, in any unit."""
+        """The time of one run in a short round, in any unit."""
 
 
 Site = Callable[[Found], Trial]
-"""What is tuned: it is made with choices."""
+"""What is tuned: a function that builds it with given choices."""
 
 
 @frozen
 class Outcome(Value):
-    """The alternatives to take, and the cost model's choice for each place where another was found to be faster."""
+    """The alternatives to use, and the cost model's choice for each place where another was faster."""
 
     found: Found
     replaced: Found
 
 
 def search(sites: Sequence[Site], known: Found, seconds: float, clock: Clock) -> Outcome:
-    """Measure the places that are not `known` yet: those that take longest first, until time is over.
+    """Measure the places that are not `known` yet, slowest first, until time runs out.
 
-    A place is found once all its alternatives were measured, or where one had won when time was over.
+    A place is settled once all its alternatives were measured, or if one had won when time ran out.
     """
     found, replaced, end = dict(known), dict[str, str](), clock() + seconds
     timed: list[tuple[float, int]] = []
@@ -89,7 +89,7 @@ def search(sites: Sequence[Site], known: Found, seconds: float, clock: Clock) ->
 
 
 def _settle(site: Site, found: dict[str, str], replaced: dict[str, str], end: float, clock: Clock) -> bool:
-    """Add the best alternative of each new place of a site to what was found; False if time was over before."""
+    """Add the best alternative of each new place of a site to `found`; False if time ran out first."""
     best = site(found)
     while (place := next((place for place in best.offered if place not in found), None)) is not None:
         model, *others = best.offered[place]
@@ -113,7 +113,7 @@ def _settle(site: Site, found: dict[str, str], replaced: dict[str, str], end: fl
 def is_faster(
     trial: Trial, other: Trial, end: float, clock: Clock, clearly: float = CLEARLY, rounds: int = ROUNDS
 ) -> bool | None:
-    """Whether a trial beats another beyond noise; None where time is over before that is known."""
+    """Whether a trial beats another beyond noise; None if time runs out before that is clear."""
     ratios: list[float] = []
     for number in range(rounds):
         if clock() >= end:
@@ -129,8 +129,8 @@ def is_faster(
 
 
 def settled(outcome: Outcome, whole: Site, known: Found, end: float, clock: Clock) -> Found:
-    """What to keep of an outcome: the model's choices again unless all together is faster than what was known, and none
-    of what is new where time was over before that was seen.
+    """The choices to store. If the whole sequence is not faster than with `known`, the model's choices are restored; if
+    time ran out before that comparison, replaced places are left out.
     """
     if not outcome.replaced:
         return outcome.found
@@ -143,10 +143,10 @@ def settled(outcome: Outcome, whole: Site, known: Found, end: float, clock: Cloc
 def generate(
     operations: Operations, settings: Settings, fingerprint: str, clock: Clock = time.monotonic
 ) -> NativeKernel:
-    """The kernel of a sequence with the choices that are kept for its kernels.
+    """The kernel of a sequence, built with the choices that are stored for its kernels.
 
-    Before, what `settings.tune` leaves time for is measured and kept, where a sequence can run on any elements. One
-    with symbolic sizes has no choices.
+    First, if a sequence can run on any elements, new places are measured for `settings.tune` seconds and their choices
+    stored. A sequence with symbolic sizes has no choices.
     """
     store = Cache(default_directory(os.environ))
     make = partial(compiled, settings=evolve(settings, tune=None), store=store)
@@ -163,7 +163,7 @@ def generate(
         outcome = search(sites, known, FOR_KERNELS * settings.tune, clock)
         found = settled(outcome, partial(Measured, operations, make, tensors), known, end, clock)
         if found != known:
-            # Another process may have kept something meanwhile: what it found about the same places is as good.
+            # Another process may have stored choices meanwhile; for the same places, the new ones are just as good.
             kept = {**parsed(store.load(key)), **found}
             store.store(key, written(kept), label=f"choices\t{len(kept)} for {settings.num_threads} threads")
     return make(operations, choices=Choices(found))
@@ -180,12 +180,12 @@ def _used(operations: Operations) -> list[int]:
 
 
 def _is_plain(operations: Operations) -> bool:
-    """Whether it can be run on any elements: without loops, branches, and what is updated where it lies."""
+    """Whether a sequence can run on any elements: it has no loops, branches or in-place updates."""
     return not any(isinstance(operation.op, Loop | Branch) or operation.op.overwrites for operation in operations.body)
 
 
 def _tensors(operations: Operations) -> Tensors:
-    """Memory for every operand that is stored: random floats and bytes, other numbers 0."""
+    """Memory for every stored operand: random floats and bytes, zeros for other types."""
     graph, rng = operations.subgraph, np.random.default_rng(0)
     unstored = {i for group in operations.groups for i in group.unstored}
     arrays = {i: _elements(graph.operands[i], rng) for i in _used(operations) if i not in unstored}
@@ -209,7 +209,7 @@ def _elements(operand: Operand, rng: np.random.Generator) -> Array:
 
 
 class Measured:
-    """A sequence's kernel, made with some choices and bound to tensors."""
+    """A sequence's kernel, built with some choices and bound to tensors."""
 
     def __init__(
         self, operations: Operations, make: Callable[..., NativeKernel], tensors: Tensors, taken: Found
@@ -219,7 +219,7 @@ class Measured:
         self.offered = choices.offered
 
     def measure(self) -> float:
-        """Nanoseconds of a run, of as many as a round has time for, after one that does not count."""
+        """Nanoseconds per run, averaged over a round, after one warm-up run."""
         self.run()
         runs, start = 0, time.perf_counter_ns()
         while (now := time.perf_counter_ns()) < start + ROUND or not runs:
@@ -229,12 +229,12 @@ class Measured:
 
 
 def parsed(payload: bytes | memoryview | None) -> dict[str, str]:
-    """Choices as `written`; lines that are none are left out."""
+    """Read choices as written by `written`; malformed lines are ignored."""
     lines = b"" if payload is None else bytes(payload)
     pairs = (line.split("\t") for line in lines.decode("utf-8", "replace").split("\n"))
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
 def written(found: Found) -> bytes:
-    """Choices as text, one a line."""
+    """Choices as text, one per line."""
     return "\n".join(f"{place}\t{text}" for place, text in sorted(found.items())).encode()

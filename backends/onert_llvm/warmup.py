@@ -1,4 +1,4 @@
-"""Reading, ahead of its compilation, what a model will need: LLVM, and the modules behind the rules."""
+"""Loads what a model's compilation will need ahead of time: LLVM, and the modules behind the rules."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from onert_llvm.target.isa import target
 def expect(
     operations: Iterable[tuple[Operation, CallTypes]], settings: Settings, store: Cache
 ) -> Callable[[], object] | None:
-    """Read what compiling operations of these kinds needs, and begin to generate what runs kernels.
+    """Import what compiling these operations needs, and start generating the code that runs kernels.
 
-    LLVM's library is loaded beside the modules that do without it, unless kernels were generated before this package
-    was installed: then maybe nothing needs it. What is given back waits for the code.
+    LLVM is loaded in another thread meanwhile, unless this package ships kernels; then LLVM may never be needed.
+    Returns a function that waits for the generated code, or None if there is nothing to generate.
     """
     isa = target(settings.target, settings.precision)
     loading = None if library(isa.name) else _begun()
     imports.module("onert_llvm.rules.float_rules")
-    version()  # which asks the system of every file, here where no thread waits for another at each
+    version()  # stats every source file; done here, where no other thread waits for it
     compiler = imports.module("onert_llvm.codegen.kernel_compiler")
     if loading is not None:
         loading.result()
@@ -39,7 +39,7 @@ def expect(
 
 
 def _begun() -> Task[None]:
-    """LLVM's library, being loaded."""
+    """The task that loads LLVM's library."""
     task = Task(read_library)
     try:
         return Pool(1, "onert-library").give(task)

@@ -302,7 +302,7 @@ BAD: list[tuple[str, Callable[[Path], Any]]] = [
     ("for the system 'haiku'", lambda p: onert.bundle(toys.network(), p, target="x86_64-pc-haiku")),
     ("expected gnu or msvc at its end", lambda p: onert.bundle(toys.network(), p, target="x86_64-pc-windows")),
     ("expected x86_64 or aarch64", lambda p: onert.bundle(toys.network(), p, target="riscv64-apple-darwin")),
-    ("threads are for Linux", lambda p: onert.bundle(toys.network(), p, target="x86_64-w64-mingw32", threads=2)),
+    ("several threads need Linux", lambda p: onert.bundle(toys.network(), p, target="x86_64-w64-mingw32", threads=2)),
     ("the processor 'pentium' is not known", lambda p: onert.bundle(toys.network(), p, target="x86_64", cpu="pentium")),
     ("the feature 'avx2' is not known", lambda p: onert.bundle(toys.network(), p, target="x86_64", features="avx2")),
     ("cannot be taken from", lambda p: onert.bundle(toys.network(), p, target="x86-64-v3", features="-avx2")),

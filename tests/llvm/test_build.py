@@ -82,7 +82,7 @@ def test_a_variable_of_an_inner_region_is_unknown_outside() -> None:
     k = Kernel(Module("test", NATIVE.triple), "test", {"n": I64}, NATIVE)
     with k.loop(k.arg("n")):
         inner = k.var(k.index(0))
-    with pytest.raises(KeyError, match="outside of the region"):
+    with pytest.raises(KeyError, match="outside the region"):
         inner.get()
 
 

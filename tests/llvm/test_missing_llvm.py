@@ -65,5 +65,5 @@ def test_what_is_wrong_with_llvm_is_told(tmp_path: Path, failure: str) -> None:
     assert last == "reference runs it"
     assert len(sentences) == 8
     for sentence in sentences:
-        assert sentence.startswith("backend 'llvm' cannot be used, for LLVM cannot be loaded ")
+        assert sentence.startswith("backend 'llvm' cannot be used because LLVM cannot be loaded ")
         assert failure.partition("(")[0] in sentence

@@ -1,1 +1,1 @@
-"""Ahead of time: objects, entry points and constants of a bundle."""
+"""Ahead-of-time compilation: objects, entry points and constants of a bundle."""

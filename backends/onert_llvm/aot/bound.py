@@ -1,4 +1,4 @@
-"""A run's commands with all that is known of their tasks ahead of time: what entry points are written from."""
+"""A run's commands with all that is known of their tasks ahead of time; entry points are generated from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onert_llvm.command.command import JUMP
 
 @frozen
 class Report(Value):
-    """So many bytes into the reports of checks, which lie on the stack while an entry runs."""
+    """An offset in bytes into the reports of checks, which are on the stack while an entry runs."""
 
     offset: int
 
@@ -26,10 +26,10 @@ Slots = tuple[int | Place | Report, ...]
 
 @frozen
 class Bound(Value):
-    """A command with all that is known of its task: the kernel's symbol, 64 bits or a place for each slot, tiles.
+    """A command with its task as far as it is known: the kernel's symbol, 64 bits or a place for each slot, and tiles.
 
-    `ahead` is the number of the slot with what the next command reads, which this one only fetches into the cache.
-    `pieces` and `sync` are for threads that share it: as in `codegen/native/pool.ll`.
+    `ahead` is the index of the slot with what the next command reads, which this one only prefetches. `pieces` and
+    `sync` are for threads that share the command, as in `codegen/native/pool.ll`.
     """
 
     symbol: str
@@ -40,13 +40,13 @@ class Bound(Value):
     ahead: int | None
 
     def shared_bytes(self, threads: int) -> int:
-        """What it takes of memory that threads share: a row of the program, their shares, and its task."""
+        """The bytes it needs in memory that threads share: a row of the program, the threads' shares, and its task."""
         return ROW + SHARE * threads + -(-8 * len(self.slots) // 16) * 16
 
 
 @frozen
 class Program(Value):
-    """Steps that one thread runs: calls of kernels, jumps (whose symbol is `JUMP`'s), programs."""
+    """Steps that one thread runs: kernel calls, jumps (their symbol is `JUMP`'s) and nested programs."""
 
     steps: tuple[Run, ...]
 
@@ -56,7 +56,7 @@ Run = Bound | Program
 
 @frozen
 class Begun(Value):
-    """A variable, which takes so many bytes of what it begins with while the byte at `started` is 0."""
+    """A variable that is initialised with `nbytes` bytes of `initial` while the byte at `started` is 0."""
 
     started: Place
     variable: Place
@@ -66,10 +66,10 @@ class Begun(Value):
 
 @frozen(eq=False)
 class Body:
-    """What an entry point runs: commands layer by layer, `undo` where it fails, and how variables begin.
+    """What an entry point runs: commands layer by layer, `undo` if it fails, and the initial values of variables.
 
-    Its checks are known to callers by `codes`, in order. `symbol` is that of the function. A layer that only other
-    versions of the entry have is empty.
+    `codes` are the error codes of its checks, in order. `symbol` names the function. A layer that only other versions
+    of the entry have is empty.
     """
 
     symbol: str
@@ -85,7 +85,7 @@ class Body:
 
 
 def steps(commands: Iterable[Run]) -> Iterator[Bound]:
-    """The commands, with the steps of programs in their place."""
+    """The commands, with programs replaced by their steps."""
     for command in commands:
         if isinstance(command, Bound):
             yield command
@@ -94,18 +94,18 @@ def steps(commands: Iterable[Run]) -> Iterator[Bound]:
 
 
 def calls(commands: Iterable[Run]) -> Iterator[Bound]:
-    """Those of all steps that call kernels."""
+    """The steps that call kernels."""
     return (step for step in steps(commands) if step.symbol != JUMP.symbol)
 
 
 def program_bytes(commands: Sequence[Run], threads: int) -> int:
-    """What commands take of memory that threads share: rows, the count of their runs, shares and tasks.
+    """The bytes that commands need in memory that threads share: rows, the count of their runs, shares and tasks.
 
-    Programs take none: one thread runs them.
+    Programs need none: one thread runs them.
     """
     return ROW + sum(command.shared_bytes(threads) for command in commands if isinstance(command, Bound))
 
 
 def most_slots(commands: Sequence[Run]) -> int:
-    """The slots of the largest task of all commands."""
+    """The number of slots of the largest task."""
     return max((len(step.slots) for step in steps(commands)), default=1)

@@ -1,4 +1,4 @@
-"""The constants of an object file: every distinct array once, laid out for the file of weights."""
+"""The constants of an object file: every distinct array once, laid out for the weights file."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from onert.backend import Place, Region, Symbol
 from onert.ir import Array
 
 _SMALL = 256
-"""Arrays below so many bytes fill the gaps that the alignment of the others leaves."""
+"""Arrays smaller than this many bytes fill the gaps that aligning the others leaves."""
 
 _ALIGNMENT, _SMALL_ALIGNMENT = 64, 16
 
 Key = tuple[int, int, int, str, int]
-"""The numbers of a version of the code, an entry point and one of its sequences, an area of memory, and the number of
+"""The numbers of a version of the code, an entry point and one of its sequences, then a memory area and the index of
 an array in it."""
 
 CONTENT_BYTES = 16
-"""All constants end with so many bytes that say which object they belong to."""
+"""Size of the content ID at the end of the constants, which says which object they belong to."""
 
 
 @frozen(eq=False)
 class Constants:
-    """The bytes of all constants, where each array lies in them, and their names.
+    """The bytes of all constants, the offset of each array, and their names.
 
-    There is room at their end for what says which object they belong to. `sizes` are the bytes of arrays by where they
-    start, `read` how many bytes each version reads.
+    `data` ends with room for the content ID. `sizes` maps an array's offset to its size in bytes, `read` a version to
+    the number of bytes that it reads.
     """
 
     data: bytes
@@ -39,10 +39,10 @@ class Constants:
 
 
 def lay_out(arrays: Iterable[tuple[Key, str, Array]]) -> Constants:
-    """Arrays with the keys by which they are found again and their names.
+    """Lay out arrays, given with the keys by which they are looked up and their names.
 
-    Equal arrays lie in one place, and a small one where another begins with its bytes. An array starts at a multiple of
-    64 bytes, a small one of 16.
+    Equal arrays share one place, and a small one may share the start of another small one. Arrays are aligned to 64
+    bytes, small ones to 16.
     """
     given = [(key, name, np.ascontiguousarray(array)) for key, name, array in arrays]
     contents = [array.tobytes() for _, _, array in given]
@@ -67,7 +67,7 @@ def lay_out(arrays: Iterable[tuple[Key, str, Array]]) -> Constants:
 
 
 def _places(contents: Iterable[bytes]) -> dict[bytes, int]:
-    """An offset for every content, in the order given; small ones go where there is room."""
+    """An offset for every content: large ones in the given order, small ones in the gaps."""
     large = [c for c in contents if len(c) >= _SMALL]
     small = sorted((c for c in contents if len(c) < _SMALL), key=len, reverse=True)
     place: dict[bytes, int] = {}
@@ -95,7 +95,7 @@ def _places(contents: Iterable[bytes]) -> dict[bytes, int]:
 
 
 def _named_apart(symbols: Iterable[Symbol]) -> list[Symbol]:
-    """The symbols with a number behind a name that another has too."""
+    """The symbols, with a number appended to a name that occurred before."""
     seen: dict[str, int] = {}
     found = []
     for symbol in symbols:

@@ -1,4 +1,4 @@
-"""Objects of bundles: read when one is made."""
+"""Emits the object of a bundle; imported only when one is built."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .emit_object import emit
 
 
 def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:
-    """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
+    """The object file of a blueprint: the code that `generate` would load, with entry points that call it."""
     wanted = blueprint.target
     commands = {
         isa: [

@@ -1,5 +1,5 @@
-"""Data in a bundle's object: its configuration (sizes, and the table of symbols), what it has in common with the files
-beside it, and its weights where they are to lie in it.
+"""Data in a bundle's object: its configuration (sizes and the symbol table), the content ID that it shares with the
+files beside it, and its weights if they are embedded.
 
 struct SymbolTableEntry { const char *name; size_t offset; size_t size; char kind; };
 struct BundleConfig { size_t constantWeightVarsMemSize, mutableWeightVarsMemSize, activationsMemSize, alignment,
@@ -21,7 +21,7 @@ I8, PTR = ir.IntType(8), ir.PointerType()
 def define_configuration(
     module: ir.Module, isa: Isa, blueprint: Blueprint, symbols: Sequence[Symbol], constants: int, activations: int
 ) -> None:
-    """`NAME_config`, given the bytes of constants and activations; `kind` is 1 for mutables and 0 for constants."""
+    """Define `NAME_config`, given the bytes of constants and activations; `kind` is 1 for mutables, else 0."""
     size = ir.IntType(8 * isa.pointer_bytes)
     row = ir.LiteralStructType([PTR, size, size, I8])
     rows = [
@@ -43,13 +43,13 @@ def define_configuration(
 
 
 def content_text(symbol: str, content: bytes) -> str:
-    """A module with the bytes that the object has in common with its constants and header."""
+    """A module with the content ID, which the object shares with its constants and header."""
     data = "".join(f"\\{byte:02x}" for byte in content)
     return f'@"{symbol}" = constant [{len(content)} x i8] c"{data}", align 8\n'
 
 
 def define_weights(module: ir.Module, symbol: str, data: bytes, alignment: int) -> str:
-    """All constants in the object; their symbol."""
+    """Define all constants in the object; returns their symbol."""
     found = _constant(module, symbol, ir.Constant(ir.ArrayType(I8, len(data)), bytearray(data)))
     found.align = alignment
     return symbol

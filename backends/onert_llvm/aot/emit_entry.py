@@ -1,7 +1,7 @@
 """Entry points: functions that fill the tasks of a run's commands and call their kernels.
 
-A task is a template of the command's numbers. It is copied to the stack, and the addresses, each one of the three
-regions' plus a constant, are put in. So an entry keeps nothing between calls, and any number of them may run at once.
+A task starts as a template of the command's numbers. It is copied to the stack and the addresses are filled in, each
+a region's base plus a constant. So an entry point keeps nothing between calls, and any number of calls may run at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .bound import ROW, SHARE, Body, Bound, Report, Run, Slots, most_slots
 I8, I32, I64, PTR, VOID = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 
 Bases = Mapping[Region | type[Report], ir.Value]
-"""Where each region, and the reports, begin."""
+"""The base address of each region, and of the reports."""
 
 _WORDS = REPORT_BYTES // 8
 
@@ -26,8 +26,8 @@ _WORDS = REPORT_BYTES // 8
 class Entries:
     """The entry points of a module, and the templates that they share.
 
-    With `shared`, an offset in activations, threads share the commands, whose program is made there at each run. A
-    `hook` is called before and after each layer, with its number and 0 or 1.
+    If `shared` is given, threads share the commands; it is the offset in activations where each run builds their
+    program. A `hook` is called before and after each layer, with the layer's number and 0 or 1.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class Entries:
         self._copy = _define_copy(module)
 
     def define(self, body: Body) -> ir.Function:
-        """`int symbol(const uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
+        """Define `int symbol(const uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
 
-        The first check that is broken makes it return its code and leave state as it was, once `undo` has run; else it
-        returns 0. Variables begin as `beginnings` say.
+        It returns the code of the first failed check, with the state unchanged and `undo` run, or 0 if none failed.
+        Variables are initialised as `beginnings` say.
         """
         function, bases, b = self._begun(body.symbol, 0)
         reports = _on_stack(b, _WORDS * len(body.codes)) if body.codes else None
@@ -57,10 +57,10 @@ class Entries:
         return function
 
     def define_step(self, body: Body, reports: Place) -> ir.Function:
-        """`int symbol(const uint8_t *constants, uint8_t *mutables, uint8_t *activations, uint32_t *layer)`.
+        """Define `int symbol(const uint8_t *constants, uint8_t *mutables, uint8_t *activations, uint32_t *layer)`.
 
-        Runs the layer of that number and counts it up, returning `Code.MORE`; with the last one it ends as the entry
-        does and counts from 0 again. What checks find lies at `reports` meanwhile. A number that no layer has becomes 0
+        It runs layer `*layer`, increments the number and returns `Code.MORE`. The last layer resets it to 0 and returns
+        as the entry does. Check results are stored at `reports` between calls. A number without a layer is reset to 0
         and `Code.NO_LAYER` is returned.
         """
         function, bases, b = self._begun(f"{body.symbol}.step", 1)
@@ -88,7 +88,7 @@ class Entries:
         return function
 
     def _begun(self, symbol: str, more: int) -> tuple[ir.Function, Bases, ir.IRBuilder]:
-        """A function of the three regions and so many pointers more."""
+        """A function of the three regions and `more` further pointers."""
         function = ir.Function(self._module, ir.FunctionType(I32, [PTR] * (len(Region) + more)), symbol)
         function.attributes.add("nounwind")
         function.linkage = "internal"
@@ -98,7 +98,7 @@ class Entries:
         return function, regions, ir.IRBuilder(function.append_basic_block("entry"))
 
     def _begin(self, b: ir.IRBuilder, body: Body, bases: Bases) -> None:
-        """No check is broken yet, and variables have what they begin with."""
+        """Clear the reports, and initialise the variables that are not yet."""
         for word in range(_WORDS * len(body.codes)):
             b.store(I64(0), b.gep(bases[Report], [I32(word)], source_etype=I64), align=8)
         for each in body.beginnings:
@@ -109,7 +109,7 @@ class Entries:
                 b.store(I8(1), _address(b, bases, each.started), align=1)
 
     def _layer(self, b: ir.IRBuilder, task: ir.Value, number: int, layer: Sequence[Run], bases: Bases) -> None:
-        """The commands of a layer, between two calls of the hook if there is one."""
+        """Run the commands of a layer, between two calls of the hook if there is one."""
         if self._hook is not None:
             b.call(self._hook, [I32(number), I32(0)])
         self._run(b, task, layer, bases)
@@ -117,7 +117,7 @@ class Entries:
             b.call(self._hook, [I32(number), I32(1)])
 
     def _end(self, b: ir.IRBuilder, task: ir.Value, body: Body, bases: Bases) -> ir.Value:
-        """Let state advance unless a check is broken; the code that says which."""
+        """Advance the state unless a check failed; returns the code of the first failed check, or 0."""
         code: ir.Value = I32(0)
         for check, broken_code in reversed(tuple(enumerate(body.codes))):
             broken = b.load(b.gep(bases[Report], [I32(_WORDS * check)], source_etype=I64), typ=I64, align=8)
@@ -139,7 +139,7 @@ class Entries:
             self._together(b, task, commands, bases)
 
     def _advance(self, b: ir.IRBuilder, entry: EntryPoint, bases: Bases) -> None:
-        """Give state the elements that the run computed for it elsewhere."""
+        """Copy to state the elements that the run computed elsewhere."""
         for update in entry.subgraph.state:
             if entry.places[update.variable] == entry.places[update.source]:
                 continue
@@ -147,7 +147,7 @@ class Entries:
             b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
 
     def _alone(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
-        """One command after the other, with one task that is filled for each."""
+        """Run one command after another, all with the same task memory."""
         for command in commands:
             if isinstance(command, Bound):
                 self._fill(b, task, command.slots, bases)
@@ -156,7 +156,7 @@ class Entries:
                 self._program(b, task, command.steps, bases)
 
     def _program(self, b: ir.IRBuilder, task: ir.Value, steps: Sequence[Run], bases: Bases) -> None:
-        """The steps of a program, in blocks between which jumps lead."""
+        """The steps of a program, as basic blocks with jumps between them."""
         jumps = {at: step for at, step in enumerate(steps) if isinstance(step, Bound) and step.symbol == JUMP.symbol}
         begin = {to for at, step in jumps.items() for to in (at + 1, at + _by(step))}
         blocks = {at: b.append_basic_block("step") for at in sorted(begin | {len(steps)})}
@@ -181,7 +181,7 @@ class Entries:
 
     @staticmethod
     def _go(b: ir.IRBuilder, block: ir.Block | None) -> None:
-        """Go on with a block, if one begins here."""
+        """Continue in a block, if one begins here."""
         if block is not None:
             if not b.block.is_terminated:
                 b.branch(block)
@@ -239,7 +239,7 @@ class Entries:
         return self._declared(symbol, [PTR, I64, I64, I64])
 
     def _declared(self, symbol: str, parameters: Sequence[ir.Type], result: ir.Type = VOID) -> ir.Function:
-        """A function of another module."""
+        """A function of another module, declared once."""
         found = self._module.globals.get(symbol)
         return found or ir.Function(self._module, ir.FunctionType(result, parameters), symbol)
 
@@ -252,7 +252,7 @@ def _on_stack(b: ir.IRBuilder, words: int) -> ir.Value:
 
 
 def _by(jump: Bound) -> int:
-    """How many steps on a jump leads."""
+    """The offset of a jump's target, in steps."""
     by = jump.slots[JUMP.layout.slot("by")]
     assert isinstance(by, int)
     return by - (1 << 64) if by >> 63 else by
@@ -268,7 +268,7 @@ def _address(b: ir.IRBuilder, bases: Bases, place: Place | Report) -> ir.Value:
 
 
 def _define_copy(module: ir.Module) -> ir.Function:
-    """`copy(target, source, bytes)`: whole words, then what is left byte by byte; no library is called."""
+    """Define `copy(target, source, bytes)`: whole words, then the rest byte by byte, without calling a library."""
     function = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64]), "onert.copy")
     function.linkage = "internal"
     function.attributes.add("nounwind")

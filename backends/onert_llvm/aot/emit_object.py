@@ -1,4 +1,4 @@
-"""Whole entry points as one object file: the commands of their sequences, and the kernels that these call."""
+"""Emits whole entry points as one object file: the commands of their sequences, and the kernels that these call."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ from .emit_public import Public, define_hook
 from .layers import LayerKey, described, layered, merged, numbered
 
 Versions = Mapping[Isa, Sequence[Sequence[Lowered]]]
-"""For each target, the least able first: what each sequence of each entry was lowered to, those that undo behind the
-others."""
+"""For each target, the least capable first: what each sequence of each entry was lowered to, those that undo last."""
 
 
 def emit(blueprint: Blueprint, versions: Versions, threads: int = 1) -> ObjectCode:
@@ -119,7 +118,7 @@ def emit(blueprint: Blueprint, versions: Versions, threads: int = 1) -> ObjectCo
 def _bodies(
     blueprint: Blueprint, versions: int, parts: Sequence[_Part], constants: Constants
 ) -> tuple[list[str], list[Body], list[list[LayerKey]]]:
-    """The sentences of all checks, what each entry runs, version after version, and the layers of each entry."""
+    """The error messages of all checks, each entry's bodies (one per version), and the layers of each entry."""
     errors: list[str] = []
     bodies, layers = [], []
     for number, entry in enumerate(blueprint.entries):
@@ -145,7 +144,7 @@ def _bodies(
 
 
 def _kernels(parts: Iterable[_Part], *, several: bool) -> Iterator[str]:
-    """The modules of the kernels that commands call, each once."""
+    """The modules of the distinct kernels that commands call."""
     called = {symbol: spec for part in parts for symbol, spec in part.lowered.specs.items()}
     for spec in called.values():
         yield str(build(spec, own_target=several))
@@ -159,8 +158,8 @@ def _aligned(nbytes: int, alignment: int) -> int:
 class _Part:
     """One sequence of an entry.
 
-    `key` are the numbers of the version, the entry and the sequence. `scratch` is where its scratch memory begins in
-    activations, `check` the number of its first check in the entry.
+    `key` is the numbers of the version, the entry and the sequence. `scratch` is the offset of scratch memory in
+    activations, `check` the number of the sequence's first check in the entry.
     """
 
     key: tuple[int, int, int]
@@ -175,12 +174,12 @@ class _Part:
         return self.key[2] >= len(self.entry.sequences)
 
     def constant(self, constants: Constants, operand: int) -> Place:
-        """Where a constant of the model lies that `arrays` gave."""
+        """The place of a model's constant that `arrays` yielded."""
         return Place(Region.CONSTANTS, constants.offsets[self._key(Pointer(Area.OPERAND, operand))])
 
     def arrays(self) -> Iterator[tuple[Key, str, Array]]:
-        """The arrays that commands read: constants of the model under their own names, packed ones under their use.
-        Those that variables begin with come with the first part."""
+        """The arrays that commands read: the model's constants under their own names, packed ones named by their use.
+        The initial values of variables come with the first part."""
         operands = self.entry.subgraph.operands
         for beginning in self.entry.beginnings if self.key[2] == 0 else ():
             data = operands[beginning.initial].data
@@ -201,8 +200,8 @@ class _Part:
                         yield self._key(value), operands[value.index].name or f"tensor {value.index}", data.array
 
     def bound(self, constants: Constants) -> Iterator[tuple[int, Run]]:
-        """The commands with a place for every pointer, without those that copy memory onto itself; each behind the
-        operation that it is of."""
+        """The commands with a place for every pointer, each with its operation's number; copies of memory onto itself
+        are left out."""
 
         def place(pointer: Pointer) -> Place | Report:
             if pointer.area is Area.REPORT:
@@ -215,7 +214,7 @@ class _Part:
             return Place(start.region, start.offset + pointer.offset)
 
         def address(pointer: Pointer) -> int:
-            """Places as numbers: each kind so far from the others that no two overlap."""
+            """A place as a number; regions are so far apart that they never overlap."""
             found = place(pointer)
             kind = len(Region) if isinstance(found, Report) else list(Region).index(found.region)
             return (kind << 48) + found.offset
@@ -230,7 +229,7 @@ class _Part:
             return Bound(command.spec.symbol, slots, command.tiles, command.pieces, sync, ahead)
 
         commands = [command for command in self.lowered.commands if not is_idle(command, place)]
-        first = self.key[2] > 0  # of a later sequence: it waits for all of those before
+        first = self.key[2] > 0  # the first command of a later sequence waits for all earlier sequences
         for command, clash in zip(commands, barriers(commands, address), strict=True):
             sync, first = clash or first, False
             if command.spec != SEVERAL:

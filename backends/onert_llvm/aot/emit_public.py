@@ -1,7 +1,7 @@
-"""The functions that callers see: each makes sure of its constants and goes on to a version of the code.
+"""The functions that callers see: each checks its constants and calls a version of the code.
 
-The version is chosen by the first call, from what the processor and the operating system say of themselves. Any number
-of threads may do that at once: they find the same.
+The first call chooses the version from what the processor and the operating system report. Several threads may do that
+at once, since all arrive at the same version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ I8, I32, I64, PTR = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerTyp
 _REGISTERS = ("eax", "ebx", "ecx", "edx")
 
 _V2_V3 = (0, 9, 12, 13, 19, 20, 22, 23, 27, 28, 29)
-"""Of leaf 1, ecx: SSE3, SSSE3, FMA, CX16, SSE4.1, SSE4.2, MOVBE, POPCNT, OSXSAVE, AVX, F16C."""
+"""Bits of leaf 1, ecx: SSE3, SSSE3, FMA, CX16, SSE4.1, SSE4.2, MOVBE, POPCNT, OSXSAVE, AVX, F16C."""
 
 _X86: Mapping[str, Sequence[tuple[tuple[int, int, str], Sequence[int]]]] = {
     "v3": (
@@ -35,21 +35,21 @@ _X86: Mapping[str, Sequence[tuple[tuple[int, int, str], Sequence[int]]]] = {
     "avx512vnni": (((0x7, 0, "ecx"), (11,)),),
     "avx512vbmi": (((0x7, 0, "ecx"), (1,)),),
 }
-"""What cpuid says, by leaf, subleaf and register, of a processor that has what a version needs: bits that are set.
-From the x86-64 psABI's levels and the manuals of Intel and AMD."""
+"""The bits that cpuid must set, by leaf, subleaf and register, for each feature that versions need. From the x86-64
+psABI's levels and the manuals of Intel and AMD."""
 
 _STATES = {"v3": 0x06, "v4": 0xE6}
-"""Bits of XCR0: registers that the operating system saves."""
+"""Bits of XCR0: the registers that the operating system must save."""
 
 _SYSTEM_V = "x86_64_sysvcc"
-"""The convention of `codegen/native/cpuid.ll`."""
+"""The calling convention of `codegen/native/cpuid.ll`."""
 
 _AT_HWCAP, _DOTPROD = 16, 20
-"""Of Linux: what getauxval is asked, and the bit for byte products on AArch64."""
+"""Linux's getauxval key for AArch64 features, and the bit of byte dot products in its value."""
 
 
 def define_hook(module: ir.Module, symbol: str) -> ir.Function:
-    """A function of a layer's number and 0 before it, 1 after it; it does nothing where nobody else defines one."""
+    """Define a weak function of a layer's number and 0 before it, 1 after it; it does nothing unless overridden."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [I32, I32]), symbol)
     function.linkage = "weak"
     ir.IRBuilder(function.append_basic_block("entry")).ret_void()
@@ -57,10 +57,10 @@ def define_hook(module: ir.Module, symbol: str) -> ir.Function:
 
 
 class Public:
-    """Public functions of a module whose code has a version for each target, the least able first.
+    """Public functions of a module whose code has a version for each target, the least capable first.
 
-    `content` is the symbol of the bytes that end the constants, of which there are so many bytes; `version` that of the
-    function that says which version runs.
+    `content` is the symbol of the content ID, `constants` the size of the constants in bytes (content ID included), and
+    `version` the symbol of the function that returns the chosen version.
     """
 
     def __init__(self, module: ir.Module, versions: Sequence[Isa], content: str, constants: int, version: str) -> None:
@@ -71,7 +71,7 @@ class Public:
         self._chosen = _define_chosen(module, versions, version) if len(versions) > 1 else None
 
     def define(self, symbol: str, versions: Sequence[ir.Function]) -> None:
-        """The function that calls that of the chosen version, if the constants are the object's."""
+        """Define the function that calls the chosen version, if the given constants belong to the object."""
         t = versions[0].function_type
         function = ir.Function(self._module, t, symbol)
         function.attributes.add("nounwind")
@@ -98,7 +98,7 @@ class Public:
 
 
 def _define_chosen(module: ir.Module, versions: Sequence[Isa], symbol: str) -> ir.Function:
-    """`int symbol(void)`: the number of the most able version that can run here, found once."""
+    """Define `int symbol(void)`: the number of the most capable version that can run here, determined once."""
     known = ir.GlobalVariable(module, I32, "onert.version")
     known.initializer, known.linkage = I32(-1), "internal"
     known.type = PTR
@@ -115,7 +115,7 @@ def _define_chosen(module: ir.Module, versions: Sequence[Isa], symbol: str) -> i
         for need in NEEDS[isa.name]:
             able = b.and_(able, has[need])
         best = b.select(able, I32(number), best)
-    b._insert(StoreAtomicInstr(b.block, best, known, "monotonic", 4))  # the builder's own asks for a typed pointer
+    b._insert(StoreAtomicInstr(b.block, best, known, "monotonic", 4))  # the builder's own method wants a typed pointer
     b.ret(best)
     return function
 

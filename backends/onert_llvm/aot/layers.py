@@ -1,4 +1,4 @@
-"""Layers: the commands of one operation, or of several that are computed as one; the same in every version."""
+"""Layers: the commands of one operation, or of several that are fused; the same in every version."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .bound import Body, Run, calls
 from .constant_layout import Constants
 
 LayerKey = tuple[int, int, int]
-"""The numbers of a sequence, of an operation, and of how often its commands came before with others between."""
+"""The numbers of a sequence and of an operation, and how many layers of that operation came before this one."""
 
 
 def layered(sequences: Iterable[tuple[int, Iterable[tuple[int, Run]]]]) -> dict[LayerKey, list[Run]]:
-    """The layers of numbered sequences of commands, each behind its operation."""
+    """The layers of numbered sequences; commands come with the number of their operation."""
     found: dict[LayerKey, list[Run]] = {}
     for number, commands in sequences:
         key = None
@@ -28,7 +28,7 @@ def layered(sequences: Iterable[tuple[int, Iterable[tuple[int, Run]]]]) -> dict[
 
 
 def merged(versions: Sequence[Iterable[LayerKey]]) -> list[LayerKey]:
-    """The layers of all versions in their order, each once."""
+    """The distinct layers of all versions, in order."""
     found: list[LayerKey] = []
     for version in versions:
         at = 0
@@ -40,9 +40,9 @@ def merged(versions: Sequence[Iterable[LayerKey]]) -> list[LayerKey]:
 
 
 def numbered(versions: Iterable[Sequence[str]], errors: list[str]) -> list[tuple[int, ...]]:
-    """The codes of each version's checks, by their sentences: equal ones have the same code in every version.
+    """The codes of each version's checks: equal sentences have the same code in every version.
 
-    New sentences go behind `errors`, of which the n-th has the code n.
+    New sentences are appended to `errors`; the n-th one (from 1) has code n.
     """
     first = len(errors)
     found = []
@@ -60,7 +60,7 @@ def numbered(versions: Iterable[Sequence[str]], errors: list[str]) -> list[tuple
 
 
 def described(bodies: Iterable[Body], layers: Sequence[Sequence[LayerKey]], constants: Constants) -> Iterator[Layer]:
-    """What callers are told of the layers of each entry, as its first version has them."""
+    """What callers see of the layers of each entry, taken from its first version."""
     firsts: dict[str, Body] = {}
     for body in bodies:
         firsts.setdefault(body.entry.symbol, body)
@@ -71,7 +71,7 @@ def described(bodies: Iterable[Body], layers: Sequence[Sequence[LayerKey]], cons
 
 
 def _read(runs: Iterable[Run], sizes: Mapping[int, int]) -> int:
-    """The bytes of the constants whose places commands are given."""
+    """The total size in bytes of the constants that commands read."""
     starts = sorted(sizes)
     found = set()
     for call in calls(runs):

@@ -1,1 +1,1 @@
-"""From LLVM IR to machine code: the calling convention of kernels, their compilation, and what decides the code."""
+"""From LLVM IR to machine code: the calling convention of kernels, their compilation, and the code's fingerprint."""

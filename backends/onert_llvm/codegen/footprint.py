@@ -1,4 +1,4 @@
-"""What code takes of memory, read from what the code generator made: bytes of an object, and of the stack."""
+"""The memory footprint of generated code, in bytes: loaded sections of an object, and stack."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from onert_llvm.target.isa import Isa
 _UNLOADED = re.compile(
     r"^$|^\.(symtab|strtab|shstrtab|rela?\.|note|comment|debug|llvm|drectve|group|riscv|ARM\.attr|bss)|^__(bss|common)"
 )
-"""Names of an object's sections that are no part of flash: what only the linker reads, and what is zeroed."""
+"""Names of an object's sections that take no flash: those that only the linker reads, and zero-initialised data."""
 
 
 def loaded_bytes(code: bytes) -> int:
-    """The bytes of an object's code and read-only data: all that is loaded but what is zeroed."""
+    """The bytes of an object's code and read-only data: everything that is loaded, without zero-initialised data."""
     if code.startswith(b"\0asm"):
         return sum(size for kind, size in _wasm_sections(code) if kind in _WASM_LOADED)
     found = llvm.ObjectFileRef.from_data(code)
@@ -27,11 +27,11 @@ def loaded_bytes(code: bytes) -> int:
 
 
 _WASM_LOADED = (10, 11)
-"""Code and data, by the numbers of WebAssembly's sections."""
+"""The numbers of WebAssembly's code and data sections."""
 
 
 def _wasm_sections(code: bytes) -> Iterator[tuple[int, int]]:
-    """The number and the bytes of each section."""
+    """The number and the size in bytes of each section."""
     at = 8
     while at < len(code):
         kind, size, shift = code[at], 0, 0
@@ -49,11 +49,11 @@ def _wasm_sections(code: bytes) -> Iterator[tuple[int, int]]:
 
 @frozen
 class _Words(Value):
-    """How an architecture's assembler says what a function takes of the stack.
+    """How an architecture's assembly shows a function's stack use.
 
-    `taken` are patterns of instructions that move the stack pointer by a number of bytes, `pushed` of ones that store
-    lists of registers, each with the bytes of a register by its first letter. `called` finds callees, `word` are the
-    bytes that a call itself takes.
+    `taken` are patterns of instructions that move the stack pointer by a number of bytes, `pushed` is that of ones that
+    store lists of registers; `register_bytes` has the size of a register by its first letter. `called` finds callees,
+    and `word` is the number of bytes that a call itself pushes.
     """
 
     taken: tuple[str, ...]
@@ -98,10 +98,10 @@ _WORDS = {
 
 
 def stack_bytes(assembly: str, isa: Isa, entries: Collection[str], tasks: bool = False) -> int:
-    """The most that a call of one of the functions takes of the stack, from the assembler text of their module; what
-    functions of the C library take is not counted.
+    """The largest stack use of a call of one of the entries, from the assembly of their module, without that of C
+    library functions.
 
-    With `tasks` they call every other function by address.
+    With `tasks`, the entries also call the other functions by address.
     """
     words = _ARM if isa.architecture.startswith(("arm", "thumb")) else _WORDS[isa.architecture]
     bodies = _bodies(assembly)
@@ -112,7 +112,7 @@ def stack_bytes(assembly: str, isa: Isa, entries: Collection[str], tasks: bool =
 
 
 def _bodies(assembly: str) -> dict[str, str]:
-    """The text of each function by its symbol."""
+    """The text of each function, by symbol."""
     found: dict[str, list[str]] = {}
     name = None
     for line in assembly.splitlines():
@@ -128,7 +128,7 @@ def _depth(words: _Words, bodies: Mapping[str, str], known: dict[str, int], name
     if name not in bodies:
         return 0
     if name not in known:
-        known[name] = 0  # what calls itself is not counted again
+        known[name] = 0  # recursion is not counted again
         body = bodies[name]
         callees = set(re.findall(words.called, body, re.MULTILINE)) - {name}
         deepest = max((_depth(words, bodies, known, callee) for callee in callees), default=0)

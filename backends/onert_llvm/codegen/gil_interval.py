@@ -1,4 +1,4 @@
-"""How long a thread of the interpreter keeps others waiting while code is generated."""
+"""Shortens the interpreter's switch interval while code is generated."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from onert.backend.holders import Holders
 
 _SECONDS = 0.000501
-"""A thread that has generated code needs the interpreter for a moment before it generates more. Python's own 5 ms,
-which it would wait for who lowers and writes kernels, are half of what a kernel takes. The odd number tells this
-setting from anybody else's.
+"""A thread that has generated code needs the interpreter for a moment before it generates more. Python's default
+interval of 5 ms, which it would wait for the thread that lowers operations and writes kernels, is half the time that a
+kernel takes. The odd number distinguishes this setting from anyone else's.
 """
 _usual: list[float] = []
 """The last element is the interval before it was shortened."""
@@ -26,9 +26,9 @@ def _shorten() -> None:
 
 
 def _lengthen() -> None:
-    if _usual and _is_short():  # else it is someone else's setting by now, which is left alone
+    if _usual and _is_short():  # otherwise someone else has changed it since, and it is left alone
         sys.setswitchinterval(_usual[0])
 
 
 TURNS = Holders(_shorten, _lengthen)
-"""Who generates code in this process."""
+"""Holds the short interval while code is generated in this process."""

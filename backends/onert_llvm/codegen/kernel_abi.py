@@ -1,9 +1,9 @@
 """The binary interface of kernels: `void kernel(ptr task, i64 begin, i64 end, i64 thread)`.
 
-`task` points to 8-byte slots (pointers, 64-bit integers, bits of a float32) whose order a `TaskLayout` states; `begin`
-and `end` bound a range of independent work tiles, so that any number of threads may share them. `thread` is the number
-of the one that calls among those of a run, so that each can have scratch memory of its own. A kernel keeps nothing
-between calls and equal specs give the same code.
+`task` points to 8-byte slots (pointers, 64-bit integers, bits of a float32) in the order of a `TaskLayout`; `begin` and
+`end` bound a range of independent work tiles, so that any number of threads may share them. `thread` is the calling
+thread's number within the run, which selects its own scratch memory. A kernel keeps nothing between calls, and equal
+specs give the same code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onert_llvm.target.isa import Isa
 
 @frozen(eq=False)
 class Task(Told):
-    """The slots as a kernel under construction reads them."""
+    """The slots of a task, as read by a kernel under construction."""
 
     k: Kernel
     layout: TaskLayout
@@ -42,17 +42,17 @@ class Task(Told):
         return self.k.view(self.ptr(name), element, *strides)
 
     def own(self, rooms: str, each: str) -> Val:
-        """Where the calling thread's part of scratch memory begins, of which each has so many bytes."""
+        """The address of the calling thread's part of scratch memory; slot `each` has a part's size in bytes."""
         return self.view(rooms, I8, self.i64(each))[self.k.arg("thread")].address
 
     def report(self, number: Val) -> None:
-        """Write down an element that broke the rule of slot `report`."""
+        """Record an element that broke the rule of slot `report`."""
         report = self.view("report", I64, 1)
         report[1].store(number)
         report[0].store(self.k.index(1))
 
     def _slot(self, name: str, t: Type) -> Val:
-        """What the slot holds, read once in a block of instructions: nothing changes it."""
+        """The value of a slot, read once per basic block, since slots never change."""
         at = (self.k.b.block, name, t)
         if at not in self._read:
             here = self.k.view(self.k.arg("task"), I64, 1)[self.layout.slot(name)]
@@ -61,19 +61,19 @@ class Task(Told):
 
 
 class Algorithm(Protocol):
-    """What a kernel computes and how: a frozen value that knows its task and writes its code."""
+    """What a kernel computes and how: a frozen value that has its task's slots and emits its code."""
 
     @property
     def slots(self) -> tuple[str, ...]:
         """The names of its task's slots, in order."""
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        """The body of the function for the work tiles from `begin` up to `end`."""
+        """Emit the body of the function for the work tiles from `begin` up to `end`."""
 
 
 @runtime_checkable
 class Composed(Protocol):
-    """An algorithm named by its parts; others are named by their class."""
+    """An algorithm named by its parts; others are named after their class."""
 
     @property
     def name(self) -> str: ...
@@ -81,7 +81,7 @@ class Composed(Protocol):
 
 @frozen
 class KernelSpec(Value):
-    """A kernel: an algorithm for a target. Its symbol is a digest of all that decides the code."""
+    """A kernel: an algorithm for a target. Its symbol contains a digest of everything that determines the code."""
 
     algorithm: Algorithm
     isa: Isa
@@ -108,13 +108,13 @@ class KernelSpec(Value):
 
 
 _CAPITAL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
-"""Where another word begins in the name of a class."""
+"""The start of another word in a class name."""
 
 
 def build(spec: KernelSpec, own_target: bool = False) -> Module:
-    """The module that defines the kernel's symbol and nothing else that is exported.
+    """The module that defines the kernel's symbol and exports nothing else.
 
-    With `own_target` its functions say what processor they are for, so that code for several lies in one object.
+    With `own_target` its functions carry their processor, so that code for several can be in one object.
     """
     isa = spec.isa
     target = f'"target-cpu"="{isa.cpu}" "target-features"="{isa.features}"' if own_target else ""

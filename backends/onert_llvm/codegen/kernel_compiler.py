@@ -1,7 +1,7 @@
 """Kernels' object files: built, or found in the cache.
 
-While one kernel is written, the code generator is at work on others, in a thread for each processor. These do next to
-nothing in Python, where they would wait for who writes.
+While one kernel is written, other threads, one per processor, generate code for others. These do next to nothing in
+Python, where they would wait for the thread that writes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 _MOST_THREADS = 8
-"""More would wait for kernels to be written, and each holds memory."""
+"""More would only wait for kernels to be written, and each needs memory."""
 
 
 def _threads() -> int:
@@ -45,16 +45,16 @@ def _threads() -> int:
 
 
 CODE = Pool(_threads(), "onert-code")
-"""The threads that generate code, of all compilations in this process. LLVM is used by them alone: its Python interface
-has a lock, which the main thread would keep where a signal handler interrupts it."""
+"""The threads that generate code, shared by all compilations in this process. Only they use LLVM: its Python interface
+has a lock, which the main thread would still hold in a signal handler that interrupts it."""
 
 _walking: dict[tuple[str, bool], Task[Mapping[str, int]]] = {}
-"""What runs kernels, while it is made."""
+"""Tasks that are producing the code that runs kernels."""
 os.register_at_fork(after_in_child=_walking.clear)
 
 
 def submit(call: Callable[[], _T]) -> Task[_T]:
-    """Have a thread that generates code make a call; this one where there is none."""
+    """Make a call in a thread that generates code, or in this one if none can be started."""
     task = Task(call)
     try:
         CODE.give(task)
@@ -64,7 +64,7 @@ def submit(call: Callable[[], _T]) -> Task[_T]:
 
 
 def begin(isa: Isa, threads: int, store: Cache | None) -> Task[Mapping[str, int]] | None:
-    """Make what runs kernels beside the caller, where that is not loaded; the task that does it."""
+    """Start producing the code that runs kernels, and return the task; None if it is loaded already."""
     if are_walkers_loaded(isa.triple, threads > 1):
         return None
     key = (isa.triple, threads > 1)
@@ -80,14 +80,14 @@ def begin(isa: Isa, threads: int, store: Cache | None) -> Task[Mapping[str, int]
     hold.__enter__()
     task = _walking.setdefault(key, Task(make))
     try:
-        return CODE.give(task)  # again, where an interrupt came before it was given
+        return CODE.give(task)  # again if an interrupt prevented it
     except RuntimeError:  # the system has no thread to spare
         task.run()
         return task
 
 
 class Making:
-    """Kernels on their way while it is still found out which there are; what runs them comes first."""
+    """Kernels that are being generated while more are still found; the code that runs them comes first."""
 
     def __init__(self, isa: Isa, threads: int, store: Cache | None) -> None:
         self._store = store
@@ -107,16 +107,16 @@ class Making:
                 each.made.drop()
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
-        """Begin those that are neither begun nor loaded."""
+        """Start generating those kernels that are neither started nor loaded."""
         for spec in specs:
             if spec.symbol not in self._begun and not is_loaded(spec.symbol):
                 self._begun[spec.symbol] = _begun(spec, self._store)
 
     def each(self, functions: Sequence[Callable[[], _T]]) -> list[_T]:
-        """The results of functions that leave the interpreter to others: called here, and by threads that have no more
+        """The results of functions that release the interpreter lock: called here, and by threads that have no more
         kernels to generate.
         """
-        waiting = enumerate(functions)  # of which the interpreter gives each to one thread alone
+        waiting = enumerate(functions)  # the interpreter hands each item to one thread only
 
         def work() -> list[tuple[int, _T]]:
             return [(at, function()) for at, function in waiting]
@@ -129,9 +129,9 @@ class Making:
         return [found[at] for at in range(len(functions))]
 
     def finished(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """The addresses of kernels that were begun, and of what runs them. Code is loaded once in a process and stays.
+        """The addresses of kernels that were started, and of what runs them. Code is loaded once per process and stays.
 
-        What is new is written to the store behind the caller's back.
+        New code is written to the store in the background.
         """
         if self._walking is not None:
             self._walking.result()
@@ -143,8 +143,8 @@ class Making:
 
 
 def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
-    """The kernels' object files, from the store but for those that went lost. No thread is asked for: there may be none
-    any more, because this is done while a process ends too.
+    """The kernels' object files, from the store or generated again if they were lost. Uses no other thread, because it
+    also runs while a process exits.
     """
     return [_object(spec, store) for spec in specs]
 
@@ -155,12 +155,12 @@ def _object(spec: KernelSpec, store: Cache | None) -> bytes:
 
 
 def _said(spec: KernelSpec) -> tuple[str, str]:
-    """All that decides a kernel's code, but for how this backend makes it."""
+    """Everything that determines a kernel's code, except this backend's own sources."""
     return spec.symbol, repr(spec)
 
 
 def _emitted(text: str, isa: Isa, quick: bool = True) -> bytes:
-    """The object of a module; no process is forked meanwhile, for LLVM has locks of its own."""
+    """The object of a module. No process may fork meanwhile, because LLVM has locks of its own."""
     with Section():
         llvm = llvm_codegen()
         found: bytes = llvm.emitted(llvm.prepared(text, isa) if quick else llvm.prepared(text, isa, 0))
@@ -168,7 +168,7 @@ def _emitted(text: str, isa: Isa, quick: bool = True) -> bytes:
 
 
 def _found(said: tuple[str, str], isa: Isa, store: Cache | None) -> bytes | None:
-    """The object of which this is said, from those that came with this package or from the store."""
+    """The object with this description, from the ones shipped with this package or from the store."""
     shipped = library(isa.name)
     found = None if shipped is None else shipped.load(shipped_key(*said))
     if found is not None or store is None:
@@ -185,7 +185,7 @@ def _stored(said: tuple[str, str], made: bytes, store: Cache | None) -> bytes:
 
 @frozen(eq=False)
 class _Begun(Told):
-    """A kernel's object file, found or on its way, and what is said of it."""
+    """A kernel's object file, found or being generated, and its description."""
 
     said: tuple[str, str]
     made: bytes | Task[bytes]
@@ -207,13 +207,13 @@ def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
 
 
 def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
-    """The functions that run commands in so many threads, by name."""
+    """The functions that run commands in this many threads, by name."""
     modules = _modules(isa, threads)
     return linked_walkers(isa.triple, len(modules), lambda at: _support(modules[at], isa, store))
 
 
 def number_functions(isa: Isa, store: Cache | None) -> Mapping[str, int]:
-    """The functions that compute the numbers of a program for other lengths, by name."""
+    """The functions that compute a program's numbers for other lengths, by name."""
 
     def made() -> bytes:
         return submit(partial(_support, _Module(numbers_text()), isa, store)).result()
@@ -222,20 +222,20 @@ def number_functions(isa: Isa, store: Cache | None) -> Mapping[str, int]:
 
 
 def walker_objects(isa: Isa, threads: int, store: Cache | None) -> tuple[bytes, ...]:
-    """The object files of `codegen/native/run.ll`, and of `pool.ll` and `workers.ll` beside it for several threads."""
+    """The object files of `codegen/native/run.ll` and, for several threads, of `pool.ll` and `workers.ll` too."""
     return tuple(_support(module, isa, store) for module in _modules(isa, threads))
 
 
 @frozen
 class _Module(Value):
-    """A module that is there as text, and whether its code is to be quick or to be there soon."""
+    """A module given as text; without `quick`, compile time matters more than the speed of its code."""
 
     text: str
     quick: bool = True
 
 
 def _modules(isa: Isa, threads: int) -> tuple[_Module, ...]:
-    """What runs commands: for one thread, and for several."""
+    """The modules that run commands: one for a single thread, three for several."""
     alone = _Module(run_text())
     if threads == 1:
         return (alone,)
@@ -244,13 +244,13 @@ def _modules(isa: Isa, threads: int) -> tuple[_Module, ...]:
 
 
 def _support(module: _Module, isa: Isa, store: Cache | None) -> bytes:
-    """The object file of a module that is there as text."""
+    """The object file of a module given as text."""
     said = module.text, isa.triple
     return _found(said, isa, store) or _stored(said, _emitted(module.text, isa, module.quick), store)
 
 
 def library_objects(specs: Sequence[KernelSpec], isa: Isa) -> Mapping[str, bytes]:
-    """What a library holds of one target: these kernels, what runs them and what computes numbers, newly generated."""
+    """The content of a target's library, newly generated: these kernels, what runs them and what computes numbers."""
     modules = {(module.text, isa.triple): module for module in (*_modules(isa, 2), _Module(numbers_text()))}
     modules |= {_said(spec): _Module(str(build(spec))) for spec in specs}
     begun = {shipped_key(*said): submit(partial(_emitted, m.text, isa, m.quick)) for said, m in modules.items()}

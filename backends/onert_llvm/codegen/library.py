@@ -1,17 +1,16 @@
-"""Code that was generated before this package was installed: kernels that many models have, for one target each.
+"""Shipped code: kernels that many models need, generated before this package was installed, one library per target.
 
 A library is a file beside this package (`onert_llvm_library/TARGET.kernels`), so that a first run compiles next to
-nothing. It holds object files by the keys that they have in the user's cache, but for the LLVM that is installed:
-
-- magic, 16 bytes; the digest of the sources that made it, 32 bytes; two 8-byte numbers: how many objects there are, and
-  the CRC-32 of the rows
-- for each object a row, in the order of their keys: its key, 32 bytes; two 8-byte numbers: where it starts in the file
-  and its size; its CRC-32, 8 bytes
+nothing. It holds object files under the keys that they have in the user's cache, less the LLVM version:
+- magic, 16 bytes; the digest of the sources that made it, 32 bytes; two 8-byte numbers: the number of objects, and the
+  CRC-32 of the rows
+- for each object a row, sorted by key: its key, 32 bytes; two 8-byte numbers: its offset in the file and its size; its
+  CRC-32, 8 bytes
 - the objects
 
-A library that other sources made is not used, nor is one that somebody else may have written: its owner has to be the
-owner of this very file, and nobody else may write to it. Who could write to it can write to this package too. As in the
-cache, the checksums find damage and are no signature. What is missing or damaged is generated.
+A library made by other sources is not used, nor is one that someone else may have written: its owner must be the owner
+of this very file, and nobody else may have write access. Anyone who could write to it can write to this package too. As
+in the cache, the checksums detect damage and are not signatures. Missing or damaged code is generated.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ MAGIC = b"onert kernels 1\0"
 _HEAD = struct.Struct("<16s32sQQ")
 _ROW = struct.Struct("<32sQQQ")
 _MOST = 1 << 20
-"""Objects in a library, and bytes of one: more than either is damage."""
+"""The most objects in a library, and bytes of one object: larger numbers mean damage."""
 
 FOLDER = Path(__file__).parents[2] / "onert_llvm_library"
-"""Where libraries lie; nothing needs them."""
+"""The folder of libraries, all optional."""
 
 
 class Library:
-    """The objects of one target's library, as far as they are whole."""
+    """The intact objects of one target's library."""
 
     def __init__(self, descriptor: int, rows: bytes) -> None:
         self._descriptor = descriptor
@@ -53,7 +52,7 @@ class Library:
         return len(self._rows)
 
     def load(self, key: str) -> bytes | None:
-        """The object of a key; None if it is not there or not whole."""
+        """The object of a key; None if it is missing or damaged."""
         start, size, crc = self._rows.get(bytes.fromhex(key), (0, 0, 0))
         if not 0 < size <= _MOST:
             return None
@@ -65,19 +64,19 @@ class Library:
 
 
 def key(*parts: bytes | str) -> str:
-    """The key of an object in a library, of all that decides it but this package's sources, which its head names."""
+    """An object's key in a library, from everything that determines it except this package's sources (see the head)."""
     return Cache.key("library", *parts)
 
 
 @cache
 def library(target: str) -> Library | None:
-    """That of a target; None where there is none that can be used."""
+    """The library of a target; None if there is none that can be used."""
     path = FOLDER / f"{target}.kernels"
-    return opened(path, own_sources()) if path.exists() else None  # to digest all sources takes ten milliseconds
+    return opened(path, own_sources()) if path.exists() else None  # digesting all sources takes ten milliseconds
 
 
 def opened(path: Path, sources: str) -> Library | None:
-    """The library of a file, which these sources must have made; None if it cannot be used."""
+    """The library in a file, which these sources must have made; None if it cannot be used."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -95,7 +94,7 @@ def opened(path: Path, sources: str) -> Library | None:
 
 
 def _rows(descriptor: int, sources: bytes) -> bytes | None:
-    """What a library says is in it; None if it is damaged, or made by other sources."""
+    """The rows of a library; None if it is damaged or was made by other sources."""
     magic, made_by, count, crc = _HEAD.unpack(os.pread(descriptor, _HEAD.size, 0))
     if magic != MAGIC or made_by != sources or count > _MOST:
         return None
@@ -104,7 +103,7 @@ def _rows(descriptor: int, sources: bytes) -> bytes | None:
 
 
 def written(objects: Mapping[str, bytes], sources: str) -> bytes:
-    """The content of a library of these objects by key, which these sources made."""
+    """The content of a library of these objects by key, made by these sources."""
     listed = sorted(objects.items())
     starts = accumulate(map(len, (content for _, content in listed)), initial=_HEAD.size + _ROW.size * len(listed))
     rows = b"".join(

@@ -1,4 +1,4 @@
-"""From IR to machine code: an ELF object for a target, and its text for people."""
+"""From IR to machine code: an ELF object for a target, and its readable assembly."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from onert.ir import BackendError
 from onert_llvm.target.isa import Isa
 
 _LEVEL = 1
-"""How hard the code generator tries: more takes it longer and gives the same code."""
+"""LLVM's optimisation level of code generation: higher ones take longer and give the same code."""
 
 
 def _unlock() -> None:
-    """After a fork: another thread may have held the lock of LLVM's interface."""
+    """Replace the lock of LLVM's interface after a fork, since another thread may have held it."""
     lock: Any = getattr(ffi.lib, "_lock", None)
     if hasattr(lock, "_lock"):
         lock._lock = RLock()
@@ -33,15 +33,15 @@ os.register_at_fork(after_in_child=_unlock)
 
 
 def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
-    """The relocatable object of a module: code generation alone, no optimisation pipeline before it.
+    """The relocatable object of a module: code generation only, without an optimisation pipeline before it.
 
-    Any number of threads may do this at a time. BackendError for text that is no valid module.
+    Any number of threads may call this at once. Raises BackendError if the text is not a valid module.
     """
     return emitted(prepared(text, isa, opt))
 
 
 def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
-    """What `compile_text` would produce, as assembler text."""
+    """What `compile_text` would produce, as assembly text."""
     found = prepared(text, isa, opt)
     with _lent(found.isa, found.opt) as machine:
         return str(machine.emit_assembly(found.module))
@@ -50,12 +50,12 @@ def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
 def link(
     texts: Sequence[str], isa: Isa, exported: Collection[str], relocation: str, listings: Collection[str] = ()
 ) -> tuple[bytes, Mapping[str, str]]:
-    """One relocatable object of several modules: what is not `exported` is visible in it alone.
+    """One relocatable object of several modules, in which symbols that are not `exported` become internal.
 
-    Beside it the wanted listings: "ir" and "asm" as text. BackendError if modules do not fit together.
+    Also returns the wanted listings, "ir" and "asm", as text. Raises BackendError if the modules do not fit together.
     """
     if isa.architecture == "wasm32":
-        relocation = "static"  # anything else is for WebAssembly's dynamic linking, which engines do not know
+        relocation = "static"  # anything else is for WebAssembly's dynamic linking, which engines do not support
     machine = _machine(isa, _LEVEL, relocation)
     parsed = _linked(texts, isa, machine, exported)
     found = {"ir": str(parsed)} if "ir" in listings else {}
@@ -83,7 +83,7 @@ def _linked(texts: Sequence[str], isa: Isa, machine: llvm.TargetMachine, exporte
 
 @frozen(eq=False)
 class Prepared:
-    """A module in a context of its own, and what it is for: to generate code from, once, in any one thread."""
+    """A module in a context of its own, with its target: to generate code from once, in any one thread."""
 
     module: llvm.ModuleRef
     isa: Isa
@@ -91,7 +91,7 @@ class Prepared:
 
 
 def prepared(text: str, isa: Isa, opt: int = _LEVEL) -> Prepared:
-    """A module from its text; BackendError if the text is not valid IR."""
+    """A module parsed from text. Raises BackendError if the text is not valid IR."""
     layout = _data_layout(isa)
     try:
         parsed = llvm.parse_assembly(text, llvm.create_context())
@@ -104,10 +104,10 @@ def prepared(text: str, isa: Isa, opt: int = _LEVEL) -> Prepared:
 
 
 def emitted(given: Prepared) -> bytes:
-    """What `machine.emit_object` gives, without llvmlite's lock on all of LLVM.
+    """What `machine.emit_object` returns, but without taking llvmlite's lock on all of LLVM.
 
-    LLVM asks only that a context and what belongs to it are used by one thread at a time, and these are used by this
-    one alone.
+    LLVM only requires that a context and everything in it are used by one thread at a time; this context is used by
+    this thread alone.
     """
     with _lent(given.isa, given.opt) as machine, ffi.OutputString() as message:
         buffer = _emit()(machine, given.module, 1, message)
@@ -134,12 +134,12 @@ def _machine(isa: Isa, opt: int, reloc: str = "pic") -> llvm.TargetMachine:
 
 
 _IDLE: defaultdict[tuple[Isa, int], list[llvm.TargetMachine]] = defaultdict(list)
-"""Machines that no thread uses: what they know of their target takes longer to find than a small kernel's code."""
+"""Idle target machines: setting one up takes longer than generating a small kernel's code."""
 
 
 @contextmanager
 def _lent(isa: Isa, opt: int) -> Iterator[llvm.TargetMachine]:
-    """A machine for one thread at a time; one whose use fails is not used again."""
+    """A machine for one thread at a time; one whose use failed is not used again."""
     try:
         machine = _IDLE[isa, opt].pop()
     except IndexError:
@@ -156,7 +156,7 @@ def _data_layout(isa: Isa) -> str:
 
 @cache
 def _initialize(native: bool) -> None:
-    """Make LLVM's code generators known: this machine's alone takes a fraction of the time of all."""
+    """Register LLVM's code generators: only this machine's if possible, which is much faster than all."""
     if native:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()

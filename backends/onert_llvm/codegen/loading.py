@@ -1,4 +1,4 @@
-"""LLVM, loaded when code is generated: a program, its kernels or some of them may come from elsewhere."""
+"""Loads LLVM when code is generated, and not earlier: a program, or some of its kernels, may come from elsewhere."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from .fingerprint import llvm_folder
 
 
 def llvm_codegen() -> Any:
-    """The module that generates code; BackendError if LLVM cannot be loaded."""
+    """The module that generates code. Raises BackendError if LLVM cannot be loaded."""
     return module("onert_llvm.codegen.llvm_codegen")
 
 
 def module(name: str) -> Any:
-    """A module of this backend that needs LLVM; BackendError if LLVM cannot be loaded."""
+    """A module of this backend that needs LLVM. Raises BackendError if LLVM cannot be loaded."""
     try:
         imports.module("llvmlite.binding")
-    except Exception as error:  # a missing package, a missing library, one built for something else
+    except Exception as error:  # a missing package or library, or one built for something else
         raise BackendError(
-            f"backend 'llvm' cannot be used, for LLVM cannot be loaded ({type(error).__name__}: {error}); repair "
+            f"backend 'llvm' cannot be used because LLVM cannot be loaded ({type(error).__name__}: {error}); repair "
             "llvmlite, or choose other backends, such as BACKENDS=reference"
         ) from error
     return imports.module(name)
 
 
 def read_library() -> None:
-    """Load the library that llvmlite is about to load: 20 ms, in which Python's lock is held if llvmlite does it.
+    """Load the library that llvmlite is about to load, without holding the interpreter lock for 20 ms as llvmlite does.
 
-    Where it is not found, llvmlite says so.
+    If it is missing, llvmlite reports that.
     """
     llvm = llvm_folder()
     if llvm is not None and sys.platform == "linux":

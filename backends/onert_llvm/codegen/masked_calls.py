@@ -1,8 +1,7 @@
-"""Loads and stores under masks as calls, for WebAssembly, which has no instructions for them.
+"""Turns masked loads and stores into calls, for WebAssembly, which has no instructions for them.
 
-LLVM makes a branch for each lane of each of them, and one of its passes for WebAssembly takes time that grows with the
-square of a function's blocks: a kernel with two hundred took a minute. As calls of one function for each type they add
-no blocks to the kernel.
+LLVM expands each into a branch per lane, and one of its WebAssembly passes is quadratic in a function's blocks: a
+kernel with two hundred took a minute. As calls of one function per type they add no blocks to the kernel.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _CALLED = re.compile(r'@"llvm\.masked\.(load|store)\.(\w+)\.p0"')
 
 
 def as_calls(texts: Iterable[str]) -> list[str]:
-    """The modules with such calls, and behind them one that defines what they call."""
+    """The modules with such calls, followed by one that defines the called functions."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
     made = []
     for text in texts:
@@ -27,7 +26,7 @@ def as_calls(texts: Iterable[str]) -> list[str]:
 
 
 def _defined(kind: str, suffix: str, result: str, parameters: str) -> str:
-    """A function that does what the intrinsic does, of memory that may lie anywhere."""
+    """A function that does what the intrinsic does, for memory of any alignment."""
     types = re.findall(r"<[^>]*>|\w+", parameters)
     names = [f"{t} %a{at}" for at, t in enumerate(types)]
     given = [f"{t} 1" if t == "i32" else name for t, name in zip(types, names, strict=True)]

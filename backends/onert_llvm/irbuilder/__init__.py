@@ -1,4 +1,4 @@
-"""A typed building layer over LLVM IR: a Python `for` unrolls, a `with k.loop(n)` stays a loop."""
+"""A typed layer for building LLVM IR: a Python `for` unrolls, a `with k.loop(n)` stays a loop."""
 
 from .kernel import Kernel, Var
 from .text import Block, Module, Number

@@ -1,7 +1,7 @@
-"""Functions of float64 lanes; the bounds on their errors are tested against wider floats.
+"""Functions of float64 lanes; their error bounds are tested against wider floats.
 
-Not-a-number gives not-a-number; results below the normal range may be zero. The series are Taylor's, long enough that
-what is left out is below the last bit on the reduced range.
+NaN gives NaN; results below the normal range may be zero. The series are Taylor's, long enough that the truncation
+error is below the last bit on the reduced range.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ _ROUND = 6755399441055744.0
 """1.5 * 2**52: adding it leaves the nearest integer in the low bits of the sum."""
 _ROUND_BITS = 0x4338000000000000
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-"""The logarithm of 2 in two parts, the first of 33 bits: exact times a whole number of turns."""
+"""log(2) in two parts, the first with 33 bits, so that its product with an exponent is exact."""
 _EXPM1 = tuple(1 / math.factorial(n) for n in range(2, 15))
 _LOG = tuple(1 / n for n in range(3, 25, 2))
-"""Of `log((1 + s) / (1 - s)) = 2 · (s + s³/3 + ...)`, after the first term."""
+"""The terms of `log((1 + s) / (1 - s)) = 2 · (s + s³/3 + ...)` after the first."""
 _ROOT = 0x3FE6A09E667F3BCD
-"""The bits of the square root of one half: mantissas go from there to twice as much."""
+"""The bits of sqrt(1/2): mantissas are reduced to [sqrt(1/2), sqrt(2))."""
 _MANTISSA = (1 << 52) - 1
 _WHOLE = 4503599627370496.0
-"""From here on every float64 is a whole number."""
+"""Every float64 from here on is an integer."""
 
 
 def exp(k: Kernel, x: Val) -> Val:
-    """e to the power of `x`, within 2 ulp; beyond the range infinity or zero."""
+    """e to the power of `x`, within 2 ulp; infinity or zero beyond the range."""
     p, n = _reduced(k, x.like(-746.0).max(x.like(710.0).min(x)))
     half = n >> 1
     return (p + 1.0) * _power(half) * _power(n - half)
 
 
 def expm1(k: Kernel, x: Val) -> Val:
-    """`exp(x) - 1`, within 3 ulp for `x` of at least -700 and below 709."""
+    """`exp(x) - 1`, within 3 ulp for `x` in [-700, 709)."""
     p, n = _reduced(k, x.like(-700.0).max(x.like(709.0).min(x)))
     scale = _power(n)
     return k.fma(p, scale, scale - 1.0)
 
 
 def _reduced(k: Kernel, x: Val) -> tuple[Val, Val]:
-    """`exp(r) - 1` for what is left of `x` after whole multiples of log 2, and how many."""
+    """`exp(r) - 1`, where `r` is `x` less the nearest multiple of log(2), and that multiple."""
     shifted = k.fma(x, x.like(1 / math.log(2)), x.like(_ROUND))
     whole = shifted - _ROUND
     r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
@@ -58,7 +58,7 @@ def _power(n: Val) -> Val:
 
 
 def log(k: Kernel, x: Val) -> Val:
-    """The natural logarithm, within 2 ulp; minus infinity for zero, not-a-number below."""
+    """The natural logarithm, within 2 ulp; minus infinity for zero, NaN for negative numbers."""
     tiny = x < 2.2250738585072014e-308
     offset = _bits(tiny.select(x * 18014398509481984.0, x)) - _ROOT
     exponent = (offset >> 52).cast(I32).cast(F64) - tiny.select(x.like(54.0), x.like(0.0))
@@ -92,13 +92,13 @@ def round_even(k: Kernel, x: Val) -> Val:
 
 
 def floor(k: Kernel, x: Val) -> Val:
-    """The greatest integer that is not above `x`; exact."""
+    """The greatest integer not above `x`; exact."""
     near = round_even(k, x)
     return _signed_as((near > x).select(near - 1.0, near), x)
 
 
 def ceil(k: Kernel, x: Val) -> Val:
-    """The least integer that is not below `x`; exact."""
+    """The least integer not below `x`; exact."""
     near = round_even(k, x)
     return _signed_as((near < x).select(near + 1.0, near), x)
 
@@ -108,39 +108,39 @@ def _bits(x: Val) -> Val:
 
 
 def _signed_as(size: Val, x: Val) -> Val:
-    """A number with the sign of `x`: `size` has that sign or is positive."""
+    """`size` with the sign of `x`; `size` must be positive or have that sign already."""
     return (_bits(size) | (_bits(x) & -0x8000000000000000)).bits(x.type)
 
 
 _LARGE = 1048576.0
-"""From here on turns and the parts of half of pi no longer give the last bits of what is left."""
+"""From here on the product of quarter turns and the parts of pi/2 loses the last bits of the remainder."""
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32)
-"""Half of pi in four parts, all but the last of 33 bits: exact times up to 20 bits."""
+"""pi/2 in four parts, all but the last with 33 bits, so that products with 20-bit integers are exact."""
 _SIN = tuple((-1) ** n / math.factorial(2 * n + 1) for n in range(1, 9))
 _COS = tuple((-1) ** n / math.factorial(2 * n) for n in range(1, 9))
-"""Taylor's series after the first term; their error up to a quarter of pi is below 2**-58."""
+"""Taylor series after the first term; their error on [-pi/4, pi/4] is below 2**-58."""
 _TWO_OVER_PI = (
     0x0000000000000000, 0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041, 0xFE5163ABDEBBC561,
     0xB7246E3A424DD2E0, 0x06492EEA09D1921C, 0xFE1DEB1CB129A73E, 0xE88235F52EBB4484, 0xE99C7026B45F7E41,
     0x3991D639835339F4, 0x9C845F8BBDF9283B, 0x1FF897FFDE05980F, 0xEF2F118B5A0A6D1F, 0x6D367ECF27CB09B7,
     0x4F463F669E5FEA2D, 0x7527BAC7EBE5F17B, 0x3D0739F78A5292EA, 0x6BFB5FB11F8D5D08, 0x56033046FC7B6BAB,
 )  # fmt: skip
-"""Bits of 2 / pi behind 64 zeros."""
+"""The bits of 2/pi, after 64 zeros."""
 _LOW = 0xFFFFFFFF
 
 
 def sin(k: Kernel, x: Val) -> Val:
-    """The sine, within 3 ulp; not-a-number of what is infinite."""
+    """The sine, within 3 ulp; NaN for infinities."""
     return _circular(k, x, 0)
 
 
 def cos(k: Kernel, x: Val) -> Val:
-    """The cosine, within 3 ulp; not-a-number of what is infinite."""
+    """The cosine, within 3 ulp; NaN for infinities."""
     return _circular(k, x, 1)
 
 
 def _circular(k: Kernel, x: Val, quarters: int) -> Val:
-    """The sine so many quarters of a turn on: of the argument less its quarter turns."""
+    """The sine of `x` plus this many quarter turns, from the argument reduced by its own quarter turns."""
     size = x.call("fabs")
     turns = x * (2 / math.pi) + _ROUND - _ROUND
     left = x
@@ -160,7 +160,7 @@ def _circular(k: Kernel, x: Val, quarters: int) -> Val:
 
 
 def _reduce_large(k: Kernel, x: Val, large: Val, rest: Var, quarter: Var) -> None:
-    """Quarter turns (modulo 4) of the large lanes and what is left, lane by lane: such arguments are rare."""
+    """Reduce the large lanes, one by one since they are rare: set their remainders and quarter turns (modulo 4)."""
     table = k.scratch(I64, len(_TWO_OVER_PI))
     for at, word in enumerate(_TWO_OVER_PI):
         k.view(table, I64, 1)[at].store(k.const(I64, word - ((word >> 63) << 64)))
@@ -175,11 +175,11 @@ def _reduce_large(k: Kernel, x: Val, large: Val, rest: Var, quarter: Var) -> Non
 
 
 def _quarter_turns(k: Kernel, x: Val, table: Val) -> tuple[Val, Val]:
-    """What is left of a large float after whole quarter turns, and how many these are modulo 4.
+    """The remainder of a large float after whole quarter turns, and their number modulo 4.
 
-    A float is its 53-bit mantissa times a power of 2. Of 2 / pi times that power only those bits matter whose product
-    with the mantissa is below 4 turns and above the last bit of the result: a window of 192 bits, chosen by the
-    exponent (M. Payne and R. Hanek). The product is made in limbs of 32 bits; its upper 2 bits are the quarter turns.
+    A float is its 53-bit mantissa times a power of 2. Of 2/pi times that power, only those bits matter whose product
+    with the mantissa is below 4 turns and above the last bit of the result: a window of 192 bits, selected by the
+    exponent (M. Payne and R. Hanek). The product is computed in 32-bit limbs; its upper 2 bits are the quarter turns.
     """
     bits = x.bits(I64)
     mantissa = (bits & _MANTISSA) | (_MANTISSA + 1)
@@ -203,7 +203,7 @@ def _quarter_turns(k: Kernel, x: Val, table: Val) -> tuple[Val, Val]:
 
 
 def atan2(k: Kernel, y: Val, x: Val) -> Val:
-    """The angle of the point `(x, y)` from -pi to pi, within 3 ulp; zeros and infinities have angles by their signs."""
+    """The angle of the point `(x, y)` in [-pi, pi], within 3 ulp; zeros and infinities give angles by their signs."""
     tall, broad = y.call("fabs"), x.call("fabs")
     angle = first_quadrant_angle(tall, broad, 43)
     angle = (_bits(x) < 0).select(angle * -1.0 + math.pi, angle)
@@ -213,12 +213,12 @@ def atan2(k: Kernel, y: Val, x: Val) -> Val:
 _HIDDEN = 1 << 52
 _INFINITY = 0x7FF0000000000000
 _SPLIT = 134217729.0
-"""2**27 + 1: times it, less what that exceeds the number by, are its upper 26 bits (T. Dekker)."""
+"""2**27 + 1, which splits off the upper 26 bits of a number (T. Dekker)."""
 _SCALE, _SCALE_LOW = 2.8853900817779268, 4.0710547481862066e-17
 """2 / log(2) in two parts."""
 _EXP = tuple(1 / math.factorial(n) for n in range(14))
 _BITS_AT_ONCE = 11
-"""By how many bits a remainder of 53 bits can be moved in 64."""
+"""How many bits a 53-bit remainder can be shifted within 64."""
 _ERF_END = 6.0
 """From here on the error function is 1."""
 _ERF = (
@@ -232,7 +232,7 @@ _ERF = (
     -4.29779525239032e-07, -2.1214485983552705e-07, 1.4761750617283715e-07, 2.337555961520265e-08,
     -1.8990800190335874e-08,
 )  # fmt: skip
-"""`-log(erfc(x)) / x` from 0 to 6 as a polynomial of `x / 3 - 1`: our own interpolation at Chebyshev's points."""
+"""`-log(erfc(x)) / x` on [0, 6] as a polynomial in `x / 3 - 1`: our own interpolation at Chebyshev points."""
 
 
 def erf(k: Kernel, x: Val) -> Val:
@@ -243,12 +243,12 @@ def erf(k: Kernel, x: Val) -> Val:
 
 
 def power(k: Kernel, x: Val, y: Val) -> Val:
-    """`x` to the power of `y`, within 32 ulp; the ends as C has them: 1 for an exponent of 0 and for a base of 1
+    """`x` to the power of `y`, within 32 ulp; special cases as in C: 1 for an exponent of 0 and for a base of 1,
     whatever the other is.
     """
     size = x.call("fabs")
     high, low = _log2(k, size)
-    times = y.like(-(2.0**100)).max(y.like(2.0**100).min(y))  # whose products with any logarithm are beyond all powers
+    times = y.like(-(2.0**100)).max(y.like(2.0**100).min(y))  # products with any logarithm are out of range there
     product, error = _product(k, times, high)
     found = _exp2(k, product, error + times * low)
     grows = (size > 1.0) ^ (y < 0.0)
@@ -265,7 +265,7 @@ def power(k: Kernel, x: Val, y: Val) -> Val:
 
 
 def _log2(k: Kernel, size: Val) -> tuple[Val, Val]:
-    """The logarithm of numbers that are above 0 and finite as a sum, within 2**-58 of itself."""
+    """The binary logarithm of positive finite numbers as a sum of two parts, with relative error below 2**-58."""
     tiny = size < 2.2250738585072014e-308
     offset = _bits(tiny.select(size * 2.0**54, size)) - _ROOT
     exponent = (offset >> 52).cast(I32).cast(F64) - tiny.select(size.like(54.0), size.like(0.0))
@@ -286,7 +286,7 @@ def _log2(k: Kernel, size: Val) -> tuple[Val, Val]:
 
 
 def _exp2(k: Kernel, x: Val, low: Val) -> Val:
-    """2 to the power of a sum, the second part of which is small."""
+    """2 to the power of a sum whose second part is small."""
     near = x.like(-1100.0).max(x.like(1100.0).min(x))
     whole = round_even(k, near)
     r = ((near - whole) + near.eq(x).select(low, 0.0)) * math.log(2)
@@ -296,7 +296,7 @@ def _exp2(k: Kernel, x: Val, low: Val) -> Val:
 
 
 def _product(k: Kernel, a: Val, b: Val) -> tuple[Val, Val]:
-    """A product and what it is off by, exactly, for factors that are neither large nor small."""
+    """A product and its exact rounding error, for factors that are neither large nor small."""
     product = a * b
     if k.isa.fma:
         return product, k.fma(a, b, -product)
@@ -311,7 +311,7 @@ def _halves(x: Val) -> tuple[Val, Val]:
 
 
 def fmod(k: Kernel, x: Val, y: Val) -> Val:
-    """What is left of `x` after whole multiples of `y`, with the sign of `x`; exact."""
+    """The remainder of `x` divided by `y`, with the sign of `x`; exact."""
     firsts, seconds, rests = (k.scratch(F64, x.lanes) for _ in range(3))
     k.view(firsts, F64, 1)[0].store(x)
     k.view(seconds, F64, 1)[0].store(y)
@@ -325,9 +325,9 @@ def fmod(k: Kernel, x: Val, y: Val) -> Val:
 
 
 def _rest(k: Kernel, x: Val, y: Val) -> Val:
-    """What is left of the size of a number after whole multiples of that of another, by division of their mantissas.
+    """The remainder of `|x|` divided by `|y|`, by long division of their mantissas.
 
-    Where either has none, some number.
+    If either is not a finite number, or `y` is 0, the result is arbitrary.
     """
     size, divisor = x.call("fabs"), y.call("fabs")
     bits, other = (v.bits(I64) for v in (size, divisor))
@@ -347,7 +347,7 @@ def _rest(k: Kernel, x: Val, y: Val) -> Val:
 
 
 def _parts(bits: Val) -> tuple[Val, Val]:
-    """The mantissa of a number that is not negative, and its exponent with 1 for the least."""
+    """The mantissa of a non-negative number, and its biased exponent, with 1 for subnormals."""
     exponent = bits.lshr(52)
     tiny = exponent.eq(0)
     return (bits & _MANTISSA) | tiny.select(0, bits.like(_HIDDEN)), tiny.select(1, exponent)

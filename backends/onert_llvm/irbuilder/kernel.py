@@ -1,4 +1,4 @@
-"""One function under construction: structured control flow, and variables that become phis without any pass."""
+"""A function under construction: structured control flow, and variables that become phis without a separate pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .view import View
 
 @define(eq=False)
 class _Scope(Told):
-    """Where a region's variables stand: `header` is the block for phis of a loop, None for a branch or the function."""
+    """The variables' current values in a region. `header` is the block for a loop's phis, None for other regions."""
 
     b: Builder
     parent: _Scope | None = None
@@ -32,7 +32,7 @@ class _Scope(Told):
         if found is not None:
             return found
         if self.parent is None:
-            raise KeyError("a variable is used outside of the region that made it")
+            raise KeyError("a variable is used outside the region that created it")
         outer = self.parent.get(var)
         if self.header is None:
             return outer
@@ -54,7 +54,7 @@ class _Scope(Told):
 
 @frozen(eq=False)
 class Var(Told):
-    """A mutable register. It lives in the region (function, loop, branch) that made it and in all regions inside."""
+    """A mutable register. It lives in the region (function, loop, branch) that created it and in all nested regions."""
 
     k: Kernel
 
@@ -66,8 +66,8 @@ class Var(Told):
 
 
 _STACK = 16
-"""What the stack lies at multiples of. The code generator keeps wider registers on it all the same, but where it was
-not told beforehand they lie across two lines of the cache.
+"""The stack alignment that the ABI guarantees. The code generator spills wider registers anyway, but without being told
+the alignment beforehand it lets them straddle two cache lines.
 """
 
 
@@ -87,11 +87,11 @@ class Kernel:
         return Val(self.b, self.b.arguments[name])
 
     def view(self, base: Val, element: Type, *strides: Val | int) -> View:
-        """A window on memory of `element`s that starts at `base`, strides in elements."""
+        """A window on memory that starts at `base`, with elements of type `element` and strides in elements."""
         return View(self.b, base.v, element, strides)
 
     def index(self, x: Val | int) -> Val:
-        """A size or an index as 64 bits."""
+        """A size or an index as a 64-bit value."""
         return number(self.b, x)
 
     def const(self, t: Type, x: Number) -> Val:
@@ -109,35 +109,35 @@ class Kernel:
         return Val(self.b, each(vec(element, count), tuple(range(count))))
 
     def mask(self, count: int, valid: Val) -> Val:
-        """Which of `count` lanes lie below `valid` (64 bits; may be negative or beyond the last lane)."""
+        """A mask of `count` lanes, set for lanes below `valid` (64 bits; may be negative or beyond the last lane)."""
         some = valid.clamp(0, count).cast(I32)
         return self.iota(I32, count) < some.splat(count)
 
     def var(self, init: Val) -> Var:
-        """A variable that starts as `init`."""
+        """A variable with an initial value."""
         made = Var(self)
         self.scope.values[made] = init.v
         return made
 
     def fma(self, a: Val, b: Val, c: Val) -> Val:
-        """`a * b + c`, rounded once where the target can."""
+        """`a * b + c`, rounded once if the target has fused multiply-add."""
         return a.call("fma", b, c) if self.isa.fma else a * b + c
 
     def scratch(self, element: Type, count: int, align: int = 64) -> Val:
-        """Memory on the stack, contents undefined, for as long as the function runs."""
+        """Stack memory with undefined contents, for as long as the function runs."""
         with self.b.entry():
             return Val(self.b, self.b.allocate(element, count, align))
 
     def call(self, function: str, *args: Val) -> None:
-        """Call a function that gives nothing and is defined somewhere else."""
+        """Call a function without a result that is defined elsewhere."""
         self.b.call(function, VOID, [a.v for a in args])
 
     def call_at(self, address: Val, *args: Val) -> None:
-        """Call the function at an address, which gives nothing."""
+        """Call the function at an address, which has no result."""
         self.b.call_at(address.v, [a.v for a in args])
 
     def prefetch(self, address: View, soon: bool = True) -> None:
-        """Ask for a line to be read into all levels of cache; into all but the first if it is not needed `soon`."""
+        """Prefetch a line into all levels of cache, or into all but the first if it is not needed `soon`."""
         args = [address.base, integer(I32, 0), integer(I32, 3 if soon else 2), integer(I32, 1)]
         intrinsic(self.b, "llvm.prefetch.p0", VOID, *(Val(self.b, a) for a in args))
 
@@ -145,8 +145,8 @@ class Kernel:
     def loop(self, stop: Val | int, start: Val | int = 0, step: Val | int = 1, nonempty: bool = False) -> Iterator[Val]:
         """Count from `start` while below `stop` (signed, 64 bits); `step` is positive.
 
-        Any number of trips, none included; `nonempty` promises at least one and saves the test. A loop with constant
-        bounds and no trip may not be written.
+        There may be no trip at all; `nonempty` promises at least one and saves the test. Raises ValueError for constant
+        bounds without a trip.
         """
         first, last = self.index(start), self.index(stop)
         if first.constant is not None and last.constant is not None:
@@ -180,8 +180,8 @@ class Kernel:
             outer.set(var, final if nonempty else self._join(initial.type, (initial, before), (final, latch)))
 
     def pieces(self, stop: Val, size: int, start: Val | int = 0) -> Iterator[tuple[Val, int]]:
-        """Where each piece of `size` begins, then each element that is left, and how many these are: a `for` over them
-        writes its body twice, in a loop each.
+        """The start and size of each whole piece of `size`, then of each remaining element (size 1). A `for` over them
+        emits its body twice, in one loop each.
         """
         whole = stop - (stop - start) % size
         with self.loop(whole, start, step=size) as at:
@@ -190,8 +190,8 @@ class Kernel:
             yield at, 1
 
     def registers(self, stop: Val, start: Val | int = 0, free: bool = True) -> Iterator[tuple[Val, Val | None]]:
-        """Where each register of a row begins, and the mask of its elements if it needs one: a `for` over them writes
-        its body for whole registers and for the last; where masks cost nothing, if they may be `free`, once for all.
+        """The start of each register of a row, and the mask of its elements if it needs one. A `for` over them emits
+        its body for whole registers and for the tail, or only once where masks cost nothing and may be `free`.
         """
         lanes = self.isa.f32
         if free and self.isa.free_masks:
@@ -206,7 +206,7 @@ class Kernel:
 
     @contextmanager
     def times(self, count: Val) -> Iterator[None]:
-        """What is inside so often, at least once; counted down in the count's own type, which may have 32 bits."""
+        """Run the body `count` times, at least once; counts down in the count's own type, which may have 32 bits."""
         before = self.b.block
         body, done = self.b.append_block("loop"), self.b.append_block("done")
         self.b.branch(body)
@@ -229,20 +229,20 @@ class Kernel:
                 outer.set(var, final)
 
     def _opaque(self, counter: Value) -> Value:
-        """The counter of a loop as something that LLVM's loop strength reduction does not recognise.
+        """The counter of a loop, disguised from LLVM's loop strength reduction.
 
-        That pass takes a sixth of the time of generating code and makes no kernel faster, and can be turned off for a
-        whole process only. What is computed from a frozen number it leaves alone; the subtraction, of which no
-        instruction comes, is there because the freezing of a counter itself is moved out of the loop.
+        That pass takes a sixth of the code generation time, makes no kernel faster, and can only be turned off for the
+        whole process. It ignores what is computed from a frozen number. The subtraction, for which no instruction is
+        generated, is there because the freeze of the counter itself would be moved out of the loop.
         """
         same = self.b.binary("sub", counter, self.index(0).v)
         return self.b.value(I64, f"freeze i64 {same.text}")
 
     @contextmanager
     def repeat(self, condition: Callable[[], Val]) -> Iterator[None]:
-        """What is inside again and again, as long as the condition, computed before each round, holds.
+        """Run the body as long as the condition, computed before each round, holds.
 
-        Neither changes a variable from outside.
+        Neither may change a variable from outside.
         """
         head, body, done = (self.b.append_block(name) for name in ("head", "round", "done"))
         self.b.branch(head)
@@ -257,13 +257,13 @@ class Kernel:
 
     @contextmanager
     def when(self, condition: Val) -> Iterator[None]:
-        """What is inside happens only where the condition holds."""
+        """Run the body only if the condition holds."""
         with self.either(condition) as (then, _), then:
             yield
 
     @contextmanager
     def either(self, condition: Val) -> Iterator[tuple[Region, Region]]:
-        """Two regions, `then` and `otherwise`, each to be entered once with `with`; one left out does nothing."""
+        """Two regions, `then` and `otherwise`, each to be entered once with `with`; one left out stays empty."""
         then, otherwise = self.b.append_block("then"), self.b.append_block("else")
         joined = self.b.append_block("join")
         self.b.branch_if(condition.v, then, otherwise)
@@ -289,7 +289,7 @@ class Kernel:
         return phi
 
     def finish(self) -> None:
-        """Return; nothing may follow."""
+        """Return from the function; nothing may follow."""
         self.b.leave()
 
 

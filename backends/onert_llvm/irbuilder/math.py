@@ -1,8 +1,8 @@
-"""Functions of float32 lanes; the bounds on their errors are tested against float64.
+"""Functions of float32 lanes; their error bounds are tested against float64.
 
 An `ulp` is the distance between neighbouring float32 numbers at the result; the bounds hold for results in the normal
-range, and results below it may be zero. Not-a-number gives not-a-number. The polynomials are our own fits of least
-maximum error on the reduced range, weighted with the function they end up in.
+range, and results below it may be zero. NaN gives NaN. The polynomials are our own minimax fits on the reduced range,
+weighted with the function in which they are used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROUND_WIDE = 6755399441055744.0
 """1.5 * 2**52: the same in float64."""
 
 _CONVERTS = ("x86_64", "aarch64", "riscv64")
-"""Architectures that have an instruction for it; others would call a function of libm's."""
+"""Architectures with an instruction that converts to the nearest integer; others would call libm."""
 
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 _EXP = (0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814467)
@@ -34,7 +34,7 @@ _EXP2 = (
     0.6931471824645996, 0.24022649228572845, 0.05550357326865196, 0.009618237614631653, 0.0013390735257416964,
     0.00015403512225020677,
 )  # fmt: skip
-"""`(2 to the power of r - 1) / r` for `r` of at most a half."""
+"""`(2**r - 1) / r` for `|r|` up to 1/2."""
 _ERF = (
     (
         0.688975989818573, 0.11626077443361282, 0.03220787271857262, 0.002299270126968622, 0.00017394636233802885,
@@ -45,7 +45,7 @@ _ERF = (
         2.3258273358806036e-05,
     ),
 )  # fmt: skip
-"""Two polynomials of `x²` whose quotient is `erf(x) / x`, up to 3.92; their scale is the one that rounds best."""
+"""Two polynomials in `x²` whose quotient is `erf(x) / x`, up to 3.92; scaled to round best."""
 
 _NORMAL = (
     (
@@ -57,21 +57,21 @@ _NORMAL = (
         1.07977757579647e-06,
     ),
 )  # fmt: skip
-"""The same for the normal distribution less a half, up to 5.6; beyond that it is nothing in float32."""
+"""The same for the normal distribution function less 1/2, up to 5.6; beyond that its tail vanishes in float32."""
 
 _HALF_PI_HIGH, _HALF_PI_LOW = 1.570796325802803, 9.920935796805404e-10
-"""Half of pi in two parts, the first of 29 bits: exact in float64 times up to 24 bits."""
+"""pi/2 in two parts, the first with 29 bits, so that products with 24-bit integers are exact in float64."""
 _LARGE = 1048576.0
-"""From here on turns and the parts of half of pi no longer give the last bits of what is left."""
+"""From here on the product of quarter turns and the parts of pi/2 loses the last bits of the remainder."""
 _TWO_OVER_PI = (0x0517CC1B727220A9, 0x4FE13ABE8FA9A6EE, 0x06DB14ACC9E21C82, 0x0FF28B1D5EF5DE2B)
-"""Bits of 2 / pi, the first of which would stand for 16."""
+"""The bits of 2/pi; the first one has weight 16."""
 _SIN = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
 _COS = (-1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
-"""Taylor's series after the first term; their error up to a quarter of pi is below 2**-33."""
+"""Taylor series after the first term; their error on [-pi/4, pi/4] is below 2**-33."""
 
 
 def floor(k: Kernel, x: Val) -> Val:
-    """The greatest integer that is not above `x`; exact."""
+    """The greatest integer not above `x`; exact."""
     if _rounds(k):
         return x.call("floor")
     near = round_even(k, x)
@@ -79,7 +79,7 @@ def floor(k: Kernel, x: Val) -> Val:
 
 
 def ceil(k: Kernel, x: Val) -> Val:
-    """The least integer that is not below `x`; exact."""
+    """The least integer not below `x`; exact."""
     if _rounds(k):
         return x.call("ceil")
     near = round_even(k, x)
@@ -95,14 +95,14 @@ def round_even(k: Kernel, x: Val) -> Val:
 
 
 def nearest_even(k: Kernel, x: Val) -> Val:
-    """The nearest integers in 32 bits, halves to even, of floats whose size is below 2**22."""
+    """The nearest 32-bit integers, halves to even, of floats with a magnitude below 2**22."""
     if k.isa.architecture in _CONVERTS:
         return x.rounded_even()
     return _bits(x + _ROUND) - _bits(x.like(_ROUND))
 
 
 def _rounds(k: Kernel) -> bool:
-    """Whether the target has instructions that round: those that multiply and add at once came later."""
+    """Whether the target has rounding instructions; all targets with fused multiply-add do, as it came later."""
     return k.isa.fma
 
 
@@ -115,7 +115,7 @@ def polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
 
 
 def short_polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
-    """The same by Estrin's scheme: pairs of terms, then pairs of these, so that fewer steps wait for one another."""
+    """The same by Estrin's scheme: pairs of terms, then pairs of these, for a shorter dependency chain."""
     terms, power = [x.like(c) for c in coefficients], x
     while len(terms) > 1:
         pairs = [k.fma(high, power, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
@@ -124,7 +124,7 @@ def short_polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
 
 
 def exp(k: Kernel, x: Val) -> Val:
-    """e to the power of `x`, within 2 ulp; beyond the range infinity or zero."""
+    """e to the power of `x`, within 2 ulp; infinity or zero beyond the range."""
     p, whole, n = _reduced(k, x.like(-104.0).max(x.like(89.0).min(x)))
     p = p + 1.0
     if k.isa.vector_bytes == 64 and x.lanes == 16:
@@ -134,14 +134,14 @@ def exp(k: Kernel, x: Val) -> Val:
 
 
 def expm1(k: Kernel, x: Val) -> Val:
-    """`exp(x) - 1`, within 3 ulp for `x` of at least -87 and below 88."""
+    """`exp(x) - 1`, within 3 ulp for `x` in [-87, 88)."""
     p, _, n = _reduced(k, x.like(-87.0).max(x.like(88.0).min(x)))
     scale = _power(n)
     return k.fma(p, scale, scale - 1.0)
 
 
 def _reduced(k: Kernel, x: Val) -> tuple[Val, Val, Val]:
-    """`exp(r) - 1` for what is left of `x` after whole multiples of log 2, and how many, as float and as integer."""
+    """`exp(r) - 1`, where `r` is `x` less the nearest multiple of log(2), and that multiple as float and integer."""
     shifted = k.fma(x, x.like(1.4426950408889634), x.like(_ROUND))
     whole = shifted - _ROUND
     r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
@@ -149,23 +149,23 @@ def _reduced(k: Kernel, x: Val) -> tuple[Val, Val, Val]:
 
 
 def _scaled_at_once(p: Val, whole: Val) -> Val:
-    """`p` times 2 to the power of a whole number, rounded once however small: one instruction of AVX-512."""
+    """`p` times 2 to the power of `whole`, rounded once even if subnormal: one AVX-512 instruction."""
     every, nearest = Val(p.b, constant(I16, -1)), Val(p.b, constant(I32, 4))
     return intrinsic(p.b, "llvm.x86.avx512.mask.scalef.ps.512", p.type, p, whole, p.like(0.0), every, nearest)
 
 
 def sin(k: Kernel, x: Val) -> Val:
-    """The sine, within 1 ulp; not-a-number of what is infinite."""
+    """The sine, within 1 ulp; NaN for infinities."""
     return _circular(k, x, 0)
 
 
 def cos(k: Kernel, x: Val) -> Val:
-    """The cosine, within 1 ulp; not-a-number of what is infinite."""
+    """The cosine, within 1 ulp; NaN for infinities."""
     return _circular(k, x, 1)
 
 
 def _circular(k: Kernel, x: Val, quarters: int) -> Val:
-    """The sine so many quarters of a turn on: in float64, the argument less its quarter turns."""
+    """The sine of `x` plus this many quarter turns, in float64, from the argument reduced by its own quarter turns."""
     wide, size = x.cast(F64), x.call("fabs")
     turns = wide * 0.6366197723675814 + _ROUND_WIDE - _ROUND_WIDE
     rest = k.var(wide - turns * _HALF_PI_HIGH - turns * _HALF_PI_LOW)
@@ -183,7 +183,7 @@ def _circular(k: Kernel, x: Val, quarters: int) -> Val:
 
 
 def _reduce_large(k: Kernel, x: Val, large: Val, rest: Var, quarter: Var) -> None:
-    """Quarter turns (modulo 4) of the large lanes and what is left, lane by lane: such arguments are rare."""
+    """Reduce the large lanes, one by one since they are rare: set their remainders and quarter turns (modulo 4)."""
     shape = vec(F32, x.lanes)
     sizes, rests, quarters = (k.scratch(t, x.lanes) for t in (F32, F64, I32))
     k.view(sizes, F32, 1)[0].store(large.select(x, x.like(_LARGE)))
@@ -196,12 +196,11 @@ def _reduce_large(k: Kernel, x: Val, large: Val, rest: Var, quarter: Var) -> Non
 
 
 def _quarter_turns(k: Kernel, x: Val) -> tuple[Val, Val]:
-    """What is left of a large float after whole quarter turns, in float64, and how many these are modulo 4.
+    """The remainder of a large float after whole quarter turns, in float64, and their number modulo 4.
 
-    A float is its 24-bit mantissa times a power of 2. Of 2 / pi times that power only those bits matter whose product
-    with the mantissa is below 4 turns and above the last bit of the result: a window of 96 bits, chosen by the
-    exponent (M. Payne and R. Hanek). The product is exact in 64-bit integers, of which the upper 2 bits are the
-    quarter turns.
+    A float is its 24-bit mantissa times a power of 2. Of 2/pi times that power, only those bits matter whose product
+    with the mantissa is below 4 turns and above the last bit of the result: a window of 96 bits, selected by the
+    exponent (M. Payne and R. Hanek). The product is exact in 64-bit integers; its upper 2 bits are the quarter turns.
     """
     bits = x.bits(I32)
     mantissa = ((bits & 0x7FFFFF) | 0x800000).cast(I64)
@@ -224,10 +223,10 @@ def _horner(x: Val, coefficients: Sequence[float]) -> Val:
 
 
 def log(k: Kernel, x: Val) -> Val:
-    """The natural logarithm, within 2 ulp; minus infinity for zero, not-a-number below."""
+    """The natural logarithm, within 2 ulp; minus infinity for zero, NaN for negative numbers."""
     tiny = x < 1.1754943508222875e-38
     scaled = tiny.select(x * 8388608.0, x)
-    root = 0x3F3504F3  # the square root of one half: the mantissa goes from there to twice as much
+    root = 0x3F3504F3  # sqrt(1/2): mantissas are reduced to [sqrt(1/2), sqrt(2))
     offset = _bits(scaled) - root
     exponent = (offset >> 23).cast(F32) - tiny.select(x.like(23.0), x.like(0.0))
     f = ((offset & 0x7FFFFF) + root).bits(x.type) - 1.0
@@ -262,7 +261,7 @@ def erf(k: Kernel, x: Val) -> Val:
 
 
 def gelu(k: Kernel, x: Val) -> Val:
-    """`x` times the normal distribution at `x`, within 4 ulp where that is positive, and 2.5e-7 of `x` elsewhere."""
+    """`x` times the normal distribution function, within 4 ulp for positive `x`, and 2.5e-7 of `x` otherwise."""
     near = x.like(5.6).min(x.like(-5.6).max(x))
     square = near * near
     above, below = (polynomial(k, square, part) for part in _NORMAL)
@@ -270,13 +269,13 @@ def gelu(k: Kernel, x: Val) -> Val:
 
 
 def _parts_of_power(k: Kernel, x: Val) -> tuple[Val, Val]:
-    """`2 ** r - 1` for what is left of `x` beside the nearest whole number, and 2 to the power of that one.
+    """`2**r - 1` and `2**n`, where `n` is the nearest integer to `x`, and `r = x - n`.
 
-    `x` is between -126 and 127. What `x` was rounded by counts: it is one unit in the last place of `x` in the result.
+    `x` is in [-126, 127]. A rounding error in `x` carries over: one unit in its last place, relative to the result.
     """
     shifted = x + _ROUND
     r = x - (shifted - _ROUND)
-    scale = ((_bits(shifted) << 23) + (127 << 23)).bits(x.type)  # what was added leaves no bits behind
+    scale = ((_bits(shifted) << 23) + (127 << 23)).bits(x.type)  # shifts _ROUND's own bits out
     return short_polynomial(k, r, _EXP2) * r, scale
 
 
@@ -290,5 +289,5 @@ def _power(n: Val) -> Val:
 
 
 def _signed_as(size: Val, x: Val) -> Val:
-    """A number with the sign of `x`: `size` has that sign or is positive."""
+    """`size` with the sign of `x`; `size` must be positive or have that sign already."""
     return (_bits(size) | (_bits(x) & -0x80000000)).bits(x.type)

@@ -1,7 +1,7 @@
-"""LLVM's assembly language, written down as a function grows.
+"""Builds LLVM IR as text while a function grows.
 
-A value is known by its text, so that an instruction is one formatted line: no tree of objects is built, and none has to
-be printed. What does not fit together LLVM's parser finds.
+A value is represented by its text, so that an instruction is one formatted line: no tree of objects is built or
+printed. LLVM's parser finds inconsistencies.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Number = int | float
 
 
 class Value:
-    """What an instruction gives, an argument or a constant: its type, its text, and its number where it is a scalar
-    integer constant."""
+    """The result of an instruction, an argument or a constant: its type, its text, and its number for a scalar integer
+    constant."""
 
     __slots__ = ("constant", "is_constant", "text", "type")
 
@@ -37,7 +37,7 @@ class Value:
 
 
 class Phi(Value):
-    """A value that depends on where the block was come from."""
+    """A value that depends on the predecessor from which the block was entered."""
 
     __slots__ = ("_incoming",)
 
@@ -54,7 +54,7 @@ class Phi(Value):
 
 @define(eq=False)
 class Block(Told):
-    """Instructions that run one after the other; the last may go on to other blocks."""
+    """A basic block: instructions that run in order; the last one may branch."""
 
     name: str
     phis: list[Phi] = field(factory=list)
@@ -66,7 +66,7 @@ class Block(Told):
 
 
 class Module:
-    """Functions, which have the same `attributes`, and what they need of others."""
+    """Functions, which share `attributes`, and declarations of external functions."""
 
     def __init__(self, name: str, triple: str, attributes: str = "") -> None:
         self.name = name
@@ -76,12 +76,12 @@ class Module:
         self._functions: list[Builder] = []
 
     def declare(self, name: str, result: Type, parameters: Sequence[Type]) -> None:
-        """A function of this name is somewhere else."""
+        """Declare an external function, once."""
         if name not in self._declared:
             self._declared[name] = f'declare {result.text} @"{name}"({", ".join(t.text for t in parameters)})'
 
     def define(self, name: str, parameters: Mapping[str, Type], alignment: int = 0) -> Builder:
-        """A function that gives nothing, its body still to be written; its stack lies at multiples of `alignment`."""
+        """A function without a result, its body still to be written; its stack is aligned to `alignment` bytes."""
         made = Builder(self, name, parameters, alignment)
         self._functions.append(made)
         return made
@@ -111,10 +111,10 @@ class Builder:
         attributes = f" {self.module.attributes}" if self.module.attributes else ""
         return f'define void @"{self.name}"({parameters}) nounwind{attributes}{aligned}\n{{\n{blocks}\n}}'
 
-    # ---- where
+    # ---- insertion point
 
     def append_block(self, name: str) -> Block:
-        """A new block behind the others; writing goes on where it was."""
+        """A new block after the others; the insertion point does not move."""
         self._count += 1
         made = Block(f"{name}.{self._count}")
         self._blocks.append(made)
@@ -122,13 +122,13 @@ class Builder:
 
     @contextmanager
     def entry(self) -> Iterator[None]:
-        """Write in the first block for a while."""
+        """Write to the entry block temporarily."""
         with self.at(self._blocks[0]):
             yield
 
     @contextmanager
     def at(self, block: Block) -> Iterator[None]:
-        """Write in another block for a while, before what ends it."""
+        """Write to another block temporarily, before its terminator."""
         before, self.block = self.block, block
         end = [block.lines.pop()] if block.ended else []
         yield
@@ -138,30 +138,30 @@ class Builder:
     # ---- instructions
 
     def value(self, t: Type, instruction: str) -> Value:
-        """An instruction that gives a value."""
+        """Append an instruction with a result."""
         self._count += 1
         text = f"%.{self._count}"
         self.block.lines.append(f"{text} = {instruction}")
         return Value(t, text)
 
     def do(self, instruction: str) -> None:
-        """An instruction that gives nothing."""
+        """Append an instruction without a result."""
         self.block.lines.append(instruction)
 
     def binary(self, name: str, a: Value, b: Value) -> Value:
-        """An instruction on two values of one type that gives a third."""
+        """An instruction on two values of one type, whose result has that type too."""
         return self.value(a.type, f"{name} {a.type.text} {a.text}, {b.text}")
 
     def compare(self, name: str, a: Value, b: Value) -> Value:
-        """`icmp` or `fcmp` with its condition."""
+        """A comparison; `name` is `icmp` or `fcmp` with its predicate."""
         return self.value(vec(I1, a.type.lanes), f"{name} {a.type.text} {a.text}, {b.text}")
 
     def convert(self, name: str, a: Value, t: Type) -> Value:
-        """The value as another type."""
+        """The value converted to another type."""
         return self.value(t, f"{name} {a.type.text} {a.text} to {t.text}")
 
     def address(self, base: Value, element: Type, offset: Value) -> Value:
-        """So many elements behind a pointer."""
+        """The address `offset` elements after `base`."""
         return self.value(PTR, f"getelementptr {element.text}, ptr {base.text}, {offset.type.text} {offset.text}")
 
     def load(self, t: Type, pointer: Value, align: int, volatile: bool = False) -> Value:
@@ -174,7 +174,7 @@ class Builder:
         return self.value(PTR, f"alloca [{count} x {element.text}], align {align}")
 
     def call(self, name: str, result: Type, arguments: Sequence[Value]) -> Value:
-        """Call a function, which is declared where it is not yet."""
+        """Call a function, declaring it if necessary."""
         self.module.declare(name, result, [a.type for a in arguments])
         said = f'call {result.text} @"{name}"({", ".join(map(str, arguments))})'
         if result is VOID:
@@ -183,13 +183,13 @@ class Builder:
         return self.value(result, said)
 
     def call_at(self, pointer: Value, arguments: Sequence[Value]) -> None:
-        """Call the function that a pointer leads to, which gives nothing."""
+        """Call the function that a pointer points to, which has no result."""
         self.do(f"call void {pointer.text}({', '.join(map(str, arguments))})")
 
     # ---- blocks
 
     def phi(self, t: Type, first: bool = False) -> Phi:
-        """A phi of this block, behind its others or before them."""
+        """A new phi of this block, after its other phis or before them."""
         self._count += 1
         made = Phi(t, f"%.{self._count}")
         self.block.phis.insert(0 if first else len(self.block.phis), made)
@@ -248,17 +248,17 @@ def zeros(t: Type) -> Value:
 
 
 def poison(t: Type) -> Value:
-    """A value whose lanes nobody reads."""
+    """A value whose lanes are never read."""
     return Value(t, "poison", None, True)
 
 
 def index(x: int) -> Value:
-    """A size or an index."""
+    """A size or an index as a constant."""
     return integer(I64, x)
 
 
 def _hexadecimal(t: Type, x: float) -> str:
-    """The bits of a float64, as LLVM writes floats of any width exactly."""
+    """A float in hexadecimal: the bits of a float64, in which LLVM writes floats of any width exactly."""
     if t.width == 32:
         (x,) = struct.unpack("<f", struct.pack("<f", x))
     (bits,) = struct.unpack("<Q", struct.pack("<d", x))

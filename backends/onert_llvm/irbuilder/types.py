@@ -11,7 +11,7 @@ from onert.ir.value import Told
 
 
 class Sort(Enum):
-    """What values of a type are."""
+    """The kinds of types."""
 
     INTEGER = "integer"
     FLOAT = "float"
@@ -22,9 +22,9 @@ class Sort(Enum):
 
 @frozen(eq=False)
 class Type(Told):
-    """A type of LLVM's: its text, the suffix that names it in an intrinsic, bits of one element, and its lanes.
+    """An LLVM type: its text, its suffix in names of intrinsics, the bits of an element, and its lanes.
 
-    There is one value of each type, so that types are compared by identity.
+    There is one object for each type, so types are compared by identity.
     """
 
     text: str
@@ -52,7 +52,7 @@ VOID = Type("void", "isVoid", Sort.VOID, 0)
 
 @cache
 def vec(element: Type, lanes: int) -> Type:
-    """A vector of so many elements; the element itself for one lane."""
+    """A vector type with this many lanes; the element type itself for one lane."""
     if lanes == 1:
         return element
     text = f"<{lanes} x {element.text}>"
@@ -65,5 +65,5 @@ def is_float(t: Type) -> bool:
 
 
 def size(t: Type) -> int:
-    """Bytes of one element in memory."""
+    """The size of an element in memory, in bytes."""
     return max(1, t.width // 8)

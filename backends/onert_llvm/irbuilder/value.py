@@ -1,4 +1,4 @@
-"""Values of a function under construction, with the operators of the numbers they stand for."""
+"""SSA values of a function under construction, with Python's arithmetic operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .types import I1, I32, Sort, Type, is_float, size, vec
 
 
 def _instruction(name: str) -> Callable[[Val, Val | Number], Val]:
-    """The method that computes one instruction of two values."""
+    """A method that emits one instruction on two values."""
 
     def method(self: Val, other: Val | Number) -> Val:
         return Val(self.b, self.b.binary(name, self.v, self.like(other).v))
@@ -22,7 +22,7 @@ def _instruction(name: str) -> Callable[[Val, Val | Number], Val]:
 
 
 def _comparison(sign: str) -> Callable[[Val, Val | Number], Val]:
-    """The method that compares two values."""
+    """A method that compares two values."""
 
     def method(self: Val, other: Val | Number) -> Val:
         return self._compare(sign, other)
@@ -34,8 +34,8 @@ def _comparison(sign: str) -> Callable[[Val, Val | Number], Val]:
 class Val(Told):
     """An SSA value. Arithmetic picks the integer, float or vector instruction from its type; numbers become constants.
 
-    Integers: `<`, `>>` and `min` are signed, `//` and `%` take both sides as not negative. A number or a scalar beside
-    a vector is spread over its lanes.
+    For integers, `<`, `>>` and `min` are signed, while `//` and `%` are unsigned. A number or scalar beside a vector is
+    splatted over its lanes.
     """
 
     b: Builder
@@ -59,7 +59,7 @@ class Val(Told):
         return self.v.constant
 
     def like(self, x: Val | Number) -> Val:
-        """`x` with this value's type: a number as a constant, a scalar spread over the lanes."""
+        """`x` with this value's type: a number as a constant, a scalar splatted over the lanes."""
         if isinstance(x, Val):
             return x.splat(self.lanes) if x.lanes == 1 else x
         return Val(self.b, constant(self.type, x))
@@ -109,7 +109,7 @@ class Val(Told):
     lshr = _instruction("lshr")
     """Shift right, filling with zeros."""
     quotient = _instruction("sdiv")
-    """Divided as signed integers, truncated; by 0, or the least by -1, the process ends."""
+    """Signed division, truncated. Division by 0, or of the least integer by -1, ends the process."""
 
     def __neg__(self) -> Val:
         return Val(
@@ -120,17 +120,17 @@ class Val(Told):
         )
 
     def ne(self, other: Val | Number) -> Val:
-        """Unequal; for floats also where either side is not a number."""
+        """Unequal; for floats also if either side is NaN."""
         if self.is_float:
             return Val(self.b, self.b.compare("fcmp une", self.v, self.like(other).v))
         return self._compare("!=", other)
 
     def ult(self, other: Val | int) -> Val:
-        """Less as unsigned integers: one test for `0 <= x < n`."""
+        """Less than as unsigned integers: a single test for `0 <= x < n`."""
         return Val(self.b, self.b.compare("icmp ult", self.v, self.like(other).v))
 
     def unordered(self, other: Val) -> Val:
-        """Where either of two floats is NaN."""
+        """Whether either of two floats is NaN, lane by lane."""
         return Val(self.b, self.b.compare("fcmp uno", self.v, other.v))
 
     def any(self) -> Val:
@@ -138,7 +138,7 @@ class Val(Told):
         return self if self.lanes == 1 else intrinsic(self.b, f"llvm.vector.reduce.or.{self.type.suffix}", I1, self)
 
     def select(self, yes: Val | Number, no: Val | Number) -> Val:
-        """`yes` where this condition holds, else `no`; one of the two must be a value."""
+        """`yes` where this condition holds, else `no`; at least one of the two must be a `Val`."""
         kind = yes if isinstance(yes, Val) and yes.lanes >= self.lanes else no
         if not isinstance(kind, Val):
             raise TypeError("select between two numbers has no type")
@@ -146,25 +146,25 @@ class Val(Told):
         return Val(self.b, self.b.value(one.type, f"select {self.v}, {one}, {other}"))
 
     def min(self, other: Val | Number) -> Val:
-        """The lesser; for floats the other one where this is not a number."""
+        """The lesser; for floats `other` if this one is NaN."""
         other = self.like(other)
         return (self < other).select(self, other) if self.is_float else self.call("smin", other)
 
     def max(self, other: Val | Number) -> Val:
-        """The greater; for floats the other one where this is not a number."""
+        """The greater; for floats `other` if this one is NaN."""
         other = self.like(other)
         return (self > other).select(self, other) if self.is_float else self.call("smax", other)
 
     def maximum(self, other: Val) -> Val:
-        """The greater; for floats NaN where either is."""
+        """The greater; for floats NaN if either is."""
         if not self.is_float:
             return self.max(other)
-        # `other` is looked at, and not `self`, which may be a total that the next element waits for. Of zeros of both
-        # signs `other` is taken, as the processor's instruction does.
+        # The comparisons start with `other`, because `self` may be a running total on a dependency chain. For two zeros
+        # of different sign the result is `other`, as with the processor's instruction.
         return other.ne(other).select(other, (other >= self).select(other, self))
 
     def minimum(self, other: Val) -> Val:
-        """The lesser; for floats NaN where either is."""
+        """The lesser; for floats NaN if either is."""
         if not self.is_float:
             return self.min(other)
         return other.ne(other).select(other, (other <= self).select(other, self))
@@ -181,12 +181,12 @@ class Val(Told):
         return self.call("umax", self.like(other))
 
     def call(self, name: str, *others: Val) -> Val:
-        """The intrinsic `llvm.<name>` overloaded on this type alone."""
+        """The intrinsic `llvm.<name>`, overloaded on this type only."""
         full = f"llvm.{name}.{self.type.suffix}"
         return intrinsic(self.b, full, self.type, self, *others)
 
     def splat(self, count: int) -> Val:
-        """This scalar in every one of `count` lanes."""
+        """This scalar in each of `count` lanes."""
         if count == 1:
             return self
         t = vec(self.type, count)
@@ -196,7 +196,7 @@ class Val(Told):
         return Val(self.b, self.b.value(t, f"shufflevector {one}, {poison(t)}, {zeros(vec(I32, count))}"))
 
     def shuffle(self, order: Sequence[int], other: Val | None = None) -> Val:
-        """The lanes at `order`, which counts on from this vector into `other`."""
+        """The lanes at the indices in `order`; indices past the end of this vector select from `other`."""
         second = poison(self.type) if other is None else other.v
         mask = each(vec(I32, len(order)), tuple(order))
         t = vec(self.type.element, len(order))
@@ -208,7 +208,7 @@ class Val(Told):
         return Val(self.b, self.b.value(self.type.element, f"extractelement {self.v}, {place}"))
 
     def over_lanes(self, join: Callable[[Val, Val], Val]) -> Val:
-        """One element made of all lanes, a power of two and at least 2: halves are joined until two are left."""
+        """Reduce all lanes (a power of two, at least 2) to one element by joining halves."""
         x = self
         while x.lanes > 2:
             half = x.lanes // 2
@@ -220,9 +220,9 @@ class Val(Told):
         return self if t is self.type else Val(self.b, self.b.convert("bitcast", self.v, t))
 
     def cast(self, to: Type, signed: bool = True) -> Val:
-        """The same numbers with another element type:
+        """The same numbers with another element type.
 
-        integers wrap, floats truncate towards zero (poison beyond range).
+        Integers wrap; floats are truncated towards zero (poison beyond the range).
         """
         t, old = vec(to, self.lanes), self.type
         if t is old:
@@ -240,23 +240,23 @@ class Val(Told):
         return Val(self.b, self.b.convert(name, self.v, t))
 
     def saturated(self, to: Type, signed: bool = True) -> Val:
-        """Floats as integers: truncated towards zero, beyond the range the nearest there is, 0 for not-a-number."""
+        """Floats as integers: truncated towards zero, saturated beyond the range, 0 for NaN."""
         t = vec(to, self.lanes)
         name = f"llvm.{'fptosi' if signed else 'fptoui'}.sat.{t.suffix}.{self.type.suffix}"
         return intrinsic(self.b, name, t, self)
 
     def rounded_even(self) -> Val:
-        """Floats as the nearest 32-bit integers, halves to even; what these cannot hold becomes some integer."""
+        """Floats as the nearest 32-bit integers, halves to even; arbitrary for values out of range."""
         t = vec(I32, self.lanes)
         return intrinsic(self.b, f"llvm.lrint.{t.suffix}.{self.type.suffix}", t, self)
 
     def leading_zeros(self) -> Val:
-        """How many zero bits lie before the first one; all of them for 0."""
+        """The number of leading zero bits; all of them for 0."""
         full = f"llvm.ctlz.{self.type.suffix}"
         return intrinsic(self.b, full, self.type, self, Val(self.b, integer(I1, 0)))
 
     def ones(self) -> Val:
-        """How many bits are set."""
+        """The number of set bits."""
         return intrinsic(self.b, f"llvm.ctpop.{self.type.suffix}", self.type, self)
 
     def _both(self, other: Val | Number, whole: str, real: str) -> Val:
@@ -277,21 +277,21 @@ _CONDITIONS = {
     "==": ("icmp eq", "fcmp oeq"),
     "!=": ("icmp ne", "fcmp one"),
 }
-"""Of signed integers and of floats; these are false where a side is not a number."""
+"""Predicates for signed integers and for floats; those for floats are false if either side is NaN."""
 
 
 def intrinsic(b: Builder, full: str, result: Type, *args: Val) -> Val:
-    """Call an intrinsic by its whole name."""
+    """Call an intrinsic by its full name."""
     return Val(b, b.call(full, result, [a.v for a in args]))
 
 
 def number(b: Builder, x: Val | int) -> Val:
-    """An index or size: a value, or a number as 64 bits."""
+    """An index or size as a value; a number becomes a 64-bit constant."""
     return x if isinstance(x, Val) else Val(b, index(x))
 
 
 def transposed(rows: Sequence[Val]) -> list[Val]:
-    """As many vectors as they have lanes, a power of two: lane j of vector i becomes lane i of vector j."""
+    """Transpose as many vectors as they have lanes, a power of two: lane j of vector i becomes lane i of vector j."""
     found, lanes = list(rows), rows[0].lanes
     step = 1
     while step < lanes:
@@ -306,7 +306,7 @@ def transposed(rows: Sequence[Val]) -> list[Val]:
 
 
 def woven(rows: Sequence[Val]) -> list[Val]:
-    """As many vectors as `rows`, their elements in turn: element `i` of row `r` is number `i * len(rows) + r`."""
+    """The rows interleaved into as many vectors: element `i` of row `r` becomes number `i * len(rows) + r`."""
     count, lanes = len(rows), rows[0].lanes
     if count == 1:
         return list(rows)
@@ -320,7 +320,7 @@ def woven(rows: Sequence[Val]) -> list[Val]:
 
 
 def unwoven(run: Sequence[Val]) -> list[Val]:
-    """What `woven` was made of."""
+    """The inverse of `woven`."""
     count, lanes = len(run), run[0].lanes
     if count == 1:
         return list(run)
@@ -333,7 +333,7 @@ def unwoven(run: Sequence[Val]) -> list[Val]:
 
 
 def _gathered(vectors: Sequence[Val], order: Sequence[tuple[int, int]]) -> Val:
-    """The elements that the vector and the lane of each say: one vector after the other is put in."""
+    """A vector of the elements given by pairs of vector and lane; it is built one source vector at a time."""
     lanes, found = vectors[0].lanes, vectors[0]
     for number, vector in enumerate(vectors):
         if number:

@@ -1,4 +1,4 @@
-"""Strided windows on memory: an index gives an address, only `load` and `store` touch it."""
+"""Strided windows on memory: indexing computes an address, only `load` and `store` access memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .value import Val, intrinsic, number
 class View(Told):
     """A window on elements of one type; `strides` are in elements.
 
-    `view[i, j]` moves the window and drops the strides it used up; fewer indices than strides leave a smaller window.
+    `view[i, j]` moves the window and drops the strides that it used; fewer indices than strides leave a smaller window.
     """
 
     b: Builder
@@ -43,7 +43,7 @@ class View(Told):
         )
 
     def after(self, offset: Val | int) -> View:
-        """The same window so many elements on."""
+        """The same window, moved by this many elements."""
         return View(self.b, self._at(self.base, number(self.b, offset)), self.element, self.strides)
 
     def _at(self, base: Value, offset: Val) -> Value:
@@ -54,7 +54,7 @@ class View(Told):
         return Val(self.b, self.base)
 
     def load(self, lanes: int = 1, mask: Val | None = None, align: int | None = None) -> Val:
-        """One element, or neighbours in the lanes of a vector; lanes outside of `mask` are not read and become 0."""
+        """One element, or adjacent ones as a vector; lanes outside `mask` are not read and become 0."""
         t, align = vec(self.element, lanes), align or size(self.element)
         if mask is None:
             return Val(self.b, self.b.load(t, self.base, align))
@@ -62,11 +62,11 @@ class View(Told):
         return intrinsic(self.b, f"llvm.masked.load.{t.suffix}.p0", t, *args)
 
     def load_once(self) -> Val:
-        """One element, read once: what is checked is what is used, even if another thread writes it meanwhile."""
+        """One volatile read: the value that is checked is the one used, even if another thread writes it meanwhile."""
         return Val(self.b, self.b.load(self.element, self.base, size(self.element), volatile=True))
 
     def store(self, value: Val, mask: Val | None = None, align: int | None = None) -> None:
-        """The value into one element or neighbours; those outside of `mask` are left alone."""
+        """Store one element, or adjacent ones from a vector; those outside `mask` are left alone."""
         align = align or size(self.element)
         if mask is None:
             self.b.store(value.v, self.base, align)

@@ -1,6 +1,6 @@
-"""Functions of float32 lanes computed in float64, where float32 would lose digits on the way.
+"""Functions of float32 lanes computed in float64, where float32 would lose digits in intermediate results.
 
-Each is rounded once to float32, so that the bound on its error is 1 ulp; `fmod` is exact.
+Each is rounded once to float32, so that its error bound is 1 ulp; `fmod` is exact.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from .value import Val
 _ROUND = 6755399441055744.0
 """1.5 * 2**52: adding it leaves the nearest integer in the low bits of the sum."""
 _ONE, _MANTISSA = 1023 << 52, (1 << 52) - 1
-"""The bits of 1, and those of a float64's mantissa."""
+"""The bits of 1, and the mask of a float64's mantissa."""
 _ROOT = 0x3FE6A09E667F3BCD
-"""The bits of the square root of one half: mantissas go from there to twice as much."""
+"""The bits of sqrt(1/2): mantissas are reduced to [sqrt(1/2), sqrt(2))."""
 _STEP = 27
-"""Bits of a quotient that one step of `fmod` takes; its product with a float32 is exact in float64."""
+"""Quotient bits per step of `fmod`; the product of such a quotient with a float32 is exact in float64."""
 _STEPS = 11
-"""Steps from the least float32 up to the largest."""
+"""The number of steps that reduce the largest float32 by the smallest."""
 
 
 def fmod(k: Kernel, x: Val, y: Val) -> Val:
-    """What is left of `x` after whole multiples of `y`, with the sign of `x`; exact."""
+    """The remainder of `x` divided by `y`, with the sign of `x`; exact."""
     large, small = x.call("fabs").cast(F64), y.call("fabs").cast(F64)
     left = k.var(large)
     with k.when((large >= small * 2.0**_STEP).any()):
@@ -40,13 +40,13 @@ def fmod(k: Kernel, x: Val, y: Val) -> Val:
 
 
 def _reduced(x: Val, y: Val) -> Val:
-    """`x` less whole multiples of `y`, both not negative, the quotient below 2**31; `x` where `y` is too large."""
+    """The remainder of `x` divided by `y`, both non-negative, with a quotient below 2**31; `x` if `y` is greater."""
     whole = (x / y).saturated(I32).cast(F64)
     return (x < y).select(x, x - whole * y)
 
 
 def power(k: Kernel, x: Val, y: Val) -> Val:
-    """`x` to the power of `y`, as C has it: 1 for an exponent of 0 and for a base of 1 whatever the other is."""
+    """`x` to the power of `y`, as in C: 1 for an exponent of 0 and for a base of 1, whatever the other is."""
     size, times = x.call("fabs"), y.call("fabs")
     logarithm = _log2(k, size)
     found = _exp2(logarithm.eq(0.0).select(0.0, logarithm * y.cast(F64)))
@@ -69,7 +69,7 @@ def cbrt(k: Kernel, x: Val) -> Val:
 
 
 def atan2(k: Kernel, y: Val, x: Val) -> Val:
-    """The angle of the point `(x, y)`, from -pi to pi; zeros and infinities have angles by their signs."""
+    """The angle of the point `(x, y)` in [-pi, pi]; zeros and infinities give angles by their signs."""
     angle = first_quadrant_angle(y.call("fabs").cast(F64), x.call("fabs").cast(F64), 23)
     left = x.bits(vec(I32, x.lanes)) < 0
     angle = left.select(angle * -1.0 + math.pi, angle)
@@ -77,9 +77,9 @@ def atan2(k: Kernel, y: Val, x: Val) -> Val:
 
 
 def first_quadrant_angle(tall: Val, broad: Val, last: int) -> Val:
-    """The angle, up to half of pi, of a point whose coordinates are float64 and not negative.
+    """The angle in [0, pi/2] of a point with non-negative float64 coordinates.
 
-    `last` is the highest power of the series of the arc tangent, of arguments up to the tangent of an eighth of pi.
+    `last` is the highest power in the arctangent series, which is evaluated for arguments up to tan(pi/8).
     """
     steep = tall > broad
     small, large = steep.select(broad, tall), steep.select(tall, broad)
@@ -95,7 +95,7 @@ def first_quadrant_angle(tall: Val, broad: Val, last: int) -> Val:
 
 
 def _log2(k: Kernel, size: Val) -> Val:
-    """The logarithm of float32 numbers that are not negative, in float64, within 2**-40; infinities at the ends."""
+    """The binary logarithm of non-negative float32 numbers, in float64, within 2**-40; infinities at the ends."""
     wide = vec(F64, size.lanes)
     bits = size.cast(F64).bits(vec(I64, size.lanes))
     offset = bits - _ROOT
@@ -135,6 +135,6 @@ def _not(a: Val) -> Val:
 
 
 def _signed_as(size: Val, x: Val) -> Val:
-    """Numbers that are not negative with the signs of `x`."""
+    """`size`, which is not negative, with the sign of `x`."""
     bits = vec(I32, x.lanes)
     return (size.bits(bits) | (x.bits(bits) & -0x80000000)).bits(x.type)

@@ -1,1 +1,1 @@
-"""From operations to commands: which kernel runs on what memory."""
+"""From operations to commands: which kernel runs on which memory."""

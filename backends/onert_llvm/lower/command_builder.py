@@ -1,4 +1,4 @@
-"""What rules write to while a sequence is lowered: commands, packed constants."""
+"""The builder that rules write to while a sequence is lowered: it collects commands and packed constants."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ from .shared_packing import shared
 _Op = TypeVar("_Op", bound=Op)
 _Found = TypeVar("_Found")
 _TILES = 4
-"""Tiles that measurements choose among."""
+"""The number of tiles among which tuning chooses."""
 Pack = Callable[[Array, Columns, Isa], Array]
 Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
-"""What calls functions, not necessarily one after the other, and gives their results in order."""
+"""A function that calls functions, not necessarily one after another, and returns their results in order."""
 
 
 def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
-    """The results of functions, one after the other."""
+    """The results of functions, called one after another."""
     return (function() for function in functions)
 
 
 @frozen(eq=False)
 class _Left:
-    """What an operation has left in scratch memory for others: where it lies, if these have theirs behind it, and the
-    last of them.
+    """A result that an operation left in scratch memory for later ones: its range, if their own scratch memory comes after
+    it, and the last of these operations.
     """
 
     found: Any
@@ -65,7 +65,7 @@ class _Left:
 
 
 class Lowering:
-    """Collects the commands of one sequence; where they are `compact`, memory counts more than time."""
+    """Collects the commands of one sequence; if `compact`, memory matters more than time."""
 
     def __init__(
         self, subgraph: Subgraph, isa: Isa, settings: Settings, choices: Choices | None = None, compact: bool = False
@@ -91,49 +91,49 @@ class Lowering:
         self._specs: dict[tuple[Algorithm, Isa], KernelSpec] = {}
 
     def settle(self, threads: tuple[int, int] | None) -> None:
-        """Let what follows be done by some of the threads, the first and how many, with scratch memory of their own."""
+        """Assign the following commands to a range of threads (first, count), with scratch memory of their own."""
         self._home = threads
         self.threads = self._all_threads if threads is None else threads[1]
         self._lanes.setdefault(threads, len(self._lanes))
 
     def begin(self, operation: int) -> None:
-        """Forget what was left in scratch memory for operations before this one, which comes next."""
+        """Start on an operation: forget what was left in scratch memory for operations before it."""
         for what, left in list(self._in_scratch.items()):
             if 0 <= left.until < operation and not self.compact:
                 del self._in_scratch[what]
 
     def again(self) -> None:
-        """Lower the same operations once more, for all threads: what came so far is for some of them side by side."""
+        """Lower the same operations again, for all threads; the commands so far run side by side on some of them."""
         self._beside, self._commands, self._told = self._commands, [], 0
         self._in_scratch.clear()
         self.settle(None)
 
     @property
     def callers(self) -> int:
-        """How many threads may run a command, each with scratch memory of its own: others help those that it is for."""
+        """The number of threads that may run a command (others may help the assigned ones), each with own scratch."""
         return self._all_threads
 
     @property
     def lane(self) -> int:
-        """The number of the scratch memory of those threads."""
+        """The number of the assigned threads' scratch memory."""
         return self._lanes[self._home]
 
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
 
     def single(self, operations: Sequence[int], kind: type[_Op]) -> tuple[int, Operation, _Op]:
-        """The only operation of a group, by its index, as a whole, and what it does, which is of this kind."""
+        """The only operation of a group: its index, the operation and its `op`, which must be of this kind."""
         (_,) = operations
         return self.first(operations, kind)
 
     def first(self, operations: Sequence[int], kind: type[_Op]) -> tuple[int, Operation, _Op]:
-        """The same of a group's first operation, which others follow."""
+        """The same for the first operation of a group, which others follow."""
         operation = self.operation(operations[0])
         assert isinstance(operation.op, kind)
         return operations[0], operation, operation.op
 
     def layer(self, at: int) -> tuple[int, int, int | None]:
-        """The input of a layer, its weights, and its bias where it has one."""
+        """The input of a layer, its weights, and its bias if it has one."""
         x, weights, bias = (*self.operation(at).inputs, None)[:3]
         assert x is not None
         assert weights is not None
@@ -152,7 +152,7 @@ class Lowering:
         return data.array
 
     def operand(self, operand: int, offset: int = 0) -> Pointer:
-        """Where an operand lies; a constant whose elements depend on lengths is made for each."""
+        """A pointer to an operand; a constant whose elements depend on lengths is computed for each length."""
         data = self.subgraph.operands[operand].data
         if data is None or not data.is_symbolic:
             return Pointer(Area.OPERAND, operand, offset)
@@ -162,31 +162,31 @@ class Lowering:
         return evolve(self._computed[operand], offset=offset)
 
     def constant(self, array: Array) -> Pointer:
-        """An array that kernels read; kept 64-byte aligned."""
+        """A pointer to a constant array, which is stored 64-byte aligned."""
         return self.later(lambda: array)
 
     def later(self, array: Callable[[], Any]) -> Pointer:
-        """The same for one that takes long to make: that waits until the last kernel is begun."""
+        """The same for an array that takes long to make: it is made after the last kernel has been started."""
         self._constants.append(array)
         return Pointer(Area.CONSTANT, len(self._constants) - 1)
 
     def computed(self, function: Callable[..., Array], *numbers: int) -> Pointer:
-        """A constant array that a function gives for numbers, which may be symbolic."""
+        """A constant array computed by a function of numbers, which may be symbolic."""
         if not any(map(is_symbolic, numbers)):
             return self.constant(function(*numbers))
         made = function if isinstance(function, Elements) else lambda *known: aligned(function(*known))
         return self.later(lambda: Computed(made, numbers))
 
     def packed(self, weights: Array, columns: Columns, pack: Pack, isa: Isa | None = None) -> Pointer:
-        """Constant weights as kernels read them, shared with other programs that have them so."""
+        """Constant weights packed for kernels, shared with other programs that use the same packing."""
         target = isa or self.isa
         how = (pack, columns, target)
         return self.later(lambda: shared(weights, how, lambda: pack(weights, columns, target)))
 
     def tile(self, code: Hashable, shape: Shape, isa: Isa | None = None) -> Tile:
-        """The tile for a product with packed weights; products whose `code` is equal differ in nothing but the tile.
+        """The tile for a product with packed weights; products with equal `code` differ only in the tile.
 
-        It is for `isa` where the weights are packed for another target than this.
+        `isa` is given if the weights are packed for another target.
         """
         target = isa or self.isa
         found = packed_tile(shape, target, self.tiles(code))
@@ -195,36 +195,36 @@ class Lowering:
         return found
 
     def choose(self, place: Hashable, model: _Found, others: Callable[[], Iterable[_Found]]) -> _Found:
-        """What was measured to be the fastest at a place, among what `others` gives; else the cost model's choice."""
+        """The measured choice for a place, among the model's and the `others`; the cost model's if there is none."""
         return model if self._choices is None else self._choices.of((place, self.threads), model, others())
 
     def cut(self, shape: Shape, tile: Tile, panels: int, row_bytes: int, batches: int = 1) -> Work:
-        """The cut of the rows of a product, or of each of several, of `row_bytes` each into work tiles."""
+        """The division into work tiles of the rows of a product (or of each of several), with `row_bytes` per row."""
         found = row_work(shape, tile, panels, row_bytes, self.isa, self.threads, batches)
         if batches > 1:
             return found
         return self.choose(("rows", shape, tile, panels), found, lambda: recut(shape, tile, panels, found))
 
     def parts(self, tiles: int, flops: int) -> int:
-        """Into how many pieces threads cut so many tiles of floats, which take so many operations in all."""
+        """The number of pieces into which threads divide this many tiles of floats, with `flops` in total."""
         found: int = minimum(tiles, short_pieces(self.threads, hint(flops)))
         return found
 
     def tiles(self, code: Hashable) -> Sequence[Tile]:
-        """The tiles that there is such code for already."""
+        """The tiles for which such code exists already."""
         return self._tiles.get(code, ())
 
     def has_code(self, code: Hashable, tile: Tile) -> None:
-        """Remember that there is such code for a tile."""
+        """Remember that such code exists for a tile."""
         known = self._tiles.setdefault(code, [])
         if tile not in known:
             known.append(tile)
 
     def scratch(self, *sizes: int) -> tuple[Access, ...]:
-        """Memory between the commands of one operation, a piece of each size in bytes; the next operation has it again,
-        but for what was left in it for others.
+        """Memory between the commands of one operation, one piece for each size in bytes. The next operation reuses it,
+        except what was left in it for others.
 
-        Each comes as the access of a command that writes it.
+        Each piece is returned as the access of a command that writes it.
         """
         return self._scratch_from(reduce(maximum, (left.end for left in self._in_scratch.values()), 0), sizes)
 
@@ -237,8 +237,8 @@ class Lowering:
         return tuple(found)
 
     def spare(self, nbytes: int) -> Access:
-        """So much memory beside what was left for others, to be left itself before any other scratch memory is asked
-        for.
+        """Memory beside what was left for others, to be passed to `leave` itself before any other scratch memory is
+        requested.
         """
         offset, lefts = 0, list(self._in_scratch.values())
         if any(is_symbolic(left.end) for left in lefts):
@@ -250,10 +250,10 @@ class Lowering:
         return self._scratch_from(offset, (nbytes,))[0]
 
     def leave(self, what: Hashable, found: _Found, accesses: Sequence[Access] = (), until: int = -1) -> _Found:
-        """Remember what the operation has made in scratch memory, which nothing else of it writes from here on.
+        """Remember what the operation computed in scratch memory, which none of its later commands overwrites.
 
-        The operations up to `until` have theirs behind these `accesses`, unless memory is what counts. Otherwise it is
-        there until anything is written.
+        Operations up to `until` get their scratch memory after these `accesses`, unless `compact`. Otherwise it is
+        valid only until scratch memory is written again.
         """
         kept = accesses if until >= 0 and not self.compact else ()
         begin = min((a.pointer.offset for a in kept), default=0)
@@ -262,22 +262,22 @@ class Lowering:
         return found
 
     def left(self, what: Hashable) -> Any:
-        """What an operation before this one, done by the same threads, has left there; None where it is no more."""
+        """What an earlier operation on the same threads left in scratch memory; None if it is gone."""
         left = self._in_scratch.get((self._home, what))
         return None if left is None else left.found
 
     def check(self, operation: int, rule: str) -> Pointer:
-        """Where a kernel reports an element that broke a rule: a sentence with `{}` for the element."""
+        """A report for elements that break a rule, which is a sentence with `{}` for the element."""
         self._checks.append(Check(str(self.operation(operation)), rule))
         return Pointer(Area.REPORT, 0, REPORT_BYTES * (len(self._checks) - 1))
 
     @property
     def reports(self) -> Pointer:
-        """Where the next check reports."""
+        """The pointer to the next check's report."""
         return Pointer(Area.REPORT, 0, REPORT_BYTES * len(self._checks))
 
     def include(self, operation: int, inner: Lowered) -> tuple[tuple[Pointer, ...], Pointer]:
-        """Take over the constants and the checks of what an operation holds: where they are now."""
+        """Take over the constants and checks of an operation's inner graph; returns their new pointers."""
         reports = self.reports
         self._checks += (Check(f"{self.operation(operation)}, in it {c.place}", c.rule) for c in inner.checks)
         return tuple(self.constant(array) for array in inner.constants), reports
@@ -295,9 +295,9 @@ class Lowering:
         parts: int | None = None,
         isa: Isa | None = None,
     ) -> None:
-        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does.
+        """Add a command; `reads` and `writes` are the operands it touches, `accesses` other memory.
 
-        It is cut into so many `parts` for threads, and its kernel is for `isa`, where these are given.
+        `parts` overrides the number of pieces for threads, and `isa` the kernel's target.
         """
         if tiles <= 0:
             return
@@ -320,7 +320,7 @@ class Lowering:
         accesses: Sequence[Access] = (),
         isa: Isa | None = None,
     ) -> None:
-        """A command that reads and writes operands, by the slots that point to them; `slots` are its others."""
+        """Add a command that reads and writes operands, given by the slots that point to them; `slots` has the rest."""
         ends = {name: self.operand(i) for name, i in (*reads.items(), *writes.items())}
         found = {**ends, **(slots or {})}
         self.emit(operation, algorithm, found, tiles, (*reads.values(),), (*writes.values(),), flops, accesses, isa=isa)
@@ -328,12 +328,12 @@ class Lowering:
     def program(
         self, operation: int, steps: Sequence[Command], reads: Sequence[int], writes: Sequence[int], room: Access
     ) -> None:
-        """A command that runs a program, which touches these operands and this scratch memory."""
+        """Add a command that runs a program, which touches these operands and this scratch memory."""
         touched = (*self._whole(reads, writes), room)
         self.add(Command(PROGRAM, {}, len(steps), 1, touched, operation, program=tuple(steps)))
 
     def _whole(self, reads: Sequence[int], writes: Sequence[int]) -> Iterator[Access]:
-        """The accesses to whole operands, but for constants."""
+        """The accesses to whole operands, except constants."""
         return (
             Access(self.operand(i), self.subgraph.type(i).nbytes, write)
             for operands, write in ((reads, False), (writes, True))
@@ -342,7 +342,7 @@ class Lowering:
         )
 
     def add(self, command: Command) -> None:
-        """A command that is whole."""
+        """Add a finished command."""
         scratch = any(a.write and a.pointer.area is Area.SCRATCH for a in command.accesses)
         if command.program or command.spec == JUMP:
             self._in_scratch.clear()
@@ -353,19 +353,19 @@ class Lowering:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Let the commands that follow, of which none touches what another writes, be one where they are alike."""
+        """Merge the commands that follow into one if their kernels allow it; none may touch what another writes."""
         first = len(self._commands)
         yield
         found = at_once(_looking_ahead(self._commands[first:]), self.threads)
         self._commands[first:] = self._commands[first:] if found is None else [found]
 
     def news(self) -> Iterator[Any]:
-        """The kernels of the commands that were emitted since this was asked last."""
+        """The kernels of the commands that were emitted since the last call."""
         fresh, self._told = self._commands[self._told :], len(self._commands)
         return (command.spec for command in kernel_calls(fresh))
 
     def done(self, made: Each = in_turn) -> Lowered:
-        """All that was collected; `made` makes the constants that take long."""
+        """Everything that was collected; `made` makes the constants that take long."""
         beside, in_turn = _looking_ahead(self._beside), _looking_ahead(self._commands)
         specs = {command.spec.symbol: command.spec for command in kernel_calls((*beside, *in_turn))}
         return Lowered(
@@ -385,7 +385,7 @@ def _constant(array: Callable[[], Any]) -> Any:
 
 
 def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:
-    """The commands, those that fetch ahead told where the constant matrix of the next product is."""
+    """The commands; those with a slot `ahead` get a pointer to the next product's constant matrix, to prefetch it."""
     found: list[Command] = []
     following: Slot | None = None
     for command in reversed(commands):

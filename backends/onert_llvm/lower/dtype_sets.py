@@ -1,4 +1,4 @@
-"""Sets of element types that lowering asks for in several places."""
+"""Sets of element types used throughout lowering."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from onert.ir import DType
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 BYTES = (DType.INT8, DType.UINT8)
-"""The types of one byte that quantised activations have."""
+"""The one-byte types of quantised activations."""
 
 QUANTIZED = (*BYTES, DType.INT16)
 """The types of quantised activations."""
@@ -26,4 +26,4 @@ KINDS: Mapping[DType, Kind] = {
     DType.UINT64: Kind.U64,
     DType.BOOL: Kind.BOOL,
 }
-"""The element types that loops know."""
+"""The element types that loops support."""

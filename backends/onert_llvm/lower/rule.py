@@ -1,4 +1,4 @@
-"""What a rule is: how operations of some kind become commands."""
+"""Rules: how operations of some kind are lowered to commands."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Lower = Callable[[Lowering, Sequence[int]], None]
 
 @frozen
 class Rule(Value):
-    """How operations of some kind and element types become commands.
+    """How operations of some kind and element types are lowered to commands.
 
-    `why_not` gives the reason why one is not run. After an `anchor` a chain of element-wise operations may follow in
-    the same kernel; results that are `tabled` may go through a table of bytes on their way to memory.
+    `why_not` returns the reason why an operation does not run natively, or None. A chain of element-wise operations may
+    be fused into the kernel of an `anchor`; `tabled` results may pass through a byte lookup table before they are stored.
     """
 
     why_not: WhyNot
@@ -31,7 +31,7 @@ class Rule(Value):
     tabled: bool = False
 
     def read(self) -> None:
-        """Have the module of what lowers read."""
+        """Import the module of the lowering function."""
         if isinstance(self.lower, Named):
             _ = self.lower.function
 
@@ -61,5 +61,5 @@ def _function(module: str, name: str) -> Callable[..., Any]:
 def rule(
     module: str, lower: str = "lower", why_not: str = "why_not", anchor: bool = False, tabled: bool = False
 ) -> Rule:
-    """The rule made of functions of a module: few models need more than a few modules."""
+    """A rule made of a module's functions, imported on first use: few models need more than a few modules."""
     return Rule(Named(module, why_not), Named(module, lower), anchor, tabled)

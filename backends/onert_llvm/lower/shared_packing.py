@@ -1,4 +1,4 @@
-"""Packed weights that programs share: those for other lengths of a model have the same weights."""
+"""Packed weights shared by programs, such as a model's programs for different lengths."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from onert_llvm.runtime.aligned_memory import aligned
 
 _Key = tuple[Hashable, ...]
 _packed: dict[_Key, tuple[ref[Array], ref[Array]]] = {}
-"""By where weights lie and how they are packed: the array that owns the memory, and what was made of it. Both are there
-as long as somebody else has them."""
+"""The array that owns the weights' memory and the packed array, by where the weights are and how they are packed. Both
+are weak references."""
 
 
 def shared(weights: Array, how: Hashable, pack: Callable[[], Array]) -> Array:
-    """What `pack` makes of constant weights, aligned; the same array as before where that was asked for and is in use.
+    """Constant weights as packed by `pack`, aligned; the same array as before if that is still in use.
 
-    `how` tells apart all that may be made of the same weights.
+    `how` distinguishes the packings of the same weights.
     """
     owner = _owner(weights)
     key = (weights.ctypes.data, weights.shape, weights.strides, weights.dtype.str, how)
@@ -40,7 +40,7 @@ def shared(weights: Array, how: Hashable, pack: Callable[[], Array]) -> Array:
 
 
 def _owner(array: Array) -> Array:
-    """The first of the arrays that an array is a view of."""
+    """The array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

@@ -1,6 +1,6 @@
-"""Boxes of elements: what lies where on both sides of a copy, as commands.
+"""Copies of boxes of elements between two strided layouts, as commands.
 
-A side is a view that says where elements lie. Both views of a box have one shape.
+Each side is a strided view of memory; both views of a box have the same shape.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from .command_builder import Lowering
 from .strided_view import StridedView
 
 _LEAST_SQUARE = 4
-"""Elements along either side, from which on turning them in registers beats moving one at a time."""
+"""The least size of both axes for which transposing in registers beats moving single elements."""
 
 _MOST_SQUARE = 16
-"""Elements along either side of a square that registers have room for."""
+"""The largest square that fits in registers, in elements along a side."""
 
 _MOST_WAYS = 8
-"""Rows at most whose elements take turns in registers."""
+"""The most rows that are interleaved in registers."""
 
 _PIECE = 1 << 14
-"""Bytes that a work tile moves at most, where a box can be cut so."""
+"""The most bytes that a work tile moves, if a box can be divided like that."""
 
 
 @frozen
 class Side(Value):
-    """A view of a tensor's memory of `nbytes`, and where that memory is."""
+    """A view of a tensor's memory, which has `nbytes` bytes, and a pointer to that memory."""
 
     pointer: Pointer
     view: StridedView
@@ -47,19 +47,19 @@ class Side(Value):
 
     @property
     def offset(self) -> int:
-        """Bytes from the tensor's first to the view's first element."""
+        """The offset of the view's first element in the tensor, in bytes."""
         return self.view.offset
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first byte of the tensor that the view reaches, and the one behind the last."""
+        """The range of bytes that the view spans in the tensor: first, and one past the last."""
         reaches = [stride * (size - 1) for size, stride in zip(self.view.shape, self.view.strides, strict=True)]
         low, high = (sum(r for r in reaches if (r < 0) is negative) for negative in (True, False))
         return self.offset + low, self.offset + high + self.view.itemsize
 
 
 def side(pointer: Pointer, shape: Sequence[int], itemsize: int) -> Side:
-    """A whole tensor at a pointer, as it lies in memory."""
+    """A whole dense tensor at a pointer."""
     view = StridedView.dense(shape, itemsize)
     return Side(pointer, view, itemsize * math.prod(shape))
 
@@ -71,19 +71,19 @@ def operand(lowering: Lowering, index: int) -> Side:
 
 @frozen
 class Axis(Value):
-    """Elements along an axis of a box, and the strides in bytes on both sides."""
+    """An axis of a box: its size, and its strides in bytes on both sides."""
 
     size: int
     source: int
     target: int
 
     def follows(self, inner: Axis) -> bool:
-        """Whether this axis only continues the one inside of it."""
+        """Whether this axis merely continues the inner one."""
         return self.source == inner.source * inner.size and self.target == inner.target * inner.size
 
 
 def axes_of(source: StridedView, target: StridedView) -> list[Axis]:
-    """The axes of a box, outermost first: none of size 1, those that continue one another put together."""
+    """The axes of a box, outermost first, without those of size 1; axes that continue one another are merged."""
     found: list[Axis] = []
     for size, s, t in zip(target.shape, source.strides, target.strides, strict=True):
         if size == 1:
@@ -96,7 +96,7 @@ def axes_of(source: StridedView, target: StridedView) -> list[Axis]:
 
 
 def move(lowering: Lowering, at: int, source: Side, target: Side, reads: Sequence[int] = ()) -> None:
-    """Copy a box; `reads` names the source's operand where it is one. An empty box is no command."""
+    """Copy a box; `reads` has the source's operand if it is one. An empty box emits no command."""
     assert source.view.shape == target.view.shape
     if 0 in target.view.shape:
         return
@@ -111,7 +111,7 @@ def move(lowering: Lowering, at: int, source: Side, target: Side, reads: Sequenc
 
 @frozen(eq=False)
 class _Copy:
-    """A copy of a box to be made at an operation: elements of `unit` bytes, from and to offsets in bytes."""
+    """A copy of a box for an operation: elements of `unit` bytes, from and to offsets in bytes."""
 
     at: int
     sides: tuple[Side, Side]
@@ -125,24 +125,24 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
     sides, axes, unit = copy.sides, copy.axes, copy.unit
     if axes and axes[-1].source == axes[-1].target == unit:
         run = axes[-1].size * unit
-        whole_runs = is_symbolic(run) and lowering.threads == 1  # pieces are for threads, and their number would differ
+        whole_runs = is_symbolic(run) and lowering.threads == 1  # only threads need pieces, and their number would vary
         if not whole_runs and hint(run) > _PIECE and run >= _PIECE:
             _cut(lowering, copy)
             return
         whole = run in ELEMENTS and all(a.source % run == 0 and a.target % run == 0 for a in axes[:-1])
         if whole and len(axes) > 1:
-            unit, axes = run, axes[:-1]  # a short run is one element of its own
+            unit, axes = run, axes[:-1]  # a short run becomes one element
     core, axes = _arranged(axes, unit, lowering.isa)
     *outer, rows, width = axes
     square = ways = 0
     if core is Core.ACROSS:
         most = min(lowering.isa.lanes(8 * unit), _MOST_SQUARE)
-        square = min(_square(rows.size, most), _square(width.size, most))  # which of the two is less is no condition
+        square = min(_square(rows.size, most), _square(width.size, most))  # imposes no order of the two sizes
         if lowering.threads > 1 and not any(is_symbolic(axis.size) for axis in axes):
             long, other = sorted((rows, width), key=lambda axis: -axis.size)
             own = math.prod([a.size for a in outer]) * long.size // most_pieces(lowering.threads)
             count = max(_PIECE // (unit * other.size), own)
-            if long.size >= 2 * count:  # few pieces: one thread alone is slower the more there are
+            if long.size >= 2 * count:  # few pieces: more would slow down a single thread
                 _cut_long(lowering, copy, outer, long, other, _even(long.size, count, square))
                 return
     elif core in (Core.WEAVE, Core.UNWEAVE):
@@ -168,7 +168,7 @@ def _emit(lowering: Lowering, copy: _Copy) -> None:
 
 
 def _cut(lowering: Lowering, copy: _Copy) -> None:
-    """A box whose runs are too long for one work tile: whole pieces, then what is left of each run."""
+    """Split a box whose runs are too long for one work tile: whole pieces, then the rest of each run."""
     unit = copy.unit
     count = _PIECE // unit
     *outer, last = copy.axes
@@ -181,7 +181,7 @@ def _cut(lowering: Lowering, copy: _Copy) -> None:
 
 
 def _cut_long(lowering: Lowering, copy: _Copy, outer: Sequence[Axis], long: Axis, other: Axis, count: int) -> None:
-    """Two axes of which one is too long for one work tile: whole pieces of so many, then what is left."""
+    """Split the long one of two axes for work tiles: whole pieces of `count`, then the rest."""
     whole = long.size - long.size % count
     piece = Axis(whole // count, count * long.source, count * long.target)
     _emit(lowering, evolve(copy, axes=[*outer, piece, *_by_target(Axis(count, long.source, long.target), other)]))
@@ -192,18 +192,18 @@ def _cut_long(lowering: Lowering, copy: _Copy, outer: Sequence[Axis], long: Axis
 
 
 def _even(size: int, count: int, square: int) -> int:
-    """About so many of `size` for a piece, and as many as a square has: so that none is left, where that can be."""
+    """The length of pieces: about `count`, at least `square`, without a remainder of `size` if possible."""
     least = max(count // square * square, square)
     return next((each for each in range(least, 2 * least) if size % each == 0), least)
 
 
 def _by_target(*axes: Axis) -> list[Axis]:
-    """Axes in the order in which the target has them."""
+    """The axes in their order on the target side."""
     return sorted(axes, key=lambda axis: -axis.target)
 
 
 def _square(size: int, most: int) -> int:
-    """The side, of so many at `most`, of the squares that are turned where rows or width have this size at least."""
+    """The side of the squares to transpose: the greatest power of two up to `most` and `size`."""
     found = 1
     while 2 * found <= most and 2 * found <= size:
         found *= 2
@@ -211,7 +211,7 @@ def _square(size: int, most: int) -> int:
 
 
 def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
-    """The core that fits a box, and its axes with the two that the core runs over at the end."""
+    """The core that fits a box, and its axes with the two that the core covers at the end."""
     one = Axis(1, 0, 0)
     axes = [one] * (2 - len(axes)) + axes
     last = axes[-1]
@@ -232,7 +232,7 @@ def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
 
 
 def _turns(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]] | None:
-    """A box in which elements of a few rows take turns on one side, the axis of these rows last; None for others."""
+    """A box that interleaves the elements of a few rows on one side, with the axis of these rows last; else None."""
     last = axes[-1]
     for i, axis in enumerate(axes[:-1]):
         if axis.source != unit:
@@ -246,5 +246,5 @@ def _turns(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]] | None:
 
 
 def _is_few(axis: Axis) -> bool:
-    """Whether there is a known number of rows, few enough to take turns in registers."""
+    """Whether the number of rows is known, and small enough to interleave them in registers."""
     return not is_symbolic(axis.size) and 2 <= axis.size <= _MOST_WAYS

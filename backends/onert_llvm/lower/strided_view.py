@@ -1,4 +1,4 @@
-"""Where elements lie: views of memory as NumPy has them, without memory and with sizes that may be symbolic."""
+"""Strided views as in NumPy, but without memory and with sizes that may be symbolic."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Index = slice | int | EllipsisType | None
 
 @frozen
 class StridedView(Value):
-    """Elements of `itemsize` bytes: how many there are along each axis, how many bytes lie between neighbours, and how
-    many bytes before the first. Axes are cut, turned, split and repeated by NumPy's rules.
+    """The layout of elements of `itemsize` bytes: sizes, strides and the offset of the first element in bytes. Slicing,
+    transposing, reshaping and broadcasting follow NumPy's rules.
     """
 
     shape: tuple[int, ...]
@@ -28,7 +28,7 @@ class StridedView(Value):
 
     @classmethod
     def dense(cls, shape: Sequence[int], itemsize: int) -> Self:
-        """A whole tensor, the elements of the last axis side by side."""
+        """A whole tensor in row-major order."""
         return cls(tuple(shape), tuple(itemsize * math.prod(shape[i + 1 :]) for i in range(len(shape))), itemsize)
 
     @property
@@ -40,33 +40,33 @@ class StridedView(Value):
         return self.transpose(tuple(range(self.ndim))[::-1])
 
     def transpose(self, *axes: Any) -> Self:
-        """The axes in another order, given as one sequence or as numbers."""
+        """The axes in another order, given as one sequence or as separate numbers."""
         order = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], Iterable) else axes
         found = [axis + self.ndim if axis < 0 else axis for axis in order]
         return evolve(self, shape=tuple(self.shape[i] for i in found), strides=tuple(self.strides[i] for i in found))
 
     def swapaxes(self, a: int, b: int) -> Self:
-        """Two axes in each other's place."""
+        """Two axes exchanged."""
         order = list(range(self.ndim))
         order[a], order[b] = order[b], order[a]
         return self.transpose(order)
 
     def flip(self, axes: Sequence[int]) -> Self:
-        """The axes read backwards."""
+        """The given axes reversed."""
         if 0 in self.shape:
             return self
         offset = self.offset + sum(self.strides[i] * (self.shape[i] - 1) for i in axes)
         return evolve(self, offset=offset, strides=tuple(-s if i in axes else s for i, s in enumerate(self.strides)))
 
     def broadcast_to(self, shape: Sequence[int]) -> Self:
-        """Repeated along new axes in front and along axes of one element."""
+        """Broadcast along new leading axes and along axes of size 1."""
         more = len(shape) - self.ndim
         pairs = zip(self.shape, shape[more:], self.strides, strict=True)
         strides = tuple(0 if own != wanted else stride for own, wanted, stride in pairs)
         return evolve(self, shape=tuple(shape), strides=(0,) * more + strides)
 
     def reshape(self, *sizes: Any) -> Self:
-        """The elements of a dense view in another shape, of which one size may be -1."""
+        """The elements of a dense view in another shape; one size may be -1."""
         shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], Iterable) else sizes
         own = type(self).dense(self.shape, self.itemsize)
         if any(
@@ -100,6 +100,6 @@ class StridedView(Value):
             else:
                 assert part is not ...
                 if not -size <= part < size:
-                    raise IndexError(f"index {part} is outside of an axis of {size}")
+                    raise IndexError(f"index {part} is out of range for an axis of size {size}")
                 offset += stride * (part + size if part < 0 else part)
         return evolve(self, shape=tuple(shape), strides=tuple(strides), offset=offset)

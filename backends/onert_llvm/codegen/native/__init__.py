@@ -1,4 +1,4 @@
-"""Modules written as LLVM's text, and what must be put into them for a target."""
+"""Modules written as LLVM IR text, with their substitutions for a target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAUSE = {
     "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
     "riscv64": ("", ""),
 }
-"""A hint to the processor that a thread is waiting, and its declaration."""
+"""The hint to the processor that a thread is spinning, and its declaration."""
 
 
 def jump_text() -> str:
@@ -22,23 +22,23 @@ def jump_text() -> str:
 
 
 def run_text() -> str:
-    """`run.ll` with `jump.ll`, the same for every target whose words are of 64 bits."""
+    """`run.ll` with `jump.ll`, the same for every 64-bit target."""
     return jump_text() + _text("run.ll")
 
 
 def numbers_text() -> str:
-    """`numbers.ll`, the same for every target whose words are of 64 bits."""
+    """`numbers.ll`, the same for every 64-bit target."""
     return _text("numbers.ll")
 
 
 def pool_texts(isa: Isa) -> tuple[str, str]:
-    """The texts of the threads for a target, which call one another: `pool.ll`, which walks commands, and what runs
-    seldom or while nothing else is to be done, `workers.ll` with `lend.ll` and `adapt.ll`.
+    """The texts of the thread pool for a target, which call one another: `pool.ll`, which walks commands, and
+    `workers.ll` with `lend.ll` and `adapt.ll`, which run rarely or while a thread has nothing else to do.
 
-    Raises BackendError for a target whose words its structures do not fit.
+    Raises BackendError for a target with another word size or system.
     """
     if isa.architecture not in _PAUSE or "linux" not in isa.triple:
-        raise BackendError(f"threads are for Linux on {', '.join(_PAUSE)}, expected 1 thread for {isa.triple}")
+        raise BackendError(f"several threads need Linux on {', '.join(_PAUSE)}, expected 1 thread for {isa.triple}")
     call, declaration = _PAUSE[isa.architecture]
     types, workers = _text("pool_types.ll"), _text("workers.ll").replace("@PAUSE@", call)
     return types + _text("pool.ll"), f"{types}{workers}{_text('lend.ll')}{_text('adapt.ll')}{declaration}\n"
@@ -55,7 +55,7 @@ def cpuid_text() -> str:
 
 
 def support_texts(isa: Isa) -> tuple[str, ...]:
-    """Modules with what the code generator calls for lack of an instruction, so that no library is needed for it."""
+    """Modules that define what the code generator calls for missing instructions, so that no library is needed."""
     if isa.pointer_bytes == 8 or isa.architecture == "wasm32":
         return ()
     if not isa.architecture.startswith(("arm", "thumb")):

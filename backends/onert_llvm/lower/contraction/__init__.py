@@ -1,1 +1,1 @@
-"""Products and convolutions to commands."""
+"""Lowers products and convolutions."""

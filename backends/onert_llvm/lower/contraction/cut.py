@@ -1,4 +1,4 @@
-"""How products are cut into work tiles, and the slots that say so."""
+"""The division of products into work tiles, and the slots that describe it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ def cut(
     batches: int = 1,
     isa: Isa | None = None,
 ) -> tuple[Work, dict[str, Slot]]:
-    """The work tiles of a product whose rows read `row_bytes` each, with the matrix at `b`; its results are dense.
-
-    Of several `batches`, each has such a product. The tile is for `isa` where that is given.
+    """The work tiles and slots of a product that reads `row_bytes` per row, with its right-hand matrix at `b` and a
+    dense result. With `batches`, each is such a product; `isa` overrides the tile's target.
     """
     across = panels(shape.n, tile.columns, isa or lowering.isa)
     work = lowering.cut(shape, tile, across, row_bytes, batches)

@@ -1,4 +1,4 @@
-"""What depthwise convolutions of several kinds of numbers have in common."""
+"""Code shared by depthwise convolutions of several element types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .conv_geometry import Plane
 
 
 def sliding(geometry: Plane, isa: Isa) -> tuple[Slide, dict[str, Slot]]:
-    """How a window moves along the rows of a picture of integers, and the slots of the picture."""
+    """How a window slides along the rows of an integer image, and the slots that describe the image."""
     window, stride, dilation = (of[1] for of in (geometry.window, geometry.stride, geometry.dilation))
     path = slide(geometry.window, stride, dilation, geometry.channels, isa)
     some = together(window, stride, dilation, geometry.pads[1], geometry.size[1], geometry.out[1])
@@ -24,7 +24,7 @@ def sliding(geometry: Plane, isa: Isa) -> tuple[Slide, dict[str, Slot]]:
 
 
 def repeated(lowering: Lowering, at: int, x: int, times: int) -> tuple[Pointer, tuple[int, ...], tuple[Access, ...]]:
-    """Where the picture lies with each channel so many times, and the operand or scratch memory that this reads."""
+    """The input with each channel repeated: its pointer, and the operands and scratch memory that it reads."""
     if times == 1:
         return lowering.operand(x), (x,), ()
     own = operand(lowering, x)

@@ -1,4 +1,4 @@
-"""Products of few rows with the rows of a matrix: sums of neighbours, nothing is turned."""
+"""Products of few rows with the rows of a matrix, as dot products along contiguous rows: nothing is transposed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def dots(
     own: tuple[Sequence[int], Sequence[int]] = ((), ()),
     batches: Sequence[int] = (),
 ) -> None:
-    """The command for `rows[*batch, m, k]` times those of `matrix[*batch, n, k]`, of `size` m, n and k; the batches of
-    both, their `own`, broadcast to `batches`.
+    """Emit the product of `rows[*batch, m, k]` and the rows of `matrix[*batch, n, k]`; `size` is (m, n, k). `own` has
+    the batches of both, which broadcast to `batches`.
     """
     (m, n, depth), count, isa = size, math.prod(batches), lowering.isa
     tile = Tile(1, Columns(1, padded=True) if isa.free_masks else columns(n, 1, isa))
