@@ -1,4 +1,4 @@
-"""The reference backend: every operation by its meaning in NumPy."""
+"""The reference backend: evaluates every operation in NumPy."""
 
 from .backend import Reference
 

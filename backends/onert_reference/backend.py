@@ -1,4 +1,4 @@
-"""The backend that runs whatever has a meaning in NumPy. What its kernels are made of is read when there is one."""
+"""The backend that evaluates operations in NumPy. Its kernels' module is imported on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onert.ir.process import imports
 
 
 class Reference(Backend):
-    """Runs every operation that has a meaning in NumPy, whatever its types; it is the oracle of every test."""
+    """Runs every operation that can be evaluated in NumPy, whatever its types; it is the oracle of every test."""
 
     api_version = 2
     name = "reference"
@@ -21,7 +21,7 @@ class Reference(Backend):
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
         op = operation.op
         if op.evaluate is None and op.evaluate_quantized is None and op.evaluate_in is None:
-            return f"{op.label} has no meaning in NumPy"
+            return f"{op.label} cannot be evaluated in NumPy"
         return None
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:

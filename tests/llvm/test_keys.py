@@ -55,7 +55,7 @@ def test_tables_that_only_the_run_tells_or_of_strings_are_left_alone() -> None:
     assert why_not(graph) == "the table is not constant"
     words = np.array([b"a", b"b"], object)
     graph, _ = single(LookUp(), x, keys, words, words[:1], constant=(1, 2, 3))
-    assert why_not(graph) == "values are neither of 1, 2, 4 nor of 8 bytes"
+    assert why_not(graph) == "its values do not have 1, 2, 4 or 8 bytes"
 
 
 @pytest.mark.parametrize("classes", [1, 2, 3, 10])

@@ -91,7 +91,7 @@ def test_depthwise_with_any_multiplier(isa: Isa, bias: DType, channels: tuple[in
 
 def test_layers_that_are_left_to_the_reference() -> None:
     depthwise = _layer(DepthwiseConv2D(), (1, 30, 30, 2), (1, 9, 9, 2), 2, False, None)
-    assert why_not(subgraph_of(depthwise)) == "the window is too large to write out"
+    assert why_not(subgraph_of(depthwise)) == "the window is too large to unroll"
     wide = _layer(FullyConnected(), (1, 40000), (1, 40000), 1, False, None)
     assert why_not(subgraph_of(wide)) == "its sums need more than 37 bits"
 

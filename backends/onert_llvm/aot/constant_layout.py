@@ -16,8 +16,8 @@ _SMALL = 256
 _ALIGNMENT, _SMALL_ALIGNMENT = 64, 16
 
 Key = tuple[int, int, int, str, int]
-"""The numbers of a version of the code, an entry point and one of its sequences, then a memory area and the index of
-an array in it."""
+"""The numbers of a version of the code, an entry point and one of its sequences, then a memory area and the index of an
+array in it."""
 
 CONTENT_BYTES = 16
 """Size of the content ID at the end of the constants, which says which object they belong to."""

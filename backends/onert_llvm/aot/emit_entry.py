@@ -1,7 +1,7 @@
 """Entry points: functions that fill the tasks of a run's commands and call their kernels.
 
-A task starts as a template of the command's numbers. It is copied to the stack and the addresses are filled in, each
-a region's base plus a constant. So an entry point keeps nothing between calls, and any number of calls may run at once.
+A task starts as a template of the command's numbers. It is copied to the stack and the addresses are filled in, each a
+region's base plus a constant. So an entry point keeps nothing between calls, and any number of calls may run at once.
 """
 
 from __future__ import annotations

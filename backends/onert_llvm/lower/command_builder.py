@@ -54,8 +54,8 @@ def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
 
 @frozen(eq=False)
 class _Left:
-    """A result that an operation left in scratch memory for later ones: its range, if their own scratch memory comes after
-    it, and the last of these operations.
+    """A result that an operation left in scratch memory for later ones: its range, if their own scratch memory comes
+    after it, and the last of these operations.
     """
 
     found: Any

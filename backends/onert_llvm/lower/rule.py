@@ -22,7 +22,8 @@ class Rule(Value):
     """How operations of some kind and element types are lowered to commands.
 
     `why_not` returns the reason why an operation does not run natively, or None. A chain of element-wise operations may
-    be fused into the kernel of an `anchor`; `tabled` results may pass through a byte lookup table before they are stored.
+    be fused into the kernel of an `anchor`; `tabled` results may pass through a byte lookup table before they are
+    stored.
     """
 
     why_not: WhyNot

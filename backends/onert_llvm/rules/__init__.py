@@ -1,1 +1,1 @@
-"""Which operations of which element types are lowered by which function."""
+"""Rules: which function lowers an operation with given element types."""

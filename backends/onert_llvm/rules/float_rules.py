@@ -1,4 +1,4 @@
-"""The rules for operations in float32, and for those that move elements of any type."""
+"""The rules for float32 operations, and for those that move elements of any type."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from onert_llvm.lower.data_movement.view_ops import VIEWS
 from onert_llvm.lower.rule import Named, Rule, rule
 
 ELEMENT_WISE = rule("elementwise.float_elementwise", "lower_elementwise")
-"""For all kinds that no table has: functions of elements, which may be chained."""
+"""For all kinds that are in no table: element-wise functions, which may be chained."""
 
 _GATHERING = rule("data_movement.gather")
 _MOVEMENT = rule("data_movement.movement")
@@ -52,7 +52,7 @@ FLOATS: dict[type[Op], Rule] = {
     **dict.fromkeys((Softmax, LogSoftmax), _SOFTMAX),
     **dict.fromkeys((L2Normalization, RmsNorm), _NORM),
 }
-"""By the kind of operation: in float32, but that reductions know other plain types too."""
+"""By kind of operation: float32, but reductions also support other plain types."""
 
 ANY: dict[type[Op], Rule] = {
     **dict.fromkeys((*_MOVED, SpaceToBatchND, BatchToSpaceND, *VIEWS), _MOVEMENT),
@@ -60,12 +60,12 @@ ANY: dict[type[Op], Rule] = {
     PutRow: rule("data_movement.gather", "lower_put", "why_not_put"),
     ResizeNearestNeighbor: rule("data_movement.gather", "lower_nearest"),
 }
-"""By the kind of operation: elements of any type."""
+"""By kind of operation: elements of any type."""
 
 _ELEMENTS = (Unary, LeakyRelu, Binary, AddN, PRelu, Comparison, Select, Cast, Quantize, Dequantize)
 
 INDICES: dict[type[Op], int] = {Gather: 1, GatherNd: 1, EmbeddingLookup: 0, PutRow: 2}
-"""The operand of each kind whose elements are checked when it runs."""
+"""The operand of each kind whose elements are checked at run time."""
 
 COMMON: frozenset[type[Op]] = frozenset((*FLOATS, *ANY, *_ELEMENTS))
-"""The kinds that the tables read at once know: of others nothing is said here."""
+"""The kinds covered by the tables that are always imported; other kinds have lazy rules."""

@@ -1,4 +1,4 @@
-"""Which operations run as one kernel: an anchor with what follows it element by element, or a chain of such."""
+"""Groups of operations that run as one kernel: an anchor with element-wise operations, or a chain of such."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ ATTENTION = "onert_llvm.lower.contraction.attention.softmax_of_products"
 MOST_FUSED = 32
 MOST_MATRICES = 3
 MOST_TERMS = 64
-"""Bounds of one kernel: operations in it, tensors that it reads beside the first, and operands of its operations, of
-which sums of one tensor many times have more than tensors: the tree of a kernel is as deep."""
+"""Limits of one kernel: its operations, the tensors that it reads beside the first, and the operands of its operations.
+The latter can exceed the tensors if one is added many times; a kernel's tree is as deep."""
 
 
 @define
 class _Open:
     """A group that may still grow: its operations, the operand it ends in, the tensors it reads beside the chain, and
-    how many operands its operations have together.
+    the total number of operands of its operations.
 
-    One that begins with an anchor stays in float32, and reads tensors in ways that epilogues have.
+    A group that begins with an anchor stays in float32, and reads tensors only in ways that epilogues support.
     """
 
     operations: list[int]
@@ -44,7 +44,7 @@ class _Open:
     closed: bool = False
 
     def join(self, subgraph: Subgraph, operations: Iterable[int], result: int, others: set[int]) -> None:
-        """Grow by operations that end in `result` and read `others` beside the chain."""
+        """Add operations that end in `result` and read `others` beside the chain."""
         for at in operations:
             self.operations.append(at)
             self.terms += len(subgraph.operations[at].used)
@@ -59,13 +59,13 @@ def groups(
     chained: Collection[int],
     tabled: Collection[int] = (),
 ) -> tuple[Group, ...]:
-    """The groups of a sequence, each placed where its last operation stood.
+    """The groups of a sequence, each at the position of its last operation.
 
     `anchors` may begin a group, `chained` are the element-wise operations that loops can chain. Such an operation joins
-    the group that makes one of its inputs where nothing else reads that input and the shapes are the same; the input is
-    then never stored. Where several read it, all of them join if what they make comes together again in one result, as
-    in `x * sigmoid(x)`. Functions of one byte, which may follow layers that are `tabled`, and chains around reductions
-    of rows come first.
+    the group that computes one of its inputs if nothing else reads that input and the shapes are equal; the input is
+    then never stored. If several operations read it, all of them join if their results come together again in one, as
+    in `x * sigmoid(x)`. Functions of one byte, which may follow `tabled` layers, and chains around row reductions are
+    formed first.
     """
     rows = _row_chains(subgraph, operations, chained)
     reduced = {at for own in rows for at in own}
@@ -109,7 +109,7 @@ def groups(
 def _with_tables(
     subgraph: Subgraph, found: list[_Open], tabled: Collection[int], tables: Mapping[int, tuple[int, ...]]
 ) -> list[_Open]:
-    """The groups of layers that end in bytes with the functions that alone read these."""
+    """The groups, with layers that end in bytes joined by the table functions that alone read these."""
     gone = set[int]()
     for group in found:
         uses = subgraph.uses.get(group.result, ())
@@ -121,8 +121,8 @@ def _with_tables(
 
 
 def _row_chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int]) -> tuple[tuple[int, ...], ...]:
-    """The chains around reductions of rows. What finds them is read where such a chain, or another reduction, reads
-    what a reduction gives."""
+    """The chains around row reductions. The module that finds them is imported only if a chained operation or another
+    reduction reads a reduction's result."""
     reductions = {at for at in operations if isinstance(subgraph.operations[at].op, Reduce)}
     sums = (result for at in reductions for result in subgraph.operations[at].outputs)
     if not any(user in chained or user in reductions for result in sums for user in subgraph.uses.get(result, ())):
@@ -131,7 +131,7 @@ def _row_chains(subgraph: Subgraph, operations: Sequence[int], chained: Collecti
 
 
 def _byte_chains(subgraph: Subgraph, operations: Sequence[int], tabled: Collection[int]) -> tuple[tuple[int, ...], ...]:
-    """The functions of one byte. What finds them is read where there are bytes."""
+    """The functions of one byte. The module that finds them is imported only if there are bytes."""
     read = {i for at in operations for i in subgraph.operations[at].used}
     if all(subgraph.type(i).dtype not in BYTES for i in read):
         return ()
@@ -139,7 +139,7 @@ def _byte_chains(subgraph: Subgraph, operations: Sequence[int], tabled: Collecti
 
 
 def _attentions(subgraph: Subgraph, operations: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Softmax between products. What finds them is read where there are both."""
+    """Softmax between products. The module that finds them is imported only if there are both."""
     kinds = {type(subgraph.operations[at].op) for at in operations}
     if not {BatchMatMul, Softmax} <= kinds:
         return ()
@@ -147,7 +147,7 @@ def _attentions(subgraph: Subgraph, operations: Sequence[int]) -> tuple[tuple[in
 
 
 def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open]) -> _Open | None:
-    """The group that this element-wise operation joins; None if there is none."""
+    """The group that this element-wise operation joins, or None."""
     types = subgraph.types(operation)
     for source in operation.used:
         group = making.get(source)
@@ -167,7 +167,7 @@ def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int,
 def _merged(
     subgraph: Subgraph, operation: Operation, group: _Open, making: Mapping[int, _Open], position: Mapping[int, int]
 ) -> list[_Open]:
-    """The other chains whose results the last operation of a chain alone reads, and which become part of it."""
+    """The other chains whose results are read only by the last operation of a chain, and which are merged into it."""
     merged = list[_Open]()
     shape = subgraph.type(operation.outputs[0]).shape
     for source in dict.fromkeys(operation.used):
@@ -194,7 +194,7 @@ def _merged(
 
 
 def _absorbed(subgraph: Subgraph, group: _Open, position: Mapping[int, int], chained: Collection[int]) -> Sequence[int]:
-    """What joins a group whose result several operations read: them, and what follows up to where all come together."""
+    """The operations that join a group whose result has several readers: these, and all up to where they meet again."""
     inside, members, others = {group.result}, list[int](), set[int]()
     waiting = set(subgraph.uses[group.result])
     shape = subgraph.type(group.result).shape
@@ -228,7 +228,7 @@ def _beside(
     more: Collection[int] = (),
     members: Collection[int] = (),
 ) -> set[int] | None:
-    """What an operation that joins a group reads beside the results `inside` of it; None where it cannot join.
+    """The operands that an operation joining a group reads beside the group's results `inside`; None if it cannot join.
 
     `members` are about to join before it, and read `more`.
     """
@@ -250,12 +250,12 @@ def _beside(
 
 
 def _is_number(subgraph: Subgraph, operand: int) -> bool:
-    """Whether an operand is one constant element, which is part of the code."""
+    """Whether an operand is a single constant element, which becomes part of the code."""
     return subgraph.operands[operand].is_constant and num_elements(subgraph.type(operand).shape) == 1
 
 
 def _fits(subgraph: Subgraph, group: _Open, operation: Operation, others: Sequence[int]) -> bool:
-    """Whether an operation can be part of an epilogue: floats that become bytes are what one of bytes may end in."""
+    """Whether an operation can be part of an epilogue; epilogues of byte layers may end in a cast to bytes."""
     types = subgraph.types(operation)
     if isinstance(operation.op, Cast) and types.output.dtype in BYTES:
         first = subgraph.operations[group.operations[0]]
@@ -264,7 +264,7 @@ def _fits(subgraph: Subgraph, group: _Open, operation: Operation, others: Sequen
 
 
 def _spreads(subgraph: Subgraph, operand: int, shape: tuple[int | None, ...]) -> bool:
-    """Whether an operand is as large as the results, one row of their last dimension, or one constant element."""
+    """Whether an operand has the results' shape, is one row of their last dimension, or one constant element."""
     own = subgraph.type(operand).shape
     if own == shape:
         return True

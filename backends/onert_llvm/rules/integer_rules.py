@@ -1,4 +1,4 @@
-"""The rules for integers of 8 and 16 bits, products of integers, halves and complex numbers, by operation."""
+"""The rules for 8-bit and 16-bit integers, integer products, half-precision floats and complex numbers, by kind."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from onert.ir.ops.vision_audio.resize import ResizeBilinear
 from onert_llvm.lower.rule import Rule, rule
 
 _STORED = frozenset((DType.INT8, DType.UINT8, DType.INT4, DType.INT2))
-"""Integers of 8 bits or less, a byte each in memory."""
+"""Integers of 8 bits or less, each stored in a byte."""
 
 _FLOATS = frozenset((DType.FLOAT32,))
-"""Of these alone there is nothing here."""
+"""Operations with only these types have no rules here."""
 
 _SCALED = rule("elementwise.conversions", "lower_scaled", "why_not_scaled")
 _QUANTIZED: dict[type[Op], Rule] = {
@@ -34,7 +34,7 @@ _QUANTIZED: dict[type[Op], Rule] = {
     Quantize: _SCALED,
     Dequantize: _SCALED,
 }
-"""For bytes and 16-bit numbers alike."""
+"""For bytes and 16-bit integers alike."""
 
 BYTES: dict[type[Op], Rule] = {
     **_QUANTIZED,
@@ -55,7 +55,7 @@ _DYNAMIC: dict[type[Op], Rule] = {
     TransposeConv2D: _TRANSPOSED,
     BatchMatMul: rule("contraction.batched.dynamic_range"),
 }
-"""Floats with filters of bytes."""
+"""Floats with byte filters."""
 
 _BLOCKS = rule("contraction.byte_products.blocks", anchor=True)
 """Floats with filters whose scales change along a row."""
@@ -66,26 +66,26 @@ _REAL: dict[type[Op], Rule] = {
     FullyConnected: rule("contraction.byte_products.layers", "lower_fully_connected", anchor=True, tabled=True),
     BatchMatMul: rule("contraction.byte_products.batches", anchor=True),
 }
-"""Bytes with bytes whose sums become floats."""
+"""Products of bytes whose sums become floats."""
 
 _SUMS = rule("contraction.byte_products.sums")
-"""Bytes with a constant matrix of bytes, whose sums are the result."""
+"""Products of bytes and a constant byte matrix, whose sums are the result."""
 
 _IMAGES: dict[type[Op], Rule] = {
     Conv2D: rule("contraction.dynamic_range_conv_fc", "lower_convolution"),
     DepthwiseConv2D: rule("contraction.dynamic_range_conv_fc", "lower_depthwise"),
 }
-"""The same for several images, each of which is a command: nothing may follow in it."""
+"""The same for several images, each of which is a separate command, so that nothing can be fused."""
 
 _ELEMENTWISE: tuple[type[Op], ...] = (Unary, LeakyRelu, Binary, PRelu, Comparison, Quantize, Cast)
 CHAIN = rule("elementwise.byte_chains", "lower")
-"""For groups of operations that are a function of one byte together."""
+"""For groups of operations that together are a function of one byte."""
 
 _TABLES = (
     rule("elementwise.int8_lookup_tables", "lower_map", "why_no_map"),
     rule("elementwise.int8_lookup_tables", "lower_pairs", "why_no_pairs"),
 )
-"""Functions of elements are functions of bytes where they are given such, whichever they are."""
+"""Any element-wise function of bytes is a table."""
 
 
 _RESCALING = rule("elementwise.conversions", "lower_rescaled", "why_not_rescaled")
@@ -101,7 +101,7 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
     Unary: (_RESCALING, _MAPPING),
     LeakyRelu: (_MAPPING,),
 }
-"""The best first."""
+"""By kind of operation, the best first."""
 
 _MATRICES = rule("contraction.batched.integers")
 _WIDE_MATRICES = rule("contraction.batched.wide")
@@ -112,7 +112,7 @@ _COMPLEX = rule("elementwise.conversions", "lower_complex", "why_not_complex")
 
 
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
-    """The rules that may apply to an operation on other elements than float32, the best first."""
+    """The rules that may apply to an operation with element types other than float32, the best first."""
     dtypes = {t.dtype for t in (*types.inputs, *types.outputs) if t is not None}
     if dtypes == _FLOATS:
         return
@@ -136,7 +136,7 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
 
 
 def _byte_rules(op: Op, types: CallTypes) -> Iterator[Rule]:
-    """The rules that may apply to an operation that reads or makes bytes, the best first."""
+    """The rules that may apply to an operation that reads or computes bytes, the best first."""
     table = BYTES
     if type(op) in _REAL and types.output.dtype is DType.FLOAT32 and types.input(0).dtype is not DType.FLOAT32:
         table = _REAL
@@ -154,6 +154,6 @@ def _byte_rules(op: Op, types: CallTypes) -> Iterator[Rule]:
 
 
 def _by_channel(types: CallTypes) -> bool:
-    """Whether the integers have scales of their own for each channel, or fewer bits than a byte."""
+    """Whether the integers have per-channel scales, or fewer bits than a byte."""
     scaled = types.input(0).quantization
     return scaled is not None and (not scaled.per_tensor or types.input(0).dtype is DType.INT4)

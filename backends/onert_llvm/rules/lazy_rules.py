@@ -1,4 +1,4 @@
-"""The rules for kinds of operations that few models have; read where a model has one."""
+"""The rules for rare kinds of operations, imported only if a model has one."""
 
 from __future__ import annotations
 
@@ -68,25 +68,25 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     Overwritten: (rule("data_movement.dynamic_slice", "lower_overwritten"),),
     OverwrittenSlices: (rule("data_movement.gather", "lower_overwritten", "why_not_overwritten"),),
 }
-"""The forms of each for different element types, the best first."""
+"""By kind of operation, the rules for different element types, the best first."""
 
 
 _IN_TURN = frozenset((LSTM, SVDF, DetectionPostProcess, CountedWhere, CountedBoxes, Loop, Branch))
-"""Kinds that one thread runs, for the most part: what is done next depends on what was done last."""
+"""Kinds that mostly run on one thread, because each step depends on the one before."""
 
 
 def most_threads(op: Op) -> int | None:
-    """Among how many threads an operation is shared; None where there is no bound."""
+    """The most threads that can share an operation; None for no limit."""
     return 1 if type(op) in _IN_TURN else None
 
 
 def rules(kind: type[Op], why: Why, find: Find, fuse: Fuse) -> tuple[Rule, ...]:
-    """The rules for a kind; the functions say of operations that one holds what rules say of others."""
+    """The rules for a kind; the functions provide what operations with inner graphs need to know about inner ones."""
     own = _holding(why, find, fuse).get(kind)
     return (*_RULES.get(kind, ()), *(() if own is None else (own,)))
 
 
 @cache
 def _holding(why: Why, find: Find, fuse: Fuse) -> dict[type[Op], Rule]:
-    """The rules for operations that hold graphs."""
+    """The rules for operations with inner graphs."""
     return dict(Enclosed(why, find, fuse).rules())

@@ -1,1 +1,1 @@
-"""What runs compiled kernels in this process: loading code, memory, threads."""
+"""Runs compiled kernels in this process: loading of code, memory, threads."""

@@ -1,4 +1,4 @@
-"""Memory for native code."""
+"""Aligned memory for native code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE = 64
 
 
 def zeros(count: int, dtype: DTypeLike) -> Array:
-    """So many zeros that start on a cache line."""
+    """Zeros that start on a cache line."""
     kind = np.dtype(dtype)
     raw = np.zeros(count * kind.itemsize + _LINE, np.uint8)
     start = -raw.ctypes.data % _LINE
@@ -35,7 +35,7 @@ def aligned(array: Array) -> Array:
 
 @frozen
 class Elements(Value):
-    """A constant whose elements are numbers, as a function of these."""
+    """A constant whose elements are given numbers, as a function of these."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -45,5 +45,5 @@ class Elements(Value):
 
     @property
     def are_words(self) -> bool:
-        """Whether they have 32 or 64 bits each, which native code can put where they are."""
+        """Whether elements have 32 or 64 bits, so that native code can store them."""
         return self.dtype.numpy.kind in "iuf" and self.dtype.itemsize in (4, 8)

@@ -1,7 +1,7 @@
-"""Reads relocatable ELF objects (64 bits, little endian): sections, symbols and relocations as plain values.
+"""Reads relocatable ELF objects (64-bit, little-endian): sections, symbols and relocations as plain values.
 
-Every offset and count in the file is checked before it is used, so that a damaged object is a BackendError.
-Source: System V ABI, chapters 4 and 5.
+Every offset and count in the file is checked before use, so that a damaged object raises BackendError. Source: System V
+ABI, chapters 4 and 5.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RELOCATION = struct.Struct("<QQq")
 
 @frozen(eq=False, repr=False)
 class Section:
-    """Bytes that belong in memory; `index` is its number in the file."""
+    """Bytes to place in memory; `index` is the section's number in the file."""
 
     index: int
     name: str
@@ -38,7 +38,7 @@ class Section:
 
 @frozen(eq=False, repr=False)
 class Symbol:
-    """A name for a place: `section` is None for one that another object must define."""
+    """A symbol; `section` is None if another object must define it."""
 
     name: str
     section: int | None
@@ -48,7 +48,7 @@ class Symbol:
 
 @frozen(eq=False, repr=False)
 class Relocation:
-    """A field at `offset` of section `section` that depends on where `symbol` lies."""
+    """A field at `offset` of section `section` that depends on the address of `symbol`."""
 
     section: int
     offset: int
@@ -59,7 +59,7 @@ class Relocation:
 
 @frozen(eq=False, repr=False)
 class Object:
-    """What of an object file matters to a loader."""
+    """The parts of an object file that matter to a loader."""
 
     machine: int
     sections: tuple[Section, ...]
@@ -80,7 +80,7 @@ class _Header:
 
 
 def parse(data: bytes) -> Object:
-    """The object in a file's bytes; BackendError if it is not one that a loader can place."""
+    """Parse an object file. Raises BackendError if it is not one that a loader can place."""
     machine, headers = _headers(data)
     kept = {i: h for i, h in enumerate(headers) if h.flags & _ALLOC and h.size and h.kind in (_PROGBITS, _NOBITS)}
     sections = tuple(_section(data, i, h) for i, h in kept.items())
@@ -122,13 +122,13 @@ def _section(data: bytes, index: int, h: _Header) -> Section:
 
 def _symbols(data: bytes, headers: list[_Header], table: _Header) -> tuple[Symbol, ...]:
     if table.link >= len(headers) or headers[table.link].kind != _STRTAB:
-        raise BackendError(f"the symbol table names section {table.link} for its strings, which holds none")
+        raise BackendError(f"the symbol table refers to section {table.link}, which is not a string table")
     strings = _slice(data, headers[table.link].offset, headers[table.link].size)
     body = _slice(data, table.offset, table.size)
     found = []
     for name, about, _, section, value, _ in _SYMBOL.iter_unpack(body[: len(body) // _SYMBOL.size * _SYMBOL.size]):
         if section >= _RESERVED and section != _ABSOLUTE:
-            raise BackendError(f"symbol {_text(strings, name)!r} lies in the special section {section:#x}")
+            raise BackendError(f"symbol {_text(strings, name)!r} is in the special section {section:#x}")
         place = None if section in (_UNDEFINED, _ABSOLUTE) else section
         found.append(Symbol(_text(strings, name), place, value, place is not None and about >> 4 != _LOCAL))
     return tuple(found)

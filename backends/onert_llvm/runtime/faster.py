@@ -1,8 +1,8 @@
-"""Which of two ways to run the same commands is faster on this machine, told from runs of both.
+"""Chooses the faster of two ways to run the same commands on this machine, by timing both.
 
-What a plan estimates it cannot know: how far the processors are from one another, which on a virtual machine changes
-while a program runs, and whether others use them. So some runs are measured, both ways in turn, and the others go the
-way that was faster. From time to time that is measured again.
+A plan's estimates cannot cover how far the processors are apart, which on a virtual machine changes while a program
+runs, or whether others use them. So some runs are timed, alternating between both ways, and the others use the faster
+one. This is repeated from time to time.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from statistics import median
 from onert.backend import HasParts, Part
 
 MEASURED = 7
-"""Runs of each way that a comparison takes. Their medians are compared."""
+"""The number of runs of each way in a comparison, whose medians are compared."""
 WARMING, WARM_RUNS = 300_000, 16
-"""The nanoseconds of runs, and the most runs, before a comparison, side by side: threads that slept because all went in
-turn come too late for the first few, and would make the others look slow.
+"""The nanoseconds of side-by-side runs, and the most of these runs, that warm up a comparison: threads that slept while
+commands ran in turn join the first few too late, which would make side-by-side runs look slow.
 """
 CLEARLY = 0.97
-"""The part of the time in turn that the commands may take side by side to be run so."""
+"""The largest relative time of side-by-side runs at which they are preferred."""
 LEAST, MOST = 64, 4096
-"""Runs until the next comparison: the least at first and after another outcome, else twice as many as before."""
+"""The number of runs until the next comparison: the least at first and after a change, otherwise doubled."""
 
 
 class Faster:
-    """A call that is one of two, whose results are the same; `clock` gives nanoseconds."""
+    """A call that is one of two with the same results; `clock` returns nanoseconds."""
 
     __slots__ = ("_between", "_chosen", "_clock", "_left", "_times", "_warmed", "_ways")
 
@@ -47,7 +47,7 @@ class Faster:
             self._measure()
 
     def _measure(self) -> None:
-        """A run of the way that has fewer measurements, as planned first; after the last one, the outcome."""
+        """Time a run of the way with fewer measurements, side by side first; after the last one, choose."""
         in_turn, beside = self._times
         took, runs = self._warmed
         warm = took >= WARMING or runs >= WARM_RUNS
@@ -66,5 +66,5 @@ class Faster:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Those of the commands side by side: who watches them sees the plan."""
+        """The parts of the side-by-side commands: observers see the plan."""
         return self._ways[1].parts

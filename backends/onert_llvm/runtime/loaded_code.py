@@ -1,4 +1,4 @@
-"""Code that is loaded in this process: once, whoever asks for it, and for as long as the process lives."""
+"""Code loaded in this process: each object once, shared by all users, until the process ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _C_LIBRARY = (
 
 
 def addresses(symbols: Iterable[str], objects: Callable[[Sequence[str]], Iterable[bytes]]) -> Mapping[str, int]:
-    """The addresses of kernels by symbol; `objects` gives the object files of those that are not loaded yet."""
+    """The addresses of kernels by symbol; `objects` returns the object files of those that are not loaded yet."""
     wanted = dict.fromkeys(symbols)
     missing = [symbol for symbol in wanted if symbol not in _loaded]
     if missing:
@@ -44,17 +44,17 @@ def addresses(symbols: Iterable[str], objects: Callable[[Sequence[str]], Iterabl
 
 
 def is_loaded(symbol: str) -> bool:
-    """Whether the kernel of a symbol is there already."""
+    """Whether the kernel with this symbol is loaded."""
     return symbol in _loaded
 
 
 def are_walkers_loaded(triple: str, pool: bool) -> bool:
-    """Whether what `walkers` gives is there already."""
+    """Whether the code that `walkers` returns is loaded."""
     return f"{_POOL[0] if pool else _ALONE[0]} {triple}" in _loaded
 
 
 def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
-    """The functions of `run.ll`, and of `pool.ll` with `workers.ll` if `count` is 3; `made` gives them."""
+    """The functions of `run.ll`, and of `pool.ll` with `workers.ll` if `count` is 3; `made` returns the objects."""
     found = {}
     for names, objects in ((_ALONE, range(1)), (_POOL, range(1, count))):
         if not objects:
@@ -66,14 +66,14 @@ def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[st
 
 
 def number_functions(triple: str, made: Callable[[], bytes]) -> Mapping[str, int]:
-    """The functions of `numbers.ll`; `made` gives its object file."""
+    """The functions of `numbers.ll`; `made` returns its object file."""
     symbol = f"{_NUMBERS[0]} {triple}"
     image = _loaded.get(symbol) or _loaded.setdefault(symbol, load([made()]))
     return {name: image[name] for name in _NUMBERS}
 
 
 def _externals() -> dict[str, int]:
-    """The addresses of what the pool calls in the C library."""
+    """The addresses of the C library functions that the pool calls."""
     library = ctypes.CDLL(None)
     found = {}
     for name in _C_LIBRARY:

@@ -35,13 +35,13 @@ from .aligned_memory import zeros
 from .thread_pool import POOLS, Pool
 
 _WORDS, _STATE = 8, 16
-"""64-bit words of a command in memory, or a thread's share of it (see `pool.ll`), and of what is known of runs."""
+"""64-bit words of a command in memory or a thread's share of it (see `pool.ll`), and of what is learnt from runs."""
 _FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS, _THREADS = range(_WORDS)
 
 
 @frozen(eq=False)
 class NativeKernel(Told):
-    """Commands with the code they call; shared by every execution."""
+    """Commands with the code they call; shared by all executions."""
 
     lowered: Lowered
     kernels: Mapping[str, int]
@@ -53,7 +53,7 @@ class NativeKernel(Told):
 
 
 def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[], None]:
-    """A call that runs all commands on these tensors, in native code from the first to the last."""
+    """A call that runs all commands on these tensors, in native code from start to end."""
     lowered = kernel.lowered
     place = Places(lowered, tensors)
     run = _bound(kernel, lowered.commands, place, adapts=not lowered.in_turn)
@@ -64,7 +64,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
 
 
 def checked(run: HasParts, lowered: Lowered, place: Places) -> HasParts:
-    """The run, after which broken rules are told of, where there are any to break."""
+    """The run, followed by a report of broken rules if there are any checks."""
     return _Checked(run, lowered.checks, place.all_reports) if lowered.checks else run
 
 
@@ -77,13 +77,13 @@ def _bound(kernel: NativeKernel, listed: Sequence[Command], place: Places, *, ad
 def walked(
     kernel: NativeKernel, commands: Sequence[Command], program: BoundCommands, place: Places, *, adapts: bool = True
 ) -> HasParts:
-    """A call that runs commands that are bound, which keeps the memory alive that they touch; `adapts`: with fewer
-    threads where that is faster. What others measure has to stay as it is.
+    """A call that runs bound commands and keeps the memory that they use alive. With `adapts`, it uses fewer threads
+    where that is faster; without, measurements by others are undisturbed.
     """
     keep = program, place
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
-    state = np.zeros(_STATE, np.int64) if adapts else None  # of all pieces: each begins with what the last one knew
+    state = np.zeros(_STATE, np.int64) if adapts else None  # shared by all runs: each builds on the previous
 
     def together() -> Callable[..., None]:
         return ctypes.CFUNCTYPE(None, pointer, pointer)(kernel.pool["onert_pool_call"])
@@ -102,10 +102,10 @@ def walked(
         ask = ctypes.CFUNCTYPE(ctypes.c_bool, pointer, pointer, integer, integer, pointer)(kernel.pool[JUMP.symbol])
         first = program.slot(at, JUMP.layout.slot(CONDITION[0]))
         slots = (ctypes.c_uint64 * len(CONDITION)).from_address(first)
-        return lambda: ask(*slots)  # lengths may change them
+        return lambda: ask(*slots)  # lengths may change the slots
 
     def walk(program: BoundCommands, some: Sequence[Command], of: int | None = None) -> _Alone | _Together | _Walk:
-        """Commands as they are run best: those with work for threads are cut at jumps, and walked from here."""
+        """Run commands in the best way: those with work for threads are split at jumps, which are taken from here."""
         cuts = set(_cuts(some)) if kernel.threads > 1 else set()
         if not cuts:
             return run(program.address(0), some)
@@ -124,19 +124,19 @@ def walked(
 
 
 _SHARED_PIECE, _SHARED_EACH, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 16, 1 << 19, 1 << 22
-"""Operations, or bytes, below which it takes threads longer to meet than to do it: of one command, of a run for each of
-its commands and for all, and of one round of a loop.
+"""Operations or bytes below which threads take longer to synchronise than they save: of one command, per command of a
+run, of a whole run, and of one round of a loop.
 """
 
 
 def _shared_work(commands: Sequence[Command]) -> int:
-    """How much there is that several threads can do, commands of little work not counted."""
+    """The work that threads can share, without commands of little work."""
     works = (max(c.flops, sum(a.nbytes for a in c.accesses), _packed(c)) for c in commands if c.pieces > 1)
     return sum(work for work in works if work >= _SHARED_PIECE)
 
 
 def _packed(command: Command) -> int:
-    """The bytes of packed weights that a command reads: a product of one row does little else."""
+    """The bytes of packed weights that a command reads, which dominate the time of a one-row product."""
     panels, size = (command.slots.get(name) for name in ("panels", "panel_bytes"))
     return panels * size if isinstance(panels, int) and isinstance(size, int) else 0
 
@@ -151,14 +151,14 @@ def _always() -> None:
 
 
 def _by(jump: Command) -> int:
-    """How many steps on a jump leads."""
+    """The offset of a jump's target, in steps."""
     by = jump.slots["by"]
     assert isinstance(by, int)
     return by
 
 
 def _cuts(commands: Sequence[Command]) -> Iterator[int]:
-    """Where steps begin that are reached by jumps, or that are not walked natively with those before."""
+    """The starts of steps that are targets of jumps, or that cannot run natively together with the previous ones."""
     for at, command in enumerate(commands):
         if command.spec == JUMP:
             yield from (at, at + 1, at + _by(command))
@@ -167,8 +167,8 @@ def _cuts(commands: Sequence[Command]) -> Iterator[int]:
 
 
 class _Walk:
-    """Calls, each behind the number of its first step, and how many steps on the next one is; the second number is for
-    a jump that is not taken (False). `operation` is that of the program, None for all commands of a kernel."""
+    """Calls by the number of their first step, with the offset of the next step; the second offset is for a jump that
+    is not taken (False). `operation` is the program's, None for all commands of a kernel."""
 
     __slots__ = ("_end", "_operation", "_steps")
 
@@ -181,7 +181,7 @@ class _Walk:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The program as a whole, or those of the runs."""
+        """The program as a whole, or the parts of its runs."""
         if self._operation is not None:
             return (Part((self._operation,), self),)
         return tuple(part for run, *_ in self._steps.values() if isinstance(run, HasParts) for part in run.parts)
@@ -194,7 +194,7 @@ class _Walk:
 
 
 class _Alone(partial[None]):
-    """Runs the commands on the calling thread: the native function with its arguments, for the least model's sake."""
+    """Runs the commands on the calling thread: just the native function with its arguments, for minimal overhead."""
 
     __slots__ = ("_address", "_keep", "_operations")
 
@@ -213,7 +213,7 @@ class _Alone(partial[None]):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The commands of each operation by themselves."""
+        """The commands of each operation separately."""
         return tuple(
             Part((at,), _Alone(self.func, self._address + skipped, count, self._keep, (at,) * count))
             for at, skipped, count in _stretches(self._operations)
@@ -247,7 +247,7 @@ class _Together:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The commands of each operation by themselves."""
+        """The commands of each operation separately."""
         some = partial(_Together, self._run, self._kernel, state=None, keep=self._keep)
         return tuple(
             Part((at,), some(address=self._address + skipped, count=count, operations=(at,) * count))
@@ -266,7 +266,7 @@ class _Together:
 
 
 class _Checked:
-    """A run after which the first broken rule is an ExecutionError."""
+    """A run that raises ExecutionError for the first broken rule."""
 
     __slots__ = ("_checks", "_clean", "_none", "_reports", "_run")
 
@@ -280,11 +280,11 @@ class _Checked:
         self._after(self._run)
 
     def _after(self, run: Callable[[], None]) -> None:
-        if not self._clean:  # the run before was interrupted
+        if not self._clean:  # the previous run was interrupted
             self._reports[:] = 0
         self._clean = False
         run()
-        if self._reports.tobytes() != self._none:  # in a tenth of the time that `any` takes
+        if self._reports.tobytes() != self._none:  # a tenth of the time of `any`
             number = int(self._reports[:, 0].argmax())
             element = int(self._reports[number, 1])
             raise ExecutionError(self._checks[number].sentence(element))
@@ -292,12 +292,12 @@ class _Checked:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of the run, checked after each."""
+        """The parts of the run, each followed by the checks."""
         return tuple(Part(p.operations, partial(self._after, p.call)) for p in self._run.parts)
 
 
 def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Commands in a row for one operation: which, how many bytes of commands come before, how many commands."""
+    """Runs of commands for the same operation: the operation, the offset of the first in bytes, and their number."""
     start = 0
     for at, row in groupby(operations):
         count = len(list(row))
@@ -306,7 +306,7 @@ def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 
 class Places:
-    """Addresses of what pointers lead to; keeps the arrays alive."""
+    """Resolves pointers to addresses, and keeps the arrays alive."""
 
     def __init__(self, lowered: Lowered, tensors: Tensors) -> None:
         self._lowered = lowered
@@ -370,19 +370,19 @@ class BoundCommands:
             line += 8 * _WORDS * shares
 
     def address(self, at: int) -> int:
-        """Where a command begins."""
+        """The address of a command."""
         return int(self._rows.ctypes.data) + at * _WORDS * 8
 
     def count(self, at: int, pieces: bool) -> int:
-        """Where it is said of how many tiles a command is, or into how many pieces they are cut."""
+        """The address of a command's number of tiles, or of its number of pieces."""
         return self.address(at) + 8 * (_PIECES if pieces else _TILES)
 
     def slot(self, at: int, slot: int) -> int:
-        """Where a slot of a command's task is, by its number."""
+        """The address of a slot of a command's task."""
         return int(self._rows[at, _TASK]) + 8 * slot
 
     def _lists(self, needed: Sequence[Sequence[int]]) -> list[int]:
-        """Where it says for each command how far before it those are that it waits for; 0 for none."""
+        """For each command, the address of a list of how far back the commands are that it waits for; 0 for none."""
         numbers: list[int] = []
         at: list[int | None] = []
         for number, earlier in enumerate(needed):
@@ -395,6 +395,6 @@ class BoundCommands:
 
 
 def _task(command: Command, place: Callable[[Pointer], int]) -> Iterator[int]:
-    """What the slots of a command hold."""
+    """The values of a command's slots."""
     for value in (command.slots[name] for name in command.spec.layout.names):
         yield place(value) if isinstance(value, Pointer) else slot_bits(value)

@@ -1,4 +1,4 @@
-"""Loads objects into this process: sections placed in one executable mapping, relocations applied here.
+"""Loads objects into this process: sections placed in one executable mapping, with relocations applied here.
 
 A process that finds its objects in the cache needs neither LLVM nor a linker. Source of the relocations: the processor
 supplements of the System V ABI for x86-64 and AArch64.
@@ -25,24 +25,24 @@ _ARM_STUB = b"\x50\x00\x00\x58\x00\x02\x1f\xd6"  # ldr x16, #8; br x16
 
 @frozen(eq=False)
 class Image(Told):
-    """Loaded code. Addresses are good for as long as the image is alive."""
+    """Loaded code. Its addresses are valid as long as the image is alive."""
 
     symbols: Mapping[str, int]
     size: int
     _memory: mmap.mmap = field(repr=False)
 
     def __getitem__(self, symbol: str) -> int:
-        """The address of an exported symbol; BackendError when there is none."""
+        """The address of an exported symbol. Raises BackendError if there is none."""
         if symbol not in self.symbols:
             raise BackendError(f"the loaded code has no symbol {symbol!r}")
         return self.symbols[symbol]
 
 
 def load(objects: Sequence[bytes], externals: Mapping[str, int] | None = None) -> Image:
-    """Place objects beside one another and link them; what none of them exports is looked up in `externals`.
+    """Place objects beside one another and link them; symbols that none of them exports are looked up in `externals`.
 
-    BackendError for a damaged object, a symbol that is missing or exported twice, or a field that an address does not
-    fit.
+    Raises BackendError for a damaged object, a symbol that is missing or exported twice, or an address that does not
+    fit its field.
     """
     parsed = [parse(data) for data in objects]
     places, size = _layout(parsed)
@@ -89,7 +89,7 @@ def _exports(objects: Sequence[Object], places: Mapping[tuple[int, int], int], b
             if symbol.name in found:
                 raise BackendError(f"two objects export {symbol.name!r}")
             if symbol.offset > sizes[symbol.section]:
-                raise BackendError(f"symbol {symbol.name!r} lies beyond its section")
+                raise BackendError(f"symbol {symbol.name!r} is beyond the end of its section")
             found[symbol.name] = base + places[number, symbol.section] + symbol.offset
     return found
 
@@ -102,7 +102,7 @@ def _address(name: str, exported: Mapping[str, int], foreign: Mapping[str, int])
 
 
 def _stub(machine: int, address: int) -> bytes:
-    """Code that jumps to an address anywhere; its last eight bytes are the address itself, as a pointer to load."""
+    """Code that jumps to any address; its last eight bytes are that address, also used as a GOT entry."""
     return (_X86_STUB if machine == X86_64 else _ARM_STUB) + struct.pack("<Q", address)
 
 
@@ -140,7 +140,7 @@ def _x86(
     elif r.kind in (9, 41, 42) and slot is not None:  # GOTPCREL and its relaxable forms: the address inside the stub
         _put(memory, offset, "<i", slot + 8 + r.addend - place)
     else:
-        raise BackendError(f"relocation {r.kind} against {symbol.name!r} is not one that is known for x86-64")
+        raise BackendError(f"relocation {r.kind} against {symbol.name!r} is not supported for x86-64")
 
 
 _ARM_SCALES = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}  # ADD and LDST{8,16,32,64,128}_ABS_LO12_NC
@@ -169,7 +169,7 @@ def _arm(
     elif r.kind == 312 and slot is not None:  # LD64_GOT_LO12_NC
         _put(memory, offset, "<I", word | ((slot + 8 & 0xFFF) >> 3) << 10)
     else:
-        raise BackendError(f"relocation {r.kind} against {symbol.name!r} is not one that is known for AArch64")
+        raise BackendError(f"relocation {r.kind} against {symbol.name!r} is not supported for AArch64")
 
 
 def _put(memory: mmap.mmap, offset: int, layout: str, value: int) -> None:
@@ -184,4 +184,4 @@ def _put(memory: mmap.mmap, offset: int, layout: str, value: int) -> None:
 def _make_executable(base: int, size: int) -> None:
     mprotect = ctypes.CDLL(None, use_errno=True).mprotect
     if mprotect(ctypes.c_void_p(base), ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_EXEC):
-        raise BackendError(f"the system does not let code be loaded (error {ctypes.get_errno()})")
+        raise BackendError(f"the system refuses to make loaded code executable (error {ctypes.get_errno()})")

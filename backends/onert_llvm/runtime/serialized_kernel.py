@@ -1,4 +1,4 @@
-"""Kernels as they are kept on disk: commands, packed constants and the machine code they call."""
+"""Kernels as stored on disk: commands, packed constants and the machine code that they call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .native_kernel import NativeKernel
 class KeptKernel(Told):
     """A native kernel without addresses: `objects` are object files by the symbol that they define.
 
-    `walkers` are those of what runs the commands.
+    `walkers` are the object files of the code that runs the commands.
     """
 
     lowered: Lowered
@@ -29,11 +29,11 @@ class KeptKernel(Told):
 
 
 SERIALIZABLE = (*(KeptKernel, Lowered, Command, Callee, TaskLayout, Pointer, Area, Access, Check),)
-"""The classes that a serialized kernel consists of."""
+"""The classes of which a serialized kernel consists."""
 
 
 def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, walkers: tuple[bytes, ...]) -> KeptKernel:
-    """A kernel to be kept: its commands know of the code they call what it takes to call it."""
+    """A kernel to store: its commands refer to their code only by what a call needs."""
     own = kernel.lowered
     lowered = evolve(own, commands=_called(own.commands), in_turn=_called(own.in_turn), specs={})
     return KeptKernel(lowered, objects, triple, walkers, kernel.threads)
@@ -51,7 +51,7 @@ def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
 
 
 def revived(kept: KeptKernel) -> NativeKernel:
-    """The kernel in this process: its code is loaded, its constants stay where they are."""
+    """The kernel in this process: its code is loaded, its constants are used in place."""
     kernels = loaded_code.addresses(kept.objects, lambda missing: [kept.objects[symbol] for symbol in missing])
     walkers = loaded_code.walkers(kept.triple, len(kept.walkers), kept.walkers.__getitem__)
     return NativeKernel(kept.lowered, kernels, walkers, kept.threads)

@@ -1,4 +1,4 @@
-"""The kernel of a sequence for all lengths of a trace: bound once, its commands changed in place for each."""
+"""The kernel of a sequence for all lengths of a trace: bound once, its commands updated in place for each length."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .native_kernel import BoundCommands, NativeKernel, Places, checked, is_idle
 
 _NO_STORES = np.zeros((0, 3), np.int64)
 TILES, PIECES = -1, -2
-"""What stands for these two numbers of a command in the place of a slot's."""
+"""These stand for a command's number of tiles and of pieces in place of a slot."""
 
 
 @frozen(eq=False)
 class Change:
-    """A number of a command that lengths change: of the command at `path` (in a list of commands, then in the programs
-    of those before), which slot, or `TILES` or `PIECES`, and the number of the trace. `pointer` is what it is added to,
-    or what leads to a constant that is computed for each length.
+    """A number of a command that depends on lengths: the command's `path` (its index in a list, then in nested
+    programs), the slot (or `TILES` or `PIECES`), and the number in the trace. `pointer` is added to it, or points to a
+    constant that is computed for each length.
     """
 
     path: tuple[int, ...]
@@ -43,10 +43,10 @@ class Change:
 class StretchedKernel:
     """A kernel for all lengths of a trace.
 
-    `widest` has the numbers of the lengths that the trace began with, and accesses that are as wide as any. `lists` are
-    its lists of commands, with a flag for each whether it may be idle, and `changes` what is different in each list.
-    `computed` are the constants to be computed: of which index, the function, and its numbers: of the trace where a
-    flag says so.
+    `widest` has the numbers for the lengths that the trace began with, but accesses wide enough for any. `lists` are
+    its lists of commands, each with a flag whether it may be idle, and `changes` what differs by length in each list.
+    `computed` are the constants to compute: index, function, and its numbers, which are the trace's where a flag says
+    so.
     """
 
     kernel: NativeKernel
@@ -77,7 +77,7 @@ class StretchedKernel:
 
 
 class _BoundStretch:
-    """`StretchedKernel` on the tensors of one execution."""
+    """A `StretchedKernel` bound to the tensors of one execution."""
 
     def __init__(self, own: StretchedKernel, tensors: Tensors, numbers: Instructions, registers: Array) -> None:
         self._kernel = own
@@ -86,7 +86,7 @@ class _BoundStretch:
         self._constants: dict[int, tuple[tuple[int, ...], Array]] = {}
         self._of_constants: list[tuple[int, int, int]] = []
         self._words: dict[int, Array] = {}
-        """The constants whose elements native code puts."""
+        """The constants whose elements native code stores."""
         place = Places(own.widest, tensors)
         touched(place.scratch)
         integers: list[tuple[int, int, int]] = []
@@ -124,7 +124,7 @@ class _BoundStretch:
     def _word_rows(
         self, index: int, function: Elements, given: tuple[tuple[bool, Any], ...], rows: list[tuple[int, int, int]]
     ) -> None:
-        """Have the elements of a constant put that depend on lengths."""
+        """Let native code store the elements of a constant that depend on lengths."""
         made = self._words[index] = function(*(0 if symbolic else n for symbolic, n in given))
         for at, (symbolic, n) in enumerate(given):
             if symbolic:
@@ -150,7 +150,7 @@ class _BoundStretch:
         (floats if change.number in self._numbers.floats else integers).append(row)
 
     def _followed(self) -> bool:
-        """What `become` does where Python is asked."""
+        """`become`, if functions or constants need Python."""
         if not self._follow():
             return False
         self.put()
@@ -162,7 +162,7 @@ class _BoundStretch:
             self._compute()
 
     def _compute(self) -> None:
-        """Point to the constants that are for these lengths."""
+        """Update the pointers to constants that are computed for the current lengths."""
         for index, function, numbers in self._kernel.computed:
             if index in self._words:
                 continue
@@ -176,12 +176,12 @@ class _BoundStretch:
 
 
 def _point(target: int, array: Array, offset: int) -> None:
-    """Put the address of a byte of an array somewhere."""
+    """Store the address of a byte of an array at `target`."""
     ctypes.c_uint64.from_address(target).value = array.ctypes.data + offset
 
 
 def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -> int:
-    """Where a number of a command is."""
+    """The address of a command's number."""
     first, *inner = change.path
     at = numbered[first]
     for each in inner:
@@ -190,9 +190,9 @@ def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -
 
 
 class _Native(partial[bool]):
-    """Follows instructions, if there are any, and puts registers where each row of three lists of stores says: the
-    register, what is added, the address; False where the instructions have no result. One native call, which keeps the
-    lock of the interpreter: it takes some microseconds."""
+    """Executes instructions, if there are any, and stores registers as each row of three lists says: register, addend,
+    address. Returns False if the instructions have no result. One native call that keeps the interpreter lock, because
+    it takes only microseconds."""
 
     __slots__ = ("_keep",)
 
@@ -215,7 +215,7 @@ class _Native(partial[bool]):
 
 
 def _agreed(follow: Callable[[], bool], numbers: Instructions, registers: Array) -> Callable[[], bool]:
-    """Follows instructions, and asks the functions that only Python can call."""
+    """Executes instructions, then calls the functions that need Python."""
     if not numbers.asked:
         return follow
     words = registers.data
@@ -232,8 +232,8 @@ def _agreed(follow: Callable[[], bool], numbers: Instructions, registers: Array)
 
 
 def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mapping[str, int]]) -> StretchedKernel:
-    """A kernel with symbolic numbers, for all lengths that their trace is for: for fewer, where this has to decide
-    something. NoInstructionError where lengths change what cannot be changed in place.
+    """A kernel with symbolic numbers for all lengths of their trace, or for fewer if a decision must be made here.
+    Raises NoInstructionError if lengths change what cannot be updated in place.
     """
     lowered = kernel.lowered
     writer = _Settling(trace, shared=kernel.threads > 1)
@@ -261,7 +261,7 @@ def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mappin
 
 
 def _as_elements(constant: Computed) -> tuple[Any, ...]:
-    """The numbers of a constant, as floats where its elements are these."""
+    """The numbers of a constant, as floats if its elements are floats."""
     function, numbers = constant.function, constant.numbers
     if isinstance(function, Elements) and function.dtype.numpy.kind == "f":
         return tuple(1.0 * n if isinstance(n, Symbolic) else n for n in numbers)
@@ -269,7 +269,7 @@ def _as_elements(constant: Computed) -> tuple[Any, ...]:
 
 
 class _Settling:
-    """Gives symbolic numbers the values of the lengths that the trace began with, and keeps which are changed later."""
+    """Replaces symbolic numbers by their values for the trace's first lengths, and records which must be updated."""
 
     def __init__(self, trace: Trace, shared: bool) -> None:
         self._trace = trace
@@ -278,11 +278,11 @@ class _Settling:
         self.changes: list[Change] = []
 
     def is_open(self, value: object) -> bool:
-        """Whether a number is another for other lengths."""
+        """Whether a number differs for other lengths."""
         return isinstance(value, Symbolic) and not self._trace.is_fixed(value.index)
 
     def given(self, value: Any) -> tuple[bool, Any]:
-        """A number as an index of the trace where it is open, and whether it is."""
+        """Whether a number is open, and its index in the trace if so, else its value."""
         return (True, value.index) if self.is_open(value) else (False, _settled(value))
 
     def constant(self, constant: Any) -> Array:
@@ -292,7 +292,7 @@ class _Settling:
         return found
 
     def may_be_idle(self, command: Command) -> bool:
-        """Whether a copy may turn out to be onto itself: only if that is so for all lengths."""
+        """Whether a copy may turn out to be onto itself, which must then hold for all lengths."""
         if command.spec.name != COPY:
             return False
         slots = command.slots
@@ -340,7 +340,7 @@ class _Settling:
         return settled
 
     def _access(self, access: Access) -> Access:
-        """What is accessed at most, which only threads must know."""
+        """The widest access for any length, which matters only for threads."""
         pointer = access.pointer
         start = Pointer(pointer.area, pointer.index, 0 if self.is_open(pointer.offset) else _settled(pointer.offset))
         if not self._shared:

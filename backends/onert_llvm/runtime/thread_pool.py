@@ -15,24 +15,24 @@ from onert.ir import Array
 from .aligned_memory import zeros
 
 _SPIN = 100_000
-"""Nanoseconds that a worker spins after a run before it sleeps; within a run a thread spins twice as long at most."""
+"""Nanoseconds that a worker spins after a run before it sleeps; within a run a thread spins at most twice as long."""
 
 
 _LINE = 8
-"""64-bit words of what belongs to one thread of a pool."""
+"""64-bit words of memory per thread of a pool."""
 
 _UNSTOPPED: dict[int, tuple[Array, Array]] = {}
-"""The memory of workers that were not stopped: they look at it for as long as they live."""
+"""The memory of workers that were not stopped, which read it as long as they live."""
 
 
 class Pool:
-    """Native workers beside the calling thread. One caller at a time; they stop with their owner."""
+    """Native workers beside the calling thread. One caller at a time; the workers stop with their owner."""
 
     def __init__(self, functions: Mapping[str, int], threads: int) -> None:
         self._owner = -1
         size = ctypes.CFUNCTYPE(ctypes.c_int64)(functions["onert_pool_size"])()
         memory, workers = zeros(size, np.uint8), zeros(_LINE * max(threads, 1), np.int64)
-        self._memory = memory, workers  # so that no other pool has the address for as long as this one may be closed
+        self._memory = memory, workers  # keeps the address from being reused while this pool may still be closed
         self._address = int(memory.ctypes.data)
         self.pointer = ctypes.c_void_p(self._address)
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
@@ -43,7 +43,7 @@ class Pool:
         self.threads = start(self.pointer, threads, _SPIN, workers.ctypes.data)
 
     def close(self) -> None:
-        """Stop the workers; nothing in a process that was forked from the owner, which has none."""
+        """Stop the workers; does nothing in a fork of the owner, which has none."""
         if self._owner == os.getpid() and self._address in _UNSTOPPED:
             self._stop(self.pointer)
             _UNSTOPPED.pop(self._address, None)
@@ -53,22 +53,22 @@ class Pool:
 
 
 class Pools:
-    """Idle pools by number of threads: a run borrows one, so that runs at the same time do not share.
+    """Idle pools by number of threads: each run borrows one, so that concurrent runs do not share.
 
-    One that is lost, because its borrower was interrupted, stops and is replaced by another.
+    A pool that is lost because its borrower was interrupted stops, and is replaced.
     """
 
     def __init__(self) -> None:
         self._idle: dict[int, list[Pool]] = {}
 
     def forget(self) -> None:
-        """After a fork: the threads stayed with the parent."""
+        """Forget all pools after a fork: their threads stayed with the parent."""
         for pools in list(self._idle.values()):
             pools.clear()
         _UNSTOPPED.clear()
 
     def close(self) -> None:
-        """Stop the workers of all idle pools: before a process ends, for their code goes with it."""
+        """Stop the workers of all idle pools before a process ends, because their code is unloaded."""
         finish()
         for pools in list(self._idle.values()):
             idle, pools[:] = pools[:], []
@@ -76,13 +76,13 @@ class Pools:
                 pool.close()
 
     def idle(self, threads: int) -> list[Pool]:
-        """The idle pools of so many threads, always the same list: a run takes one from its end, or starts one where
-        there is none, and puts it there afterwards.
+        """The idle pools with this many threads, always the same list: a run pops one, or starts one if it is empty,
+        and appends it again afterwards.
         """
         return self._idle.setdefault(threads, [])
 
 
 POOLS = Pools()
-"""The process's pools: the one cache of threads."""
+"""The process's pools, its only cache of threads."""
 os.register_at_fork(after_in_child=POOLS.forget)
 atexit.register(POOLS.close)

@@ -1,4 +1,4 @@
-"""The geometry of windows over pictures, and where the rows and the batches of products lie."""
+"""The geometry of sliding windows over images, and the offsets of the rows and batches of products."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from onert_llvm.runtime.aligned_memory import Elements
 
 MOST_PATCH_CHANNELS = 4
 MOST_PATCH_DEPTH = 512
-"""Windows of few channels are copied together first: up to so many channels, and elements of a window, or twice as many
-bytes.
+"""Windows of few channels are gathered first: up to this many channels, and this many elements per window (twice as
+many for bytes).
 """
 
 MOST_PATCH_BYTES = 16
-"""So many channels of bytes, whose windows are copied only where they reach out of the picture."""
+"""The same limit for channels of bytes; their windows are gathered only where they extend beyond the image."""
 
 
 TYPICAL_ROWS, MOST_ROWS = 8, 14
-"""Of a register tile."""
+"""Rows of a register tile."""
 
 SKIPPED = 3 / 4
-"""Elements of windows are skipped if tiles meet at most this part of them: then it takes less time than it saves."""
+"""Padding taps are skipped if tiles meet at most this fraction of the windows' elements; otherwise it does not pay."""
 
 _FEW_OFFSETS = 256
-"""So many are put one by one where lengths change them."""
+"""Offset tables up to this size are set element by element if they depend on lengths."""
 
 MOST_LINE_CHANNELS, MOST_LINES, MOST_LINE = 16, 16, 1024
-"""Windows of up to so many channels, rows and elements of a row are multiplied row by row instead of tap by tap, in
-float32.
+"""In float32, windows with up to this many channels, rows, and elements in a row are multiplied row by row instead of
+tap by tap.
 """
 
 
 @frozen
 class Plane(Value):
-    """The geometry of a window over a picture, as the slots of window kernels name it."""
+    """The geometry of a sliding window over images; its fields correspond to the slots of window kernels."""
 
     images: int
     size: tuple[int, int]
@@ -64,31 +64,31 @@ class Plane(Value):
 
     @property
     def taps(self) -> int:
-        """Elements of a window in one channel."""
+        """The number of elements of a window in one channel."""
         return self.window[0] * self.window[1]
 
     def patched(self, channels: int, most: int = MOST_PATCH_CHANNELS) -> bool:
-        """Whether windows of so many channels are copied together: where these are `most` at most, and all."""
+        """Whether windows of these channels, which must be all and at most `most`, are gathered as patches."""
         depth = MOST_PATCH_DEPTH * (2 if most > MOST_PATCH_CHANNELS else 1)
         few = channels == self.channels <= most and self.taps * channels <= depth
         return few and self.window[1] > 1 and self.dilation[1] == 1
 
     def lined(self, channels: int) -> bool:
-        """Whether a row of a window is one run in memory, and so short that it is better multiplied as it is."""
+        """Whether a window's row is contiguous in memory, and short enough that multiplying it whole is better."""
         few = channels == self.channels <= MOST_LINE_CHANNELS
         small = self.window[0] <= MOST_LINES and self.window[1] * channels <= MOST_LINE
         return few and small and self.window[1] > 1 and self.dilation[1] == 1
 
     @property
     def near(self) -> bool:
-        """Whether windows reach out of the picture by half of their width at most, to either side."""
+        """Whether windows extend beyond the image by at most half their width on either side."""
         span = (self.window[1] - 1) * self.dilation[1]
         right = (self.out[1] - 1) * self.stride[1] + span - self.pads[1] - (self.size[1] - 1)
         return max(self.pads[1], right) <= (span + 1) // 2
 
     @property
     def padded(self) -> bool:
-        """Whether any window reaches out of the picture."""
+        """Whether any window extends beyond the image."""
         ends = (
             (o - 1) * s + (w - 1) * d - p
             for o, s, w, d, p in zip(self.out, self.stride, self.window, self.dilation, self.pads, strict=True)
@@ -97,11 +97,11 @@ class Plane(Value):
 
     @property
     def met(self) -> tuple[float, ...]:
-        """The parts of the windows' elements that tiles of 1, 2, ... neighbouring outputs meet, if it is worth to skip
-        the others; none if it is not, or where only the run tells.
+        """The fractions of the windows' elements that tiles of 1, 2, ... adjacent outputs meet inside the image, if
+        skipping the others pays; empty if it does not, or if sizes are symbolic.
         """
         spaces = (self.size, self.out, self.window, self.stride, self.dilation, self.pads)
-        if any(map(is_symbolic, chain(*spaces))) or not self.padded:  # to ask for margins would settle a length
+        if any(map(is_symbolic, chain(*spaces))) or not self.padded:  # querying margins would fix a length
             return ()
         return _met(*zip(*spaces, strict=True))
 
@@ -111,7 +111,7 @@ class Plane(Value):
 
     @property
     def pointwise(self) -> bool:
-        """Whether windows are single pixels, one after the other: a plain product of matrices."""
+        """Whether windows are single pixels in order, so that the convolution is a plain matrix product."""
         return self.window == self.stride == (1, 1) and self.size == self.out and self.pads == (0, 0)
 
     @property
@@ -133,7 +133,7 @@ class Plane(Value):
 
 @lru_cache(256)
 def _met(down: tuple[int, ...], across: tuple[int, ...]) -> tuple[float, ...]:
-    """What `Plane.met` is, of sizes, outputs, windows, strides, dilations and margins before each of two axes."""
+    """`Plane.met`, from the sizes, outputs, windows, strides, dilations and leading margins of both axes."""
 
     def meeting(size: int, out: int, window: int, stride: int, dilation: int, before: int) -> list[int]:
         found = taps(Window(window, stride, dilation, Padding.VALID), size, out, before)
@@ -142,21 +142,21 @@ def _met(down: tuple[int, ...], across: tuple[int, ...]) -> tuple[float, ...]:
     lines, lengths = sum(meeting(*down)) / (down[1] * down[2]), meeting(*across)
 
     def part(rows: int) -> float:
-        """Wherever tiles of so many rows begin."""
+        """The fraction that tiles of this many rows meet, averaged over where they begin."""
         return lines * sum(min(length + rows - 1, across[1]) for length in lengths) / (across[1] * across[2])
 
     return tuple(map(part, range(1, MOST_ROWS + 1))) if part(TYPICAL_ROWS) <= SKIPPED else ()
 
 
 def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Plane:
-    """The geometry of a convolution on NHWC; weights are `[n, height, width, channels]`."""
+    """The geometry of an NHWC convolution; weights are `[n, height, width, channels]`."""
     rows = Window(weight[1], op.stride_height, op.dilation_height, op.padding.along(0))
     columns = Window(weight[2], op.stride_width, op.dilation_width, op.padding.along(1))
     return _slid(x, out, rows, columns)
 
 
 def pooled_plane(op: Pool2D, x: Sequence[int], out: Sequence[int]) -> Plane:
-    """The geometry of a pooling on NHWC."""
+    """The geometry of an NHWC pooling operation."""
     return _slid(x, out, *op.windows())
 
 
@@ -174,13 +174,13 @@ def _slid(x: Sequence[int], out: Sequence[int], rows: Window, columns: Window) -
 
 
 def counts(op: Pool2D, x: Sequence[int]) -> Array:
-    """How many pixels of the window of each output count, `[rows, columns]`."""
+    """The number of pixels that count in each output's window, `[rows, columns]`."""
     down, across = op.counted(x[1], x[2])
     return down[:, None] * across
 
 
 def rows_of(source: Slot, depth: int, lda: int | None = None) -> tuple[Operand, dict[str, Slot]]:
-    """Rows of `depth` elements in a matrix, `lda` elements apart if not one after the other."""
+    """The rows of a matrix, with `depth` elements each and `lda` elements apart (contiguous by default)."""
     return Matrix(), {"a": source, "k": depth, "lda": depth if lda is None else lda}
 
 
@@ -194,10 +194,9 @@ def windows_of(
     most: int = MOST_PATCH_CHANNELS,
     skips: bool = False,
 ) -> tuple[Operand, dict[str, Slot]]:
-    """The windows of a convolution of some `channels`: a matrix where they are single pixels and may be `pointwise`.
-
-    Channels that are `most` at most are read as `patches` where there is such a form; `padding` gives a pixel outside
-    of the picture. With `skips`, taps are left out of tiles that have them outside of it.
+    """The windows of a convolution over `channels`; a plain matrix if they are single pixels and that is allowed.
+    Windows with up to `most` channels are read as `patches` if such a form is given; `padding` makes the pixel for
+    positions outside the image. With `skips`, tiles skip the taps that are outside the image for all their rows.
     """
     if pointwise and geometry.pointwise:
         return rows_of(source, channels, geometry.channels)
@@ -211,10 +210,11 @@ def windows_of(
 def offsets_of(
     lowering: Lowering, sides: Sequence[Sequence[int]], batches: Sequence[int], sizes: Sequence[int]
 ) -> Pointer:
-    """Where each batch's part of every side begins, in elements: [batches, sides]. The batches of the sides broadcast
-    to `batches`, and a part of each has so many elements.
+    """The offset in elements of each batch's part of every side: [batches, sides]. The batches of the sides broadcast
+    to `batches`; `sizes` are the elements of a side's part.
 
-    No table is made at each length where elements are put one by one, or where those of the longest begin with it.
+    The table is not rebuilt for each length if it is small (its elements are then set one by one), or if the table for
+    the greatest length begins with it.
     """
     ranks = tuple(map(len, sides))
     dims = [d for own in sides for d in own]
@@ -226,22 +226,22 @@ def offsets_of(
     following = [len(own) == len(batches) and are_same(own[0], first) for own in sides]
     others = [d for own, follows in zip(sides, following, strict=True) for d in own[follows:]]
     if is_symbolic(first) and not any(map(is_symbolic, (*rest, *others, *sizes))):
-        whole = largest(first)  # the table for fewer is the beginning of that for most
+        whole = largest(first)  # the table for fewer batches is a prefix of it
         sides = [[whole, *own[1:]] if follows else own for own, follows in zip(sides, following, strict=True)]
         batches = [whole, *rest]
     return lowering.computed(partial(_offsets, ranks), *(d for own in sides for d in own), *batches, *sizes)
 
 
 def _offsets(ranks: tuple[int, ...], *numbers: int) -> Array:
-    """The same for known numbers: the dimensions of every side's batches, of which there are `ranks`, those of all
-    batches, and how many elements a part of each side has.
+    """The table for known numbers: the dimensions of each side's batches (`ranks` has their counts), those of all
+    batches, and the elements of a part of each side.
     """
     dims, at = [], 0
     for rank in ranks:
         dims.append(numbers[at : at + rank])
         at += rank
     batches, sizes = numbers[at : len(numbers) - len(ranks)], numbers[len(numbers) - len(ranks) :]
-    found: Array = np.empty((*batches, len(ranks)), np.int64)  # at each new length: `stack` takes ten times as long
+    found: Array = np.empty((*batches, len(ranks)), np.int64)  # for each new length; `stack` takes ten times as long
     for side, (own, n) in enumerate(zip(dims, sizes, strict=True)):
         np.multiply(np.arange(math.prod(own), dtype=np.int64).reshape(own), n, out=found[..., side])
     return found.reshape(-1, len(ranks))

@@ -1,4 +1,4 @@
-"""Layers of floats with 8-bit filters: the input quantised when it is multiplied (dynamic range)."""
+"""Float layers with 8-bit filters, whose input is quantised on the fly (dynamic range)."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, typ
     if weight.dtype not in _FILTERS or any(t.dtype is not DType.FLOAT32 for t in floats):
         return "only float32 with filters of 8 bits or less is native"
     if weight.value is None or weight.quantization is None or weight.quantization.block_size is not None:
-        return "the filter is not constant, or quantised in blocks"
+        return "the filter is not constant, or is quantised in blocks"
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
     if 0 in (x.shape + weight.shape + out.shape):
         return "a tensor has no elements"
     if weight.value[0].size > MOST_TERMS:
-        return "its sums do not fit 32 bits"
+        return "its sums do not fit in 32 bits"
     if isinstance(op, Conv2D):
         groups = (x.shape[3] or 0) // (weight.shape[3] or 1)
         return f"it has more than {MOST_GROUPS} groups" if groups > MOST_GROUPS else None
@@ -63,7 +63,7 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, typ
 
 
 def columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot]:
-    """The sums of the columns of `weights[taps, k, n]`, and their scales, filled up to whole registers."""
+    """The column sums of `weights[taps, k, n]` and their scales, padded to whole registers."""
     n, lanes = weights.shape[2], lowering.isa.f32
     sums, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
     sums[:n] = weights.astype(np.int64).sum((0, 1))
@@ -72,7 +72,7 @@ def columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot
 
 
 def filter_shape(geometry: Plane, channels: int, n: int) -> tuple[int, int, int]:
-    """The taps, terms of each and columns of a filter, as `multiply` takes it: rows of few channels are taps."""
+    """The taps, terms per tap and columns of a filter for `multiply`; with few channels, taps are window rows."""
     height, width = geometry.window
     patched = geometry.patched(channels, MOST_PATCH_BYTES)
     return (height, width * channels, n) if patched else (height * width, channels, n)
@@ -90,10 +90,10 @@ def multiply(
     images: int = 1,
     bits: int = 8,
 ) -> None:
-    """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, and the bytes of each.
+    """The product of the quantised bytes and `weights[taps, k, n]`; `rows` is their number and the bytes of each.
 
-    Weights of fewer `bits` than eight, of a matrix alone, stay so in memory. Of several images each is an item, and a
-    command of its own; `rows` and `geometry` are those of one. Weights of fewer channels than a pixel are a group's.
+    Weights of fewer than eight `bits`, for matrices only, stay that small in memory. Each of several images is an item
+    with its own command; `rows` and `geometry` describe one. Weights with fewer channels than a pixel are a group's.
     """
     m, row_bytes = rows
     taps, depth, n = weights.shape
@@ -117,7 +117,7 @@ def multiply(
 
 
 def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, Array, Tail]:
-    """A layer's input, its filter as signed bytes, the scale of each output or of all, and what follows the sums."""
+    """A layer's input, its filter as signed bytes, the scale of each output or of all, and its epilogue."""
     operation = lowering.operation(operations[0])
     op = operation.op
     assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
@@ -127,7 +127,7 @@ def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, A
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution, group by group: asymmetric where filters differ in scale or come in groups, as TFLite has it."""
+    """A convolution, group by group; as in TFLite, asymmetric if filters have different scales or come in groups."""
     at, operation, op = lowering.first(operations, Conv2D)
     x, w, scales, after = _layer(lowering, operations)
     n, *_, c = w.shape
@@ -165,7 +165,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _ranged(lowering: Lowering, at: int, after: Tail, parts: int, commands: int = 1) -> tuple[Ranged | None, Tail]:
-    """As `ranged`, and what follows the sums with that."""
+    """As `ranged`, together with the epilogue that records the extremes."""
     found = ranged(lowering, at, after.result, parts, commands)
     if found is None:
         return None, after
@@ -175,7 +175,7 @@ def _ranged(lowering: Lowering, at: int, after: Tail, parts: int, commands: int 
 def _filter(
     lowering: Lowering, at: int, plan: byte_layers.Plan, source: Quantized, after: Tail, images: int, size: int
 ) -> None:
-    """A convolution by Winograd's minimal filtering, image by image, each of so many results."""
+    """A Winograd convolution, image by image; `size` is the number of results per image."""
     *_, rooms = source.more
     for i in range(images):
         own = source.from_item(i)
@@ -185,7 +185,7 @@ def _filter(
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A fully connected layer, each row quantised by itself."""
+    """A fully connected layer, with each row quantised separately."""
     at, _, op = lowering.first(operations, FullyConnected)
     x, w, scales, after = _layer(lowering, operations)
     depth = w.shape[1]
@@ -199,8 +199,8 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A depthwise convolution, always asymmetric; that of a single channel is a plain one, one with a multiplier
-    repeats its channels.
+    """A depthwise convolution, always asymmetric. With a single channel it is a plain convolution; with a depth
+    multiplier, the input channels are repeated.
     """
     at, operation, op = lowering.first(operations, DepthwiseConv2D)
     x, w, scales, after = _layer(lowering, operations)
@@ -240,7 +240,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _repeated(lowering: Lowering, at: int, x: int, images: int, times: int) -> Quantized:
-    """Images as bytes, with each channel so many times."""
+    """The images as bytes, with each channel repeated."""
     shape = lowering.shape(x)
     if times == 1:
         return quantized(lowering, at, x, images, shape[3], asymmetric=True)

@@ -1,4 +1,4 @@
-"""What follows an anchor in its group, as the epilogue of its kernel."""
+"""The operations that follow an anchor in its group, as the epilogue of its kernel."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .conv_geometry import Plane
 
 @frozen
 class Tail(Value):
-    """An epilogue, the slots it adds, the tensors it reads, and where the results go.
+    """An epilogue, the slots it adds, the tensors it reads, and where the results are stored.
 
-    That is the operand that the whole group makes, or scratch memory in `accesses`.
+    That is the operand that the whole group computes, or scratch memory in `accesses`.
     """
 
     epilogue: Epilogue
@@ -36,18 +36,18 @@ class Tail(Value):
 
     @property
     def result(self) -> int:
-        """The operand that the group makes."""
+        """The operand that the group computes."""
         return self.writes[0]
 
     def from_column(self, column: int) -> Tail:
-        """The same for the results from a column on."""
+        """The epilogue of the results from a column on."""
         slots = {n: _moved(v, 4 * column) if isinstance(v, Pointer) else v for n, v in self.slots.items()}
         return evolve(self, slots=slots, place=_moved(self.place, 4 * column))
 
     def shared(self, depth: int) -> Tail:
-        """The same with bounds and residual in the task, so that layers that differ in these alone share a kernel.
+        """The epilogue with bounds and residual in the task, so that layers that differ only in these share a kernel.
 
-        As it is where the tree says more, or where so few terms are summed that bounds nobody asked for take time.
+        Unchanged if the tree does more, or if it has no bounds and so few terms that clamping would cost time.
         """
         inner, low, high = _unbounded(self.epilogue.tree)
         given = _added(inner, self.epilogue.matrices)
@@ -68,11 +68,11 @@ class Tail(Value):
 
     @property
     def even(self) -> bool:
-        """Whether it does the same to all columns."""
+        """Whether it treats all columns the same."""
         return not self._vectors()
 
     def repeated(self, lowering: Lowering, times: int) -> Tail:
-        """The same for rows that are several of these side by side."""
+        """The epilogue for rows that are several of the present ones side by side."""
         vectors = self._vectors() if times > 1 else {}
         tiled = {
             n: lowering.constant(np.tile(lowering.elements(p.index).reshape(-1), times)) for n, p in vectors.items()
@@ -80,14 +80,14 @@ class Tail(Value):
         return evolve(self, slots={**self.slots, **tiled})
 
     def side_by_side(self, lowering: Lowering, times: int) -> Tail:
-        """The same for so many rows as one, matrices among what it reads."""
+        """The same, where the epilogue may also read matrices."""
         strides = {f"{name}_stride" for name in self.epilogue.matrices}
         wide = {name: slot * times for name, slot in self.slots.items() if name in strides and isinstance(slot, int)}
         found = self.repeated(lowering, times)
         return evolve(found, slots={**found.slots, **wide})
 
     def _vectors(self) -> dict[str, Pointer]:
-        """The slots with an element for each column, and where they are."""
+        """The slots that point to an element for each column."""
         names = (*(("bias",) if self.epilogue.bias else ()), *self.epilogue.columns)
         found = {name: self.slots[name] for name in names}
         return {name: slot for name, slot in found.items() if isinstance(slot, Pointer)}
@@ -95,7 +95,7 @@ class Tail(Value):
 
 @frozen
 class Windows(Value):
-    """A convolution, all but its filters: its windows over what lies at `source`, what it reads, and what follows."""
+    """A convolution without its filters: its windows over the image at `source`, what it reads, and its epilogue."""
 
     operation: int
     geometry: Plane
@@ -104,17 +104,17 @@ class Windows(Value):
     after: Tail
 
     def scratch(self, lowering: Lowering, nbytes: int) -> Access:
-        """Scratch memory beside that in which the results are put."""
+        """Scratch memory beside that which holds the results."""
         *_, found = lowering.scratch(*(access.nbytes for access in self.after.accesses), nbytes)
         return found
 
 
 _MANY_TERMS = 64
-"""Of a sum, beside which keeping it between two bounds costs nothing that could be measured."""
+"""For sums of this many terms, the cost of clamping is not measurable."""
 
 
 def _unbounded(tree: Expr) -> tuple[Expr, float, float]:
-    """What a tree keeps between two bounds, and these."""
+    """A tree without its outermost clamp, and the bounds of that."""
     found = {Fn.MIN: inf, Fn.MAX: -inf}
     for fn in found:
         if isinstance(tree, Apply) and tree.fn is fn and isinstance(tree.args[0], Const):
@@ -123,7 +123,7 @@ def _unbounded(tree: Expr) -> tuple[Expr, float, float]:
 
 
 def _added(tree: Expr, matrices: Sequence[str]) -> str | None:
-    """Which matrix a tree adds to the accumulator, where it does that alone."""
+    """The matrix that a tree adds to the accumulator, if that is all it does."""
     if isinstance(tree, Apply) and tree.fn is Fn.ADD and ACC in tree.args:
         return next((e.name for e in tree.args if isinstance(e, Leaf) and e.name in matrices), None)
     return None
@@ -144,7 +144,7 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
     names: dict[int, str] = {}
 
     def leaf(operand: int, result: int) -> Expr:
-        """An operand beside the chain: a number, a vector with an element a column, or a matrix like the results."""
+        """An operand beside the chain: a number, a vector with an element per column, or a matrix like the results."""
         how = spread(lowering.shape(operand), lowering.shape(result))
         if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
             return Const(float(lowering.elements(operand).reshape(())))
@@ -171,11 +171,11 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
 
 
 _KEPT = (-128.0, -1.0, 0.0, 0.5, 1.0, 127.0, 255.0)
-"""Numbers of which trees are full: they stay in the code."""
+"""Numbers that are common in trees: they stay in the code."""
 
 
 def numbered(after: Tail) -> Tail:
-    """The same with its numbers in the task, so that layers that differ in these alone share a kernel."""
+    """The epilogue with its numbers in the task, so that layers that differ only in these share a kernel."""
     names: dict[float, str] = {}
 
     def renamed(tree: Expr) -> Expr:

@@ -38,7 +38,7 @@ from .epilogue import Tail, Windows, tail
 from .winograd import layers as winograd
 
 MOST_GROUPS = 256
-"""Of a grouped convolution: each group has commands of its own."""
+"""The limit for grouped convolutions, in which each group has its own commands."""
 
 
 def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -61,9 +61,9 @@ def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
 
 @frozen
 class Product(Value):
-    """How a product of `m` rows and `n` columns over `k` terms is cut for a target, and its slots.
+    """How a product of `m` rows and `n` columns over `k` terms is divided for a target, and its slots.
 
-    Where `accesses` has the scratch memory that the weights are in, they are not packed.
+    If `accesses` is set, it is scratch memory that holds the weights, which are not packed then.
     """
 
     tile: Tile
@@ -86,10 +86,10 @@ def product(
     apart: int = 0,
     met: tuple[float, ...] = (),
 ) -> Product:
-    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if no `line` of
-    outputs has one.
+    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code`, unless a `line` of
+    outputs specifies one.
 
-    Rows of floats lie so many bytes `apart`, if that is known; `met` is as in `Shape`.
+    Rows of floats are `apart` bytes apart, if that is known; `met` is as in `Shape`.
     """
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
@@ -109,9 +109,9 @@ def product(
 
 
 def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) -> Product:
-    """The schedule for weights `[n, ...]` of `depth` elements a row that are known at run time only.
+    """The schedule for weights `[n, ...]` with `depth` elements per row that are known only at run time.
 
-    They are turned to `[depth, n]` in scratch memory first.
+    They are first transposed to `[depth, n]` in scratch memory.
     """
     own = operand(lowering, weight)
     n = own.view.shape[0]
@@ -124,7 +124,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution and its epilogue, all groups at once where their commands are alike."""
+    """A convolution and its epilogue; all groups run at once if their commands are alike."""
     _, operation, op = lowering.first(operations, Conv2D)
     x, weight, bias = lowering.layer(operations[0])
     n, _, _, c = lowering.shape(weight)
@@ -160,9 +160,9 @@ def convolve_constant(
     reads: Sequence[int],
     holes: bool = False,
 ) -> None:
-    """A convolution with constant filters `[n, height, width, channels]`; the result's pixels are `ldc` elements.
+    """A convolution with constant filters `[n, height, width, channels]`; the result's pixels are `ldc` elements apart.
 
-    With `holes`, filters that are `ABSENT` are no taps.
+    With `holes`, filter elements that are `ABSENT` are not taps.
     """
     n, _, _, c = filters.shape
     windows = Windows(at, geometry, source, reads, after)
@@ -185,24 +185,24 @@ def convolve_constant(
 
 
 def all_finite(weights: Array) -> bool:
-    """Whether weights have neither infinities nor NaN; read once, for it is asked of every layer with padding."""
+    """Whether weights have neither infinities nor NaN, in one pass, since every padded layer needs it."""
     flat = weights.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(np.dot(flat, flat)) or bool(np.isfinite(flat).all())
 
 
 def present(weights: Array) -> Array:
-    """Weights of which none is `ABSENT`."""
-    return weights + np.float32(0)  # takes the sign of zeros
+    """The weights without `ABSENT` ones."""
+    return weights + np.float32(0)  # turns negative zeros positive
 
 
 def along_lines(
     lowering: Lowering, windows: Windows, filters: Array, ldc: int, holes: bool = False, pitch: int | None = None
 ) -> None:
-    """A convolution of few channels: several neighbouring outputs as one row of the product where they are narrow.
+    """A convolution of few channels, with several adjacent outputs as one row of the product if they are narrow.
 
-    Rows of outputs lie `pitch` pixels apart, if that is not their width.
-    Each of these has the filters in its own place along the width of what all of them see, `ABSENT` ones beside.
+    Rows of outputs are `pitch` pixels apart, by default their width. Each of the adjacent outputs has the filters at
+    its own offset along the joint window's width, with `ABSENT` ones elsewhere.
     """
     n, kh, kw, c = filters.shape
     geometry, after = windows.geometry, windows.after
@@ -263,7 +263,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     if m == 1 and not constant:
         dots(lowering, at, x, weight, (1, n, depth), after)
         return
-    if n == 1 and after.even:  # the rows of x meet a vector
+    if n == 1 and after.even:  # the rows of x times a vector
         dots(lowering, at, weight, x, (1, m, depth), tail(lowering, operations, op.activation, bias, m))
         return
     if constant:
@@ -276,7 +276,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 
 def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, after: Tail) -> None:
-    """The rows of `x`, `depth` elements each, times a matrix."""
+    """The product of the rows of `x`, with `depth` elements each, and a matrix."""
     after, flops, touched, reads = after.shared(depth), 2 * found.m * found.n * depth, found.accesses, (x, *after.reads)
     source = lowering.operand(x)
     if found.terms.pairs:

@@ -23,7 +23,7 @@ from .epilogue import Windows, tail
 from .float_conv_fc import all_finite, convolve_constant
 
 MOST_ACROSS_WINDOW = 64
-"""Columns of a window, whose code is written out."""
+"""The most columns of a window; its code is unrolled."""
 
 
 def why_not(op: DepthwiseConv2D, types: CallTypes) -> str | None:
@@ -39,16 +39,16 @@ def why_not(op: DepthwiseConv2D, types: CallTypes) -> str | None:
     if any(0 in t.shape for t in present):
         return "a tensor has no elements"
     if types.input(0).shape[3] != 1 and static(weight.shape)[2] > MOST_ACROSS_WINDOW:
-        return "the window is too large to write out"
+        return "the window is too large to unroll"
     if not all_finite(weight.value):
-        return "the weights are not all finite, and pixels outside of the picture are multiplied by them"
+        return "the weights are not all finite, and padding is multiplied by them"
     return None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A depthwise convolution and its epilogue.
 
-    Of a single channel it is a convolution; where each channel has several filters, it is repeated for each first.
+    With a single channel it is a plain convolution; with several filters per channel, the input channels are repeated.
     """
     _, operation, op = lowering.first(operations, DepthwiseConv2D)
     x, weight, bias = lowering.layer(operations[0])
@@ -73,7 +73,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     cut = strip((kh, kw), op.stride_width * together, op.dilation_width, width, n, lowering.isa, MOST_ACROSS)
     some = chunk((kh, kw), geometry.size, n, lowering.isa)
     lines, chunks = geometry.images * geometry.out[0], -(-n // some)
-    block = -(-lines // lowering.threads)  # a thread's share, which has all channels of its rows
+    block = -(-lines // lowering.threads)  # a thread's share, with all channels of its rows
     slots = {
         **geometry.slots,
         **after.slots,

@@ -1,4 +1,4 @@
-"""Convolutions and fully connected layers of 16-bit activations with constant 8-bit filters, in exact arithmetic."""
+"""Convolutions and fully connected layers with 16-bit activations and constant 8-bit filters, in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from .int16_filters import Parameters
 from .quantized_layer import Layer, groups, layer_of, single_channel, why_no_form
 
 MOST_TAPS = 64
-"""Elements of a depthwise window, whose code is written out."""
+"""The most elements of a depthwise window; its code is unrolled."""
 
 _BYTES = 2
-"""Of an activation."""
+"""The size of an activation in bytes."""
 
 _PAIR = 2
 """Rows of a depthwise window whose products are added at once."""
@@ -50,21 +50,21 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
     if isinstance(op, DepthwiseConv2D) and types.input(0).shape[3] != 1:
         values = stored(types.input(1)).values
         if values.shape[1] * values.shape[2] > MOST_TAPS:
-            return "the window is too large to write out"
+            return "the window is too large to unroll"
         if not Parameters(types, op.activation, False).fits(values.reshape(-1, values.shape[3])):
             return "its sums need more than 32 bits"
     return None
 
 
 def _in_pairs(isa: Isa) -> Isa:
-    """The target as one that multiplies 16-bit numbers in pairs: so weights are packed, whatever it does for bytes."""
+    """The target as one that multiplies 16-bit numbers in pairs, as which weights are packed in any case."""
     return evolve(isa, dot=Dot.MADD)
 
 
 def _cut(
     lowering: Lowering, layer: Layer[Parameters], m: int, taps: Array, row_bytes: int, pointwise: bool = True
 ) -> tuple[ByteProduct, ShortTerms, ShortScaling]:
-    """A product of `m` rows with a filter `[taps, k, n]`, where its results go, and how these are made of terms."""
+    """A product of `m` rows and a filter `[taps, k, n]`, with its target, and how terms are added and scaled."""
     isa = _in_pairs(lowering.isa)
     count, depth, n = taps.shape
     added, own = layer.outputs.depth(taps, layer.part)
@@ -75,14 +75,14 @@ def _cut(
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution, all groups at once where their commands are alike."""
+    """A convolution; all groups run at once if their commands are alike."""
     with lowering.at_once():
         for layer, geometry in groups(lowering, operations, Parameters):
             convolve(lowering, layer, geometry)
 
 
 def convolve(lowering: Lowering, layer: Layer[Parameters], geometry: Plane) -> None:
-    """A plain product, copied windows, or windows gathered tap by tap."""
+    """Emit a plain product, gathered patches, or windows gathered tap by tap."""
     kh, kw, c, n = layer.filter.values.shape
     patched = geometry.patched(c)
     shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
@@ -96,7 +96,7 @@ def convolve(lowering: Lowering, layer: Layer[Parameters], geometry: Plane) -> N
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A fully connected layer, whose sums TFLite scales by a real number."""
+    """A fully connected layer; as in TFLite, its sums are scaled by a real number."""
     layer = layer_of(lowering, operations, Parameters)
     weights = layer.filter.values
     n, depth = weights.shape
@@ -108,7 +108,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
+    """A depthwise convolution: a plain one for a single channel; a depth multiplier repeats input channels."""
     at, _, op = lowering.single(operations, DepthwiseConv2D)
     layer = layer_of(lowering, operations, Parameters)
     (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)

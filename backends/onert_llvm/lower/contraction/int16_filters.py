@@ -1,4 +1,4 @@
-"""Constant filters of layers with 16-bit activations, and what brings their sums to the result's scale."""
+"""Constant filters of layers with 16-bit activations, and the scaling of their sums to the result's scale."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from onert_llvm.target.isa import Isa
 from .int8_filters import stored
 
 Part = slice | Array
-"""Which outputs of a layer, or which of them each column is."""
+"""The selected outputs of a layer, or the output of each column."""
 
 _FILTERS = (DType.INT8, DType.INT4, DType.INT2)
 _REACH = 1 << 15
 """The largest magnitude of an activation."""
 
 _MOST = 1 << 37
-"""Where sums in float64 end that a 16-bit multiplier leaves exact."""
+"""Sums in float64 below this stay exact when scaled by a 16-bit multiplier."""
 
 _STEPS = (1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 1 << 9, 1 << 8)
-"""Terms between two moves of the sums to float64; the last never leave 32 bits."""
+"""Candidates for the number of terms between two moves of the sums to float64; the last always fits in 32 bits."""
 
 
 def why_not(types: CallTypes) -> str | None:
@@ -60,7 +60,7 @@ def _magnitude(type_: TensorType) -> int:
 
 @frozen(eq=False)
 class Parameters:
-    """What the columns of some outputs need: types on both sides and the activation."""
+    """Everything that scaling some outputs depends on: the types on both sides and the activation."""
 
     types: CallTypes
     activation: Activation
@@ -68,7 +68,7 @@ class Parameters:
 
     @property
     def wraps(self) -> bool:
-        """Whether sums are kept modulo 2**32, as TFLite does with a bias of 32 bits."""
+        """Whether sums are computed modulo 2**32, as TFLite does for a 32-bit bias."""
         bias = self.types.inputs[2] if len(self.types.inputs) > 2 else None
         return bias is not None and bias.dtype is not DType.INT64
 
@@ -79,7 +79,7 @@ class Parameters:
         return bias.value.reshape(-1)[part].astype(np.int64)
 
     def depth(self, weights: Array, part: Part) -> tuple[ShortTerms, dict[str, Slot]]:
-        """How the terms of `weights[taps, k, n]` are added, and the slots that say so."""
+        """How the terms of `weights[taps, k, n]` are added, and the slots for that."""
         _, depth, n = weights.shape
         sizes = np.abs(weights.astype(np.int64))
         whole = sizes.sum((0, 1)) * _REACH + np.abs(self.bias(part, n))
@@ -90,12 +90,12 @@ class Parameters:
         return ShortTerms(odd, True), {"step": step}
 
     def fits(self, weights: Array) -> bool:
-        """Whether 32 bits hold all sums of `weights[k, n]` with the bias, or need not."""
+        """Whether all sums of `weights[k, n]` with the bias fit in 32 bits, or need not."""
         whole = np.abs(weights.astype(np.int64)).sum(0) * _REACH
         return self.wraps or bool((whole + np.abs(self.bias(slice(None), len(whole)))).max(initial=0) < 1 << 31)
 
     def scaled(self, lowering: Lowering, part: Part, n: int) -> tuple[ShortScaling, dict[str, Slot]]:
-        """How the outputs `part` are scaled, and the slots that it reads."""
+        """How the outputs `part` are scaled, and the slots for that."""
         x, weight, result = self.types.input(0), self.types.input(1), self.types.output
         low, high = self.activation.bounds(result)
         if self.real:
@@ -125,7 +125,7 @@ def why_not_scaled(op: object, types: CallTypes) -> str | None:
 
 
 def _largest(sizes: Array, step: int) -> int:
-    """The largest sum of `step` neighbours along k, counted from the first of each tap, in any column."""
+    """The largest sum in any column of `step` adjacent values along k, counted from the start of each tap."""
     return int(np.add.reduceat(sizes, range(0, sizes.shape[1], step), axis=1).max(initial=0))
 
 
@@ -134,18 +134,18 @@ def _columns(values: Array, part: Part, n: int) -> Array:
 
 
 def _filled(values: Array, isa: Isa) -> Array:
-    """As many zeros behind as fill up a register of columns."""
+    """The values, padded with zeros to whole registers of columns."""
     return np.concatenate([values, np.zeros(-len(values) % isa.f32, values.dtype)])
 
 
 def _halves_up(mantissas: Array, shifts: Array) -> Array:
-    """TFLite's 16-bit mantissas over their powers of two."""
+    """TFLite's 16-bit mantissas divided by their powers of two."""
     reduced = np.where(mantissas < 0x7FFF0000, (mantissas + (1 << 15)) >> 16, 0x7FFF)
     return np.ldexp(reduced.astype(np.float64), (shifts - 15).astype(np.int32))
 
 
 def _fixed(mantissas: Array, shifts: Array, isa: Isa) -> Array:
-    """Mantissas, right and left shifts, a register of each after the other."""
+    """Mantissas, right shifts and left shifts, interleaved by registers."""
     rows = [_filled(row, isa) for row in (mantissas, np.maximum(-shifts, 0), np.maximum(shifts, 0))]
     fields = np.stack(rows).astype(np.int32).reshape(len(rows), -1, isa.f32)
     return np.ascontiguousarray(fields.transpose(1, 0, 2)).reshape(-1)

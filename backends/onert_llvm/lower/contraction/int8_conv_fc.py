@@ -1,4 +1,4 @@
-"""Convolutions and fully connected layers of 8-bit integers with constant filters, in TFLite's exact arithmetic."""
+"""Convolutions and fully connected layers of 8-bit integers with constant filters, bit-exact with TFLite."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from .small import layers
 from .winograd import byte_layers
 
 _ABREAST = 0.7
-"""The part of the products that may be left where neighbouring outputs are computed side by side."""
+"""The largest ratio of the joint window's width to those of its parts at which outputs are computed side by side."""
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -49,11 +49,11 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
 
 
 MadeLayer = Callable[[Lowering, Sequence[int], MakeOutputs[Outputs]], None]
-"""Writes the commands of a layer, whose results are those of the last operation."""
+"""Emits the commands of a layer, whose results are those of the last operation."""
 
 
 def _with_chain(layer: MadeLayer) -> Lower:
-    """A layer, and then the functions of its bytes that follow in its group, where they are no part of it."""
+    """A layer, followed by the byte functions in its group if its kernel does not apply them itself."""
 
     def both(lowering: Lowering, operations: Sequence[int]) -> None:
         chain = operations[1:]
@@ -66,8 +66,8 @@ def _with_chain(layer: MadeLayer) -> Lower:
 
 
 def looked_up(lowering: Lowering, chain: Sequence[int]) -> Array | None:
-    """The table of the functions of bytes that follow a layer if it looks them up as it stores: where that is a few
-    instructions for a register."""
+    """The table of the byte functions after a layer, if the layer looks results up as it stores them, which it does
+    where a lookup is a few instructions per register."""
     return byte_chains.table(lowering.subgraph, chain) if chain and lowering.isa.lookup is Lookup.PERMUTE else None
 
 
@@ -81,8 +81,8 @@ def _cut(
     bits: int = 8,
     straight: bool = True,
 ) -> tuple[ByteProduct, Requantize, bool]:
-    """A product of `m` rows with a filter `[taps, k, n]` of `bits` and where its results go, how these are made of
-    sums, and whether it has outliers; where taps do not lie `straight` it has none.
+    """A product of `m` rows and a filter `[taps, k, n]` of `bits` with its target, its requantisation, and whether it
+    has outliers; there are none unless taps are `straight`, that is contiguous.
     """
     count, depth, n = taps.values.shape
     outliers = split(taps.values, taps.zero, lowering.isa.group) if straight and bits == 8 else None
@@ -97,14 +97,14 @@ def _cut(
 
 
 def convolution(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
-    """A convolution, all groups at once where their commands are alike."""
+    """A convolution; all groups run at once if their commands are alike."""
     with lowering.at_once():
         for layer, geometry in groups(lowering, operations, make):
             convolve(lowering, layer, geometry)
 
 
 def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None:
-    """A plain product, copied windows, or windows gathered tap by tap."""
+    """Emit a plain product, gathered patches, or windows gathered tap by tap."""
     if layers.fits(lowering, layer):
         layers.convolve(lowering, layer, geometry)
         return
@@ -127,9 +127,9 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
 
 
 def _abreast(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> tuple[Layer[Outputs], Plane]:
-    """A convolution of few filters as one of neighbouring outputs side by side, where that fills registers better.
+    """A convolution with few filters as one of adjacent outputs side by side, if that fills registers better.
 
-    Their windows are one that is so much wider, whose other weights are 0, and it goes so many pixels further.
+    Their joint window is wider, with zero weights elsewhere, and its stride is larger accordingly.
     """
     (kh, kw, c, n), (high, wide), (down, step) = layer.filter.values.shape, geometry.out, geometry.stride
     if is_symbolic(wide) or lowering.shape(layer.result)[-1] != n or layer.filter.zero or geometry.dilation[1] > 1:
@@ -148,7 +148,7 @@ def _abreast(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> tupl
 
 
 def fully_connected(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
-    """A fully connected layer, whose sums TFLite scales by a real number."""
+    """A fully connected layer; as in TFLite, its sums are scaled by a real number."""
     layer = layer_of(lowering, operations, make)
     n, depth = layer.filter.values.shape
     m = math.prod(lowering.shape(layer.source)) // depth
@@ -167,7 +167,7 @@ def fully_connected(lowering: Lowering, operations: Sequence[int], make: MakeOut
 
 
 def depthwise(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Outputs]) -> None:
-    """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
+    """A depthwise convolution: a plain one for a single channel; a depth multiplier repeats input channels."""
     _, _, op = lowering.first(operations, DepthwiseConv2D)
     layer = layer_of(lowering, operations, make)
     (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
@@ -216,7 +216,7 @@ lower_convolution, lower_fully_connected, lower_depthwise = map(_with_chain, (co
 
 
 def _repeated(lowering: Lowering, layer: Layer[Outputs], times: int) -> Access:
-    """The input with each channel as often as it has filters, as memory to be read."""
+    """The input with each channel repeated as often as it has filters, as memory to read."""
     shape = lowering.shape(layer.source)
     rows, width = shape[0] * shape[1], shape[2] * shape[3]
     (access,) = lowering.scratch(rows * width * times)

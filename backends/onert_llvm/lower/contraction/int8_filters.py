@@ -1,4 +1,4 @@
-"""Constant filters of 8-bit layers: as signed bytes, and what brings their sums to the result's scale."""
+"""Constant filters of 8-bit layers as signed bytes, and the scaling of their sums to the result's scale."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def why_not(types: CallTypes) -> str | None:
 
 @frozen(eq=False)
 class Filter:
-    """Signed bytes in the order of the model, and the zero point that is still to be subtracted from them."""
+    """Signed bytes in the model's order, and the zero point that is still to be subtracted from them."""
 
     values: Array
     zero: int
@@ -59,7 +59,7 @@ class Filter:
 
 
 def stored(weight: TensorType) -> Filter:
-    """A constant filter: less its zero point where bytes hold the difference, else as it is stored."""
+    """A constant filter: with its zero point subtracted if the differences fit in bytes, else as it is stored."""
     assert weight.quantization is not None
     assert weight.value is not None
     zero = weight.quantization.zero_points[0]
@@ -75,9 +75,9 @@ def stored(weight: TensorType) -> Filter:
 
 @frozen(eq=False)
 class Outputs:
-    """What the columns of some outputs need: types on both sides, the activation, whether TFLite rounds but once.
+    """Everything that scaling some outputs depends on: types on both sides, activation, and whether to round once.
 
-    `table` is what is stored for each byte, if something follows.
+    `real` is set where TFLite rounds only once. `table` is the lookup table for results, if byte functions follow.
     """
 
     types: CallTypes
@@ -95,7 +95,7 @@ class Outputs:
     ) -> tuple[dict[str, Slot], Requantize]:
         """The slots of requantisation for the outputs `part`, and its kind; `weights.values[taps, k, n]` are theirs.
 
-        `places` says which of them is in which lane, if not all in order.
+        `places` is the output in each lane, if they are not in order.
         """
         x, result = self.types.input(0), self.types.output
         bias = self.bias(part)
@@ -122,14 +122,14 @@ class Outputs:
         return self.ended(lowering, slots, limits, kind)
 
     def folded(self, weights: Filter, bias: Array | None, isa: Isa) -> Callable[[], Array]:
-        """What gives the numbers that sums begin with."""
+        """A function that computes the initial values of the accumulators."""
         zero = self.types.input(0).zero_point
         return lambda: folded_bias(weights.values, bias, zero, weights.zero, isa, self.signed)
 
     def ended(
         self, lowering: Lowering, slots: dict[str, Slot], limits: tuple[int, int], how: Requantize
     ) -> tuple[dict[str, Slot], Requantize]:
-        """The same with bounds, and with the table, where there are such."""
+        """The same with bounds and with the lookup table, as far as they are needed."""
         every = self.types.input(0).dtype.limits
         kind = evolve(how, clamped=limits != every, tabled=self.table is not None)
         slots = {**slots, "low": limits[0], "high": limits[1]}
@@ -138,7 +138,7 @@ class Outputs:
         return {name: slots[name] for name in kind.slots}, kind
 
     def _multipliers(self, part: slice | Array) -> tuple[Array, Multipliers | None]:
-        """The multipliers of the outputs `part`, or one for all, in float64, and in fixed point where TFLite's are."""
+        """The multipliers of `part` (or one for all) in float64, and in fixed point where TFLite's are."""
         x, weight, result = self.types.input(0), self.types.input(1), self.types.output
         if self.real:
             reals = filter_ratios(x, weight, result)
@@ -161,6 +161,6 @@ class Outputs:
         return fitted(each, late, sums, limits, result.zero_point, rectified=rectified, alike=self.real)
 
     def bias(self, part: slice | Array) -> Array | None:
-        """The bias of the outputs `part`, where there is one."""
+        """The bias of the outputs `part`, if there is one."""
         bias = self.types.inputs[2] if len(self.types.inputs) > 2 else None
         return None if bias is None or bias.value is None else bias.value.reshape(-1)[part]

@@ -1,4 +1,4 @@
-"""Products with a constant matrix of signed bytes: its packed form, whatever is done with the sums."""
+"""Products with a constant matrix of signed bytes: its packed form, for any use of the sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .cut import cut
 
 @frozen(eq=False)
 class ByteProduct:
-    """How a product is cut into `tiles` work tiles, and the slots that say so: its matrix and its sizes."""
+    """How a product is divided into `tiles` work tiles, and the slots for its matrix and its sizes."""
 
     tile: Tile
     tiles: int
@@ -40,10 +40,10 @@ def byte_product(
     bits: int = 8,
     pack: Pack | None = None,
 ) -> ByteProduct:
-    """The product of `m` rows, each of which reads `row_bytes` that no other does, with `weights[taps, k, n]`.
+    """The product of `m` rows, each of which reads `row_bytes` that no other row reads, and `weights[taps, k, n]`.
 
-    These are packed for the target unless another is given, as so many `bits` each, by `pack` where that is another
-    way. Rows of the result follow each other.
+    The weights are packed for the target (or `packed_for`), as `bits` each, by the usual packing or by `pack`. Rows of
+    the result are contiguous.
     """
     isa = packed_for or lowering.isa
     taps, depth, n = weights.shape
@@ -54,7 +54,7 @@ def byte_product(
 
 
 def outlier_slots(lowering: Lowering, product: ByteProduct, outliers: Outliers) -> dict[str, Slot]:
-    """What `ByteTerms` reads of weights that are not bytes."""
+    """The slots that `ByteTerms` reads for weights that are not bytes."""
     count, group, n = outliers.beyond.shape
     count_of_panels, lanes = product.slots["panels"], lowering.isa.f32
     assert isinstance(count_of_panels, int)
@@ -75,7 +75,7 @@ def byte_contraction(
     far: bool = True,
     outliers: bool = False,
 ) -> Contraction:
-    """The kernel of such a product, whose runs of terms are `depth` long; panels may come from `far`."""
+    """The kernel of such a product, whose runs of terms have length `depth`; panels may come from `far` memory."""
     patched = isinstance(rows, Patches)
     terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits, outliers)
     return Contraction(fetching(tile, isa) if far and not patched else tile, rows, terms, ending)

@@ -1,4 +1,4 @@
-"""Layers of 8-bit and 16-bit integers with constant filters: all that does not depend on how sums become results."""
+"""Layers of 8-bit and 16-bit integers with constant filters: the parts that do not depend on requantisation."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .conv_geometry import Plane, plane
 from .int8_filters import Filter, stored
 
 MOST_GROUPS = 256
-"""Groups of a convolution: each is a kernel's call."""
+"""The most groups of a convolution, each of which is a kernel call."""
 
 OutputsT = TypeVar("OutputsT")
-"""What brings the sums of some outputs to the result's scale."""
+"""Brings the sums of some outputs to the result's scale."""
 
 
 def why_no_form(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, types: CallTypes) -> str | None:
-    """Why the activation or the groups of a layer have no form in integers; None if they have."""
+    """Why the activation or the groups of a layer have no integer form; None if they have."""
     if op.activation.value.function is not None:
         return f"activation {op.activation.name} has no integer form"
     if isinstance(op, Conv2D) and (types.input(0).shape[3] or 0) // (types.input(1).shape[3] or 1) > MOST_GROUPS:
@@ -39,10 +39,9 @@ def why_no_form(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D,
 
 @frozen(eq=False)
 class Layer(Generic[OutputsT]):
-    """A layer, or one group of a convolution: from channel `first` on of each pixel it reads, `part` of the outputs.
-
-    Where it is a convolution, `filter` is `[height, width, channels, n]`. The results go to `room`, scratch memory,
-    where there is one. A row of results may be those of several pixels that lie `abreast`.
+    """A layer, or one group of a convolution: it reads pixels from channel `first` on and computes the outputs `part`.
+    A convolution's `filter` is `[height, width, channels, n]`. The results are stored to `room`, scratch memory, if
+    given. A row of results may be those of several pixels `abreast`.
     """
 
     operation: int
@@ -56,11 +55,11 @@ class Layer(Generic[OutputsT]):
     abreast: int = 1
 
     def input(self, lowering: Lowering) -> Pointer:
-        """Where the first activation is."""
+        """The address of the first activation."""
         return lowering.operand(self.source, self.first * lowering.type(self.source).dtype.itemsize)
 
     def target(self, lowering: Lowering) -> dict[str, Slot]:
-        """Where the first result goes, and how far the rows of results are apart if not side by side."""
+        """The address of the first result, and the distance between rows of results if not contiguous."""
         if self.room is not None:
             return {"c": self.room.pointer}
         first = self.part.start or 0 if isinstance(self.part, slice) else 0
@@ -68,7 +67,7 @@ class Layer(Generic[OutputsT]):
         return {"c": place, "ldc": lowering.shape(self.result)[-1] * self.abreast}
 
     def padding(self, lowering: Lowering, channels: int) -> Pointer:
-        """A pixel outside of the picture."""
+        """A padding pixel."""
         x = lowering.type(self.source)
         return lowering.constant(np.full(channels, x.zero_point, x.dtype.numpy))
 
@@ -81,17 +80,17 @@ class Layer(Generic[OutputsT]):
         flops: int,
         more: tuple[Access, ...] = (),
     ) -> None:
-        """The command that makes the results; `more` is other memory that it uses."""
+        """Emit the command that computes the results; `more` is other memory that it uses."""
         writes, rooms = ((self.result,), more) if self.room is None else ((), (self.room, *more))
         lowering.emit(self.operation, algorithm, slots, tiles, (self.source,), writes, flops, rooms)
 
 
 MakeOutputs = Callable[[CallTypes, Activation, bool], OutputsT]
-"""From the types of input, filter and bias, the activation, and whether TFLite scales sums by a real number."""
+"""Made from the types of input, filter and bias, the activation, and whether TFLite scales sums by a real number."""
 
 
 def layer_of(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[OutputsT]) -> Layer[OutputsT]:
-    """A layer as the model has it, also in its filter's order; its results are those of the last operation."""
+    """A layer as in the model, with its filter in the model's order; its results are those of the last operation."""
     at, result = operations[0], lowering.operation(operations[-1]).outputs[0]
     operation = lowering.operation(at)
     op = operation.op
@@ -104,7 +103,7 @@ def layer_of(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[Ou
 def groups(
     lowering: Lowering, operations: Sequence[int], make: MakeOutputs[OutputsT]
 ) -> Iterator[tuple[Layer[OutputsT], Plane]]:
-    """The groups of a convolution, and the windows of all; small ones together, as one whose other weights are 0."""
+    """The groups of a convolution, and the windows of all. Small groups are merged, with the zero point in between."""
     _, _, op = lowering.first(operations, Conv2D)
     layer = layer_of(lowering, operations, make)
     weights = layer.filter.values
@@ -127,7 +126,7 @@ def groups(
 
 
 def single_channel(lowering: Lowering, layer: Layer[OutputsT], op: DepthwiseConv2D) -> tuple[Layer[OutputsT], Plane]:
-    """A depthwise convolution of one channel as the plain convolution that it is, and its windows."""
+    """A single-channel depthwise convolution as a plain convolution, and its windows."""
     _, height, width, n = layer.filter.values.shape
     own = layer.filter.ordered(layer.filter.values.reshape(height, width, 1, n))
     shapes = lowering.shape(layer.source), (n, height, width, 1), lowering.shape(layer.result)

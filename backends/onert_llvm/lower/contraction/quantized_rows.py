@@ -1,4 +1,4 @@
-"""Floats as bytes when they are multiplied (dynamic range): the commands, and the memory that they fill."""
+"""Float inputs quantised to bytes on the fly (dynamic range): the commands, and the memory that they fill."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 
 _PIECE = 1 << 14
-"""Elements that are quantised as one piece."""
+"""The number of elements that are quantised as one piece."""
 
 _PAIR = 8
-"""Bytes of a pair of extremes."""
+"""The size of a pair of extremes, in bytes."""
 
 
 @frozen(eq=False)
 class Quantized:
-    """An input as bytes, what was written down of each item, and the memory that holds all of it; `more` is other
-    memory beside it.
+    """An input as bytes, with the parameters of each item, and the memory that holds all of it; `more` is other memory
+    beside it.
 
-    Where bytes are not `signed`, the dot product's offset was added to them. An item has so many bytes (`size`), and
-    so many more outside of it (`channels`).
+    If bytes are not `signed`, the dot product's offset was added to them. An item has `size` bytes, and its padding
+    pixel `channels`.
     """
 
     asymmetric: bool
@@ -50,34 +50,34 @@ class Quantized:
         return self.accesses[0].pointer
 
     def padding(self) -> Slot:
-        """A pixel outside of the picture."""
+        """A padding pixel."""
         return self.accesses[3].pointer
 
     def from_item(self, item: int) -> Quantized:
-        """The same for the items from one on."""
+        """The items from one on."""
         steps = (self.size, 4, 4, self.channels)
         moved = (evolve(a, pointer=later(a.pointer, item * s)) for a, s in zip(self.accesses, steps, strict=True))
         return evolve(self, accesses=tuple(moved))
 
     def from_byte(self, at: int) -> Quantized:
-        """The same for the bytes of items from one on."""
+        """The bytes of each item from one on."""
         values, *rest = self.accesses
         values = evolve(values, pointer=later(values.pointer, at), nbytes=values.nbytes - at)
         return evolve(self, accesses=(values, *rest))
 
     def instead(self, values: Access, size: int) -> Quantized:
-        """The same with other bytes, so many for an item."""
+        """The same parameters with other bytes, `size` of them per item."""
         return evolve(self, accesses=(values, *self.accesses[1:]), size=size)
 
 
 def later(pointer: Pointer, nbytes: int) -> Pointer:
-    """So many bytes behind a place."""
+    """A place a number of bytes further on."""
     return evolve(pointer, offset=pointer.offset + nbytes)
 
 
 def shared(lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int) -> Quantized:
-    """The same as `quantized`, made once for all layers of a kind with the same input: queries, keys and values, or
-    branches.
+    """The same as `quantized`, but once for all layers of a kind with the same input, such as queries, keys and values,
+    or branches.
     """
     what = ("bytes", x, items, channels, asymmetric)
     found: Quantized | None = lowering.left(what)
@@ -91,25 +91,24 @@ def shared(lowering: Lowering, at: int, x: int, items: int, channels: int, asymm
 
 @frozen(eq=False)
 class Ranged:
-    """The extremes of a tensor, which alike commands that make it put down in so many `parts` each."""
+    """The extremes of a tensor, recorded by the commands that compute it, in `parts` pairs per command."""
 
     access: Access
     parts: int
 
     @property
     def count(self) -> int:
-        """Of all commands."""
+        """The number of pairs of all commands."""
         return self.access.nbytes // _PAIR
 
     def slots(self, number: int = 0) -> dict[str, Slot]:
-        """Where a command puts down its own; `TILES` are added to that."""
+        """Where a command records its extremes; `TILES` must be added."""
         return {PAIRS: later(self.access.pointer, number * self.parts * _PAIR), PARTS: self.parts}
 
 
 def ranged(lowering: Lowering, at: int, result: int, parts: int, commands: int = 1) -> Ranged | None:
-    """Memory for the extremes of a picture that so many alike commands are about to make, if it is quantised later.
-
-    Each is cut into so many `parts`, or has fewer work tiles. To be asked for before other scratch memory.
+    """Memory for the extremes of an image that `commands` are about to compute, if it is quantised later. Each command
+    is divided into `parts`, or has fewer work tiles. Must be requested before other scratch memory.
     """
     uses = lowering.subgraph.uses.get(result, ())
     readers = [i for i in uses if i > at and _quantises(lowering, i, result)]
@@ -120,7 +119,7 @@ def ranged(lowering: Lowering, at: int, result: int, parts: int, commands: int =
 
 
 def _quantises(lowering: Lowering, at: int, x: int) -> bool:
-    """Whether an operation quantises a single picture as a whole."""
+    """Whether an operation quantises a single image as a whole."""
     operation = lowering.operation(at)
     if not isinstance(operation.op, Conv2D | DepthwiseConv2D | TransposeConv2D):
         return False
@@ -142,9 +141,8 @@ def quantized(
     turned: bool = False,
     signed: bool = False,
 ) -> Quantized:
-    """The commands that quantise an input item by item; `more` are sizes of other scratch memory of the operation.
-
-    With `turned` its last two axes are exchanged first. Bytes are `signed`, or as the dot product multiplies them.
+    """Emit the commands that quantise an input item by item; `more` are sizes of the operation's other scratch memory.
+    With `turned`, its last two axes are exchanged first. Bytes are `signed`, or as the dot product needs them.
     """
     signed = signed or not moved_by(lowering.isa)
     total = math.prod(lowering.shape(x))
@@ -177,7 +175,7 @@ def quantized(
 
 
 def by_groups(lowering: Lowering, at: int, source: Quantized, images: int, groups: int, room: Access) -> Quantized:
-    """Pictures taken apart into pictures of each group's channels."""
+    """The images with the channels of each group separated into images of their own."""
     channels = source.channels // groups
     shape = images, source.size // source.channels, groups, channels
     apart = shape[0], groups, shape[1], channels

@@ -1,1 +1,1 @@
-"""Loops and branches to commands."""
+"""Lowers loops and branches."""

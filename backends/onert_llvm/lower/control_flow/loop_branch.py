@@ -1,4 +1,4 @@
-"""Loops and branches that hold their graphs: programs of their commands, with jumps."""
+"""Loops and branches with inner graphs, as programs of their commands with jumps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from onert_llvm.lower.rule import Rule
 
 _ALIGNMENT = 64
 _PIECE = 1 << 14
-"""Bytes that are copied by one thread."""
+"""The number of bytes that one thread copies as a piece."""
 
 Commands = tuple[Command, ...]
 Why = Callable[[Operation, CallTypes], str | None]
@@ -42,8 +42,8 @@ Fuse = Callable[[Subgraph, Sequence[int]], tuple[Group, ...]]
 
 @frozen
 class Enclosed(Value):
-    """The rules for operations that hold graphs; `why` says why another operation is not run, `rule` finds that of a
-    group."""
+    """The rules for operations with inner graphs. `why` is the reason why an inner operation does not run, `rule` finds
+    that of a group."""
 
     why: Why
     rule: Find
@@ -53,7 +53,7 @@ class Enclosed(Value):
         return {Loop: Rule(self.why_not, self.loop), Branch: Rule(self.why_not, self.branch)}
 
     def why_not(self, op: Loop | Branch, types: CallTypes) -> str | None:
-        """Why a part of what it holds is not native; None if all is."""
+        """Why some operation of the inner graphs is not native; None if all are."""
         for graph in (op.condition, op.body) if isinstance(op, Loop) else (op.then, op.otherwise):
             for operation in graph.operations:
                 reason = self.why(operation, graph.types(operation))
@@ -62,7 +62,7 @@ class Enclosed(Value):
         return None
 
     def loop(self, lowering: Lowering, operations: Sequence[int]) -> None:
-        """The state of a loop lies where its results do; what never changes is read where it lies."""
+        """A loop. Its state is stored where its results are; what never changes is read in place."""
         (at,) = operations
         operation = lowering.operation(at)
         op = operation.op
@@ -94,7 +94,7 @@ class Enclosed(Value):
     def _advance(
         lowering: Lowering, at: int, body: Subgraph, places: Mapping[int, Pointer], states: Sequence[Pointer]
     ) -> list[Command]:
-        """The copies of a round's results to where the next round reads them."""
+        """The commands that copy a round's results to where the next round reads them."""
         return [
             command
             for result, state in zip(body.outputs, states, strict=True)
@@ -103,7 +103,7 @@ class Enclosed(Value):
         ]
 
     def branch(self, lowering: Lowering, operations: Sequence[int]) -> None:
-        """Both sides read the operands and write the results where these lie."""
+        """A branch. Both sides read the operands and write the results in place."""
         (at,) = operations
         operation = lowering.operation(at)
         op = operation.op
@@ -125,7 +125,7 @@ class Enclosed(Value):
 
 
 def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes: int) -> Iterator[Command]:
-    """The commands of a copy: pieces that threads may share, and what is left."""
+    """The commands of a copy: pieces that threads may share, and the rest."""
     spec, done = KernelSpec(CopyRows(), lowering.isa), 0
     for width in (_PIECE, nbytes % _PIECE):
         rows = (nbytes - done) // width if width else 0
@@ -140,8 +140,8 @@ def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes
 
 
 def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> dict[int, Pointer]:
-    """Where a loop's body finds its inputs, and those of its outputs that may lie there too: nothing reads the input
-    when, or after, the output is made; or a part of it is all that changes.
+    """The places of a loop body's inputs, and of those outputs that may overwrite them: when the output is computed, or
+    later, nothing reads the input; or only a part of it changes.
     """
     groups = enclosed.fuse(body, range(len(body.operations)))
     when = {at: number for number, group in enumerate(groups) for at in group.operations}
@@ -159,9 +159,9 @@ def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> 
 
 
 class Held:
-    """The commands of a graph inside of another one's operation.
+    """The commands of an inner graph.
 
-    `places` says where its operands lie: those that are given, and the others in `size` bytes of the operation's
+    `places` maps its operands to memory: the given ones, and the others in `size` bytes of the outer operation's
     scratch memory.
     """
 
@@ -173,11 +173,11 @@ class Held:
         self.size = 0
 
     def commands(self, at: int) -> Commands:
-        """The commands, for operation `at` of the outer graph."""
+        """The graph's commands, as part of operation `at` of the outer graph."""
         return self._moved(self._lowered(), at)
 
     def _place(self, groups: Sequence[Group]) -> None:
-        """A place for what operations make and store, by the time in which it is needed."""
+        """Assign scratch memory to computed operands that are stored, by their lifetimes."""
         when = [0] * len(self.graph.operations)
         for number, group in enumerate(groups):
             for at in group.operations:
@@ -192,7 +192,7 @@ class Held:
         self.size = found.size
 
     def _lowered(self) -> Lowered:
-        """The commands on the graph's own operands, which come to have their places."""
+        """The commands in terms of the graph's own operands, which get their places."""
         graph = self.graph
         groups = self.enclosed.fuse(graph, range(len(graph.operations)))
         self._place(groups)
@@ -204,7 +204,7 @@ class Held:
         return inner.done()
 
     def _moved(self, lowered: Lowered, at: int) -> Commands:
-        """Commands on the graph's own operands as those on the outer graph's memory."""
+        """Translate commands from the graph's own operands to the outer graph's memory."""
         constants, reports = self.lowering.include(at, lowered)
         room, self.size = self.size, self.size + lowered.scratch
         known: dict[int, Pointer] = {}

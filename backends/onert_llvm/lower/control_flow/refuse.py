@@ -1,4 +1,4 @@
-"""Refusals to a command that reports."""
+"""Lowers refusals to a command that reports an error."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from onert_llvm.lower.command_builder import Lowering
 
 
 def why_not(op: Refuse, types: CallTypes) -> str | None:
-    """Why this backend does not refuse; None if it does."""
+    """Why this backend does not lower the refusal; None if it does."""
     if any(t.dtype.is_handle for t in types.outputs):
         return "a tensor holds no plain elements"
     return None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The sentence becomes a check that is always broken; the results are never read."""
+    """The sentence becomes a check that always fails; the results are never read."""
     at, operation, op = lowering.single(operations, Refuse)
     rule = op.sentence.replace("{", "{{").replace("}", "}}")
     lowering.emit(at, Report(), {"report": lowering.check(at, rule)}, 1, (), operation.outputs)

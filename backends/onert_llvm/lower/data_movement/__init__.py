@@ -1,1 +1,1 @@
-"""Copies, views, gathers and parts of tensors to commands."""
+"""Lowers copies, views, gathers and slices."""

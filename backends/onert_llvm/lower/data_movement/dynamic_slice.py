@@ -1,4 +1,4 @@
-"""Parts of tensors that begin where the run says."""
+"""Slices of tensors whose starts are known only at run time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDE = {DType.INT32: False, DType.INT64: True}
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not take, keep or put the part; None if it does."""
+    """Why this backend does not read, save or write the slice; None if it does."""
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"
     starts = types.inputs[1 if isinstance(op, HloDynamicSlice) else 2 :]
@@ -31,7 +31,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A part taken; or all as it is, then the part over it."""
+    """Read a slice; or copy the whole tensor, then write a slice over it."""
     at, operation, _ = lowering.single(operations, Op)
     (result,) = operation.outputs
     if isinstance(operation.op, HloDynamicSlice):
@@ -42,7 +42,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower_overwritten(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The part taken, where it begins, and that it was taken."""
+    """Save the slice that is about to be overwritten, its start, and a flag that it was saved."""
     at, operation, _ = lowering.single(operations, Overwritten)
     whole, _, *starts = operation.used
     part, *places, taken = operation.outputs
@@ -53,13 +53,13 @@ def lower_overwritten(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _emit(lowering: Lowering, at: int, whole: int, part: int, starts: Sequence[int], put: bool) -> None:
-    """A box of `part`'s shape copied from `whole`, or with `put` to it."""
+    """Copy a box of `part`'s shape from `whole`, or with `put` to it."""
     outer, inner = lowering.shape(whole), lowering.shape(part)
     if not outer:
         outer, inner = (1,), (1,)
     itemsize = lowering.type(whole).dtype.itemsize
     places = _starts(lowering, starts, len(outer))
-    run = len(outer)  # axes from here on are taken whole
+    run = len(outer)  # axes from here on are whole
     while run > 1 and inner[run - 1] == outer[run - 1]:
         run -= 1
     slots: dict[str, Slot] = {"whole": lowering.operand(whole), "part": lowering.operand(part)}
@@ -75,7 +75,7 @@ def _emit(lowering: Lowering, at: int, whole: int, part: int, starts: Sequence[i
 
 
 def _starts(lowering: Lowering, starts: Sequence[int], rank: int) -> list[tuple[Pointer, bool]]:
-    """For each axis where its start lies, and whether it has 64 bits; along the last ones it may be 0."""
+    """The pointer to the start along each axis, and whether it has 64 bits; missing trailing starts are 0."""
     found = [
         (lowering.operand(i, at * lowering.type(i).dtype.itemsize), _WIDE[lowering.type(i).dtype])
         for i in starts

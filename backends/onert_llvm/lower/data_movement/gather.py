@@ -1,4 +1,4 @@
-"""Gathering: slices picked by indices that are known at run time only, or by a table made before it."""
+"""Gathers: slices selected by indices that are known only at run time, or by a precomputed table."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from . import movement
 from .movement import why_not as why_not_moved
 
 _PIECE = 1 << 14
-"""Bytes of slices in a work tile."""
+"""The number of bytes of slices in a work tile."""
 
 _LEAST_RUN, _MOST_RUNS = 8, 64
-"""Slices from one to the next of a table of indices, on average, that are rather copied as boxes, and of those at most:
-each has a command of its own.
+"""Constant indices are copied as boxes, one command each, if their runs have at least this average length and there are
+at most this many.
 """
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not pick the slices; None if it does."""
+    """Why this backend does not gather the slices; None if it does."""
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"
     if types.output.dtype.itemsize not in ELEMENTS:
@@ -59,29 +59,29 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 
 def why_not_picked(op: Interpolate, types: CallTypes) -> str | None:
-    """Why this backend does not pick the nearest elements; None if it does."""
+    """Why this backend does not select the nearest elements; None if it does."""
     if op.interpolation is not Interpolation.NEAREST or op.coordinates is Coordinates.CROP:
-        return "it is not the nearest elements that are picked, or some lie outside"
+        return "only nearest-neighbour resizing without cropping is native"
     if any(t is not None and t.value is None for t in types.inputs[1:]):
         return "the new size is not known before the run"
     if types.input(0).quantization is not None or types.output.quantization is not None:
         return "its elements are quantised"
     axes = _moving(op.scaled((*types.inputs, None, None)[2]), types.input(0).shape, types.output.shape)
     if len(axes) > 2 or (len(axes) == 2 and op.axes[axes[1]] != op.axes[axes[0]] + 1):
-        return "more than two neighbouring axes change"
+        return "more than two axes change, or two that are not adjacent"
     return why_not(op, types)
 
 
 def _moving(op: Interpolate, before: Sequence[Any], after: Sequence[Any]) -> list[int]:
-    """Which of the axes do not stay as they are, by their number among the operation's."""
+    """The axes that change, as indices into the operation's axes."""
     return [i for i, axis in enumerate(op.axes) if not op.stays(i, before[axis], after[axis])]
 
 
 @frozen
 class _Slices(Value):
-    """What is picked, in elements: `count` slices of `width` for each of `outer` positions.
+    """What is gathered, in elements: `count` slices of `width` for each of `outer` positions.
 
-    `group` of these share their indices; along each part of an index there are `limits` entries, `steps` apart.
+    `group` of these share their indices. Along each component of an index there are `limits` entries, `steps` apart.
     """
 
     outer: int
@@ -94,7 +94,7 @@ class _Slices(Value):
 
 
 def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Pixels repeated evenly are a view; others go by a table of pixels."""
+    """Nearest-neighbour resizing: a view if pixels are repeated evenly, else a gather with a table of pixels."""
     at, operation, op = lowering.single(operations, ResizeNearestNeighbor)
     if why_not_moved(op, lowering.subgraph.types(operation)) is None:
         movement.lower(lowering, operations)
@@ -107,13 +107,13 @@ def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _pixels(op: ResizeNearestNeighbor, h: int, w: int, height: int, width: int) -> Array:
-    """The pixels of a picture that its larger or smaller copy takes, by number."""
+    """The number of the source pixel for each pixel of the resized image."""
     rows, columns = op.nearest(height, h), op.nearest(width, w)
     return (rows[:, None] * w + columns).astype(np.int64).reshape(-1)
 
 
 def lower_picked(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The nearest elements along one axis or two by a table of them."""
+    """Nearest elements along one axis or two, gathered with a table."""
     at, operation, op = lowering.single(operations, Interpolate)
     op = op.scaled((*lowering.subgraph.types(operation).inputs, None, None)[2])
     before, after = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
@@ -140,7 +140,7 @@ def _evenly(
     sizes: tuple[int, int, int, int],
     after: tuple[int, int],
 ) -> bool:
-    """Copy elements that are all repeated as often; False where they are not, or where only the run tells."""
+    """Copy elements that are all repeated equally often; False if they are not, or if that is unknown."""
     (n, h, w, c), (height, width) = sizes, after
     if any(map(is_symbolic, (h, w, *after))) or not h or not w or height % h or width % w:
         return False
@@ -155,7 +155,7 @@ def _evenly(
 
 
 def _picked(op: Interpolate, moving: tuple[int, ...], h: int, w: int, height: int, width: int) -> Array:
-    """The elements of a plane, or a line, that its larger or smaller copy takes, by number."""
+    """The number of the source element for each element of the resized plane or line."""
     rows = op.nearest(moving[0], h, height)
     if len(moving) == 1:
         return rows.astype(np.int64)
@@ -163,7 +163,7 @@ def _picked(op: Interpolate, moving: tuple[int, ...], h: int, w: int, height: in
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Gather, GatherNd and EmbeddingLookup."""
+    """Lower Gather, GatherNd and EmbeddingLookup."""
     at, operation, op = lowering.single(operations, Op)
     source, indices = operation.used[::-1] if isinstance(op, EmbeddingLookup) else operation.used
     if isinstance(op, GatherNd):
@@ -182,7 +182,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _by_runs(lowering: Lowering, at: int, reads: tuple[int, int], shape: tuple[int, int, int]) -> bool:
-    """Copy the slices of known indices where they are few runs, up, down or of one slice; False where they are not."""
+    """Copy slices with constant indices that form a few runs (up, down or constant); returns False if they do not."""
     source, indices = reads
     if any(map(is_symbolic, shape)) or not _all_inside(lowering, indices, shape[1:2]):
         return False
@@ -207,7 +207,7 @@ def _by_runs(lowering: Lowering, at: int, reads: tuple[int, int], shape: tuple[i
 
 
 def _runs(steps: Array) -> list[tuple[int, int]]:
-    """The first and the one behind the last of each run of places that are 1, 0 or -1 apart, by the steps between."""
+    """The bounds of each run of indices that are 1, 0 or -1 apart, from the steps between them."""
     found, first, turns = list[tuple[int, int]](), 0, np.flatnonzero(np.diff(steps)) + 1
     while first <= len(steps):
         last = first + 1
@@ -220,18 +220,18 @@ def _runs(steps: Array) -> list[tuple[int, int]]:
 
 
 def why_not_elements(op: GatherElements, types: CallTypes) -> str | None:
-    """Why this backend does not pick the elements; None if it does."""
+    """Why this backend does not gather the elements; None if it does."""
     x, indices = types.input(0).shape, types.input(1).shape
     axis = normalize_axis(op.axis, len(x))
     if axis == len(x) - 1:
-        return "lines along the last axis are gathered one by one"
+        return "gathering along the last axis is not native"
     if any(a != b for i, (a, b) in enumerate(zip(x, indices, strict=True)) if i != axis):
-        return "indices are smaller than what they choose from"
+        return "the indices are smaller than the tensor along another axis"
     return why_not(op, types)
 
 
 def lower_elements(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Elements along an axis that is not the last, row by row."""
+    """Elements along an axis other than the last, row by row."""
     at, operation, op = lowering.single(operations, GatherElements)
     source, indices = operation.used
     x, index = lowering.shape(source), lowering.shape(indices)
@@ -251,7 +251,7 @@ def lower_elements(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _gather_nd(lowering: Lowering, at: int, source: int, indices: int, skip: bool = False) -> None:
-    """Slices that rows of indices name."""
+    """Slices selected by rows of indices."""
     x, index = lowering.shape(source), lowering.shape(indices)
     depth = index[-1]
     steps = tuple(math.prod(x[i + 1 :]) for i in range(depth))
@@ -269,7 +269,7 @@ def _emit_checked(
 
 
 def _all_inside(lowering: Lowering, indices: int, limits: Sequence[int]) -> bool:
-    """Whether indices are constants, all of whose parts are below the limits."""
+    """Whether indices are constants, all of whose components are within the limits."""
     if not lowering.subgraph.operands[indices].is_constant or any(map(is_symbolic, limits)):
         return False
     parts = lowering.elements(indices).reshape(-1, len(limits))
@@ -286,7 +286,7 @@ def _emit(
     rule: str = "",
     skip: bool = False,
 ) -> None:
-    """Without a `rule` that an index may break all are known to be right."""
+    """Emit a gather; `rule` is the sentence for an index out of range, empty if all are known to be valid."""
     result = lowering.operation(at).outputs[0]
     unit = lowering.type(result).dtype.itemsize
     single = not is_symbolic(s.width) and s.width * unit in ELEMENTS
@@ -313,13 +313,13 @@ def _emit(
 
 
 def why_not_overwritten(op: OverwrittenSlices, types: CallTypes) -> str | None:
-    """Why this backend does not keep the slices; None if it does."""
+    """Why this backend does not save the slices; None if it does."""
     x, _, indices = types.inputs
     return why_not(GatherNd(), CallTypes((x, indices), types.outputs[:1]))
 
 
 def lower_overwritten(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The slices, their indices, and that they were taken."""
+    """Save the slices that are about to be overwritten, their indices, and a flag that they were saved."""
     at, operation, op = lowering.single(operations, OverwrittenSlices)
     source, _, indices = operation.used
     parts, places, taken = operation.outputs
@@ -340,7 +340,7 @@ def why_not_put(op: PutRow, types: CallTypes) -> str | None:
 
 
 def lower_put(lowering: Lowering, operations: Sequence[int]) -> None:
-    """All rows as they are, then those that are new."""
+    """Copy all rows, then write the new ones."""
     at, operation, _ = lowering.single(operations, PutRow)
     x, row, index = operation.used
     (result,) = operation.outputs

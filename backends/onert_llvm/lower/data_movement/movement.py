@@ -1,4 +1,4 @@
-"""Elements moved as they are stored: reshaped, joined, taken apart, cut, turned, repeated, padded."""
+"""Data movement without computation: reshape, join, split, slice, transpose, repeat, pad."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from onert_llvm.lower.strided_view import StridedView
 from .view_ops import VIEWS, View
 
 _PIECE = 1 << 14
-"""Bytes of a work tile where a whole tensor is copied."""
+"""The bytes of a work tile when a whole tensor is copied."""
 _AT_ONCE = 4 * _PIECE
-"""Bytes that one thread copies where lengths change their number, so that no number of pieces changes with it."""
+"""The bytes that one thread copies whole if their number depends on lengths, so that the number of pieces does not."""
 
 _MOST_JOINED, _WIDEST_JOINED = 8, 1 << 12
-"""Tensors at most that are joined row by row, and bytes of a row of one."""
+"""The most tensors that are joined row by row, and the most bytes in a row of each."""
 _REGISTERS = (16, 32, 64)
-"""Bytes that are copied together: no more than there are, because what reaches beyond a line takes two stores."""
+"""Bytes that are copied at once: the smallest that fits, because stores across a cache line cost two."""
 
 MOST_BOXES = 1024
-"""Copies that one operation may become."""
+"""The most copies that one operation may become."""
 
 _KNOWN: Mapping[type[Op], tuple[int, ...]] = {
     Split: (0,),
@@ -50,25 +50,25 @@ _KNOWN: Mapping[type[Op], tuple[int, ...]] = {
     BatchToSpaceND: (1, 2),
     Fill: (0,),
 }
-"""The operands that must be known before the run."""
+"""The operands that must be constant."""
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
     """Why this backend does not move the elements; None if it does."""
     known = VIEWS[type(op)][1] if type(op) in VIEWS else _KNOWN.get(type(op), ())
-    said = (1,) if isinstance(op, Reshape) else known  # what says what goes where may be empty: of a scalar
+    said = (1,) if isinstance(op, Reshape) else known  # the shape of a scalar is an empty operand
     moved = [t for i, t in enumerate(types.inputs) if i not in said]
     if any(t is not None and t.dtype.is_handle for t in (*moved, *types.outputs)):
         return "a tensor holds no plain elements"
     if any(t.dtype.itemsize not in ELEMENTS for t in types.outputs):
         return "elements of this size have no native form"
     if any(types.input(i).value is None for i in known):
-        return "an operand that decides what goes where is not known before the run"
+        return "an operand that determines the layout is not known before the run"
     if isinstance(op, Concat):
         same = all(t is not None and t.quantization == types.output.quantization for t in types.inputs)
-        return None if same and op.activation is Activation.NONE else "its operands are brought to another scale"
+        return None if same and op.activation is Activation.NONE else "it requantises operands or applies an activation"
     if type(op) in VIEWS and _view(op, types) is None:
-        return "its elements have no regular places"
+        return "its result is not a strided view of its input"
     return None if _count(op, types) <= MOST_BOXES else "it would take too many copies"
 
 
@@ -78,7 +78,7 @@ def _view(op: Op, types: CallTypes) -> StridedView | None:
 
 
 def _count(op: Op, types: CallTypes) -> int:
-    """Of how many copies there are at least."""
+    """A lower bound for the number of copies."""
     if isinstance(op, SpaceToBatchND | BatchToSpaceND):
         blocks = types.input(1).value
         assert blocks is not None
@@ -87,7 +87,7 @@ def _count(op: Op, types: CallTypes) -> int:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The commands of one operation that moves elements."""
+    """Lower one operation that moves elements."""
     (at,) = operations
     op = lowering.operation(at).op
     kind = type(op)
@@ -100,7 +100,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def copy(lowering: Lowering, at: int) -> None:
-    """All bytes as they lie; nothing at all where source and target share memory."""
+    """Copy all bytes as they are; nothing is copied if source and target share memory."""
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     total = lowering.type(source).nbytes
@@ -110,7 +110,7 @@ def copy(lowering: Lowering, at: int) -> None:
     whole = 1 if width is total else total // width
     for rows, start, size in ((whole, 0, width), (1, whole * width, total - whole * width)):
         if (known or at_once) and not size:
-            continue  # else there is a last piece for every length, of no bytes for some
+            continue  # otherwise every length has a last piece, which may be empty
         slots: dict[str, Slot] = {
             "source": lowering.operand(source, start),
             "target": lowering.operand(target, start),
@@ -131,16 +131,16 @@ def _moved(lowering: Lowering, at: int, op: Op, view: View) -> None:
 
 
 def _split_like(target: Side, view: StridedView) -> Side:
-    """The target with its axes split as those of a view of its elements are."""
+    """The target with its axes split like those of a view."""
     return side(target.pointer, view.shape, view.itemsize)
 
 
 def _places(lowering: Lowering, whole: Side, axis: int, parts: Sequence[int], stacked: bool) -> Iterator[Side]:
-    """Where each of several tensors lies in one along an axis: one after the other, or `stacked` along a new axis."""
+    """The places of several tensors in one along an axis: consecutive, or `stacked` along a new axis."""
     before, start = (slice(None),) * axis, 0
     for number, part in enumerate(parts):
         if stacked:
-            yield whole.at(whole.view[(*before, number, ...)])  # a view even where no axis is left
+            yield whole.at(whole.view[(*before, number, ...)])  # a view even if no axis remains
             continue
         size = lowering.shape(part)[axis]
         yield whole.at(whole.view[(*before, slice(start, start + size))])
@@ -159,7 +159,7 @@ def _join(lowering: Lowering, at: int, op: Concat | Pack) -> None:
 
 
 def _rows_joined(lowering: Lowering, at: int, axis: int) -> bool:
-    """Write the command that joins all parts row by row; False where copies of each are as good."""
+    """Emit the command that joins all parts row by row; returns False if separate copies are as good."""
     operation = lowering.operation(at)
     (out,), itemsize = operation.outputs, lowering.type(operation.outputs[0]).dtype.itemsize
     parts = [part for part in operation.used if 0 not in lowering.shape(part)]
@@ -190,7 +190,7 @@ def _take_apart(lowering: Lowering, at: int, op: Unpack | Split | SplitV) -> Non
 
 
 def _filling(lowering: Lowering, at: int) -> tuple[Side, tuple[int, ...]]:
-    """One element that margins are filled with: the third operand, else what stands for 0. And who it is, if anyone."""
+    """The element that fills margins (the third operand, else the zero point), and its operand, if any."""
     operation = lowering.operation(at)
     type_ = lowering.type(operation.used[0])
     itemsize = type_.dtype.itemsize
@@ -207,7 +207,7 @@ def _fill(lowering: Lowering, at: int, value: Side, target: Side, reads: tuple[i
 
 
 def _pad(lowering: Lowering, at: int, op: Pad) -> None:
-    """The elements in the middle; the margins of each axis within those of the axes before it."""
+    """Copy the middle; each axis's margins span only the middle of the axes before it."""
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     pairs = [(int(a), int(b)) for a, b in lowering.elements(operation.used[1])]
@@ -223,7 +223,7 @@ def _pad(lowering: Lowering, at: int, op: Pad) -> None:
 
 
 def _mirror_pad(lowering: Lowering, at: int, op: MirrorPad) -> None:
-    """Along each axis three parts, those outside read backwards; a box for each combination."""
+    """Copy a box for each combination of three parts per axis, of which the outer two are reversed."""
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     own, whole = operand(lowering, source), operand(lowering, target)
@@ -242,7 +242,7 @@ def _mirror_pad(lowering: Lowering, at: int, op: MirrorPad) -> None:
 
 
 def _backwards(first: int, count: int) -> slice:
-    """`count` indices from `first` down."""
+    """A slice of `count` indices, downwards from `first`."""
     last = first - count
     return slice(first, last if last >= 0 else None, -1)
 
@@ -250,9 +250,9 @@ def _backwards(first: int, count: int) -> slice:
 def _blocked(
     lowering: Lowering, at: int, blocks: Sequence[int], shift: Sequence[int], batched: Side, spread: Side, gather: bool
 ) -> None:
-    """One box for each position in a block, between images of a batch and the pixels that are a block apart.
+    """Copy one box for each position in a block, between images of a batch and pixels that are a block apart.
 
-    Pixel p of the image of position b lies at `p * block + b - shift`, where that is inside of the picture.
+    Pixel p of the image for position b is at `p * block + b - shift`, if that is inside the image.
     """
     images = spread.view.shape[0]
     for number, position in enumerate(np.ndindex(*blocks)):

@@ -1,4 +1,4 @@
-"""Where elements are true, and integers that are checked against a number that the run gives."""
+"""The places of true elements, and integers checked against a limit that the run computes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from onert_llvm.lower.command_builder import Lowering
 
 
 def why_not(op: CountedWhere | Within, types: CallTypes) -> str | None:
-    """Why this backend does not find or check them; None if it does."""
+    """Why this backend does not find or check these elements; None if it does."""
     return "there are no elements" if 0 in types.input(0).shape else None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """One element after the other."""
+    """Find the places of true elements, one element after another."""
     at, operation, _ = lowering.single(operations, CountedWhere)
     (condition,) = operation.used
     places, count = operation.outputs
@@ -29,7 +29,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower_within(lowering: Lowering, operations: Sequence[int]) -> None:
-    """One integer after the other."""
+    """Check integers, one after another."""
     at, operation, op = lowering.single(operations, Within)
     (x, _, *count), (result,) = operation.used, operation.outputs
     shape = lowering.shape(x)

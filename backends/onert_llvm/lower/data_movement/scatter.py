@@ -1,4 +1,4 @@
-"""Scattering: slices put or added up at indices that are known at run time only."""
+"""Scatters: slices stored or accumulated at indices that are known only at run time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onert_llvm.lower.strided_copy import move, operand, side
 from . import movement
 
 _PIECE = 1 << 10
-"""Elements of each slice in a work tile."""
+"""The number of elements of each slice in a work tile."""
 
 _JOINS: Mapping[SegmentReduction, Join] = {
     SegmentReduction.SUM: Join.ADD,
@@ -38,11 +38,11 @@ _COMBINED: Mapping[Combination, Join] = {
     Combination.MIN: Join.MIN,
 }
 _STORED = {1: Kind.U8, 2: Kind.U16, 4: Kind.U32, 8: Kind.U64}
-"""Elements that are moved as they are, by their size."""
+"""The types under which elements are moved unchanged, by size."""
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not scatter so; None if it does."""
+    """Why this backend does not run the scatter; None if it does."""
     indices = types.input(0 if isinstance(op, ScatterNd | SparseToDense) else 1)
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"
@@ -55,20 +55,20 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 
 def why_not_combined(op: ScatterSlices, types: CallTypes) -> str | None:
-    """Why this backend does not combine slices so; None if it does."""
+    """Why this backend does not combine the slices; None if it does."""
     given = (types.input(0), types.input(2), types.output)
     if any(t.quantization != given[0].quantization for t in given):
-        return "elements are quantised in several ways"
+        return "quantisation parameters differ"
     if op.combination is not Combination.REPLACE:
         if given[0].dtype is DType.BOOL or given[0].quantization is not None:
-            return "elements of this type are combined in a way of their own"
+            return "elements of this type need arithmetic of their own"
         if given[0].dtype.is_float and op.combination in (Combination.MAX, Combination.MIN):
-            return "native code passes over what is not a number"
+            return "native code ignores NaN"
     return why_not(op, types)
 
 
 def lower_combined(lowering: Lowering, operations: Sequence[int]) -> None:
-    """All elements as they are, then slices combined with those that are there."""
+    """Copy all elements, then combine slices with those that are there."""
     at, operation, op = lowering.single(operations, ScatterSlices)
     x, indices, updates = operation.used
     movement.copy(lowering, at)
@@ -79,7 +79,7 @@ def lower_combined(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Sums at indices."""
+    """Sums at indices, starting from 0."""
     at, operation, _ = lowering.single(operations, Op)
     indices, updates = operation.used[:2]
     shape = lowering.shape(operation.outputs[0])
@@ -105,7 +105,7 @@ def lower_sparse(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower_segments(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Rows with the same number put together."""
+    """Reduce the rows of each segment."""
     at, operation, op = lowering.single(operations, Op)
     data, ids = operation.used[:2]
     how = op.kind if isinstance(op, UnsortedSegment) else SegmentReduction.SUM
@@ -117,7 +117,7 @@ def lower_segments(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _fill(lowering: Lowering, at: int, elements: Array) -> None:
-    """One element everywhere in the result."""
+    """Set the whole result to one element."""
     result = operand(lowering, lowering.operation(at).outputs[0])
     one = side(lowering.constant(elements), (1,), elements.itemsize)
     move(lowering, at, one.at(one.view.broadcast_to(result.view.shape)), result)
@@ -134,7 +134,7 @@ def _emit(
     skip: bool = False,
     repeated: bool = False,
 ) -> None:
-    """Slices of the second operand at the indices that the first one holds; with `repeated` the same for all."""
+    """Emit a scatter of `reads`, which are indices and slices; with `repeated`, all slices are the same."""
     indices, rows = reads
     (result,) = lowering.operation(at).outputs
     count, width = math.prod(lowering.shape(indices)) // max(depth, 1), math.prod(shape[depth:])

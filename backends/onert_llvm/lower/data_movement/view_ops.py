@@ -1,4 +1,4 @@
-"""Operations whose result is a view of their operand: where each element of the result lies."""
+"""Operations whose result is a view of their operand, with the layout of that view."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ View = Callable[[Any, CallTypes, StridedView], StridedView | None]
 def _integers(types: CallTypes, position: int) -> tuple[int, ...]:
     value = types.input(position).value
     assert value is not None
-    return tuple(value.reshape(-1).tolist())  # symbolic ones stay
+    return tuple(value.reshape(-1).tolist())  # symbolic numbers stay symbolic
 
 
 def _slice(op: Slice, types: CallTypes, x: StridedView) -> StridedView:
     shape = static(types.output.shape)
     parts = tuple(slice(b, b + n) for b, n in zip(_integers(types, 1), shape, strict=True))
-    return x[parts] if x.ndim else x  # a part of a scalar would be a copy
+    return x[parts] if x.ndim else x  # slicing a scalar would make a copy
 
 
 def _strided_slice(op: StridedSlice, types: CallTypes, x: StridedView) -> StridedView:
@@ -52,7 +52,7 @@ def _tile(op: Tile, types: CallTypes, x: StridedView) -> StridedView:
 
 
 def _nearest(op: ResizeNearestNeighbor, types: CallTypes, x: StridedView) -> StridedView | None:
-    """Where the new size is a multiple of the old one and each pixel is repeated as often."""
+    """A view if the new size is a multiple of the old one and pixels are repeated evenly; else None."""
     n, h, w, c = x.shape
     _, height, width, _ = static(types.output.shape)
     down, across = op.repeats(height, h), op.repeats(width, w)
@@ -72,6 +72,6 @@ VIEWS: Mapping[type[Op], tuple[View, tuple[int, ...]]] = {
     BroadcastTo: (lambda op, types, x: x.broadcast_to(static(types.output.shape)), (1,)),
     ResizeNearestNeighbor: (_nearest, (1,)),
 }
-"""For each kind, the view of the operand whose elements are the result's in their order (axes may be split), or None
-where there is none; and the operands that must be known before the run.
+"""For each kind, a function that returns the operand's view with the result's elements in order (axes may be split), or
+None if there is none; and the operands that must be constant.
 """

@@ -1,1 +1,1 @@
-"""Element-wise operations to commands."""
+"""Lowers element-wise operations."""

@@ -1,4 +1,4 @@
-"""Operands that broadcast, as rows with at most three outer dimensions (`kernels.grid`)."""
+"""Broadcasting operands, as rows with at most three outer dimensions (`kernels.grid`)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Shape = tuple[int, ...]
 
 @frozen
 class Grid(Value):
-    """The result's outer dimensions, the elements of its rows, and for each operand where its rows are.
+    """The result's outer dimensions, the length of its rows, and the strides of each operand's rows.
 
-    `single`: the operand has but one element for each row.
+    `single` says which operands have only one element per row.
     """
 
     outer: tuple[int, int, int]
@@ -34,7 +34,7 @@ class Grid(Value):
         return self.outer[0] * self.outer[1] * self.outer[2]
 
     def slots(self, names: Sequence[str]) -> dict[str, Slot]:
-        """The slots that `grid.slots` lists, but for the operands' addresses."""
+        """The slots that `grid.slots` lists, except the operands' addresses."""
         found: dict[str, Slot] = {"middle": self.outer[1], "inner": self.outer[2], "width": self.width}
         for name, strides in zip(names, self.strides, strict=True):
             found |= {f"{name}_{i}": stride for i, stride in enumerate(strides)}
@@ -42,7 +42,7 @@ class Grid(Value):
 
 
 def grid(result: Shape, operands: Sequence[Shape]) -> Grid | None:
-    """How operands of these shapes lie under a result; None if they broadcast along too many dimensions."""
+    """The layout of operands of these shapes under a result; None if they broadcast along too many dimensions."""
     padded = [(1,) * (len(result) - len(shape)) + shape for shape in operands]
     merged = _merged(result, padded)
     (*outer, (width, repeats)) = merged
@@ -63,7 +63,7 @@ def grid(result: Shape, operands: Sequence[Shape]) -> Grid | None:
 
 
 def why_no_grid(types: CallTypes) -> str | None:
-    """Why two operands do not lie under a result in such a way; None if they do."""
+    """Why two operands have no such layout under a result; None if they have."""
     result, *operands = (tuple(d or 0 for d in t.shape) for t in (types.output, types.input(0), types.input(1)))
     if 0 in result or grid(result, operands) is None:
         return "its operands broadcast in a way that has no native form"
@@ -71,9 +71,9 @@ def why_no_grid(types: CallTypes) -> str | None:
 
 
 def longer(found: Grid, which: int) -> tuple[Grid, int]:
-    """The grid with longer rows, if operand `which`, of which all rows read the same, is put side by side; how often.
+    """The grid with longer rows if operand `which`, the same for all rows, is tiled; and the number of its copies.
 
-    Once where that does not help, or where another operand repeats too.
+    That is 1 if it does not help, or if another operand repeats too.
     """
     same = not found.single[which] and not any(found.strides[which]) and found.outer[:2] == (1, 1)
     plain = all(
@@ -93,7 +93,7 @@ _Axis = tuple[int, tuple[bool, ...]]
 
 
 def _merged(result: Shape, operands: Sequence[Shape]) -> list[_Axis]:
-    """The dimensions, neighbours put together along which the same operands repeat; at least one."""
+    """The dimensions, with adjacent ones merged if the same operands repeat along them; at least one."""
     found: list[_Axis] = []
     for at, size in enumerate(result):
         repeats = tuple(shape[at] != size for shape in operands)
@@ -106,7 +106,7 @@ def _merged(result: Shape, operands: Sequence[Shape]) -> list[_Axis]:
 
 
 def _cut(result: Shape, repeats: tuple[bool, ...], total: int) -> tuple[list[_Axis], int]:
-    """All elements as rows that are long enough, so that several threads may share them."""
+    """Split all elements into rows of sufficient length, so that several threads may share them."""
     width = 1
     for size in reversed(result):
         width *= size

@@ -1,9 +1,8 @@
-"""Element-wise operations that together are a function of one byte, as a table of its results.
+"""Chains of element-wise operations that are a function of one byte, as a lookup table.
 
-`x * sigmoid(x)` on bytes, `quantize(f(dequantize(x)))`, clamps and changes of scale: whatever lies between the byte and
-the result is neither stored nor computed for an element. Where the byte is what a layer makes (`Rule.tabled`), the
-table is the last thing that the layer does if the target has an instruction for it; otherwise it follows in the same
-memory.
+Examples are `x * sigmoid(x)` on bytes, `quantize(f(dequantize(x)))`, clamps and changes of scale. Nothing between the
+byte and the result is stored or computed per element. If the byte is a layer's result (`Rule.tabled`), the layer looks
+it up before storing if the target has an instruction for that; otherwise the lookup follows in place.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ _KINDS: tuple[type[Op], ...] = (
     Cast,
 )
 _MOST = 24
-"""Operations of a chain."""
+"""The most operations of a chain."""
 
 
 def chains(subgraph: Subgraph, operations: Sequence[int], layers: Collection[int]) -> Iterator[tuple[int, ...]]:
-    """The operations of each chain, in order; the first of them is one of `layers` where its results have no other use.
+    """The operations of each chain, in order; the first is one of `layers` if its results have no other use.
 
-    A chain that begins otherwise has at least two operations.
+    A chain that does not begin with a layer has at least two operations.
     """
     position = {at: i for i, at in enumerate(operations)}
     free = {at for at in operations if _maps(subgraph, at)}
@@ -62,7 +61,7 @@ def chains(subgraph: Subgraph, operations: Sequence[int], layers: Collection[int
 
 
 def _maps(subgraph: Subgraph, at: int) -> bool:
-    """Whether an operation is a function of elements at one place, and of single constants."""
+    """Whether an operation is a function of elements at one position, and of single constants."""
     operation = subgraph.operations[at]
     if not isinstance(operation.op, _KINDS) or len(operation.outputs) != 1:
         return False
@@ -77,14 +76,14 @@ def _is_number(type_: TensorType) -> bool:
 
 
 def _reads(subgraph: Subgraph, members: Collection[int]) -> set[int]:
-    """The tensors that operations read and do not make, but for single constants."""
+    """The tensors that operations read and do not compute, except single constants."""
     made = {o for at in members for o in subgraph.operations[at].outputs}
     used = {i for at in members for i in subgraph.operations[at].used}
     return {i for i in used - made if not _is_number(subgraph.operands[i].known)}
 
 
 def _grown(subgraph: Subgraph, last: int, free: Collection[int], position: Mapping[int, int]) -> tuple[int, ...] | None:
-    """The most operations that end in `last` and are a function of one byte; None if there are none."""
+    """The longest chain that ends in `last` and is a function of one byte; None if there is none."""
     members, found = {last}, None
     while True:
         reads = _reads(subgraph, members)
@@ -99,7 +98,7 @@ def _grown(subgraph: Subgraph, last: int, free: Collection[int], position: Mappi
 
 
 def _is_defined(subgraph: Subgraph, chain: Sequence[int]) -> bool:
-    """Whether the chain has a result for every byte: an element that breaks a rule is reported where it is computed."""
+    """Whether the chain has a result for every byte; otherwise bad elements must be reported where they occur."""
     if not any(_refuses(subgraph, at) for at in chain):
         return True
     try:
@@ -110,7 +109,7 @@ def _is_defined(subgraph: Subgraph, chain: Sequence[int]) -> bool:
 
 
 def _refuses(subgraph: Subgraph, at: int) -> bool:
-    """Whether an operation may refuse elements."""
+    """Whether an operation may reject elements."""
     operation = subgraph.operations[at]
     op, types = operation.op, subgraph.types(operation)
     return rule_of(op, types) is not None or (isinstance(op, Quantize) and types.output.quantization is None)
@@ -122,7 +121,7 @@ def _root(subgraph: Subgraph, chain: Sequence[int]) -> int:
 
 
 def table(subgraph: Subgraph, chain: Sequence[int]) -> Array:
-    """The results of a chain for every byte, in the order of the unsigned ones; RuleError where one breaks a rule."""
+    """The results of a chain for every byte, in unsigned order. Raises RuleError if one breaks a rule."""
     root = _root(subgraph, chain)
     values = {root: all_bytes(subgraph.type(root))}
     for at in chain:
@@ -143,7 +142,7 @@ def _given(operand: int | None, type_: TensorType | None, values: Mapping[int, A
 
 
 def tabulates(subgraph: Subgraph, operations: Sequence[int]) -> bool:
-    """Whether a group of operations is a chain that begins with no layer."""
+    """Whether a group of operations is a chain that does not begin with a layer."""
     if len(operations) < 2 or not all(_maps(subgraph, at) for at in operations):
         return False
     reads = _reads(subgraph, operations)
@@ -152,12 +151,12 @@ def tabulates(subgraph: Subgraph, operations: Sequence[int]) -> bool:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A chain that begins with no layer."""
+    """A chain that does not begin with a layer."""
     _map(lowering, operations, _root(lowering.subgraph, operations))
 
 
 def follow(lowering: Lowering, chain: Sequence[int]) -> None:
-    """A chain behind a layer whose bytes lie where the chain's results shall be."""
+    """A chain after a layer whose bytes were stored in place of the chain's results."""
     _map(lowering, chain, lowering.operation(chain[-1]).outputs[0])
 
 

@@ -1,5 +1,5 @@
-"""Between element types and scales: floats quantised and back, integers on another scale or through a table, integers
-with scales of their own for each channel, halves, complex numbers.
+"""Conversions between element types and scales: quantisation and dequantisation of floats, integers requantised or
+looked up in a table, integers with per-channel scales, half-precision floats, complex numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _STORED = {
     DType.UINT8: Kind.U8,
     DType.INT16: Kind.I16,
 }
-"""Integers that can be less a zero point in 32 bits."""
+"""Integers whose difference to a zero point fits in 32 bits."""
 
 _CLAMPS = {
     UnaryKind.RELU: (0, None),
@@ -65,7 +65,7 @@ def why_not_scaled(op: Quantize | Dequantize | Cast, types: CallTypes) -> str | 
 
 
 def lower_scaled(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Element by element; a cast is quantised with a scale of 1."""
+    """Convert element by element; a cast is a quantisation with scale 1."""
     at, operation, _ = lowering.single(operations, Op)
     quantizes, plain = isinstance(operation.op, Quantize), isinstance(operation.op, Cast)
     stored = lowering.type(operation.outputs[0] if quantizes else operation.used[0])
@@ -79,20 +79,20 @@ def lower_scaled(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_not_rescaled(op: Op, types: CallTypes) -> str | None:
-    """Why an operation does not bring numbers of 8 or 16 bits to another scale; None if it does."""
+    """Why an operation is not a requantisation of 8-bit or 16-bit integers; None if it is."""
     rectified = isinstance(op, Unary) and op.kind in _CLAMPS
     if not (rectified or isinstance(op, Quantize)):
-        return "it does more than to bring numbers to another scale"
+        return "it does more than requantise"
     x, out = types.input(0), types.output
     if x.dtype not in QUANTIZED or out.dtype not in QUANTIZED:
-        return "only numbers of 8 and 16 bits are native"
+        return "only 8-bit and 16-bit integers are native"
     if any(t.quantization is None or not t.quantization.per_tensor for t in (x, out)):
         return "its quantisation has no native form"
     return None
 
 
 def lower_rescaled(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Element by element."""
+    """Requantise element by element."""
     at, operation, op = lowering.single(operations, Op)
     types = lowering.subgraph.types(operation)
     x, out = types.input(0), types.output
@@ -109,12 +109,12 @@ def lower_rescaled(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_not_mapped(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is no function of one number of 16 bits, or of 8 with 16-bit results; None if it is."""
+    """Why an operation is not a function of one 8-bit or 16-bit integer; None if it is."""
     x, out = types.input(0), types.output
     if len(types.inputs) != 1 or len(types.outputs) != 1 or x.shape != out.shape:
         return "it is not a function of the elements of one tensor"
     if not (x.dtype in QUANTIZED and out.dtype.is_integer and out.dtype in KINDS):
-        return "only numbers of 8 and 16 bits are native"
+        return "only 8-bit and 16-bit integers are native"
     if any(t.quantization is not None and not t.quantization.per_tensor for t in (x, out)):
         return "its quantisation has no native form"
     try:
@@ -125,14 +125,14 @@ def why_not_mapped(op: Op, types: CallTypes) -> str | None:
 
 
 def _table(op: Op, types: CallTypes) -> Array:
-    """The results for every stored number, in the order of the unsigned number that it is."""
+    """The results for every stored integer, in unsigned order."""
     count = (1 << types.input(0).dtype.bits,)
     return _results(op, *(evolve(t, shape=count, data=None) for t in (types.input(0), types.output)))
 
 
 @lru_cache(64)
 def _results(op: Op, x: TensorType, out: TensorType) -> Array:
-    """The same, kept for the next who asks: whether there is one, and what it is, is asked more than once."""
+    """The same, cached because the support check and lowering both need it."""
     wide = np.dtype(f"u{x.dtype.itemsize}")
     values = np.arange(1 << x.dtype.bits).astype(wide).view(x.dtype.numpy)
     (found,) = evaluate(op, [values], CallTypes((x,), (out,)))
@@ -140,7 +140,7 @@ def _results(op: Op, x: TensorType, out: TensorType) -> Array:
 
 
 def lower_mapped(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A function of one stored number as a table of all of its results."""
+    """A function of one stored integer, as a table of all its results."""
     at, operation, _ = lowering.single(operations, Op)
     types = lowering.subgraph.types(operation)
     algorithm = MapShorts(KINDS[types.input(0).dtype], KINDS[types.output.dtype])
@@ -153,7 +153,7 @@ def _bounds(op: Unary, out: TensorType) -> tuple[int, int]:
 
 
 def why_not_halves(op: Op, types: CallTypes) -> str | None:
-    """Why halves are not widened, or made of float32; None if they are."""
+    """Why this is not a conversion between float32 and a half-precision type; None if it is."""
     ends = (types.input(0).dtype, types.output.dtype)
     if DType.FLOAT32 not in ends or not any(dtype in _HALVES for dtype in ends):
         return "this conversion has no native form"
@@ -161,7 +161,7 @@ def why_not_halves(op: Op, types: CallTypes) -> str | None:
 
 
 def lower_halves(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Element by element."""
+    """Convert element by element."""
     (at,) = operations
     operation = lowering.operation(at)
     ends = [lowering.type(tensor).dtype for tensor in (operation.used[0], operation.outputs[0])]
@@ -170,7 +170,7 @@ def lower_halves(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_not_channels(op: Dequantize, types: CallTypes) -> str | None:
-    """Why integers are not brought to the scales of their channels; None if they are."""
+    """Why integers are not dequantised by per-channel scales; None if they are."""
     x = types.input(0)
     if x.dtype not in _STORED or types.output.dtype is not DType.FLOAT32:
         return "this conversion has no native form"
@@ -181,7 +181,7 @@ def why_not_channels(op: Dequantize, types: CallTypes) -> str | None:
 
 
 def lower_channels(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Each channel less its zero point, times its scale."""
+    """Subtract each channel's zero point and multiply by its scale."""
     at, operation, _ = lowering.single(operations, Op)
     source, target = operation.used[0], operation.outputs[0]
     type_, shape = lowering.type(source), lowering.shape(source)
@@ -213,16 +213,16 @@ def lower_channels(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_not_complex(op: Cast, types: CallTypes) -> str | None:
-    """Why numbers do not become complex ones, or the other way round; None if they do."""
+    """Why this is not a conversion between complex64 and float32; None if it is."""
     ends = (types.input(0).dtype, types.output.dtype)
     known = (DType.COMPLEX64, DType.FLOAT32)
     if any(dtype not in known for dtype in ends):
-        return "only between complex64 and float32 there is a native form"
+        return "only conversions between complex64 and float32 are native"
     return None
 
 
 def lower_complex(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The real part; or a number beside 0."""
+    """Take the real part, or add an imaginary part of 0."""
     at, operation, _ = lowering.single(operations, Op)
     source, target = operation.used[0], operation.outputs[0]
     if lowering.type(source).dtype is lowering.type(target).dtype:

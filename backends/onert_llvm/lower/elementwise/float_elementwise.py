@@ -1,4 +1,4 @@
-"""Chains of element-wise operations as one loop."""
+"""Chains of element-wise operations as a single loop."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from onert_llvm.lower.dtype_sets import KINDS
 from .op_to_expression import expression, rule_of, supported
 
 WIDE = 1024
-"""Elements that a row has at least where rows do not matter."""
+"""The least number of elements in a row if the division into rows does not matter."""
 
 _PIECE = 1 << 12
-"""Elements of a row in a work tile where rows are long."""
+"""The number of elements of a row in a work tile if rows are long."""
 
 MOST_OPERANDS = 16
-"""Of one operation. A loop reads them all at once, and the tree that adds them is as deep."""
+"""The most inputs of one operation. A loop reads them all at once, and the tree that adds them is as deep."""
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
@@ -35,7 +35,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
     if not supported(op, types):
         return "it has no native form for these element types"
     if len(types.inputs) > MOST_OPERANDS:
-        return f"it has {len(types.inputs)} inputs, more than {MOST_OPERANDS} that one loop reads"
+        return f"it has {len(types.inputs)} inputs, more than the {MOST_OPERANDS} that one loop can read"
     return None
 
 
@@ -49,7 +49,7 @@ class _Operand(Value):
 
 
 def lower_elementwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The group as one kernel: the tree of all its operations over the tensors it reads."""
+    """The group as one kernel: the tree of all its operations on the tensors that it reads."""
     trees: dict[int, Expr] = {}
     found: dict[tuple[int, tuple[int, ...]], _Operand] = {}
     result = lowering.operation(operations[-1]).outputs[0]
@@ -76,14 +76,14 @@ def lower_elementwise(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def operand_shapes(op: Op, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The shapes with which operands broadcast: a condition that chooses rows has dimensions of 1 behind."""
+    """The shapes in which operands broadcast: a condition that selects rows gets trailing dimensions of 1."""
     if isinstance(op, Select) and op.rows and len(shapes[0]) == 1 and len(shapes[1]) > 1:
         return [shapes[0] + (1,) * (len(shapes[1]) - 1), *shapes[1:]]
     return list(shapes)
 
 
 def _strides(own: tuple[int, ...], whole: tuple[int, ...]) -> tuple[int, ...]:
-    """A dense tensor's strides under results that it broadcasts to: 0 where it repeats."""
+    """A dense tensor's strides when it broadcasts to the result: 0 where it repeats."""
     padded = (1,) * (len(whole) - len(own)) + own
     steps = [math.prod(padded[i + 1 :]) for i in range(len(padded))]
     return tuple(0 if d == 1 else s for d, s in zip(padded, steps, strict=True))
@@ -109,7 +109,7 @@ def _emit(
     for at, (name, operand) in enumerate(operands):
         slots[name] = lowering.operand(operand.operand)
         slots |= {f"{name}_step{i}": steps[at] for i, (_, steps) in enumerate(outer)}
-    if checked(tree):  # such an operation is in no chain
+    if checked(tree):  # such an operation is never part of a chain
         operation = lowering.operation(operations[0])
         slots["report"] = lowering.check(
             operations[0], rule_of(operation.op, lowering.subgraph.types(operation)) or "{}"
@@ -120,9 +120,10 @@ def _emit(
 
 
 def _axes(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) -> list[tuple[int, tuple[int, ...]]]:
-    """The result's axes with the strides of all operands: none of size 1, those that continue one another as one.
+    """The result's axes with the strides of all operands, without axes of size 1; axes that continue one another are
+    merged.
 
-    The last has strides of 1 and 0 only: operands are dense.
+    The last one has only strides of 0 and 1: operands are dense.
     """
     found: list[tuple[int, tuple[int, ...]]] = []
     for at, size in enumerate(shape):
@@ -136,7 +137,7 @@ def _axes(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) -> list[tu
 
 
 def matrix(shape: tuple[int, ...], flat: bool) -> tuple[int, int]:
-    """Rows and width of the results: the last dimension, and where rows do not matter as many more as fill a tile."""
+    """The rows and width of the results: the last dimension, or with `flat` as many more as fill a tile."""
     width, at = (shape[-1], len(shape) - 1) if shape else (1, 0)
     while flat and at > 0 and width < WIDE:
         at -= 1
@@ -145,7 +146,7 @@ def matrix(shape: tuple[int, ...], flat: bool) -> tuple[int, int]:
 
 
 def map_elements(lowering: Lowering, at: int, algorithm: Algorithm, own: Mapping[str, Slot] | None = None) -> None:
-    """A kernel on every element of an operation's first operand: rows `x` of `width`, and its `own` slots."""
+    """Emit a kernel on every element of an operation's first operand: rows `x` of `width`, and its `own` slots."""
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     rows, width = matrix(lowering.shape(target), flat=True)
@@ -154,8 +155,8 @@ def map_elements(lowering: Lowering, at: int, algorithm: Algorithm, own: Mapping
 
 
 def _numbered(tree: Expr) -> tuple[Expr, dict[str, str]]:
-    """The tree with its leaves named in the order of their use, so that equal chains of different tensors are one
-    kernel; and each old name's new one.
+    """The tree with its leaves numbered in order of use, so that equal chains on different tensors share a kernel; and
+    the new name of each old one.
     """
     names = {name: f"i{at}" for at, name in enumerate(leaves(tree))}
     return _renamed(tree, names), names

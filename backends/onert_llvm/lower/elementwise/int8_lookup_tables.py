@@ -1,4 +1,4 @@
-"""Functions of one or two bytes as tables of all their results: whatever the operation, as the reference has it."""
+"""Functions of one or two bytes as tables of all their results, as evaluated by the reference."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from .broadcast import grid, why_no_grid
 from .float_elementwise import matrix
 
 WHOLE_BYTES = (DType.INT8, DType.UINT8, DType.BOOL)
-"""What a table of bytes may hold."""
+"""The element types that a byte table may hold."""
 
 
 def all_bytes(type_: TensorType) -> Array:
-    """Every stored value, in the order of the unsigned byte that it is."""
+    """Every stored value, in unsigned order."""
     return np.arange(256, dtype=np.uint8).view(type_.dtype.numpy)
 
 
 def why_no_map(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is no function of one byte; None if it is."""
+    """Why an operation is not a function of one byte; None if it is."""
     if len(types.outputs) != 1 or types.output.dtype not in WHOLE_BYTES or 0 in types.output.shape:
         return "its results are not bytes"
     at = _variable(types)
@@ -49,7 +49,7 @@ def why_no_map(op: Op, types: CallTypes) -> str | None:
 
 
 def _variable(types: CallTypes) -> int | None:
-    """The only operand that is not one known element; it is of bytes and of the result's shape."""
+    """The index of the only operand that is not a single constant, if it is bytes in the result's shape; else None."""
     open_ = [i for i, t in enumerate(types.inputs) if t is not None and (t.value is None or t.value.size != 1)]
     if len(open_) != 1:
         return None
@@ -59,12 +59,12 @@ def _variable(types: CallTypes) -> int | None:
 
 
 def one_scale(type_: TensorType) -> bool:
-    """Whether every element of a tensor has the same meaning."""
+    """Whether a stored value means the same for every element of a tensor."""
     return type_.quantization is None or type_.quantization.per_tensor
 
 
 def table(op: Op, types: CallTypes, at: int) -> Array:
-    """The results of an operation for every byte as operand `at`, the others one constant element each."""
+    """The results of an operation for every byte as operand `at`; the others are single constants."""
     inputs: list[Array | None] = []
     for i, t in enumerate(types.inputs):
         value = None if t is None else t.value
@@ -73,7 +73,7 @@ def table(op: Op, types: CallTypes, at: int) -> Array:
 
 
 def results(op: Op, types: CallTypes, inputs: Sequence[Array | None]) -> Array:
-    """The results of an operation for vectors, of every byte say: each operand is one, or one constant, or absent."""
+    """The results of an operation on vectors, such as every byte; each operand is a vector, one constant, or absent."""
     given = tuple(
         None if t is None or a is None else evolve(t, shape=a.shape, data=None)
         for t, a in zip(types.inputs, inputs, strict=True)
@@ -103,11 +103,11 @@ def lower_map(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 Rows = tuple[int, Pointer, int]
-"""An operand, where its rows begin, and the bytes from one to the next."""
+"""An operand, the address of its first row, and the distance between rows in bytes."""
 
 
 def map_rows(lowering: Lowering, at: int, results: Array, source: Rows, target: Rows, size: tuple[int, int]) -> None:
-    """A table's results for rows of bytes: copied or moved as a whole where the table says no more than that."""
+    """Apply a table to rows of bytes; emits a copy or an addition if the table is the identity or a shift."""
     rows, width = size
     unsigned = results.view(np.uint8)
     by = int(unsigned[0])
@@ -124,12 +124,12 @@ def map_rows(lowering: Lowering, at: int, results: Array, source: Rows, target: 
 
 
 def all_bytes_from(first: int) -> Array:
-    """All bytes, counted on from one and around."""
+    """All bytes in ascending order from `first`, wrapping around."""
     return (np.arange(256) + first).astype(np.uint8)
 
 
 def why_no_pairs(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is no function of two bytes; None if it is."""
+    """Why an operation is not a function of two bytes; None if it is."""
     if len(types.outputs) != 1 or types.output.dtype not in WHOLE_BYTES or 0 in types.output.shape:
         return "its results are not bytes"
     if len(types.inputs) != 2 or any(t is None or t.dtype not in BYTES or not one_scale(t) for t in types.inputs):
@@ -139,7 +139,7 @@ def why_no_pairs(op: Op, types: CallTypes) -> str | None:
         return reason
     on_stored = isinstance(op, Binary) and op.kind in STORED
     if not on_stored and all(types.input(i).quantization is not None for i in (0, 1)):
-        return None  # goes through arithmetic that is defined for all
+        return None  # arithmetic on dequantised values, defined for all
     try:
         pair_table(op, types)
     except RuleError as error:
@@ -148,9 +148,9 @@ def why_no_pairs(op: Op, types: CallTypes) -> str | None:
 
 
 def pair_table(op: Op, types: CallTypes, rows: slice = slice(None)) -> Array:
-    """The results of an operation for every two bytes, a row for each of the first, or for some of the first alone."""
+    """The results of an operation for all pairs of bytes, one row for each of the first, or only for some of these."""
     values = [all_bytes(types.input(0))[rows], all_bytes(types.input(1))]
-    if isinstance(op, Binary):  # so each side is scaled once for each of its bytes
+    if isinstance(op, Binary):  # each side is then scaled only once per byte
         inputs = [values[0][:, None], values[1][None, :]]
     else:
         inputs = [np.repeat(values[0], 256), np.tile(values[1], len(values[0]))]
@@ -174,7 +174,7 @@ def lower_pairs(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_no_concat(op: Concat, types: CallTypes) -> str | None:
-    """Why this backend does not join the tensors; None if it does."""
+    """Why this backend does not concatenate the tensors; None if it does."""
     present = [t for t in types.inputs if t is not None]
     if any(t.dtype not in BYTES or 0 in t.shape for t in present):
         return "only bytes are native"
@@ -183,7 +183,7 @@ def why_no_concat(op: Concat, types: CallTypes) -> str | None:
 
 
 def lower_concat(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Each operand copied into its place, through a table where its elements change."""
+    """Copy each operand into its place, through a table if its elements change."""
     (at,) = operations
     operation = lowering.operation(at)
     op, target = operation.op, operation.outputs[0]
@@ -208,7 +208,7 @@ def lower_concat(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _of_part(op: Concat, source: TensorType, result: TensorType) -> Array:
-    """What becomes of every byte of an operand."""
+    """The result of every byte of an operand."""
     plain = Concat(0, op.activation) if op.activation is not Activation.NONE else Concat(0)
     types = CallTypes((evolve(source, shape=(256,), data=None),), (evolve(result, shape=(256,), data=None),))
     (found,) = evaluate(plain, [all_bytes(source)], types)

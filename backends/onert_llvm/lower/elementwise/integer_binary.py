@@ -1,4 +1,4 @@
-"""Sums, differences and products of quantised tensors of bytes and of 16-bit numbers."""
+"""Sums, differences and products of quantised 8-bit and 16-bit tensors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FORMS = {
 _SUMS = (BinaryKind.ADD, BinaryKind.SUB)
 
 _MOST_LEFT, _MOST_RIGHT = 14, 20
-"""Bits by which numbers of 16 bits are shifted in 32 bits: two of them add up, and further down nothing is left."""
+"""The most bits by which 16-bit numbers are shifted in 32 bits: two must add up, and beyond 20 nothing is left."""
 
 
 def why_not(op: Binary, types: CallTypes) -> str | None:
@@ -51,30 +51,28 @@ def why_not(op: Binary, types: CallTypes) -> str | None:
     if op.kind not in (*_FORMS, BinaryKind.MUL):
         return "it has no native integer form"
     if dtype not in QUANTIZED or any(t.dtype is not dtype for t in present):
-        return "only operands of 8 or of 16 bits are native"
+        return "only 8-bit or 16-bit tensors of one type are native"
     if any(t.quantization is None or not t.quantization.per_tensor or (short and t.zero_point) for t in present):
-        return "a tensor has no scale of its own, or one of 16 bits a zero point"
+        return "a tensor has no per-tensor scale, or a 16-bit one has a zero point"
     if op.activation.value.function is not None:
         return "its activation has no integer form"
     shifts = _shifts(op, types)
     if shifts is not None and not all(-_MOST_LEFT <= by <= _MOST_RIGHT for by in shifts):
         return "its scales are too far apart to be shifted"
     if op.kind is BinaryKind.SQUARED_DIFFERENCE and not short and _square(types)[0] >= 1:
-        return "its squares grow, which may take more than 32 bits"
+        return "its squares may need more than 32 bits"
     return why_no_grid(types)
 
 
 def _square(types: CallTypes) -> tuple[float, float]:
-    """What the square of a difference is multiplied by, and the scale that TFLite brings both sides to."""
+    """The multiplier of the square of a difference, and the scale to which TFLite brings both sides."""
     x, y, out = types.input(0), types.input(1), types.output
     twice, left = 2.0 * max(x.scale, y.scale), Form.SQUARED_DIFFERENCE.lift(KINDS[out.dtype])
     return twice * twice / ((1 << 2 * left) * out.scale), twice
 
 
 def _shifts(op: Binary, types: CallTypes) -> tuple[int, int] | None:
-    """By how many bits the sides of a sum of 16-bit numbers are shifted down where all scales are powers of two; None
-    if they are not shifted.
-    """
+    """The right shifts of the sides of a 16-bit sum if all scales are powers of two; None if they are not shifted."""
     (x, ex), (y, ey), (out, eo) = (math.frexp(t.scale) for t in (types.input(0), types.input(1), types.output))
     powers = x == y == out == 0.5 and types.output.dtype is DType.INT16
     return (eo - ex, eo - ey) if op.power_of_two and op.kind in _SUMS and powers else None
@@ -125,7 +123,7 @@ def _is_byte_sum(op: Binary, types: CallTypes) -> bool:
 
 
 def _sum(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function, dict[str, Slot]]:
-    """A sum or a difference: in floats where these are exact, by shifts where the scales allow, else in fixed point, as
+    """A sum or a difference: in floats if these are exact, by shifts if the scales allow, otherwise in fixed point, as
     the square of a difference always is.
     """
     x, y, out = types.input(0), types.input(1), types.output
@@ -141,7 +139,7 @@ def _sum(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function, di
     real, twice = _square(types)
     if not squared:
         real = twice / ((1 << left) * out.scale)
-    bound = 1 << 30 if squared else 1 << 29  # both sides of bytes are at most 2**28 after TFLite has halved their scale
+    bound = 1 << 30 if squared else 1 << 29  # bytes are at most 2**28, as TFLite halves their scale
     if out.dtype is DType.INT16:
         bound = (1 << 30) + (1 << 17)
     how, slots["columns"] = register(lowering, real, bound, out.zero_point)
@@ -161,7 +159,7 @@ def _product(lowering: Lowering, op: Binary, types: CallTypes) -> tuple[Function
 
 
 def register(lowering: Lowering, real: float, bound: int, zero_point: int) -> tuple[Scaling, Slot]:
-    """One register of a multiplier for values of magnitude `bound` at most."""
+    """One register of a multiplier for values of magnitude up to `bound`."""
     multiplier = quantize_multipliers([real])
     how = scaling(np.array([bound]), multiplier, zero_point)
     same = np.zeros(lowering.isa.f32, np.int64)

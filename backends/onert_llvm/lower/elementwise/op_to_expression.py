@@ -23,12 +23,12 @@ from . import transcendental
 _REALS, _TRUTHS = (Kind.F32,), (Kind.BOOL,)
 _WHOLES = (Kind.I8, Kind.I16, Kind.I32, Kind.I64, Kind.U8, Kind.U16, Kind.U32, Kind.U64)
 _EXACT = (Kind.F32, Kind.F64)
-"""Floats that have native forms; a function of few instructions is rounded once, of others the bounds are known."""
+"""Floats with native forms: functions of few instructions round once, the errors of others are bounded."""
 _NUMBERS = (*_EXACT, *_WHOLES)
 
 
 def _clamped(low: float, high: float | None) -> Callable[[Expr], Expr]:
-    """Unsigned numbers have none below 0."""
+    """A clamp; unsigned numbers need no lower bound."""
     return lambda x: clamp(x, None if x.kind.unsigned else low, high)
 
 
@@ -86,18 +86,18 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
 
 
 def _divisor(y: Expr) -> Expr:
-    """An integer to divide by: 0 is reported."""
+    """An integer divisor; 0 is reported."""
     return y if isinstance(y, Const) and y.value else Apply(Fn.NONZERO, (y,), y.kind)
 
 
 def _truncated(x: Expr, y: Expr) -> tuple[Expr, Expr]:
-    """The quotient of integers, truncated, and what is left."""
+    """The truncated quotient of integers, and the remainder."""
     quotient = Apply(Fn.QUOTIENT, (x, _divisor(y)), x.kind)
     return quotient, Apply(Fn.SUB, (x, Apply(Fn.MUL, (quotient, y), x.kind)), x.kind)
 
 
 def _beyond(rest: Expr, y: Expr) -> Expr:
-    """Whether something is left whose sign is not the divisor's."""
+    """Whether the remainder is not 0 and its sign differs from the divisor's."""
     nothing = Const(0, y.kind)
     signs = (Apply(Fn.LT, (e, nothing), Kind.BOOL) for e in (rest, y))
     some = Apply(Fn.NE, (rest, nothing), Kind.BOOL)
@@ -105,7 +105,7 @@ def _beyond(rest: Expr, y: Expr) -> Expr:
 
 
 def _floor_quotient(x: Expr, y: Expr) -> Expr:
-    """The quotient rounded down: for integers the truncated one, less 1 where something is left of another sign."""
+    """The quotient rounded down; for integers the truncated one, less 1 if the remainder's sign differs."""
     if x.kind.is_float:
         return Apply(Fn.FLOOR, (Apply(Fn.DIV, (x, y), x.kind),), x.kind)
     quotient, rest = _truncated(x, y)
@@ -115,7 +115,7 @@ def _floor_quotient(x: Expr, y: Expr) -> Expr:
 
 
 def _floor_rest(x: Expr, y: Expr) -> Expr:
-    """What is left, with the sign of the divisor."""
+    """The remainder, with the sign of the divisor."""
     rest = _rest(x, y)
     if x.kind.unsigned:
         return rest
@@ -131,7 +131,7 @@ def _divided(x: Expr, y: Expr) -> Expr:
 
 
 def _power(x: Expr, y: Expr) -> Expr:
-    """Few whole exponents that are known are products."""
+    """A power; small constant integer exponents become products."""
     if isinstance(y, Const):
         if y.value in _POWERS:
             return _POWERS[y.value](x)
@@ -175,7 +175,7 @@ _RULES: Mapping[BinaryKind, str] = {
     ),
     BinaryKind.POW: "an integer is raised to the power {}, expected at least 0",
 }
-"""What is said where a function is given integers that it is not defined for."""
+"""The error if a function is undefined for an integer operand."""
 _RELATIONS: Mapping[ComparisonKind, Fn] = {
     ComparisonKind.EQUAL: Fn.EQ,
     ComparisonKind.NOT_EQUAL: Fn.NE,
@@ -187,7 +187,7 @@ _RELATIONS: Mapping[ComparisonKind, Fn] = {
 
 
 def activated(x: Expr, activation: Activation) -> Expr | None:
-    """`x` with a fused activation; None for one that no expression says."""
+    """`x` with a fused activation; None if it has no expression."""
     value = activation.value
     if activation is Activation.TANH and x.kind is Kind.F32:
         return Apply(Fn.TANH, (x,))
@@ -195,7 +195,7 @@ def activated(x: Expr, activation: Activation) -> Expr | None:
 
 
 def real(op: Op, types: CallTypes) -> bool:
-    """Whether an operation is element-wise in float32 throughout and has an expression."""
+    """Whether an operation is element-wise, uses only float32 and has an expression."""
     present = (*types.inputs, *types.outputs)
     return all(t is None or t.dtype is DType.FLOAT32 for t in present) and supported(op, types)
 
@@ -220,7 +220,7 @@ def supported(op: Op, types: CallTypes) -> bool:
 
 
 def _by_what_is_stored(op: Op, types: CallTypes) -> bool:
-    """Whether an operation does not look at scales."""
+    """Whether an operation works on stored values, regardless of scales."""
     if isinstance(op, Unary):
         return op.kind is UnaryKind.NEG
     if not isinstance(op, Binary):
@@ -240,9 +240,7 @@ def _supported_binary(op: Binary, kind: Kind) -> bool:
 
 
 def rule_of(op: Op, types: CallTypes) -> str | None:
-    """What an operation that looks at its elements says of one that it is not defined for; None for one that has no
-    such.
-    """
+    """The error for an element for which an operation is undefined; None if the operation checks no elements."""
     if not isinstance(op, Binary) or op.kind not in _RULES or types.output.dtype.is_float:
         return None
     operand = types.input(1).value
@@ -253,7 +251,7 @@ def rule_of(op: Op, types: CallTypes) -> str | None:
 
 
 def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
-    """The tree of a supported operation on trees."""
+    """The tree of a supported operation, from the trees of its operands."""
     if isinstance(op, Unary):
         return UNARY[op.kind][0](args[0])
     if isinstance(op, Binary):
@@ -278,7 +276,7 @@ def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
 
 
 def as_byte(x: Expr, dtype: DType) -> Expr:
-    """A tree of floats that become bytes, without the bounds that these have and a division before they are rounded."""
+    """A float tree that is converted to bytes, without their bounds and with its last division optimised."""
     low, high = dtype.limits
     for fn, bound in ((Fn.MINIMUM, high), (Fn.MAXIMUM, low)):
         if isinstance(x, Apply) and x.fn is fn and x.args[1] == Const(float(bound)):
@@ -305,7 +303,7 @@ def _of_binary(op: Binary, args: list[Expr]) -> Expr:
 
 
 def spread(own: Shape, whole: Shape) -> Reach | None:
-    """How a tensor lies under results that it broadcasts to, for kernels that know no other way; None beyond these."""
+    """How a tensor broadcasts to results, for kernels with few forms; None for other forms."""
     if own == whole:
         return Reach.FULL
     padded = (1,) * (len(whole) - len(own)) + own

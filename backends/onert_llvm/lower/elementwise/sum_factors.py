@@ -1,7 +1,7 @@
-"""Numbers with which sums of multiples of two bytes have every result of TFLite's additions and subtractions.
+"""Factors with which sums of multiples of two bytes reproduce every result of TFLite's additions and subtractions.
 
-All 65536 results are compared: most with what arithmetic without error gives, which no numbers that are tried come far
-from; those that lie near a half with what a kernel computes.
+All 65536 results are checked: most against exact arithmetic, from which no candidate deviates much, and those close to
+a rounding boundary against what a kernel computes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from onert_llvm.target.isa import Isa
 from .int8_lookup_tables import all_bytes, pair_table
 
 _STEPS = 8
-"""How far the search for floats goes, in steps of 2**-18 of the offset."""
+"""The range of the search for float offsets, in steps of 2**-18."""
 
 _UNITS, _OFFSETS = 2, 512
-"""How far the search for whole numbers goes: the factors, and the offset, in units of the last place."""
+"""The range of the search for integers: the factors and the offset, in units of the last place."""
 
 _ROWS = 48
-"""Of the table of results that are looked at together: few enough that the memory for them is used again."""
+"""Rows of the result table that are checked at once: few enough that their memory is reused."""
 
 
 @frozen(eq=False)
 class _Near:
-    """Pairs of operands whose results lie near a half, and these."""
+    """Pairs of operands whose results are near a rounding boundary, and these results."""
 
     x: Array
     y: Array
@@ -39,7 +39,7 @@ class _Near:
 
 
 def _near(op: Binary, types: CallTypes, real: tuple[float, float], start: float, error: float) -> _Near | None:
-    """The pairs whose sum `x · real[0] + y · real[1] + start` is within `error` of a half; None if others differ."""
+    """The pairs whose `x · real[0] + y · real[1] + start` is within `error` of a half; None if other results differ."""
     a, b = (all_bytes(types.input(i)).astype(np.float64) for i in (0, 1))
     bounds, found = op.activation.bounds(types.output), []
     for part in (slice(at, at + _ROWS) for at in range(0, 256, _ROWS)):
@@ -55,7 +55,7 @@ def _near(op: Binary, types: CallTypes, real: tuple[float, float], start: float,
 
 
 def whole_factors(op: Binary, types: CallTypes) -> dict[str, int] | None:
-    """What `ByteSums` finds in a task to give every result; None if no such numbers are found."""
+    """The slots with which `ByteSums` gives every result; None if no such numbers are found."""
     x, y, out = types.input(0), types.input(1), types.output
     moved = 128 if out.dtype is DType.UINT8 else 0
     real = (x.scale / out.scale, (1 if op.kind is BinaryKind.ADD else -1) * y.scale / out.scale)
@@ -87,7 +87,7 @@ def whole_factors(op: Binary, types: CallTypes) -> dict[str, int] | None:
 
 
 def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float, float] | None:
-    """Factors of x and y and an offset in float32 with which `Affine` gives every result; None if none is found."""
+    """Float32 factors of x and y and an offset with which `Affine` gives every result; None if none are found."""
     x, y, out = types.input(0), types.input(1), types.output
     sign = 1 if op.kind is BinaryKind.ADD else -1
     real = (np.float32(x.scale / out.scale), np.float32(sign * y.scale / out.scale))
@@ -95,7 +95,7 @@ def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float
     most = [float(np.abs(all_bytes(t).astype(np.int64)).max()) for t in (x, y)]
     reach = most[0] * abs(float(real[0])) + most[1] * abs(float(real[1])) + abs(start) + 1
     if reach >= 1 << 13 or min(np.abs(real)) < 2.0**-16:
-        return None  # float64 would not hold what a trial computes
+        return None  # float64 could not represent a trial's results
     near = _near(op, types, (float(real[0]), float(real[1])), start, _most_error(real, reach))
     if near is None:
         return None
@@ -110,10 +110,10 @@ def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float
 
 
 def _most_error(factors: tuple[np.float32, np.float32], reach: float) -> float:
-    """How far what a trial computes may be from arithmetic without error on `factors`, where nothing exceeds `reach`.
+    """The largest difference between a trial's results and exact arithmetic on `factors`, if nothing exceeds `reach`.
 
-    Factors that are tried differ by one unit in the last place, for up to 255; the offset by its steps; and five
-    results of less than `reach` are rounded to float32: two products, two sums, the offset. Twice that, to be sure.
+    Candidate factors differ by one unit in the last place, times up to 255; the offset differs by its steps; and five
+    results below `reach` are rounded to float32: two products, two sums, the offset. Doubled, to be safe.
     """
     other = 255 * sum(float(np.spacing(np.abs(f))) for f in factors) + _STEPS * 2.0**-18
     return 2 * (other + 5 * float(np.spacing(np.float32(reach))))
@@ -121,7 +121,7 @@ def _most_error(factors: tuple[np.float32, np.float32], reach: float) -> float:
 
 @frozen(eq=False)
 class _Trial:
-    """Pairs of operands with their exact results, and how the target computes."""
+    """Pairs of operands with their exact results, and the target's arithmetic."""
 
     near: _Near
     bounds: tuple[int, int]
@@ -132,7 +132,7 @@ class _Trial:
         return bool(np.array_equal(np.clip(np.rint(total), *self.bounds), self.near.exact))
 
     def _added(self, x: Array, factor: np.float32, to: Array | np.float64) -> Array:
-        """`x * factor + to` in float32: all of it is exact in float64, where nothing is rounded before the end."""
+        """`x * factor + to` in float32, computed in float64, where everything before the last rounding is exact."""
         product_ = x * np.float64(factor)
         if not self.fma:
             product_ = product_.astype(np.float32).astype(np.float64)

@@ -1,4 +1,4 @@
-"""tanh of a sum, as TFLite's kernels with weights of bytes compute it."""
+"""tanh of a sum, as in TFLite's kernels with byte weights."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from onert_llvm.lower.command_builder import Lowering
 
 
 def why_not(op: TanhOfSum, types: CallTypes) -> str | None:
-    """It is native for every shape."""
+    """None: it is native for every shape."""
     return None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """One loop."""
+    """Lower to one loop."""
     at, operation, _ = lowering.single(operations, TanhOfSum)
     (x, y), (out,) = operation.used, operation.outputs
     count = math.prod(lowering.shape(out))

@@ -1,6 +1,6 @@
-"""Functions of one element that are said by others: tangents, hyperbolic functions, and their inverses.
+"""Functions of one element in terms of others: tangents, hyperbolic functions, and their inverses.
 
-Those that add what nearly cancels, or round several times, are computed in float64 and rounded once.
+Those in which terms nearly cancel, or which round several times, are computed in float64 and rounded once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind
 
 _HUGE = 2.0**28
-"""From here on the square of a number and 1 more than that are the same in float64."""
+"""From here on, the square of a number plus 1 equals the square in float64."""
 
 
 def number(x: Expr, value: float) -> Const:
@@ -20,7 +20,7 @@ def number(x: Expr, value: float) -> Const:
 
 
 def call(fn: Fn, *args: Expr) -> Expr:
-    """A function whose result is of the kind of its first argument."""
+    """A function whose result has the kind of its first argument."""
     return Apply(fn, args, args[0].kind)
 
 
@@ -42,7 +42,7 @@ def _in_float64(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
 
 
 def _odd(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """A function of the size whose result has the sign of `x`; zeros as they are."""
+    """An odd function, from one of the magnitude; zeros are returned as they are."""
 
     def found(x: Expr) -> Expr:
         size = function(call(Fn.ABS, x))
@@ -53,7 +53,7 @@ def _odd(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
 
 
 def log1p(x: Expr) -> Expr:
-    """`log(1 + x)`: what the sum loses is added to its logarithm."""
+    """`log(1 + x)`: what rounding loses in the sum is added to its logarithm."""
     one = number(x, 1.0)
     total = call(Fn.ADD, x, one)
     lost = call(Fn.DIV, call(Fn.SUB, x, call(Fn.SUB, total, one)), total)
@@ -66,7 +66,7 @@ def tan(x: Expr) -> Expr:
 
 
 def _complement(x: Expr) -> Expr:
-    """`sqrt(1 - x²)`, of factors that are exact where they nearly vanish."""
+    """`sqrt(1 - x²)`, from factors that are exact where they nearly vanish."""
     one = number(x, 1.0)
     return call(Fn.SQRT, call(Fn.MUL, call(Fn.SUB, one, x), call(Fn.ADD, one, x)))
 
@@ -84,14 +84,14 @@ def atan(x: Expr) -> Expr:
 
 
 def _cosh(x: Expr) -> Expr:
-    """`h²/2 + 1/(2h²)`, `h = exp(|x|/2)`, which is infinite only where the result is."""
+    """`h²/2 + 1/(2h²)` with `h = exp(|x|/2)`, which is infinite only if the result is."""
     h = call(Fn.EXP, call(Fn.MUL, call(Fn.ABS, x), number(x, 0.5)))
     half = call(Fn.MUL, call(Fn.MUL, h, number(x, 0.5)), h)
     return call(Fn.ADD, half, call(Fn.DIV, number(x, 0.5), call(Fn.MUL, h, h)))
 
 
 def _asinh(x: Expr) -> Expr:
-    """`log(x + sqrt(x² + 1))` of a number that is not negative."""
+    """`log(x + sqrt(x² + 1))` of a non-negative number."""
     one, square = number(x, 1.0), call(Fn.MUL, x, x)
     root = call(Fn.SQRT, call(Fn.ADD, square, one))
     near = log1p(call(Fn.ADD, x, call(Fn.DIV, square, call(Fn.ADD, root, one))))
@@ -99,7 +99,7 @@ def _asinh(x: Expr) -> Expr:
 
 
 def _acosh(x: Expr) -> Expr:
-    """`log(x + sqrt(x² - 1))`; the roots of both factors of the square are not numbers below 1."""
+    """`log(x + sqrt(x² - 1))`; both factors have their own root, which is NaN for x below 1."""
     above = call(Fn.SUB, x, number(x, 1.0))
     root = call(Fn.MUL, call(Fn.SQRT, above), call(Fn.SQRT, call(Fn.ADD, above, number(x, 2.0))))
     return chosen(less(number(x, _HUGE), x), _log_of_twice(x), log1p(call(Fn.ADD, above, root)))
@@ -110,7 +110,7 @@ def _log_of_twice(x: Expr) -> Expr:
 
 
 def _atanh(x: Expr) -> Expr:
-    """`log((1 + x) / (1 - x)) / 2` of a number that is not negative."""
+    """`log((1 + x) / (1 - x)) / 2` of a non-negative number."""
     ratio = call(Fn.DIV, call(Fn.ADD, x, x), call(Fn.SUB, number(x, 1.0), x))
     return call(Fn.MUL, log1p(ratio), number(x, 0.5))
 
@@ -133,9 +133,9 @@ def trunc(x: Expr) -> Expr:
 
 
 def erf(x: Expr) -> Expr:
-    """erf(x): what is divided by a number (GELU) is multiplied by its reciprocal instead, because that is faster.
+    """erf(x); if `x` is a quotient with a constant divisor (GELU), it is multiplied by the reciprocal, which is faster.
 
-    The argument is off by 1.5 units in the last place at most, and erf by no more: x erf'(x) / erf(x) is at most 1.
+    The argument's error is then at most 1.5 ulp, and that of erf no more, as x erf'(x) / erf(x) is at most 1.
     """
     if (
         isinstance(x, Apply)
@@ -156,7 +156,7 @@ def gelu(x: Expr) -> Expr:
 
 
 def gelu_tanh(x: Expr) -> Expr:
-    """x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), which is x times a logistic function."""
+    """x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), computed as x times a logistic function."""
     scale = 2 * math.sqrt(2 / math.pi)
     bent = call(Fn.ADD, call(Fn.MUL, call(Fn.MUL, x, x), number(x, 0.044715 * scale)), number(x, scale))
     return call(Fn.MUL, x, call(Fn.LOGISTIC, call(Fn.MUL, x, bent)))

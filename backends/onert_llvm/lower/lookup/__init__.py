@@ -1,1 +1,1 @@
-"""Operations that look something up, as commands."""
+"""Lowers lookups in tables."""

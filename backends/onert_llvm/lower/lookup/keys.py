@@ -1,4 +1,4 @@
-"""Tables of keys and values that are constant."""
+"""Lookups in constant tables of keys and values."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 
 _MOST_HOLES = 4
-"""Keys that lie so close together have a table with a place for each number: places for each key."""
+"""Integer keys get a table indexed by the number itself if it has fewer places per key than this."""
 
 
 def why_not(op: LookUp, types: CallTypes) -> str | None:
-    """Why this backend does not look the keys up; None if it does."""
+    """Why this backend does not look up the keys; None if it does."""
     x, *table = (types.input(i) for i in range(4))
     if x.dtype not in KINDS or 0 in x.shape:
-        return "x is of no type that loops know, or has no elements"
+        return "x has an unsupported element type, or no elements"
     if any(part.value is None for part in table):
         return "the table is not constant"
     if types.output.dtype is DType.STRING or types.output.dtype.numpy.itemsize not in SIZES:
-        return "values are neither of 1, 2, 4 nor of 8 bytes"
+        return "its values do not have 1, 2, 4 or 8 bytes"
     return "there are no keys" if 0 in table[0].shape else None
 
 
 @frozen(eq=False)
 class _Table:
-    """Keys in order, each once, and their values."""
+    """Distinct keys in order, and their values."""
 
     keys: Array
     values: Array
 
 
 def _table(keys: Array, values: Array) -> _Table:
-    """Of equal keys the last counts. Floats become their bits, as `FindKeys` has them."""
+    """A table in which the last of equal keys counts. Floats become their bits, as in `FindKeys`."""
     if keys.dtype.kind == "f":
         keys = np.where(np.isnan(keys), np.array(np.nan, keys.dtype), keys + 0).astype(keys.dtype)
         keys = keys.view(f"i{keys.itemsize}")
@@ -52,7 +52,7 @@ def _table(keys: Array, values: Array) -> _Table:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A place for each number where they lie close together, else halves of keys in order."""
+    """An indexed table if keys are dense integers, else a binary search in sorted keys."""
     at, operation, _ = lowering.single(operations, LookUp)
     x, keys, values, other = operation.used
     kind, rest = KINDS[lowering.type(x).dtype], lowering.elements(other).reshape(-1)[:1]

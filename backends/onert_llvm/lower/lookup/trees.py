@@ -1,4 +1,4 @@
-"""Ensembles of decision trees that are constant."""
+"""Ensembles of constant decision trees."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from onert_llvm.schedule.tree_records import MOST_STEPS, Records, records
 _JOINS = {Aggregation.MIN: "min", Aggregation.MAX: "max"}
 _PARTS = ("features", "tests", "missing", "numbers", "yes", "no", "roots", "starts", "targets", "weights")
 _STEP = 16
-"""Multiplications that take as long as a step to the next node."""
+"""The number of multiplications that take as long as a step to the next node."""
 
 
 def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
-    """Why this backend does not walk the trees; None if it does."""
+    """Why this backend does not evaluate the trees; None if it does."""
     x, parts = types.input(0), [types.input(i) for i in range(1, 11)]
     if x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64) or 0 in (*x.shape, op.outputs):
-        return "x is no matrix of float32, int32 or int64"
+        return "x is not a float32, int32 or int64 matrix, or something is empty"
     if any(p.value is None for p in parts):
         return "the trees are not constant"
     given = {name: _elements(part.value) for name, part in zip(_PARTS, parts, strict=True)}
     for name in ("numbers", "weights"):
         if given[name].dtype != np.float32 or not np.isfinite(given[name]).all():
-            return "a number or a vote is no finite float32"
+            return "a threshold or a weight is not a finite float32"
     if not len(given["roots"]) or max(map(len, given.values())) >= (1 << 31) // (4 * RECORD):
         return "there are no trees, or too many"
     if _records(op, given) is None:
-        return f"a tree leads in a circle, or is deeper than {MOST_STEPS}"
+        return f"a tree has a cycle, or is deeper than {MOST_STEPS}"
     return None
 
 
@@ -44,7 +44,7 @@ def _elements(value: Array | None) -> Array:
 
 
 def _alone(op: TreeEnsemble, given: dict[str, Array]) -> bool:
-    """Whether every leaf has one vote, and there is one target."""
+    """Whether every leaf has exactly one vote, and there is only one target."""
     return op.outputs == 1 and bool((np.diff(given["starts"]) == 1).all())
 
 
@@ -53,7 +53,7 @@ def _records(op: TreeEnsemble, given: dict[str, Array]) -> Records | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Many rows at a time, tree by tree."""
+    """Evaluate many rows at a time, tree by tree."""
     at, operation, op = lowering.single(operations, TreeEnsemble)
     x, *parts = operation.used
     rows, width = lowering.shape(x)

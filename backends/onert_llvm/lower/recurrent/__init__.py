@@ -1,1 +1,1 @@
-"""Layers with a state to commands."""
+"""Lowers recurrent layers."""

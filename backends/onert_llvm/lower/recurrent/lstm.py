@@ -1,4 +1,4 @@
-"""Long short-term memory layers: what depends on the inputs for all steps at once, then step by step."""
+"""Long short-term memory layers: the input products of all steps at once, then the recurrence step by step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onert_llvm.lower.command_builder import Lowering
 from .weights import whole
 
 GATES = (INPUT, FORGET, CELL, OUTPUT)
-"""In the order of `Parts`."""
+"""The gates, in the order of `Parts`."""
 
 STATES = (0, 18, 19)
 """The operands that change from run to run: input, output state and cell state."""
@@ -28,7 +28,7 @@ STATES = (0, 18, 19)
 
 @frozen
 class Sequences(Value):
-    """How a sequence lies in memory: its steps, the batch, and how far rows are apart, in rows."""
+    """The layout of a sequence: steps, batch, and the distances of steps and of batch items, in rows."""
 
     steps: int
     batch: int
@@ -37,7 +37,7 @@ class Sequences(Value):
 
 
 def sequences(shape: Sequence[int], time_major: bool) -> Sequences:
-    """The layout of a tensor `[batch, time, size]`, with `time_major` `[time, batch, size]`, or of one step."""
+    """The layout of a tensor `[batch, time, size]`, `[time, batch, size]` with `time_major`, or of a single step."""
     if len(shape) == 2:
         return Sequences(1, shape[0], shape[0], 1)
     if time_major:
@@ -51,10 +51,10 @@ def elements(lowering: Lowering, operands: Sequence[int | None]) -> list[Array |
 
 
 class Layer(ABC):
-    """A layer's constants, as its kernels read them."""
+    """A layer's constants, in the form that its kernels read."""
 
     bytes_beside = False
-    """Whether the kernel of the steps puts vectors down as bytes."""
+    """Whether the kernel of the steps also stores vectors as bytes."""
 
     def __init__(self, lowering: Lowering, operation: Operation, op: LSTM) -> None:
         self.lowering, self.op, self.types = lowering, op, lowering.subgraph.types(operation)
@@ -78,24 +78,24 @@ class Layer(ABC):
         return depth % group, outputs % group, self.cells % group
 
     def together(self, batch: int) -> int:
-        """How many items of a batch meet the weights of the state together."""
+        """The number of batch items that are multiplied by the recurrent weights together."""
         return 1
 
     @abstractmethod
     def kernel(self) -> tuple[Lstm, dict[str, Slot]]:
-        """The kernel that the layer's parts ask for, and the slots that hold them."""
+        """The kernel for the layer's parts, and the slots that hold them."""
 
     @abstractmethod
     def given(self, at: int, x: int, sizes: tuple[int, int]) -> tuple[Access, Access]:
-        """The command for what depends on the inputs, in scratch memory; and memory of another size beside it."""
+        """Emit the input products into scratch memory; returns it, and further scratch memory of the second size."""
 
     @abstractmethod
     def inputs(self, x: int) -> tuple[Matrix, dict[str, Slot]]:
-        """All gates' weights from the inputs, which the kernel of the steps multiplies itself."""
+        """The input weights of all gates, if the kernel of the steps multiplies them itself."""
 
 
 def lower(lowering: Lowering, operations: Sequence[int], kind: type[Layer]) -> None:
-    """A layer over a sequence."""
+    """Lower a layer over a sequence."""
     at, operation, op = lowering.single(operations, LSTM)
     layer = kind(lowering, operation, op)
     x, h, c = (needed(operation.inputs[i]) for i in STATES)

@@ -1,4 +1,4 @@
-"""Long short-term memory layers of floats with weights of bytes: vectors quantised when they are multiplied."""
+"""Float long short-term memory layers with byte weights: vectors are quantised on the fly (dynamic range)."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from .weights import matrix_int8, side_by_side, whole
 def why_not(op: LSTM, types: CallTypes) -> str | None:
     """Why this backend does not run the layer; None if it does."""
     if types.input(0).dtype is not DType.FLOAT32 or types.input(4).dtype not in EIGHT_BITS:
-        return "only float32 with weights of bytes is native"
+        return "only float32 with byte weights is native"
     if any(t is not None for t in types.inputs[20:]):
-        return "normalised gates with weights of bytes are not native"
+        return "normalised gates with byte weights are not native"
     if any(t is not None and t.rank == 1 for t in types.inputs[5:9]):
-        return "diagonal weights beside bytes are not native"
+        return "diagonal weights beside byte weights are not native"
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
     return why_no_layer(types, STATES)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A layer over a sequence."""
+    """Lower a layer over a sequence."""
     lower_layer(lowering, operations, _Quantizing)
 
 
 class _Quantizing(Floats):
-    """How its weights are multiplied: by vectors that become bytes first."""
+    """A layer whose weights are multiplied by vectors that are quantised first."""
 
     bytes_beside = True
     by_steps = False  # rows of inputs are quantised together

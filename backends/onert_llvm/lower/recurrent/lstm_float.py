@@ -36,11 +36,11 @@ def why_not(op: LSTM, types: CallTypes) -> str | None:
 
 
 class Floats(Layer):
-    """Weights of floats, or such that are multiplied by floats."""
+    """Float weights; the base class of all weights that are multiplied by floats."""
 
     @property
     def quantized(self) -> Bytes | None:
-        """How vectors become bytes, where they do."""
+        """How vectors become bytes, if they do."""
         return None
 
     def given(self, at: int, x: int, sizes: tuple[int, int]) -> tuple[Access, Access]:
@@ -60,7 +60,7 @@ class Floats(Layer):
         return side_by_side([needed(found.weights[i]).T for i in self.gates], isa), bias
 
     def recurrent(self) -> tuple[Matrix, dict[str, Slot]]:
-        """All gates' weights from the last output, `[outputs, cells]` each."""
+        """The recurrent weights of all gates, `[outputs, cells]` each."""
         each = [needed(self.found.recurrent[gate]) for gate in self.gates]
         weights = side_by_side([np.diag(own) if own.ndim == 1 else own.T for own in each], self.lowering.isa)
         return matrix_f32(self.lowering, "recurrent", weights)
@@ -72,7 +72,7 @@ class Floats(Layer):
         return weights
 
     def together(self, batch: int) -> int:
-        """As many as fill the registers, fewer so that all threads have some, and none are left over if possible."""
+        """As many as fill the registers, but few enough for all threads to get some, and without a rest if possible."""
         each = min(most_together(self.lowering.isa)[0], hint(batch) // self.lowering.threads)
         if self.by_steps or self.quantized is not None or each < 2:
             return 1
@@ -114,5 +114,5 @@ class Floats(Layer):
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A layer over a sequence."""
+    """Lower a layer over a sequence."""
     lower_layer(lowering, operations, Floats)

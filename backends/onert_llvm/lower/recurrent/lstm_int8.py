@@ -1,4 +1,4 @@
-"""Long short-term memory layers of bytes with 16-bit gates: the inputs' part at once, then step by step."""
+"""Byte long short-term memory layers with 16-bit gates: the input products at once, then step by step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .lstm import lower as lower_layer
 from .weights import matrix_int8, side_by_side
 
 _FIVE = 5
-"""Intermediates of the form with 16-bit gates."""
+"""The number of intermediates of the form with 16-bit gates."""
 
 
 def why_not(op: LSTM, types: CallTypes) -> str | None:
@@ -42,12 +42,12 @@ def why_not(op: LSTM, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A layer over a sequence."""
+    """Lower a layer over a sequence."""
     lower_layer(lowering, operations, _Integers)
 
 
 class _Integers(Layer):
-    """Weights of bytes, between bytes."""
+    """Byte weights for byte inputs and outputs."""
 
     def given(self, at: int, x: int, sizes: tuple[int, int]) -> tuple[Access, Access]:
         given, room = self.lowering.scratch(*sizes)
@@ -69,7 +69,7 @@ class _Integers(Layer):
         return matrix, slots | {"input_columns": columns}
 
     def _inputs(self, x: int) -> tuple[Array, Pointer]:
-        """The weights of the inputs, and their columns' parameters."""
+        """The input weights, and their columns' parameters."""
         isa = self.lowering.isa
         weights = side_by_side([needed(self.found.weights[i]).T for i in self.gates], isa)
         bias = side_by_side([needed(self.found.bias[i]) for i in self.gates], isa)
@@ -78,7 +78,7 @@ class _Integers(Layer):
     def _columns(
         self, weights: Array, bias: Array | None, source: TensorType, kinds: Sequence[TensorType | None]
     ) -> Pointer:
-        """The parameters of all gates' columns for a product with `source`."""
+        """The parameters of all gates' columns, for a product with `source`."""
         isa = self.lowering.isa
         found = [multiplier(_product(needed(kinds[i]), source) / np.float32(GATE_SCALE)) for i in self.gates]
         width = weights.shape[1] // len(self.gates)

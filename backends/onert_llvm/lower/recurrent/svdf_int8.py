@@ -1,4 +1,4 @@
-"""Filters over features and time of bytes: a product, then what remembers."""
+"""Byte SVDF layers (filters over features and time): a product, then the filter over remembered steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def why_not(op: SVDF, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """One step."""
+    """Lower one step."""
     at, operation, op = lowering.single(operations, SVDF)
     isa = lowering.isa
     x, feature, time, bias, state = operation.inputs

@@ -1,4 +1,4 @@
-"""The weights of layers with a state, packed, and the products of all rows with those of the inputs."""
+"""The packed weights of recurrent layers, and the products of all input rows with their weights."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from onert_llvm.target.isa import Isa
 
 
 def whole(count: int, isa: Isa) -> int:
-    """So many lanes of 32 bits filled up to whole registers."""
+    """This many 32-bit lanes, rounded up to whole registers."""
     return -(-count // isa.f32) * isa.f32
 
 
 def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
-    """Arrays `[..., n]` one after the other along their last axis, each filled up with zeros to whole registers."""
+    """Arrays `[..., n]` concatenated along their last axis, each padded with zeros to whole registers."""
     width = whole(parts[0].shape[-1], isa)
     out = np.zeros((*parts[0].shape[:-1], len(parts) * width), parts[0].dtype)
     for i, part in enumerate(parts):
@@ -39,7 +39,7 @@ def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
 
 
 def matrix_f32(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
-    """Weights `[depth, n]`, n whole registers, packed for products with one vector; and the matrix's slots."""
+    """Weights `[depth, n]`, n in whole registers, packed for products with one vector; and the matrix's slots."""
     bfloat = terms(lowering, 1, len(weights), weights) is Terms.WIDENED
     return _matrix(lowering, name, weights, pack_bfloat if bfloat else pack_f32, bfloat)
 
@@ -61,7 +61,7 @@ def _matrix(
 def rows_times(
     lowering: Lowering, at: int, x: int, weights: Array, bias: Array | None, target: Access, pairs: Access
 ) -> None:
-    """The command that puts every row of `x` times `weights[k, n]` plus the bias into scratch memory.
+    """Emit the command that stores every row of `x` times `weights[k, n]` plus the bias to scratch memory.
 
     `pairs` is scratch memory for the rows as pairs.
     """

@@ -1,1 +1,1 @@
-"""Reductions, pooling and normalisation to commands."""
+"""Lowers reductions, pooling and normalisation."""

@@ -1,4 +1,4 @@
-"""Reductions of one run of axes, as commands."""
+"""Reductions of one run of axes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from onert_llvm.kernels.reduction.reduce import ReduceColumns, ReduceRows
 from onert_llvm.lower.command_builder import Lowering
 
 _MANY_ROWS = 64
-"""So many rows are worth code for their width."""
+"""The number of rows from which code specialised for their width pays."""
 _MOST_VECTORS = 4
-"""Registers of columns that a work tile reduces."""
+"""The most registers of columns that a work tile reduces."""
 
 
 @frozen
 class Block(Value):
-    """Elements as `[outer, count, inner]`, of which the middle goes."""
+    """Elements as `[outer, count, inner]`, reduced along the middle."""
 
     outer: int
     count: int
@@ -38,10 +38,9 @@ def reduction(
     target: Slot | None = None,
     accesses: Sequence[Access] = (),
 ) -> None:
-    """The command that reduces the first operand of an operation to its result, or memory that stands for either.
+    """Emit the reduction of an operation's first operand to its result, or of memory that stands for either.
 
-    `own` are the slots that results are stored with, `divisor` among them for a mean; `accesses` touch what is not an
-    operand.
+    `own` has the slots for storing results, among them `divisor` for a mean; `accesses` touch what is not an operand.
     """
     operation = lowering.operation(at)
     x, result = operation.used[0], operation.outputs[0]

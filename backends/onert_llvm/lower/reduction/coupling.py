@@ -1,4 +1,4 @@
-"""Probabilities of classes from comparisons of two."""
+"""Class probabilities from pairwise comparisons."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from onert_llvm.lower.command_builder import Lowering
 
 
 def why_not(op: CoupledProbabilities, types: CallTypes) -> str | None:
-    """Why this backend does not couple them; None if it does."""
+    """Why this backend does not couple the probabilities; None if it does."""
     return "there are no elements" if 0 in types.input(0).shape else None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Row by row."""
+    """Couple the probabilities row by row."""
     at, operation, _ = lowering.single(operations, CoupledProbabilities)
     (x,), (out,) = operation.used, operation.outputs
     rows, count = lowering.shape(out)

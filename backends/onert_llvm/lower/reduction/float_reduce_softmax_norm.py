@@ -1,4 +1,4 @@
-"""Reductions along axes, softmax and norms along the last one."""
+"""Reductions along any axes; softmax and norms along the last one."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _FOLDS: Mapping[Reduction, Fold] = {
     Reduction.ALL: Fold.MIN,
 }
 _TRUTHS: Mapping[Reduction, Fold] = {**_FOLDS, Reduction.SUM: Fold.MAX, Reduction.PROD: Fold.MIN}
-"""Of booleans, 0 and 1: a sum says whether any holds, a product whether all do."""
+"""For booleans, stored as 0 and 1: a sum says whether any is true, a product whether all are."""
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not reduce so; None if it does."""
+    """Why this backend does not run the reduction; None if it does."""
     x = types.input(0)
     if types.input(1).value is None:
         return "the axes are not known before the run"
@@ -55,23 +55,23 @@ def why_not(op: Op, types: CallTypes) -> str | None:
         kept = op.kind in (Reduction.MAX, Reduction.MIN) and x.quantization == types.output.quantization
         return None if kept else "it is a reduction of quantised integers"
     if op.kind is Reduction.MEAN and x.dtype is not DType.FLOAT32:
-        return "a mean of integers is cut"
+        return "a mean of integers is truncated"
     return None
 
 
 def why_not_rows(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not bring rows to one scale; None if it does."""
+    """Why this backend does not normalise the rows; None if it does."""
     if any(t is not None and t.dtype is not DType.FLOAT32 for t in (*types.inputs, *types.outputs)):
         return "only float32 is native"
     if isinstance(op, L2Normalization) and op.activation is not Activation.NONE:
         return "an activation follows"
     if isinstance(op, RmsNorm) and any(t is not None and t.shape != types.output.shape[-1:] for t in types.inputs[1:]):
-        return "a factor is one for all"
+        return "a factor does not have one element per column"
     return None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A reduction: the axes from the last to the first, neighbours at once, between them through scratch memory."""
+    """A reduction: adjacent axes at once, runs of axes from the last to the first, with scratch memory in between."""
     at, operation, op = lowering.single(operations, Reduce)
     source, result = operation.used[0], operation.outputs[0]
     shape, axes = lowering.shape(source), axes_of(lowering.elements(operation.used[1]), len(lowering.shape(source)))
@@ -100,7 +100,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _stored(dtype: DType) -> Kind:
-    """The kind of elements as they are compared: booleans are bytes."""
+    """The kind under which elements are compared: booleans are bytes."""
     return Kind.U8 if dtype is DType.BOOL else KINDS[dtype]
 
 
@@ -108,7 +108,7 @@ Runs = Sequence[tuple[bool, int]]
 
 
 def _without_last(runs: Runs, count: int) -> Runs:
-    """The runs after so many of those that are reduced, counted from the end, are gone."""
+    """The runs that remain after removing `count` reduced ones from the end."""
     kept = list(runs)
     for _ in range(count):
         kept.pop(max(i for i, (reduced, _) in enumerate(kept) if reduced))
@@ -116,24 +116,24 @@ def _without_last(runs: Runs, count: int) -> Runs:
 
 
 def _block(runs: Runs) -> Block:
-    """The last run that is reduced, and what lies around it."""
+    """The last run that is reduced, and the elements around it."""
     at = max(i for i, (reduced, _) in enumerate(runs) if reduced)
     before, after = (math.prod([n for _, n in part]) for part in (runs[:at], runs[at + 1 :]))
     return Block(before, runs[at][1], after)
 
 
 def _runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:
-    """Neighbouring axes put together: whether they are reduced, and how many elements; axes of 1 are left out."""
+    """Runs of adjacent axes: whether they are reduced, and their elements; axes of size 1 are left out."""
     marked = [(i in axes, d) for i, d in enumerate(shape) if d != 1]
     return [(reduced, math.prod([d for _, d in group])) for reduced, group in groupby(marked, key=lambda pair: pair[0])]
 
 
 _FEW = 12
-"""Elements that are compared one after the other sooner than side by side."""
+"""Rows up to this length are scanned element by element rather than in vector lanes."""
 
 
 def _along_rows(kind: Kind, width: int) -> type[ArgRows | ArgNarrow | ArgShortRows]:
-    """What finds the place of the best in rows of so many elements."""
+    """The kernel that finds the index of the extreme in rows of this width."""
     if is_symbolic(width):
         return ArgRows
     return ArgShortRows if width <= _FEW else ArgNarrow if is_narrow(kind, width) else ArgRows
@@ -158,7 +158,7 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Softmax and its logarithm."""
+    """Softmax and log-softmax."""
     at, operation, op = lowering.single(operations, Op)
     (source,), (result,) = operation.used, operation.outputs
     rows, width = _rows(lowering, source)

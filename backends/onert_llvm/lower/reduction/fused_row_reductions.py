@@ -1,4 +1,4 @@
-"""Element-wise operations around reductions of rows as one kernel: layer norms and the like, however they are spelt."""
+"""Element-wise operations around row reductions as a single kernel: layer norms and the like, in any formulation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FOLDS = {
     Reduction.MIN: Fold.MIN,
 }
 _MOST, _MOST_TENSORS, _LEAST = 24, 6, 3
-"""Operations of a chain, tensors that it reads, and operations for it to be worth it."""
+"""The most operations of a chain, the most tensors that it reads, and the fewest operations for which it pays."""
 
 _LIGHT = (
     UnaryKind.ABS,
@@ -39,23 +39,23 @@ _LIGHT = (
     UnaryKind.RELU_N1_TO_1,
     UnaryKind.RELU_0_TO_1,
 )
-"""Functions that may be computed again rather than be stored."""
+"""Functions that are cheap enough to be recomputed rather than stored."""
 
 
 @frozen
 class _Domain(Value):
-    """Rows as a reduction sees them: those of a tensor, each along so many of its last axes."""
+    """Rows as a reduction sees them: those of a tensor along its last `axes`."""
 
     shape: Shape
     axes: int
 
     @property
     def width(self) -> int:
-        """The elements of a row."""
+        """The number of elements of a row."""
         return math.prod(static(self.shape[-self.axes :]))
 
     def _flat(self, own: Shape) -> Shape | None:
-        """The shape of a tensor with the axes of rows as one; None where it has some of a row."""
+        """A tensor's shape with the axes of rows merged; None if it has only a part of a row."""
         padded = (1,) * (len(self.shape) - len(own)) + own
         outer, inner = padded[: -self.axes], padded[-self.axes :]
         if inner == self.shape[-self.axes :]:
@@ -63,7 +63,7 @@ class _Domain(Value):
         return (*outer, 1) if all(d == 1 for d in inner) else None
 
     def reach(self, subgraph: Subgraph, operand: int) -> Reach | None:
-        """How a tensor lies under them, one element only where it is known; None if chains do not read it."""
+        """How a tensor broadcasts to the rows (a single element must be constant); None if chains cannot read it."""
         own = subgraph.type(operand).shape
         if own == self.numbers and not subgraph.operands[operand].is_constant:
             return Reach.COLUMN
@@ -73,12 +73,12 @@ class _Domain(Value):
 
     @property
     def numbers(self) -> Shape:
-        """The shape of one element a row."""
+        """The shape with one element per row."""
         return (*self.shape[: -self.axes], *(1,) * self.axes)
 
 
 def chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int]) -> Iterator[tuple[int, ...]]:
-    """The operations of each chain: from a reduction of rows to the one result that others read.
+    """The operations of each chain, from a row reduction to the only result that others read.
 
     `chained` are the element-wise operations that loops can run.
     """
@@ -96,7 +96,7 @@ def chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[in
 
 
 def _reduced(subgraph: Subgraph, operation: Operation) -> _Domain | None:
-    """The rows that are reduced to a number each; None where this is no such reduction."""
+    """The rows that an operation reduces to one number each; None if it is not such a reduction."""
     op = operation.op
     if not isinstance(op, Reduce) or op.kind not in _FOLDS or not op.keep_dims:
         return None
@@ -112,7 +112,7 @@ def _reduced(subgraph: Subgraph, operation: Operation) -> _Domain | None:
 
 
 def _grown(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int], domain: _Domain) -> list[int]:
-    """The first operation and what depends on it, row by row."""
+    """The first operation and those that depend on it, row by row."""
     found = [operations[0]]
     made = set(subgraph.operations[operations[0]].outputs)
     for at in operations[1:]:
@@ -126,7 +126,7 @@ def _grown(subgraph: Subgraph, operations: Sequence[int], chained: Collection[in
 
 
 def _fits(subgraph: Subgraph, operation: Operation, domain: _Domain) -> bool:
-    """Whether an element-wise operation is one of whole rows, or one of a number a row."""
+    """Whether an element-wise operation works on whole rows, or on one number per row."""
     types = subgraph.types(operation)
     if not real(operation.op, types):
         return False
@@ -139,7 +139,7 @@ def _fits(subgraph: Subgraph, operation: Operation, domain: _Domain) -> bool:
 
 
 def _ending(subgraph: Subgraph, grown: Sequence[int], last: int, domain: _Domain) -> tuple[int, ...] | None:
-    """The operations that `last` needs of those, where all of it is for its result alone."""
+    """The operations that `last` needs, if nothing else reads their results; else None."""
     result = subgraph.operations[last].outputs[0]
     if subgraph.type(result).shape != domain.shape:
         return None
@@ -174,7 +174,7 @@ def _again(subgraph: Subgraph, found: Sequence[int], domain: _Domain) -> bool:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A reduction, or a chain that begins with one."""
+    """Lower a reduction, or a chain that begins with one."""
     if len(operations) == 1:
         float_reduce_softmax_norm.lower(lowering, operations)
         return
@@ -196,7 +196,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 @define
 class _Chain:
-    """What the operations so far have become: trees by operand, and the tensors that these read."""
+    """The operations so far: trees by operand, and the tensors that these read."""
 
     lowering: Lowering
     domain: _Domain
@@ -208,7 +208,7 @@ class _Chain:
         return tuple(name for name, own in self.read.values() if own is reach)
 
     def take(self, at: int) -> None:
-        """One more operation."""
+        """Add an operation."""
         operation = self.lowering.operation(at)
         op, result = operation.op, operation.outputs[0]
         if isinstance(op, Reduce):

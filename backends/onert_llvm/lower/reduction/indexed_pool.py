@@ -1,4 +1,4 @@
-"""Pooling with the places of what is largest, and its inverse."""
+"""Max pooling that also returns the places of the maxima, and its inverse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert_llvm.lower.strided_copy import move, operand, side
 
 
 def why_not(op: IndexedPool, types: CallTypes) -> str | None:
-    """Why this backend does not pool so; None if it does."""
+    """Why this backend does not run the pooling; None if it does."""
     if any(t is None or t.dtype is not DType.FLOAT32 for t in (*types.inputs, types.outputs[0])):
         return "only float32 is native"
     if any(t is not None and 0 in t.shape for t in (*types.inputs, *types.outputs)):
@@ -26,7 +26,7 @@ def why_not(op: IndexedPool, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The largest of each window and its place."""
+    """The maximum of each window and its place."""
     (at,) = operations
     operation = lowering.operation(at)
     op = operation.op
@@ -71,7 +71,7 @@ def lower_inverse(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _window(op: IndexedPool, picture: tuple[int, int, int], out: tuple[int, int]) -> dict[str, Slot]:
-    """The slots that say how large pictures and windows are, and how far these move."""
+    """The slots for the sizes of images and windows, and for the strides."""
     named = ("filter_height", "filter_width", "stride_height", "stride_width")
     sizes = zip(("height", "width", "channels", "out_height", "out_width"), (*picture, *out), strict=True)
     return dict(sizes) | {name: getattr(op, name) for name in named}

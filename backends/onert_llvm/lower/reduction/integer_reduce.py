@@ -1,4 +1,4 @@
-"""Reductions of bytes and 16-bit numbers that are quantised."""
+"""Reductions of quantised 8-bit and 16-bit integers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FOLDS = {
 }
 
 _MOST = {1: (1 << 22) - 1, 2: 1 << 15}
-"""Numbers of so many bytes whose sum, with what is subtracted from each, fits 32 bits."""
+"""The most integers of this size in bytes whose sum, less their zero points, fits in 32 bits."""
 
 
 def why_not(op: Reduce, types: CallTypes) -> str | None:
@@ -41,17 +41,17 @@ def why_not(op: Reduce, types: CallTypes) -> str | None:
     if axes.value is None or 0 in x.shape:
         return "the axes are not constant or there are no elements"
     if _FOLDS[op.kind] is not Fold.SUM:
-        return None if x.quantization == out.quantization else "its results are brought to another scale"
+        return None if x.quantization == out.quantization else "its result has other quantisation parameters"
     if any(t.quantization is None or not t.quantization.per_tensor for t in (x, out)):
         return "its quantisation has no native form"
     if x.dtype is DType.INT16 and out.zero_point:
         return "its quantisation has no native form"
     (block, _), most = _block(x, axes), _MOST[x.dtype.itemsize]
-    return None if block.count <= most else f"{block.count} numbers are added up, expected at most {most}"
+    return None if block.count <= most else f"it adds {block.count} numbers, expected at most {most}"
 
 
 def _block(x: TensorType, axes: TensorType) -> tuple[Block, tuple[int, ...] | None]:
-    """The elements of a tensor whose axes go; and, where these do not lie side by side, the order in which they do."""
+    """The tensor as a block to reduce; and the order of axes that makes reduced axes adjacent, if they are not."""
     assert axes.value is not None
     at = axes_of(axes.value, x.rank)
     shape = [d or 0 for d in x.shape]
@@ -68,7 +68,7 @@ def _block(x: TensorType, axes: TensorType) -> tuple[Block, tuple[int, ...] | No
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A reduction along neighbouring axes; others are brought side by side first."""
+    """A reduction along adjacent axes; others are first made adjacent by a transposed copy."""
     at, operation, op = lowering.single(operations, Reduce)
     types = lowering.subgraph.types(operation)
     x, out, fold = types.input(0), types.output, _FOLDS[op.kind]
@@ -103,7 +103,7 @@ def _bytes(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> tu
 
 
 def _shorts(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> tuple[ShortScaling, dict[str, Slot]]:
-    """The same for 16-bit numbers."""
+    """The same for 16-bit integers."""
     before, after, lanes = types.input(0), types.output, lowering.isa.f32
     low, high = after.dtype.limits
     bias = np.full(lanes, -before.zero_point * block.count, np.int32)

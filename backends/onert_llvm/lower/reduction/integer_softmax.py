@@ -1,4 +1,4 @@
-"""Softmax of bytes and 16-bit numbers in fixed point."""
+"""Softmax of 8-bit and 16-bit integers in fixed point."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from onert_llvm.lower.dtype_sets import QUANTIZED
 
 _REGISTER = 64
 _MOST_COMPUTED = 4
-"""Results that are worth computing for each element of a row, to look them up."""
+"""The most table entries computed per element of a row for which a lookup table pays."""
 _LEAST_NARROW = 16
-"""Elements that are worth a register."""
+"""The fewest elements for which a vector register pays."""
 
 
 def why_not(op: Softmax, types: CallTypes) -> str | None:
@@ -35,12 +35,12 @@ def why_not(op: Softmax, types: CallTypes) -> str | None:
     x, out = types.input(0), types.output
     wider = x.dtype is DType.INT8 and out.dtype is DType.INT16
     if x.dtype not in QUANTIZED or not (wider or out.dtype is x.dtype) or 0 in x.shape:
-        return "only bytes to bytes, or to 16-bit numbers, and 16-bit to 16-bit numbers are native"
-    return None if op.in_fixed_point(out) else "its result is not quantised as fixed point wants it"
+        return "only softmax from bytes to bytes or int16, and from int16 to int16, is native"
+    return None if op.in_fixed_point(out) else "its result has not the quantisation of the fixed-point form"
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Row by row, with tables."""
+    """Softmax row by row, with tables."""
     at, operation, op = lowering.single(operations, Softmax)
     (source,), (target,) = operation.used, operation.outputs
     x, shape = lowering.type(source), lowering.shape(source)

@@ -14,11 +14,11 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 
 _PIECE = 64
-"""Columns of running sums in a work tile."""
+"""The number of columns of running sums in a work tile."""
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not sum up or order so; None if it does."""
+    """Why this backend does not run the operation; None if it does."""
     x = types.input(0)
     if x.dtype not in KINDS or 0 in (*x.shape, *types.output.shape):
         return "elements of this type, or none, have no native form"
@@ -31,7 +31,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 
 def lower_sum(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Running sums, or products."""
+    """Running sums or products."""
     at, operation, op = lowering.single(operations, Op)
     assert isinstance(op, CumSum | CumProd)
     (x, axis), (result,) = operation.used, operation.outputs

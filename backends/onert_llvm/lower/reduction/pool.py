@@ -1,4 +1,4 @@
-"""Pooling in float32, and of bytes and 16-bit numbers that keep their quantisation."""
+"""Pooling in float32, and of 8-bit and 16-bit integers whose quantisation does not change."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ from onert_llvm.schedule.depthwise import pool_strip, strip
 from .block import Block, reduction
 
 MOST_TAPS = 16
-"""Elements of a window whose taps are written out."""
+"""The most elements of a window whose taps are unrolled."""
 
 _APART = 5
-"""The greatest, or the sum of floats, of windows of so many rows and columns is that of each row first, then of these.
-"""
+"""From this many rows and columns on, maxima and float sums of windows are separated: first rows, then columns."""
 
 _FEW_ACROSS = 2
-"""Outputs of a strip of floats for which it is found apart what is not a number: with more it is not."""
+"""The most outputs of a float strip in which NaNs are detected separately."""
 
 _MOST_COUNTED = 1 << 15
-"""Elements of an average: the sum of bytes, and half of the count, stay below 2**24; those of 16-bit numbers 2**31."""
+"""The most elements of an average: sums of bytes and half the count stay below 2**24, those of int16 below 2**31."""
 
 
 def why_not(op: Pool2D, types: CallTypes) -> str | None:
-    """Why this backend does not pool so; None if it does."""
+    """Why this backend does not run the pooling; None if it does."""
     x, out = types.input(0), types.output
     if 0 in x.shape:
         return "a tensor has no elements"
@@ -50,13 +49,13 @@ def why_not(op: Pool2D, types: CallTypes) -> str | None:
         if activated(ACC, op.activation) is None:
             return f"activation {op.activation.name} has no native form"
     elif x.dtype not in QUANTIZED or op.kind is Pooling.L2:
-        return "only float32, and the average and the greatest of bytes and 16-bit numbers, are native"
+        return "only float32, and average and max pooling of bytes and int16, are native"
     elif op.activation is not Activation.NONE and not _clamped(op.activation, out):
         return "its quantisation or activation has no integer form"
     elif (area := op.filter_height * op.filter_width) > _MOST_COUNTED:
         return f"its window has {area} elements, expected at most {_MOST_COUNTED}"
     _, height, width, _ = static(x.shape)
-    return "a window lies outside of the picture" if op.least_counted(height, width) < 1 else None
+    return "a window is entirely padding" if op.least_counted(height, width) < 1 else None
 
 
 def _clamped(activation: Activation, out: TensorType) -> bool:
@@ -65,12 +64,12 @@ def _clamped(activation: Activation, out: TensorType) -> bool:
 
 
 def _bounds(op: Pool2D, out: TensorType) -> tuple[int, int]:
-    """The stored integers between which a result lies."""
+    """The bounds of stored results."""
     return out.dtype.limits if op.activation is Activation.NONE else op.activation.bounds(out)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Pooling: of the whole picture a reduction, with a small window taps written out, else loops over taps."""
+    """Pooling: a reduction if a window covers the whole image, unrolled for small windows, else loops over taps."""
     at, operation, op = lowering.single(operations, Pool2D)
     (source,), (result,) = operation.used, operation.outputs
     plane = pooled_plane(op, lowering.shape(source), lowering.shape(result))
@@ -111,7 +110,7 @@ def _pool(
     touched: tuple[Sequence[int], Sequence[int]],
     accesses: Sequence[Access] = (),
 ) -> None:
-    """Pooling from the slot `input` to `c`, and the operands that this reads and writes."""
+    """Emit pooling from slot `input` to slot `c`; `touched` are the operands that it reads and writes."""
     dtype, c = lowering.type(lowering.operation(at).outputs[0]).dtype, plane.channels
     slots = {**slots, **plane.slots, "channels": c, "zero": 0}
     algorithm: Pool | WindowPool = WindowPool(elements, op.counts_margins)
@@ -131,7 +130,7 @@ def _pool(
 
 
 def _elements(op: Pool2D, out: TensorType) -> Elements:
-    """How the pixels of a window are put together."""
+    """How the pixels of a window are combined."""
     fold, kind, mean = Fold.MAX if op.kind is Pooling.MAX else Fold.SUM, KINDS[out.dtype], op.kind is not Pooling.MAX
     if out.dtype is not DType.FLOAT32:
         return Quantized(fold, kind, mean, clamped=_bounds(op, out) != out.dtype.limits)
@@ -143,6 +142,6 @@ def _elements(op: Pool2D, out: TensorType) -> Elements:
 
 
 def _divisors(op: Pool2D, reciprocal: bool, height: int, width: int) -> Array:
-    """What the sum of each window is divided by, for floats one over it."""
+    """The divisor of each window's sum; its reciprocal for floats."""
     found = counts(op, (1, height, width, 1)).reshape(-1)
     return (1.0 / found).astype(np.float32) if reciprocal else found.astype(np.int32)

@@ -1,1 +1,1 @@
-"""Resizing, detection and Fourier transforms to commands."""
+"""Lowers resizing, detection and Fourier transforms."""

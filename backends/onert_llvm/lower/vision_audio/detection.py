@@ -17,11 +17,11 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
 
 _WORK = 7
-"""Numbers of 32 bits that each anchor needs."""
+"""The number of 32-bit words of scratch memory per anchor."""
 
 
 def why_not(op: DetectionPostProcess, types: CallTypes) -> str | None:
-    """Why this backend does not make the detections; None if it does."""
+    """Why this backend does not run the detection; None if it does."""
     encodings, scores, anchors = (types.input(i) for i in range(3))
     if op.regular_nms or min(op.max_classes_per_detection, op.num_classes) > 1:
         return "several classes of an anchor have no native form"
@@ -38,7 +38,7 @@ def _plain(type_: TensorType) -> bool:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The best class of each anchor, then the boxes."""
+    """Find the best class of each anchor, then select boxes."""
     at, operation, op = lowering.single(operations, DetectionPostProcess)
     encodings, scores, anchors = operation.used
     _, count, classes = lowering.shape(scores)
@@ -83,7 +83,7 @@ def _elements(type_: TensorType) -> Elements:
 
 
 def _stored(lowering: Lowering, name: str, operand: int) -> dict[str, Slot]:
-    """How a tensor is quantised, if it is."""
+    """The slots of a tensor's quantisation, if it has one."""
     type_ = lowering.type(operand)
     if type_.dtype not in BYTES:
         return {}

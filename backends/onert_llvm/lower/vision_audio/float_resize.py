@@ -1,4 +1,4 @@
-"""Tensors resized between elements."""
+"""Resizing of float tensors with interpolation."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from onert_llvm.lower.data_movement import movement
 from onert_llvm.target.isa import Isa
 
 _PIECE = 1 << 10
-"""Numbers of a work tile."""
+"""The number of elements in a work tile."""
 
 _PICKED = 16
-"""Lanes of a register whose elements one instruction picks from two."""
+"""The lanes of registers for which one instruction selects from two registers (AVX-512)."""
 
 
 def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
-    """Why this backend does not resize so; None if it does."""
+    """Why this backend does not run the resize; None if it does."""
     if types.output.dtype is not DType.FLOAT32:
         return "only float32 is native"
     if types.input(1).value is None or 0 in types.input(0).shape:
-        return "the new size is not known before the run, or nothing is left"
+        return "the new size is not known before the run, or the tensor is empty"
     return None
 
 
 def why_not_interpolated(op: Interpolate, types: CallTypes) -> str | None:
-    """Why this backend does not interpolate so; None if it does."""
+    """Why this backend does not run the interpolation; None if it does."""
     if types.output.dtype is not DType.FLOAT32:
         return "only float32 is native"
     if op.interpolation is Interpolation.NEAREST or op.antialias or op.coordinates is Coordinates.CROP:
-        return "elements are picked, or the sums of as many as the sizes say, or lie outside"
+        return "nearest-neighbour, antialiased and cropping forms are not interpolated natively"
     if any(t is not None and t.value is None for t in types.inputs[1:]) or 0 in types.output.shape:
-        return "the new size is not known before the run, or nothing is left"
+        return "the new size is not known before the run, or the tensor is empty"
     return None
 
 
 _Table = Callable[[ResizeBilinear | Interpolate, int, int, int], Array]
-"""What is known of an axis: the operation, which of its axes that is, its lengths before and after."""
+"""A table for an axis: from the operation, the axis's index among its axes, and its sizes before and after."""
 
 
 @frozen
 class _Axis(Value):
-    """An axis of a tensor that is resized: its number, and that among the operation's; its lengths."""
+    """A resized axis of a tensor: its number, its index among the operation's axes, and its sizes."""
 
     op: ResizeBilinear | Interpolate
     axis: int
@@ -74,7 +74,7 @@ def _shares(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) 
 
 
 def _runs(op: ResizeBilinear | Interpolate, at: int, before: int, after: int) -> Array:
-    """How many runs there are, then these: neighbouring outputs between the same two inputs [after + 1, 4]."""
+    """The number of runs, then the runs: adjacent outputs between the same two inputs, [after + 1, 4]."""
     low, high = op.taps(at, before, after)[0].T
     changes = np.flatnonzero((np.diff(low) != 0) | (np.diff(high) != 0)) + 1
     first = np.concatenate([[0], changes])
@@ -100,7 +100,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def lower_interpolated(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Interpolation with a table for each axis; those that stay as they are have none."""
+    """Interpolation with a table for each axis that changes."""
     at, operation, op = lowering.single(operations, Interpolate)
     factors = (*lowering.subgraph.types(operation).inputs, None, None)[2]
     op = op.scaled(factors)
@@ -114,7 +114,7 @@ def lower_interpolated(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _near(axis: _Axis, isa: Isa) -> bool:
-    """Whether outputs that fill a register of AVX-512 lie between columns that fill two."""
+    """Whether each AVX-512 register of outputs interpolates between columns that fit in two registers."""
     lanes = isa.f32
     if not (isa.rounds and lanes == _PICKED) or axis.after < lanes:
         return False
@@ -125,7 +125,7 @@ def _near(axis: _Axis, isa: Isa) -> bool:
 
 
 def _resized(lowering: Lowering, at: int, axes: Sequence[_Axis], taps: int) -> None:
-    """Two neighbouring axes between two elements each together; else each by itself, from the front."""
+    """Resize two adjacent axes together if two taps each suffice; otherwise one axis after another, first to last."""
     operation = lowering.operation(at)
     source, result = operation.used[0], operation.outputs[0]
     shape, flops = list(lowering.shape(source)), 7 * math.prod(lowering.shape(result))

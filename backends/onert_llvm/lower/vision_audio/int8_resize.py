@@ -1,4 +1,4 @@
-"""Images of bytes in another size."""
+"""Bilinear resizing of byte images."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from onert_llvm.lower.dtype_sets import BYTES
 def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
     """Why this backend does not resize the image; None if it does."""
     if types.input(0).dtype not in BYTES or types.input(1).value is None or 0 in types.input(0).shape:
-        return "only images of bytes in a size that is known before the run are native"
+        return "only byte images with an output size that is known before the run are native"
     return None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Row by row of the output."""
+    """Resize row by row of the output."""
     at, operation, op = lowering.single(operations, ResizeBilinear)
     source, target = operation.used[0], operation.outputs[0]
     signed = lowering.type(source).dtype is DType.INT8

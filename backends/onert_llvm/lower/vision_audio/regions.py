@@ -1,4 +1,4 @@
-"""Regions of pictures in a fixed size, of as many samples as each asks for."""
+"""Regions of images resampled to a fixed size, with a number of samples that depends on each region."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BROKEN = (
 def why_not(op: RoiAlign, types: CallTypes) -> str | None:
     """Why this backend does not sample the regions; None if it does."""
     if op.samples:
-        return "as many samples as are known are taken by a table"
+        return "a fixed number of samples is read by a table instead"
     if types.input(0).dtype is not DType.FLOAT32:
         return "only float32 is native"
     return "there are no pixels or regions" if any(0 in t.shape for t in types.inputs if t is not None) else None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """One region after the other."""
+    """Sample one region after another."""
     at, operation, op = lowering.single(operations, RoiAlign)
     x, regions, batches = operation.used
     pictures, channels, height, width = lowering.shape(x)

@@ -1,4 +1,4 @@
-"""Fourier transforms of real numbers, and the parts of complex ones."""
+"""Fourier transforms of real numbers, and parts of complex ones."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from onert_llvm.lower.elementwise.float_elementwise import map_elements
 PARTS = {UnaryKind.REAL: Part.REAL, UnaryKind.IMAG: Part.IMAGINARY, UnaryKind.COMPLEX_ABS: Part.SIZE}
 
 _LONGEST = 1 << 13
-"""Numbers of a row whose transform fits the stack of a thread."""
+"""The longest row whose transform fits on a thread's stack."""
 
 _MOST_FACTORS = 1 << 20
-"""Elements of the matrix that a transform of any other size is."""
+"""The most elements of the matrix by which other transforms are computed."""
 
 _REGISTERS = 8
-"""Registers that a row has at least for its transform to be one of powers of two."""
+"""The fewest registers in a row for which the power-of-two transform is used."""
 
 
 def why_not(op: RFFT2D, types: CallTypes) -> str | None:
-    """Why this backend does not transform; None if it does."""
+    """Why this backend does not run the transform; None if it does."""
     if types.input(1).value is None or 0 in types.input(0).shape:
-        return "only a transform of known size that is not empty is native"
+        return "only a non-empty transform of constant size is native"
     rows, columns = _lengths(types)
     if rows == 1 and columns <= _LONGEST and _fast(columns, _REGISTERS * 16):
         return None
     if rows > 1 and columns < (types.input(0).shape[-1] or 0):
-        return "a picture of which columns are left out has no native form"
+        return "a transform of several rows that crops columns has no native form"
     terms = _terms(types)
     if terms * rows * (columns // 2 + 1) * 2 > _MOST_FACTORS:
-        return f"a transform to {rows} x {columns} has no native form: one row of a power of two up to {_LONGEST} has"
+        return f"a transform to {rows} x {columns} has no native form, a single power-of-two row up to {_LONGEST} has"
     return None
 
 
@@ -59,14 +59,14 @@ def _fast(columns: int, least: int) -> bool:
 
 
 def _terms(types: CallTypes) -> int:
-    """How many elements of each picture count, and those between them."""
+    """The number of leading elements of each image that the transform covers, gaps included."""
     height, width = (d or 0 for d in types.input(0).shape[-2:])
     rows, columns = _lengths(types)
     return (min(rows, height) - 1) * width + min(columns, width)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Rows of a power of two by stages of butterflies; any other picture times a matrix."""
+    """Power-of-two rows by stages of butterflies; any other image is multiplied by a matrix."""
     at, operation, _ = lowering.single(operations, RFFT2D)
     types = lowering.subgraph.types(operation)
     source, target = operation.used[0], operation.outputs[0]
@@ -89,7 +89,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _matrix(lengths: tuple[int, int], width: int, depth: int) -> Array:
-    """The transform as a matrix from the first `depth` elements of a picture to real and imaginary parts in turn."""
+    """The transform as a matrix from an image's first `depth` elements to interleaved real and imaginary parts."""
     rows, columns = lengths
     at = np.arange(depth)
     down, across = at // width, at % width
@@ -101,13 +101,13 @@ def _matrix(lengths: tuple[int, int], width: int, depth: int) -> Array:
 
 
 def why_no_part(op: Unary, types: CallTypes) -> str | None:
-    """Why this backend does not take the part of complex numbers; None if it does."""
+    """Why this backend does not extract the part of complex numbers; None if it does."""
     if op.kind not in PARTS or types.input(0).dtype is not DType.COMPLEX64:
-        return "only real and imaginary part and size of complex64 are native"
+        return "only real part, imaginary part and magnitude of complex64 are native"
     return None
 
 
 def lower_part(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A part of each number."""
+    """Extract a part of each number."""
     at, _, op = lowering.single(operations, Unary)
     map_elements(lowering, at, ComplexParts(PARTS[op.kind]))

@@ -1,4 +1,4 @@
-"""Suppression of boxes that overlap better ones, of all together or class by class."""
+"""Non-maximum suppression of boxes, of all boxes together or class by class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELDS = 5
 
 
 def why_not(op: NonMaxSuppression, types: CallTypes) -> str | None:
-    """Why this backend does not choose the boxes; None if it does."""
+    """Why this backend does not select the boxes; None if it does."""
     given = (t for i, t in enumerate(types.inputs) if i != 2 and t is not None)
     if any(t.dtype is not DType.FLOAT32 for t in given):
         return "only float32 is native"
@@ -27,7 +27,7 @@ def why_not(op: NonMaxSuppression, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The boxes one after the other."""
+    """Select boxes one after another."""
     at, operation, _ = lowering.single(operations, NonMaxSuppression)
     boxes, scores, _, iou, threshold, *sigma = operation.used
     indices, *kept, found = operation.outputs
@@ -49,25 +49,25 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_not_classes(op: CountedBoxes, types: CallTypes) -> str | None:
-    """Why this backend does not choose the boxes; None if it does."""
+    """Why this backend does not select the boxes; None if it does."""
     if any(t is not None and t.dtype is not DType.FLOAT32 for i, t in enumerate(types.inputs) if i != 2):
         return "only float32 is native"
     if types.input(2).dtype not in (DType.INT32, DType.INT64):
-        return f"{types.input(2).dtype.text} says how many stay"
+        return f"a limit of type {types.input(2).dtype.text} has no native form"
     if 0 in types.input(1).shape or op.bound == 0:
         return "there are no boxes"
     return None
 
 
 def lower_classes(lowering: Lowering, operations: Sequence[int]) -> None:
-    """One class after the other."""
+    """Select boxes class by class."""
     at, operation, op = lowering.single(operations, CountedBoxes)
     names = ("boxes", "scores", "most", "iou", "least")
     reads = {name: i for name, i in zip(names, operation.inputs, strict=False) if i is not None}
     found, count = operation.outputs
     pictures, classes, own = lowering.shape(reads["scores"])
     room = -(-own // lowering.isa.f32) * lowering.isa.f32
-    more = room + lowering.isa.f32  # what follows the last score is stored too
+    more = room + lowering.isa.f32  # the kernel also stores what follows the last score
     work, left, tops, places = lowering.scratch(8 * _FIELDS * room, 8 * more, 8 * more, 8 * more)
     slots: dict[str, Slot] = {
         "work": work.pointer,

@@ -1,1 +1,1 @@
-"""Attention as one kernel."""
+"""Attention as a single kernel."""

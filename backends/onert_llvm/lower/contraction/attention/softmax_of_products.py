@@ -1,4 +1,4 @@
-"""Softmax of products between two products, as attention has it, as one kernel."""
+"""Attention, that is a softmax between two products, as a single kernel."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import offsets_of
 
 _EVEN = 16
-"""Rows of queries, keys and values are multiples of the lanes of every target."""
+"""Row lengths of queries, keys and values must be multiples of this, a multiple of every target's lanes."""
 _MOST = 256
-"""Their most elements: a block of keys lies on the stack."""
+"""The most elements of such a row: a block of keys is copied to the stack."""
 _FEW, _MANY_BYTES = 8, 4 << 20
-"""Rows of queries that are few, and bytes of scores that are many."""
+"""Rows of queries that count as few, and bytes of scores that count as many."""
 _LONG, _HIDDEN = 128, 0.3
-"""Queries and keys for which hidden keys may be passed over, and what part of them is enough."""
+"""From this many queries and keys on, skipping hidden keys may pay, if this fraction of them is hidden."""
 _TOGETHER = (6, 5, 4, 3, 2, 1)
 
 
 @frozen(eq=False)
 class _Parts:
-    """The operations, and what they read; `mask` is None where nothing is added to the scores."""
+    """The operations of an attention, and what they read; `mask` is None if nothing is added to the scores."""
 
     operations: tuple[int, ...]
     query: int
@@ -46,7 +46,7 @@ class _Parts:
 
 
 def chains(subgraph: Subgraph, operations: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The operations of each attention, its products at the ends."""
+    """The operations of each attention, with its products at the ends."""
     among = frozenset(operations)
     for at in operations:
         if isinstance(subgraph.operations[at].op, Softmax):
@@ -56,7 +56,7 @@ def chains(subgraph: Subgraph, operations: Sequence[int]) -> Iterator[tuple[int,
 
 
 def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | None:
-    """What a softmax is a part of, None if that is no attention."""
+    """The attention that a softmax is part of; None if there is none."""
     softmax = subgraph.operations[at]
     assert isinstance(softmax.op, Softmax)
     behind = _only_use(subgraph, softmax.outputs[0], among)
@@ -90,7 +90,7 @@ def _around(subgraph: Subgraph, at: int, among: Collection[int]) -> _Parts | Non
 
 
 def _made_for(subgraph: Subgraph, operand: int, among: Collection[int]) -> int | None:
-    """The operation that makes an operand for one other alone."""
+    """The operation that computes an operand with a single use."""
     at = subgraph.definitions.get(operand)
     return at if at in among and _only_use(subgraph, operand, among) is not None else None
 
@@ -116,7 +116,7 @@ def _is_number(subgraph: Subgraph, operand: int) -> bool:
 
 
 def _scores(subgraph: Subgraph, operand: int, among: Collection[int]) -> bool:
-    """Whether an operand is a product of queries and keys, or that times a number."""
+    """Whether an operand is a product of queries and keys, possibly scaled by a number."""
     at = _made_for(subgraph, operand, among)
     if at is None:
         return False
@@ -126,7 +126,7 @@ def _scores(subgraph: Subgraph, operand: int, among: Collection[int]) -> bool:
 
 
 def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
-    """Whether types and shapes are those of the kernel."""
+    """Whether the kernel supports these types and shapes."""
     shapes = [subgraph.type(i).shape for i in parts.read]
     if any(subgraph.type(i).dtype is not DType.FLOAT32 for i in parts.read):
         return False
@@ -148,20 +148,19 @@ def _fits(subgraph: Subgraph, parts: _Parts, scores: int) -> bool:
 
 
 def _pays(scores: Sequence[int]) -> bool:
-    """Whether scores of so many rows and keys are better not stored.
+    """Whether it pays not to store scores of this shape.
 
-    Two products and a softmax between are as fast where the scores stay in the second-level cache. With few rows the
-    keys are not worth turning round in memory, and where keys are many beside the rows most are often hidden.
+    Two products and a softmax between them are as fast if the scores stay in the second-level cache. With few rows,
+    transposing the keys does not pay; with many more keys than rows, most keys are often hidden.
     """
     *batches, rows, keys = scores
     return rows <= _FEW or keys >= 2 * rows or 4 * math.prod(batches) * rows * keys >= _MANY_BYTES
 
 
 def _hides(subgraph: Subgraph, mask: int | None, scores: Sequence[int]) -> bool:
-    """Whether a mask of many keys hides so many that these make up for the rest.
+    """Whether a mask hides enough of many keys to make the kernel pay.
 
-    One that all batches share and that has a row for each query is taken for one that hides what lies behind, where
-    only the run knows it.
+    If only the run knows the mask, one that all batches share and that has a row per query is assumed to be causal.
     """
     assert mask is not None
     known, shape = subgraph.operands[mask].known, static(subgraph.type(mask).shape)
@@ -172,7 +171,7 @@ def _hides(subgraph: Subgraph, mask: int | None, scores: Sequence[int]) -> bool:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """All of it, some rows of queries at a time."""
+    """Lower the whole attention to one command, which computes some rows of queries at a time."""
     subgraph = lowering.subgraph
     at = next(i for i in operations if isinstance(subgraph.operations[i].op, Softmax))
     parts = _around(subgraph, at, frozenset(operations))

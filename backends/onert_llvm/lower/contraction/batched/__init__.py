@@ -1,1 +1,1 @@
-"""Products of matrices in batches to commands."""
+"""Lowers batched matrix products."""

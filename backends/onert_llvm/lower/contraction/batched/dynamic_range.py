@@ -1,4 +1,4 @@
-"""Products of floats with constant matrices of bytes, each row quantised when it is multiplied (dynamic range)."""
+"""Products of floats and constant byte matrices, with each row quantised on the fly (dynamic range)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from onert_llvm.lower.contraction.quantized_rows import later, quantized
 from .sides import sides_of
 
 _MOST_PRODUCTS = 256
-"""Each is a command."""
+"""The most products of one operation, each of which is a command."""
 
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
     """Why this backend does not run the product; None if it does."""
     x, y = types.input(0), types.input(1)
     if x.dtype is not DType.FLOAT32 or types.output.dtype is not DType.FLOAT32 or y.dtype is not DType.INT8:
-        return "only float32 with bytes is native"
+        return "only float32 with constant bytes is native"
     if y.value is None or y.quantization is None:
-        return "the matrices of bytes are not constant"
+        return "the byte matrices are not constant"
     if 0 in (*x.shape, *y.shape):
         return "a tensor has no elements"
     if (x.shape[-2 if op.adjoint_x else -1] or 0) > MOST_TERMS:
-        return "its sums do not fit 32 bits"
+        return "its sums do not fit in 32 bits"
     several = math.prod(y.value.shape[:-2]) > 1
     if several and math.prod(d or 1 for d in types.output.shape[:-2]) > _MOST_PRODUCTS:
         return f"it is more than {_MOST_PRODUCTS} products"
@@ -43,7 +43,7 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """One product of all rows where there is one matrix of bytes, else one for each batch."""
+    """One product of all rows if there is one byte matrix, else one for each batch."""
     at, operation, op = lowering.single(operations, BatchMatMul)
     x, y = operation.used
     sides = sides_of(lowering, at)

@@ -1,4 +1,4 @@
-"""Products of matrices in batches, in float32."""
+"""Batched matrix products in float32."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from onert_llvm.schedule.cost_model import Shape, lanes_for, product_tile
 from .sides import room_of, sides_of, turned
 
 _WIDE = 8
-"""Registers of columns from which on one row has no others beside it."""
+"""From this many registers of columns on, a single row is computed without others beside it."""
 _FEW_ROWS, _MANY_TERMS = 8, 128
-"""Rows and terms of products with a matrix that is not turned: more rows make up for turning it, and sums of fewer
-terms take long beside their products.
+"""Limits for leaving a matrix untransposed: with more rows transposing it pays, and with fewer terms the horizontal
+sums take too long.
 """
 
 
@@ -45,9 +45,9 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A product and its epilogue, or attention, which ends in another product.
+    """A product and its epilogue, or an attention, which ends in another product.
 
-    A constant matrix on the right is packed as that of a fully connected layer.
+    A constant right-hand matrix is packed like that of a fully connected layer.
     """
     if len(operations) > 1 and isinstance(lowering.operation(operations[-1]).op, BatchMatMul):
         softmax_of_products.lower(lowering, operations)
@@ -74,13 +74,13 @@ def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: i
 def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: int, y: int) -> None:
     at, sides = operations[0], sides_of(lowering, operations[0])
     if not op.adjoint_x and math.prod(sides.own[1]) == 1:
-        sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows meet one matrix
-    if sides.n == 1 and not op.adjoint_x:  # the rows of x meet a vector
+        sides = evolve(sides, m=sides.m * sides.count, own=((), ()), batches=())  # all rows share one matrix
+    if sides.n == 1 and not op.adjoint_x:  # the rows of x times a vector
         after, own = tail(lowering, operations, Activation.NONE, None, sides.m), sides.own[::-1]
         dots(lowering, at, y, x, (1, sides.m, sides.k), after, own, sides.batches)
         return
     few = sides.m == 1 or (sides.m <= _FEW_ROWS and sides.k >= _MANY_TERMS)
-    if op.adjoint_y and not op.adjoint_x and few:  # to turn y would take longer
+    if op.adjoint_y and not op.adjoint_x and few:  # transposing y would take longer
         after = tail(lowering, operations, Activation.NONE, None, sides.n)
         dots(lowering, at, x, y, (sides.m, sides.n, sides.k), after, sides.own, sides.batches)
         return
@@ -92,7 +92,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         made = paired(lowering, at, op, x, y)
         kind, reads, extra, depth = Terms.PAIRED, [], (made.left, made.right), depth // 2
         source, b, ldb = made.left.pointer, made.right.pointer, made.ldb
-    elif op.adjoint_y or not (isa.masks or n % isa.f32 == 0):  # else a row's last register is not read in part
+    elif op.adjoint_y or not (isa.masks or n % isa.f32 == 0):  # without masks, a row's tail cannot be loaded
         ldb = -(-n // isa.f32) * isa.f32
         extra = (turned(lowering, at, ldb, lowering.scratch(room_of(lowering, at, ldb))[0]),)
         reads, b = [x], extra[0].pointer

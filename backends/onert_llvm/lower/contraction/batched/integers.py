@@ -1,4 +1,4 @@
-"""Products of matrices of quantised integers in batches."""
+"""Batched matrix products of quantised integers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from onert_llvm.schedule.weight_packing import pack_columns, scaling
 from .sides import Sides, room_of, sides_of, turned
 
 _MOST = (1 << 31) // (255 * 255)
-"""Terms of a sum of products of bytes less their zero points that fits 32 bits."""
+"""The number of products of bytes less their zero points whose sum fits in 32 bits."""
 
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
@@ -49,7 +49,7 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A product tile by tile, batch by batch; what lies the other way round is turned in scratch memory first."""
+    """A product tile by tile, batch by batch; transposed sides are first copied to scratch memory."""
     at, operation, op = lowering.single(operations, BatchMatMul)
     types = lowering.subgraph.types(operation)
     x, y = operation.used
@@ -93,7 +93,7 @@ def _requantized(lowering: Lowering, types: CallTypes, depth: int) -> tuple[Requ
 
 
 def _multiplier(types: CallTypes) -> dict[str, Slot]:
-    """TFLite's 16-bit mantissa, and by how much its products are shifted."""
+    """TFLite's 16-bit mantissa, and the right shift of its products."""
     (mantissa,), (shift,) = product_multiplier(types.input(0), types.input(1), types.output)
     reduced = (int(mantissa) + (1 << 15)) >> 16 if mantissa < 0x7FFF0000 else 0x7FFF
     return {"mantissa": reduced, "right": 15 - int(shift)}
@@ -101,7 +101,7 @@ def _multiplier(types: CallTypes) -> dict[str, Slot]:
 
 @frozen
 class _Side(Value):
-    """One side as kernels read it: rows `step` elements apart, in scratch memory where there is an access."""
+    """One side as kernels read it: rows `step` elements apart, in scratch memory if `access` is set."""
 
     pointer: Pointer
     step: int
@@ -110,14 +110,14 @@ class _Side(Value):
 
 @frozen
 class _Rooms(Value):
-    """Scratch memory for the left side: turned round, and centred. None if it is not needed."""
+    """Scratch memory for the left side: transposed, and centred. None where not needed."""
 
     turned: Access | None
     made: Access | None
 
 
 def _rooms(lowering: Lowering, at: int, op: BatchMatMul, sides: Sides, whole: bool) -> tuple[_Rooms, Access | None]:
-    """What memory both sides need; all of it at once, for it is there during the operation."""
+    """The scratch memory of both sides, requested at once because it is all live during the operation."""
     x = lowering.operation(at).used[0]
     left = math.prod(sides.own[0]) * sides.m
     even, padded = -(-sides.k // 2) * 2, _padded(lowering, sides)
@@ -132,12 +132,12 @@ def _rooms(lowering: Lowering, at: int, op: BatchMatMul, sides: Sides, whole: bo
 
 
 def _padded(lowering: Lowering, sides: Sides) -> int:
-    """The columns, whole registers of them."""
+    """The number of columns, rounded up to whole registers."""
     return -(-sides.n // lowering.isa.f32) * lowering.isa.f32
 
 
 def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, whole: bool) -> _Side:
-    """The left side with its terms as neighbours; bytes as 16-bit numbers less their zero point, an even number."""
+    """The left side with contiguous terms; bytes become 16-bit numbers less their zero point, padded to even rows."""
     own = operand(lowering, x)
     flat = own.view.reshape(-1, *own.view.shape[-2:])
     plain = _Side(own.pointer, own.view.shape[-1])
@@ -159,7 +159,7 @@ def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, w
 
 
 def _right(lowering: Lowering, at: int, sides: Sides, room: Access | None) -> _Side:
-    """The right side with its columns as neighbours, whole registers of them."""
+    """The right side with contiguous columns, rounded up to whole registers."""
     if room is None:
         return _Side(lowering.operand(lowering.operation(at).used[1]), sides.n)
     padded = _padded(lowering, sides)

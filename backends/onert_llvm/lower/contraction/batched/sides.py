@@ -1,4 +1,4 @@
-"""The two sides of products of matrices in batches, whatever their elements."""
+"""The two sides of batched matrix products, for any element type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onert_llvm.lower.strided_copy import move, operand, side
 
 @frozen(eq=False)
 class Sides:
-    """The sizes of a product, the batches of both sides as they are, and as they broadcast."""
+    """The sizes of a product, and the batches of both sides: their own, and as they broadcast."""
 
     m: int
     k: int
@@ -27,7 +27,7 @@ class Sides:
 
     @property
     def count(self) -> int:
-        """How many products there are."""
+        """The number of products."""
         return math.prod(self.batches)
 
     @property
@@ -35,14 +35,14 @@ class Sides:
         return 2 * self.count * self.m * self.n * self.k
 
     def offsets(self, lowering: Lowering, left: int, right: int) -> Pointer:
-        """Where the matrices of each batch begin in both operands, whose matrices have so many elements [batches, 2]:
-        in elements.
+        """The element offsets of each batch's matrices in both operands, [batches, 2]; `left` and `right` are the sizes
+        of their matrices.
         """
         return offsets_of(lowering, self.own, self.batches, (left, right))
 
 
 def sides_of(lowering: Lowering, at: int) -> Sides:
-    """The sides of a product as the model has them."""
+    """The sides of a product as in the model."""
     operation = lowering.operation(at)
     op = operation.op
     assert isinstance(op, BatchMatMul)
@@ -53,14 +53,14 @@ def sides_of(lowering: Lowering, at: int) -> Sides:
 
 
 def room_of(lowering: Lowering, at: int, step: int) -> int:
-    """Bytes that the right side takes if its rows are `step` elements apart."""
+    """The bytes that the right side needs with rows `step` elements apart."""
     y = lowering.operation(at).used[1]
     matrices = math.prod(lowering.shape(y)[:-2])
     return matrices * sides_of(lowering, at).k * step * lowering.type(y).dtype.itemsize
 
 
 def turned(lowering: Lowering, at: int, step: int, room: Access) -> Access:
-    """The right side copied to scratch memory with its columns as neighbours, its rows `step` elements apart."""
+    """The right side copied to scratch memory with contiguous columns and rows `step` elements apart."""
     operation, sides = lowering.operation(at), sides_of(lowering, at)
     op, y = operation.op, operation.used[1]
     own = operand(lowering, y)

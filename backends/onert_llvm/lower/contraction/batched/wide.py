@@ -1,4 +1,4 @@
-"""Products of matrices in batches, in float64 and in integers of 32 and 64 bits."""
+"""Batched matrix products in float64 and in 32-bit and 64-bit integers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
     """Why this backend does not run the product; None if it does."""
     dtypes = {t.dtype for t in (*types.inputs, *types.outputs) if t is not None}
     if len(dtypes) != 1 or not dtypes.issubset(WIDE):
-        return "only float64 and integers of 32 and 64 bits are native, all of one type"
+        return "only float64 and 32-bit or 64-bit integers are native, all of one type"
     if 0 in (*types.input(0).shape, *types.input(1).shape):
         return "a tensor has no elements"
     return None
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A product alone."""
+    """A product without an epilogue."""
     at, operation, op = lowering.single(operations, BatchMatMul)
     (x, y), (result,) = operation.used, operation.outputs
     sides = sides_of(lowering, at)

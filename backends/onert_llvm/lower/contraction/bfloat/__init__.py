@@ -1,1 +1,1 @@
-"""Products of bfloat16 to commands."""
+"""Lowers products in bfloat16."""

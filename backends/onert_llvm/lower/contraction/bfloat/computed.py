@@ -1,4 +1,4 @@
-"""Products of two computed matrices of floats in bfloat16: both become pairs before they are multiplied."""
+"""Products of two computed float matrices in bfloat16: both are first converted to pairs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from onert_llvm.lower.strided_copy import move, side
 from .layers import rounded_rows
 
 _LEAST = 32
-"""Rows and columns of a product at least whose sides are worth rounding: each number is used so many times."""
+"""The fewest rows, columns and terms for which rounding pays, as it is the number of uses of each element."""
 
 
 @frozen(eq=False)
 class Pairs:
-    """Both sides as pairs: the left one's rows dense, those of the right one, one for two terms, `ldb` pairs apart."""
+    """Both sides as pairs of terms: the left rows dense, the right rows (one per two terms) `ldb` pairs apart."""
 
     left: Access
     right: Access
@@ -28,14 +28,14 @@ class Pairs:
 
 
 def worth_pairs(lowering: Lowering, op: BatchMatMul, m: int, depth: int, n: int) -> bool:
-    """Whether a product of `m` rows, `depth` terms and `n` columns takes less time so, and the precision allows it."""
+    """Whether this product of `m` rows, `depth` terms and `n` columns is faster in bfloat16, if that is allowed."""
     if lowering.settings.precision != "bf16" or not lowering.isa.bfloat or op.adjoint_x:
         return False
     return bool(depth % 2 == 0 and m >= _LEAST and n >= _LEAST and depth >= _LEAST)
 
 
 def paired(lowering: Lowering, at: int, op: BatchMatMul, x: int, y: int) -> Pairs:
-    """The commands that round both sides, in scratch memory that nothing else of the operation uses."""
+    """Emit the commands that round both sides, in scratch memory that nothing else in the operation uses."""
     left, right, lanes = lowering.shape(x), lowering.shape(y), lowering.isa.f32
     rows, depth, count = math.prod(left[:-1]), left[-1], math.prod(right[:-2])
     n, steps = right[-2] if op.adjoint_y else right[-1], depth // 2

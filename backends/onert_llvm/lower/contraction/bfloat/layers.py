@@ -1,4 +1,4 @@
-"""Products of bfloat16 or float16, which a precision allows: where they are taken, and how rows become pairs."""
+"""Products in bfloat16 or float16, if the precision setting allows them: when to use them, and rounding to pairs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.bfloat_packing import LARGEST_HALF, roundable
 
 FEW_ROWS = 4
-"""With fewer rows than so many, a product takes as long as its weights take to read: these alone are rounded."""
+"""With fewer rows, a product takes as long as reading its weights: only these are rounded."""
 
 _TOGETHER = 1 << 12
-"""Elements that are rounded as one piece."""
+"""The number of elements that are rounded as one piece."""
 
 
 def terms(lowering: Lowering, m: int, depth: int, weights: Array, pointwise: bool = True) -> Terms:
-    """What `m` rows of `depth` elements times constant weights are products of, by the precision that was chosen."""
+    """The terms of a product of `m` rows of `depth` elements and constant weights, for the chosen precision."""
     isa = lowering.isa
     if lowering.settings.precision == "fp16":
         halves = isa.half and m >= FEW_ROWS and depth > 1 and roundable(weights, LARGEST_HALF)
@@ -36,7 +36,7 @@ def terms(lowering: Lowering, m: int, depth: int, weights: Array, pointwise: boo
 
 
 def rounded_windows(lowering: Lowering, windows: Windows, channels: int) -> tuple[Windows, Access]:
-    """The same windows over pixels of so many channels as pairs, and the memory that has these."""
+    """The same windows over pixels of `channels` rounded to pairs, and the memory that holds these."""
     geometry = windows.geometry
     pixels = geometry.images * geometry.size[0] * geometry.size[1]
     shape = pixels, channels, geometry.channels
@@ -54,14 +54,14 @@ def shared_rows(
     reads: Sequence[int],
     room: Access | None = None,
 ) -> Access:
-    """The same as `rounded_rows`, made once for layers in a row with the same input, as queries, keys and values."""
+    """The same as `rounded_rows`, but once for consecutive layers with the same input (queries, keys and values)."""
     what = ("pairs", source, shape)
     found: Access = lowering.left(what) or lowering.leave(what, rounded_rows(lowering, at, source, shape, reads, room))
     return found
 
 
 def rounded_bytes(lowering: Lowering, rows: int, size: int) -> int:
-    """Bytes of so many rows of pairs; none where the precision does not ask for them."""
+    """The bytes of this many rows of pairs; 0 if the precision needs none."""
     return rows * ((size + 1) // 2) * 4 if lowering.settings.precision in ("bf16", "fp16") else 0
 
 
@@ -73,8 +73,8 @@ def rounded_rows(
     reads: Sequence[int],
     made: Access | None = None,
 ) -> Access:
-    """Rows of floats as rows of pairs in scratch memory, which may be given: how many, their elements, and how far they
-    are apart.
+    """Rows of floats rounded to rows of pairs in scratch memory, which may be given; `shape` is the number of rows,
+    their elements, and their distance.
     """
     rows, size, pitch = shape
     if made is None:

@@ -1,1 +1,1 @@
-"""Products of bytes whose exact sums become real numbers."""
+"""Products of bytes whose exact sums are converted to real numbers."""

@@ -1,4 +1,4 @@
-"""Products of matrices of bytes in batches, neither side constant; their sums become real numbers or stay."""
+"""Batched products of byte matrices, neither of them constant; sums are converted to real numbers or stored as is."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
     if x.dtype not in BYTES or y.dtype not in BYTES or not (whole or types.output.dtype is DType.FLOAT32):
         return "only products of bytes that become float32 or int32 are native"
     if whole and any(t.quantization is not None for t in (x, y)):
-        return "an operand has a scale, which sums as stored do not look at"
+        return "an operand has a scale, but int32 sums are stored unscaled"
     if not whole and any(t.quantization is None or not t.quantization.per_tensor for t in (x, y)):
         return "its quantisation has no native form"
     if op.adjoint_x or op.adjoint_y:
-        return "a side lies the other way round"
+        return "an operand is transposed"
     if 0 in (*x.shape, *y.shape):
         return "a tensor has no elements"
-    return None if (x.shape[-1] or 0) <= MOST_TERMS else "its sums do not fit 32 bits"
+    return None if (x.shape[-1] or 0) <= MOST_TERMS else "its sums do not fit in 32 bits"
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The right side packed, then the products, batch by batch.
+    """Pack the right side, then multiply batch by batch.
 
-    With a = stored + offset (what the instruction multiplies) and b = signed byte, both less zero points A and B, the
-    sum of (a - A)(b - B) is that of a·b, less A times the sum of b and B times the sum of a, plus k·A·B.
+    With a = stored + offset (what the instruction multiplies) and b a signed byte, with zero points A and B, the sum of
+    (a - A)(b - B) is that of a·b, less A times the sum of b and B times the sum of a, plus k·A·B.
     """
     at = operations[0]
     x, y = lowering.operation(at).used

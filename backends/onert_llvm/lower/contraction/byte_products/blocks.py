@@ -1,4 +1,4 @@
-"""Fully connected layers of floats with filters quantised in blocks: a scale for each run of a row's features."""
+"""Fully connected float layers with filters quantised in blocks: each run of a row's features has its own scale."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from onert_llvm.schedule.weight_packing import PackLifted, pack_run_scales, shor
 
 _FILTERS = (DType.INT8, DType.INT4, DType.INT2)
 STEP = 16
-"""A run is a multiple of the terms of a step on every target."""
+"""Run lengths must be multiples of this, which is a multiple of the terms per step on every target."""
 
 
 def why_not(op: FullyConnected, types: CallTypes) -> str | None:
@@ -37,7 +37,7 @@ def why_not(op: FullyConnected, types: CallTypes) -> str | None:
     if weight.dtype not in _FILTERS or any(t is not None and t.dtype is not DType.FLOAT32 for t in (x, bias, out)):
         return "only float32 with filters of 8 bits or less is native"
     if weight.value is None or weight.quantization is None or weight.quantization.block_size is None:
-        return "the filter is not constant, or not quantised in blocks"
+        return "the filter is not constant, or is not quantised in blocks"
     if weight.quantization.block_size % STEP or weight.quantization.block_size > MOST_TERMS:
         return f"blocks of {weight.quantization.block_size} are not native, only multiples of {STEP}"
     if activated(ACC, op.activation) is None:
@@ -46,9 +46,9 @@ def why_not(op: FullyConnected, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The rows quantised each by itself, the sums of their runs, and the product.
+    """Quantise each row separately, sum its runs, and multiply.
 
-    What the layer before has made of the same rows is used again.
+    What the previous layer computed of the same rows is reused.
     """
     at, _, op = lowering.first(operations, FullyConnected)
     x, kernel, bias = lowering.layer(at)
@@ -85,10 +85,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 def quantized_runs(
     lowering: Lowering, at: int, x: int, sizes: tuple[int, int, int], times: int, *, apart: bool = False
 ) -> Quantized:
-    """The commands for so many rows of so many runs of a length: their bytes, and beside them the sums of runs, so many
-    times as much. Made once for layers with the same input.
+    """Emit the commands that quantise `m` rows of `runs`, each of length `run`, and that sum each run, multiplied by
+    `times`. They are emitted once for layers with the same input.
 
-    Rows have scales and offsets, or where they are `apart` runs have scales.
+    Rows have scales and offsets; if `apart`, runs have scales instead.
     """
     m, runs, run = sizes
     what = (x, runs, run, times, apart)
@@ -104,7 +104,7 @@ def quantized_runs(
 
 
 def _scaled_sums(weights: Array, scales: Array, run: int, lanes: int) -> Array:
-    """The float32 sum of each output's scaled weights, added run by run, filled up to whole registers."""
+    """The float32 sums of each output's scaled weights, added run by run, padded to whole registers."""
     n = len(weights)
     out = np.zeros(-(-n // lanes) * lanes, np.float32)
     for number in range(scales.shape[1]):

@@ -1,4 +1,4 @@
-"""Fully connected layers whose weights are codes of few bits with a scale for each block of features."""
+"""Fully connected layers whose weights are codes of a few bits, with a scale for each block of features."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def why_not(op: BlockFullyConnected, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The product with codes, of floats or of bytes."""
+    """The product with codes, either of floats or of bytes."""
     _, operation, op = lowering.first(operations, BlockFullyConnected)
     after = tail(lowering, operations, Activation.NONE, None, lowering.shape(operation.inputs[1] or 0)[0])
     (_bytes if op.byte_inputs else _floats)(lowering, operations, after)
@@ -98,6 +98,6 @@ def _bytes(lowering: Lowering, operations: Sequence[int], after: Tail) -> None:
 
 
 def _beside(lowering: Lowering, tile: Tile, scales: Array, *zeros: Array) -> dict[str, Slot]:
-    """Scales, and zeros if there are any, as panels beside those of the weights."""
+    """Scales and optional zero points as panels that match those of the weights."""
     found = zip(("scales", "zeros"), (scales, *zeros), strict=False)
     return {name: lowering.later(partial(pack_run_scales, own, tile.columns, lowering.isa)) for name, own in found}

@@ -1,4 +1,4 @@
-"""Layers of bytes with constant filters whose sums become real numbers, and bytes again where these come last."""
+"""Layers of bytes with constant filters whose sums become real numbers, and bytes again if a group ends with that."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
     if 0 in (x.shape + weight.shape + types.output.shape):
         return "a tensor has no elements"
     if weight.value.size > MOST_TERMS * weight.value.shape[3 if isinstance(op, DepthwiseConv2D) else 0]:
-        return "its sums do not fit 32 bits"
+        return "its sums do not fit in 32 bits"
     if isinstance(op, Conv2D) and weight.shape[3] != x.shape[3]:
         return "groups are not native"
     return None
 
 
 def _with_bytes(real: Lower, layer: MadeLayer) -> Lower:
-    """A layer of real sums, as one of bytes if that gives the same, and the functions of its bytes that follow."""
+    """A layer with real sums, lowered as a layer of bytes if results are equal; byte functions may follow."""
 
     def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         own = _own(lowering, operations)
@@ -72,7 +72,7 @@ def _with_bytes(real: Lower, layer: MadeLayer) -> Lower:
 
 
 def _own(lowering: Lowering, operations: Sequence[int]) -> Sequence[int]:
-    """The operations of a group up to the one that makes bytes of floats; all if there is none."""
+    """The operations of a group up to the one that converts floats to bytes; all if there is none."""
     made = (i for i, at in enumerate(operations, 1) if lowering.type(lowering.operation(at).outputs[0]).dtype in BYTES)
     return operations[: next(made, len(operations))]
 
@@ -102,7 +102,7 @@ def _convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
+    """A depthwise convolution: a plain one for a single channel; a depth multiplier repeats input channels."""
     at, operation, op = lowering.first(operations, DepthwiseConv2D)
     x, w = operation.used
     weights, source, isa = lowering.elements(w), lowering.type(x), lowering.isa
@@ -138,7 +138,7 @@ lower_depthwise = _with_bytes(_depthwise, int8_conv_fc.depthwise)
 
 
 def results(lowering: Lowering, operations: Sequence[int], width: int) -> tuple[Tail, Scaled]:
-    """What follows the sums of a group, and how they are stored: as bytes where a cast to these comes last."""
+    """The epilogue of a group, and how results are stored: as bytes if the group ends with a cast to these."""
     last = lowering.operation(operations[-1]).outputs[0]
     own = _own(lowering, operations)
     dtype = lowering.type(lowering.operation(own[-1]).outputs[0]).dtype
@@ -151,7 +151,7 @@ def results(lowering: Lowering, operations: Sequence[int], width: int) -> tuple[
 
 
 def columns(lowering: Lowering, x: int, w: int, weights: Array) -> dict[str, Slot]:
-    """Where the accumulators of the columns of `weights[taps, k, n]` begin, and their factors, in whole registers."""
+    """The initial accumulators and the factors of the columns of `weights[taps, k, n]`, in whole registers."""
     n, lanes, source = weights.shape[2], lowering.isa.f32, lowering.type(x)
     start, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
     moved = _zero(source) + offset(lowering.isa, source.dtype is DType.INT8)
@@ -175,7 +175,7 @@ def multiply(
     how: Scaled,
     geometry: Plane | None = None,
 ) -> None:
-    """The product with `weights[taps, k, n]`; `rows`: how many, and the bytes of each that no other reads."""
+    """The product with `weights[taps, k, n]`; `rows` is their number, and the bytes that only one row reads."""
     x, w = lowering.operation(at).used
     (m, row_bytes), (taps, depth, n) = rows, weights.shape
     pointwise, rest = geometry is None or geometry.pointwise, depth % lowering.isa.group

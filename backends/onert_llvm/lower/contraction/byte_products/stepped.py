@@ -1,9 +1,9 @@
 """Layers of bytes whose sums become bytes again by a few float32 operations.
 
-A factor, a term, a division by a scale, bounds anywhere between: none of these falls where its argument grows, so that
-bounds may all come last. Such a layer is lowered as one of TFLite's whose sums are scaled otherwise (`Scaling.QUOTIENT`
-and `PRODUCT`): with its kernels for depthwise and filtered windows, and with tables of the functions of bytes that
-follow. Each operation is rounded as it is alone.
+These are a factor, a term, a division by a scale, and bounds anywhere between. Each is non-decreasing, so all bounds
+may be applied last. Such a layer is lowered like one of TFLite's with another scaling of its sums (`Scaling.QUOTIENT`
+and `PRODUCT`), including the kernels for depthwise and filtered windows and the tables of byte functions that follow.
+Each operation is rounded as it would be on its own.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from onert_llvm.schedule.quotients import LEAST, MOST, inverse
 from onert_llvm.schedule.weight_packing import pack_real_terms, sum_bounds
 
 _EITHER = (BinaryKind.MUL, BinaryKind.ADD, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
-"""Functions whose operands may change places."""
+"""Commutative functions."""
 _CLAMPS = (UnaryKind.RELU, UnaryKind.RELU6, UnaryKind.RELU_N1_TO_1, UnaryKind.RELU_0_TO_1)
 _WHOLE = float(1 << 21)
-"""Quotients from here on are not rounded by `WHOLE`."""
+"""Quotients from here on are not rounded by adding `WHOLE`."""
 
 
 @frozen(eq=False)
 class Real:
-    """How sums of n columns become bytes between `limits`: the scaling, its rows of columns, and its other slots."""
+    """How the sums of n columns become bytes within `limits`: scaling, rows of per-column numbers, and other slots."""
 
     scaling: Scaling
     rows: tuple[Array, Array]
@@ -46,7 +46,7 @@ class Real:
 
 @frozen(eq=False)
 class Stepped(Outputs):
-    """Outputs whose sums are scaled as float operations say."""
+    """Outputs whose sums are scaled as float operations specify."""
 
     how: Real | None = None
 
@@ -62,7 +62,7 @@ class Stepped(Outputs):
 
 
 def outputs(lowering: Lowering, operations: Sequence[int], table: Array | None) -> Stepped | None:
-    """How the sums of the first operation become the bytes of the last, then those of the table; None if otherwise."""
+    """How the sums of the first operation become the last one's bytes, then the table's; None in other cases."""
     subgraph, isa = lowering.subgraph, lowering.isa
     types = subgraph.types(subgraph.operations[operations[0]])
     last = subgraph.type(subgraph.operations[operations[-1]].outputs[0])
@@ -104,7 +104,7 @@ def _real(subgraph: Subgraph, operations: Sequence[int]) -> Real | None:
 
 
 def _limits(subgraph: Subgraph, operations: Sequence[int]) -> tuple[int, int] | None:
-    """The least and the greatest byte of all columns; None where bounds differ, or leave but one."""
+    """The least and the greatest byte of all columns; None if bounds differ, or leave only one value."""
     values: dict[int, Array] = {}
     values[subgraph.operations[operations[0]].outputs[0]] = np.array([-np.inf, np.inf], np.float32)
     for at in operations[1:]:
@@ -116,15 +116,15 @@ def _limits(subgraph: Subgraph, operations: Sequence[int]) -> tuple[int, int] | 
 
 
 def _number(subgraph: Subgraph, operand: int) -> Array:
-    """A constant's first element: factors are positive and terms finite, so that any will do at infinity."""
+    """A constant's first element, for use at infinity: factors are positive and terms finite, so any will do."""
     value = subgraph.operands[operand].known.value
     assert value is not None
     return value.reshape(-1)[:1]
 
 
 def _steps(subgraph: Subgraph, operations: Sequence[int], n: int) -> tuple[BinaryKind, Array, Array, int] | None:
-    """What is added to the sums' real numbers, what then multiplies or divides them, and which, and the zero point
-    that comes behind rounding; None where anything else happens.
+    """The term added to the sums' real numbers, the kind and operand of the multiplication or division that follows,
+    and the zero point added after rounding; None for anything else.
     """
     current = subgraph.operations[operations[0]].outputs[0]
     found: list[tuple[BinaryKind, Array]] = []
@@ -154,7 +154,7 @@ def _steps(subgraph: Subgraph, operations: Sequence[int], n: int) -> tuple[Binar
 
 
 def _step(subgraph: Subgraph, operation: Operation, current: int, n: int) -> list[tuple[BinaryKind, Array]] | None:
-    """What an operation adds, multiplies or divides by, for each of n columns; nothing for bounds; None for others."""
+    """What an operation adds, multiplies or divides by in each of n columns; empty for bounds; None for others."""
     op, used = operation.op, operation.used
     if isinstance(op, Unary):
         return [] if op.kind in _CLAMPS or op.kind is UnaryKind.ROUND else None

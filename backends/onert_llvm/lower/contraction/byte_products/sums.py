@@ -1,4 +1,4 @@
-"""Products of bytes with a constant matrix of signed ones, whose sums are stored as they are."""
+"""Products of bytes and a constant matrix of signed bytes, whose sums are stored as they are."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
     if op.output is not DType.INT32 or x.dtype not in BYTES or y.dtype is not DType.INT8:
         return "only products of bytes that become int32 are native"
     if y.value is None or op.adjoint_x or any(d != 1 for d in y.shape[:-2]) or y.rank > x.rank:
-        return "the second operand is no constant matrix, or the first is turned round"
+        return "the second operand is not a constant matrix, or the first is transposed"
     if any(t.quantization is not None and any(t.quantization.zero_points) for t in (x, y)):
-        return "an operand has a zero point, which sums as stored do not look at"
+        return "an operand has a zero point, but int32 sums are stored uncorrected"
     if 0 in (*x.shape, *y.shape):
         return "a tensor has no elements"
-    return None if (x.shape[-1] or 0) <= MOST_TERMS else "its sums do not fit 32 bits"
+    return None if (x.shape[-1] or 0) <= MOST_TERMS else "its sums do not fit in 32 bits"
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The product of all rows with the matrix."""
+    """The product of all rows and the matrix."""
     at, operation, op = lowering.single(operations, BatchMatMul)
     x, y = operation.used
     matrix = lowering.elements(y).reshape(lowering.shape(y)[-2:])

@@ -1,1 +1,1 @@
-"""Convolutions whose windows are summed where they lie, in another order than a product's."""
+"""Convolutions that sum their windows in place, in another order than a matrix product."""

@@ -1,4 +1,4 @@
-"""Convolutions of small groups of channels in float32, all groups by one command."""
+"""Float32 convolutions of small groups of channels, with one command for all groups."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from onert_llvm.schedule.depthwise import chunk, grouped, strip
 
 
 def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, accesses: tuple[Access, ...] = ()) -> bool:
-    """Write the command of a convolution with finite constant filters `[n, height, width, inputs of a group]`; False
-    where groups are better multiplied one by one.
+    """Emit a convolution with finite constant filters `[n, height, width, inputs of a group]`; returns False if
+    multiplying the groups one by one is better.
     """
     geometry = windows.geometry
     n, kh, kw, inputs = filters.shape
@@ -30,7 +30,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, acce
     some = chunk((kh, kw), geometry.size, n, isa)
     some = max(1, some // (inputs * lanes)) * lanes
     lines, chunks = geometry.images * geometry.out[0], -(-n // some)
-    block = -(-lines // lowering.threads)  # a thread's share, which has all channels of its rows
+    block = -(-lines // lowering.threads)  # a thread's share, with all channels of its rows
     slots = {
         **geometry.slots,
         **after.slots,

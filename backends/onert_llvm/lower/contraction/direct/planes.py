@@ -16,12 +16,12 @@ from onert_llvm.lower.strided_copy import move, side
 from onert_llvm.schedule.planes import plane_registers
 
 _ACROSS, _SUMS = 5, 15
-"""Columns of a window that are written out, so that no loop is around so few, and sums beside which they may be."""
+"""Windows of up to this many columns are unrolled, without a loop, if they have at most this many accumulators."""
 
 
 def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> bool:
-    """Write the commands of a convolution with finite constant filters `[n, height, width, channels]`; False where
-    others are estimated to be better.
+    """Emit a convolution with finite constant filters `[n, height, width, channels]`; returns False if other kernels
+    are estimated to be better.
     """
     geometry, after, isa = windows.geometry, windows.after, lowering.isa
     n, _, across, channels = filters.shape
@@ -49,12 +49,12 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> b
 
 
 def _pitch(geometry: Plane) -> int:
-    """Columns that all windows of a row see, the padding among them."""
+    """The number of columns that a row's windows cover, padding included."""
     return geometry.out[1] + (geometry.window[1] - 1) * geometry.dilation[1]
 
 
 def _turned(lowering: Lowering, windows: Windows, pitch: int, room: Access) -> None:
-    """The picture as [image and row, channel, column], with zeros where windows reach out of it to either side."""
+    """Copy the image as [image and row, channel, column], with zeros for horizontal padding."""
     geometry, at = windows.geometry, windows.operation
     (height, width), channels, left = geometry.size, geometry.channels, geometry.pads[1]
     rows = geometry.images * height

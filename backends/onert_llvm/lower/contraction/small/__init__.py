@@ -1,1 +1,1 @@
-"""Layers of bytes on processors whose registers hold a word."""
+"""Layers of bytes on processors with word-sized registers."""

@@ -1,4 +1,4 @@
-"""Convolutions and fully connected layers of bytes for processors whose registers hold a word."""
+"""Convolutions and fully connected layers of bytes for processors with word-sized registers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .packing import fixed_fields, pack, pack_taps, real_fields
 
 _WORD = 4
 _LARGEST = 1 << 30
-"""Sums from here on are not scaled by `Scaling.NARROW`, which doubles them."""
+"""Sums from here on cannot be scaled by `Scaling.NARROW`, which doubles them."""
 
 
 def fits(lowering: Lowering, layer: Layer[Outputs]) -> bool:
-    """Whether a layer has this form: filters without a zero point, and activations that the products take."""
+    """Whether a layer has this form: no filter zero point, and activations that the products support."""
     products = lowering.isa.products
     signed = layer.outputs.signed or products is not Products.HELIUM
     return products is not None and layer.filter.zero == 0 and signed
 
 
 def _columns(lowering: Lowering, layer: Layer[Outputs], weights: Array) -> tuple[OneByOne, dict[str, Slot]]:
-    """How the sums of filters `[n, k]` become bytes."""
+    """How the sums of filters `[n, k]` become bytes, and the slots for that."""
     outputs, part = layer.outputs, layer.part
     x, weight, result = outputs.types.input(0), outputs.types.input(1), outputs.types.output
     bias, turned = outputs.bias(part), weights.T
@@ -62,7 +62,7 @@ def _columns(lowering: Lowering, layer: Layer[Outputs], weights: Array) -> tuple
 
 @frozen(eq=False)
 class _Source:
-    """Where rows of `depth` bytes come from, `m` of them, and the slots that say so."""
+    """The source of `m` rows of `depth` bytes, with its slots."""
 
     m: int
     depth: int
@@ -131,7 +131,7 @@ def _used(room: Access) -> tuple[Access, ...]:
 
 
 def depthwise(lowering: Lowering, layer: Layer[Outputs], geometry: Plane, multiplier: int) -> None:
-    """A depthwise convolution with a filter `[1, height, width, n]` over a picture of `geometry.channels` channels."""
+    """A depthwise convolution with a filter `[1, height, width, n]` over an image with `geometry.channels`."""
     _, kh, kw, n = layer.filter.values.shape
     weights = layer.filter.values.reshape(kh * kw, n)
     how, columns = _columns(lowering, layer, np.ascontiguousarray(weights.T))

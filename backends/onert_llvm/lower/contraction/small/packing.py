@@ -1,4 +1,4 @@
-"""Weights and columns as the kernels of small processors read them."""
+"""Weights and columns in the layout that kernels for small processors read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert_llvm.schedule.weight_packing import Multipliers, exact_fields, per_co
 
 
 def pack(weights: Array, unit: int) -> Array:
-    """Signed bytes `[n, k]` as blocks `[steps, 2, unit]`, a last column `[steps, unit]`; zeros fill the last step."""
+    """Signed bytes `[n, k]` as blocks `[steps, 2, unit]`, a last odd column as `[steps, unit]`; padded with zeros."""
     n, depth = weights.shape
     steps = -(-depth // unit)
     padded = np.zeros((n, steps * unit), np.int8)
@@ -23,7 +23,7 @@ def pack(weights: Array, unit: int) -> Array:
 
 
 def pack_taps(weights: Array, together: bool) -> Array:
-    """Signed bytes `[taps, channels]` as groups `[taps, 4]` where they go `together`, and `[taps]` for each left."""
+    """Signed bytes `[taps, channels]` as groups `[taps, 4]` if `together`, and `[taps]` for each other channel."""
     taps, channels = weights.shape
     grouped = channels // TOGETHER * TOGETHER if together else 0
     groups = weights[:, :grouped].reshape(taps, -1, TOGETHER).transpose(1, 0, 2).reshape(-1)
@@ -31,7 +31,7 @@ def pack_taps(weights: Array, together: bool) -> Array:
 
 
 def fixed_fields(how: Scaling, bias: Array, multipliers: Multipliers, zero_point: int) -> Array:
-    """The fields of columns whose multipliers are in fixed point (`OneByOne`)."""
+    """The fields of columns with fixed-point multipliers (`OneByOne`)."""
     mantissas, shifts = per_column(multipliers, len(bias))
     if how is Scaling.WIDE:
         return _interleaved(bias, mantissas, np.maximum(-shifts, 0), np.maximum(shifts, 0))
@@ -40,7 +40,7 @@ def fixed_fields(how: Scaling, bias: Array, multipliers: Multipliers, zero_point
 
 
 def real_fields(bias: Array, reals: Array) -> Array:
-    """The same where multipliers are real."""
+    """The fields of columns with real multipliers."""
     return _interleaved(bias, *exact_fields(np.broadcast_to(reals, bias.shape).astype(np.float64)))
 
 

@@ -1,1 +1,1 @@
-"""Transposed and three-dimensional convolutions to commands."""
+"""Lowers transposed and three-dimensional convolutions."""

@@ -1,8 +1,8 @@
-"""Convolutions over three axes and their transposes, in float32 with constant weights, as convolutions over two.
+"""Float32 convolutions over three axes with constant weights, and their transposes, as convolutions over two axes.
 
-The planes that a window sees become channels of one plane: copying them takes little beside the products. A window of
-one plane, or of one line of planes, needs no copy. A transposed convolution is one convolution of all its phases, as
-over two axes (`phases`).
+The planes that a window covers become channels of a single plane; copying them costs little compared with the products.
+A window of one plane, or of one line of planes, needs no copy. A transposed convolution is one convolution for all its
+phases, as over two axes (`phases`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .phases import Axis, Phases, after_sums, put, rooms
 
 Triple = tuple[int, int, int]
 _MOST_BYTES = 1 << 26
-"""Memory for the planes of windows side by side; those of larger volumes are convolved part by part."""
+"""The most memory for gathered planes; larger volumes are convolved part by part."""
 
 
 def why_not(op: Conv3D | TransposeConv3D, types: CallTypes) -> str | None:
@@ -51,9 +51,9 @@ def why_not(op: Conv3D | TransposeConv3D, types: CallTypes) -> str | None:
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
     if not all_finite(weight.value):
-        return "the weights are not all finite, and planes outside of the picture are multiplied by them"
+        return "the weights are not all finite, and padding is multiplied by them"
     dilated = any(dilation > 1 for _, dilation in op.steps)
-    return "a dilated one has no native form" if dilated and isinstance(op, TransposeConv3D) else None
+    return "a dilated transpose has no native form" if dilated and isinstance(op, TransposeConv3D) else None
 
 
 @frozen
@@ -69,13 +69,13 @@ class _Space(Value):
     pads: Triple
 
     def plane(self, channels: int) -> Plane:
-        """Windows along height and width, over a picture of so many channels for each plane of the results."""
+        """Windows along height and width, over one image with these channels for each plane of the results."""
         each = (self.size, self.out, self.window, self.stride, self.dilation, self.pads)
         size, out, window, stride, dilation, pads = ((values[1], values[2]) for values in each)
         return Plane(self.images * self.out[0], size, channels, out, window, stride, dilation, pads)
 
     def lines(self, channels: int) -> Plane:
-        """Windows along the depth, over pictures in which each plane is a line."""
+        """Windows along the depth, over images in which each plane is a line."""
         each = (self.window, self.stride, self.dilation)
         window, stride, dilation = ((values[0], 1) for values in each)
         line = self.size[1] * self.size[2]
@@ -84,12 +84,12 @@ class _Space(Value):
 
     @property
     def flat(self) -> bool:
-        """Whether windows have one plane, and each plane is one of the results'."""
+        """Whether windows cover a single plane each, and the planes are those of the results."""
         return self.window[0] == self.stride[0] == 1 and self.pads[0] == 0 and self.size[0] == self.out[0]
 
     @property
     def deep(self) -> bool:
-        """Whether windows have one pixel of each plane, and each pixel is one of the results'."""
+        """Whether windows cover one pixel of each plane, and the pixels are those of the results."""
         single = self.window[1:] == self.stride[1:] == (1, 1)
         return single and self.pads[1:] == (0, 0) and self.size[1:] == self.out[1:]
 
@@ -123,7 +123,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 def _convolve(
     lowering: Lowering, at: int, space: _Space, filters: Array, after: Tail, x: int, holes: bool = False
 ) -> None:
-    """The windows of `x` times filters `[depth, height, width, channels, n]`, with `holes` where these are `ABSENT`."""
+    """Convolve `x` with filters `[depth, height, width, channels, n]`; with `holes`, some are `ABSENT`."""
     depth, height, width, channels, n = filters.shape
     ordered, source = np.moveaxis(filters, 4, 0), lowering.operand(x)
     if space.flat or space.deep:
@@ -141,15 +141,15 @@ def _convolve(
 
 
 def _parts(space: _Space, pixel: int) -> Iterator[tuple[int, _Space]]:
-    """Planes of results whose pictures, of so many bytes a pixel, take moderate memory: the number of the first, and
-    the windows that they see.
+    """Ranges of result planes whose gathered images, with `pixel` bytes per pixel, need moderate memory: the number of
+    the first, and the windows.
     """
     each, sizes = space.size[1] * space.size[2] * pixel, (space.images, *space.size, *space.out)
     if any(map(is_symbolic, sizes)) or space.images * space.out[0] * each <= _MOST_BYTES:
         yield 0, space
         return
     parts = -(-space.out[0] // max(1, _MOST_BYTES // each))
-    count = -(-space.out[0] // parts)  # all about as large, so that the same is chosen for all
+    count = -(-space.out[0] // parts)  # of similar size, so that all use the same kernel
     for image, first in product(range(space.images), range(0, space.out[0], count)):
         out = (min(count, space.out[0] - first), *space.out[1:])
         pads = (space.pads[0] - first * space.stride[0], *space.pads[1:])
@@ -157,7 +157,7 @@ def _parts(space: _Space, pixel: int) -> Iterator[tuple[int, _Space]]:
 
 
 def _from_row(after: Tail, row: int, pitch: int) -> Tail:
-    """The same for the results from a row on, whose rows take so many bytes."""
+    """The epilogue of the results from a row on; rows have `pitch` bytes."""
     slots = dict(after.slots)
     for name in after.epilogue.matrices:
         pointer = slots[name]
@@ -169,9 +169,10 @@ def _from_row(after: Tail, row: int, pitch: int) -> Tail:
 def _planes(
     lowering: Lowering, at: int, space: _Space, after: Tail, source: tuple[int, int], depth: int, channels: int
 ) -> Access:
-    """The pictures of all results: pixels with the channels of each plane that a window sees, 0 for those outside.
+    """The gathered images of all results: each pixel has the channels of every plane that a window covers, 0 for
+    padding.
 
-    The `source` is an operand, and how many bytes of it lie before the first image.
+    `source` is an operand and the byte offset of its first image.
     """
     (x, begin), pixels = source, space.size[1] * space.size[2]
     shape = (space.images, space.out[0], pixels, depth, channels)
@@ -194,7 +195,7 @@ def _planes(
 
 
 def lower_transposed(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A transposed convolution: that of all phases, then each phase into its places."""
+    """A transposed convolution: one convolution for all phases, whose results are then put into their places."""
     at, operation, op = lowering.single(operations, TransposeConv3D)
     _, weight, x, bias = (*operation.inputs, None)[:4]
     assert x is not None

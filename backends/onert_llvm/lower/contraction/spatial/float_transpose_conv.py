@@ -21,9 +21,9 @@ from onert_llvm.lower.elementwise.op_to_expression import activated
 from .phases import Phases, Transposed, after_sums, phases, put, rooms
 
 _MOST_CHANNELS = 64
-"""With more it takes little to put results in their places, and much code to find rows of the picture."""
+"""With more channels, rearranging the results is cheap, and addressing rows of the image needs much code."""
 _GAIN = 0.9
-"""What part of the time of all phases at once they may take one by one: each reads the picture anew."""
+"""The largest relative time at which separate phases pay, because each of them reads the image again."""
 
 
 def why_not(op: Transposed, types: CallTypes) -> str | None:
@@ -82,8 +82,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def _direct(found: Phases, channels: int, lanes: int) -> bool:
-    """Whether each phase down the picture writes its rows of the result at once: where windows are no larger than the
-    strides, so that the phases across are columns side by side, and fill registers as well as those of all phases do.
+    """Whether each vertical phase stores its rows of the result directly. Windows must be no larger than the strides,
+    so that horizontal phases are adjacent columns, and these must fill registers as well as those of all phases do.
     """
     (down, across), n = found.each("stride"), found.channels
     even = found.even and all(a.taps == 1 and a.shift == 0 and a.count * a.stride == a.outputs for a in found.axes)
@@ -92,8 +92,8 @@ def _direct(found: Phases, channels: int, lanes: int) -> bool:
 
 
 def _apart(found: Phases, lanes: int) -> bool:
-    """Whether phases of uneven taps are better computed one by one: they take fewer registers of columns by taps."""
-    if found.even or any(axis.size // axis.stride <= axis.first for axis in found.axes):  # windows begin in the picture
+    """Whether phases with uneven taps are better computed separately, because that needs fewer columns times taps."""
+    if found.even or any(axis.size // axis.stride <= axis.first for axis in found.axes):  # windows must begin inside
         return False
     together = math.prod(found.each("taps")) * -(-found.count * found.channels // lanes)
     alone = math.prod(found.each("size")) * -(-found.channels // lanes)

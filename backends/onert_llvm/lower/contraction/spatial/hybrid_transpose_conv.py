@@ -1,4 +1,4 @@
-"""Transposed convolutions of floats with 8-bit filters: the input quantised when it is multiplied (dynamic range)."""
+"""Transposed float convolutions with 8-bit filters, whose input is quantised on the fly (dynamic range)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def why_not(op: TransposeConv2D, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """The convolution of all phases, put into their places where the strides are more than one."""
+    """The convolution of all phases, whose results are put into their places if strides are greater than one."""
     at, operation, op = lowering.single(operations, TransposeConv2D)
     _, weight, x, bias = (*operation.inputs, None)[:4]
     assert x is not None

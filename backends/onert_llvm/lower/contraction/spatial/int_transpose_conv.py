@@ -1,4 +1,4 @@
-"""Transposed convolutions of 8-bit and 16-bit integers with constant filters, in TFLite's exact arithmetic."""
+"""Transposed convolutions of 8-bit and 16-bit integers with constant filters, bit-exact with TFLite."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lower_shorts(lowering: Lowering, operations: Sequence[int]) -> None:
 def _lower(
     lowering: Lowering, operations: Sequence[int], make: MakeOutputs[OutputsT], convolve: Convolve[OutputsT]
 ) -> None:
-    """The convolution of all phases, put into their places where the strides are more than one."""
+    """The convolution of all phases, whose results are put into their places if strides are greater than one."""
     at, operation, op = lowering.single(operations, TransposeConv2D)
     types = _as_convolution(lowering.subgraph.types(operation))
     source, result = operation.used[2], operation.outputs[0]

@@ -1,7 +1,7 @@
 """Transposed convolutions as convolutions.
 
-With strides (s, t) the results form s * t pictures, each the convolution of the whole input with some of the filter's
-taps. All of them are channels of one convolution, then put into their places.
+With strides (s, t) the results form s * t images, each a convolution of the whole input with some of the filter's taps.
+All of these phases are channels of one convolution, whose results are then put into their places.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Transposed = TransposeConv2D | TransposeConvBias2D
 
 @frozen
 class Axis(Value):
-    """One axis: `inputs` elements, a window of `size`, a stride, zeros `before` the result, its `outputs` elements.
+    """One axis: the number of `inputs`, the window's `size`, the stride, the padding `before`, the number of `outputs`.
 
-    Result y is q * stride + r - before: phase r takes every stride-th tap from r on.
+    Result y is q * stride + r - before: phase r uses every stride-th tap, starting with r.
     """
 
     inputs: int
@@ -48,31 +48,31 @@ class Axis(Value):
 
     @property
     def taps(self) -> int:
-        """Taps of the convolution of all phases: those of the phase that has most."""
+        """The taps of the convolution of all phases: those of the phase that has most."""
         return -(-self.size // self.stride)
 
     @property
     def first(self) -> int:
-        """The first q that any result has."""
+        """The first q of any result."""
         return self.before // self.stride
 
     @property
     def count(self) -> int:
-        """How many q there are."""
+        """The number of values of q."""
         return (self.outputs - 1 + self.before) // self.stride - self.first + 1
 
     @property
     def padding(self) -> int:
-        """Zeros in front of the input for the convolution of all phases."""
+        """The leading zeros of the input for the convolution of all phases."""
         return self.taps - 1 - self.first
 
     @property
     def shift(self) -> int:
-        """Elements of the first q that lie before the result."""
+        """The number of elements of the first q that are before the result."""
         return self.before - self.first * self.stride
 
     def phases(self, filters: Array, axis: int, fill: float = 0) -> Array:
-        """The filter's axis as two, of taps from the last to the first and of phases; `fill` where one has fewer."""
+        """The filter's axis split into reversed taps and phases; `fill` pads phases with fewer taps."""
         room = self.taps * self.stride
         padded = np.full((*filters.shape[:axis], room, *filters.shape[axis + 1 :]), fill, filters.dtype)
         padded[(slice(None),) * axis + (slice(0, self.size),)] = filters
@@ -82,7 +82,7 @@ class Axis(Value):
 
 @frozen
 class Phases(Value):
-    """The axes of a transposed convolution of so many `images`, each result of `channels`."""
+    """The axes of a transposed convolution of `images`, whose results have `channels`."""
 
     axes: tuple[Axis, ...]
     images: int
@@ -90,25 +90,25 @@ class Phases(Value):
 
     @property
     def count(self) -> int:
-        """How many pictures the results form."""
+        """The number of phases, that is of images that the results form."""
         return math.prod([axis.stride for axis in self.axes])
 
     @property
     def results(self) -> int:
-        """Elements of all of them."""
+        """The number of elements of all phases."""
         return self.images * math.prod([axis.count for axis in self.axes]) * self.count * self.channels
 
     @property
     def even(self) -> bool:
-        """Whether all of them have the same taps."""
+        """Whether all phases have the same number of taps."""
         return all(axis.even for axis in self.axes)
 
     def each(self, name: str) -> tuple[int, ...]:
-        """A number of every axis."""
+        """An attribute of every axis."""
         return tuple(getattr(axis, name) for axis in self.axes)
 
     def plane(self, channels: int) -> Plane:
-        """The convolution of all phases over two axes, of so many channels."""
+        """The convolution of all phases over two axes, on an input with `channels`."""
         (height, width), (rows, columns), (down, across), (top, left) = (
             self.each(name) for name in ("inputs", "count", "taps", "padding")
         )
@@ -117,7 +117,7 @@ class Phases(Value):
         )
 
     def alone(self, plane: Plane, values: Array) -> Iterator[tuple[Plane, Array]]:
-        """For each phase its convolution over two axes, and its filters: their taps from the last to the first."""
+        """For each phase, its convolution over two axes and its filters, with their taps in reverse order."""
         for numbers in np.ndindex(*self.each("stride")):
             cut = tuple(slice(first, None, axis.stride) for first, axis in zip(numbers, self.axes, strict=True))
             taps = np.ascontiguousarray(np.flip(values[(slice(None), *cut)], (1, 2)))
@@ -126,17 +126,17 @@ class Phases(Value):
             yield evolve(plane, window=(down, across), pads=pads), taps
 
     def filters(self, values: Array, fill: float = 0) -> Array:
-        """Filters `[outputs, *axes, channels]` as those of all phases; `fill` where a phase has fewer taps."""
+        """Filters `[outputs, *axes, channels]` as those of all phases; `fill` pads phases with fewer taps."""
         split, rank = values, len(self.axes)
         for i, axis in reversed(list(enumerate(self.axes))):
             split = axis.phases(split, 1 + i, fill)
-        taps, phases = range(1, 2 * rank, 2), range(2, 2 * rank + 1, 2)  # in turn, between outputs and channels
+        taps, phases = range(1, 2 * rank, 2), range(2, 2 * rank + 1, 2)  # alternating, between outputs and channels
         ordered = split.transpose(*phases, 0, *taps, 2 * rank + 1)
         return np.ascontiguousarray(ordered.reshape(-1, *self.each("taps"), values.shape[-1]))
 
 
 def phases(op: Transposed, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Phases:
-    """The phases of an operation over two axes, by the shapes of its operands and its result."""
+    """The phases of an operation over two axes, from the shapes of its operands and its result."""
     found = []
     for i, stride in enumerate((op.stride_height, op.stride_width)):
         inputs, size, outputs = x[1 + i], weight[1 + i], out[1 + i]
@@ -151,7 +151,7 @@ def phases(op: Transposed, x: Sequence[int], weight: Sequence[int], out: Sequenc
 def after_sums(
     lowering: Lowering, found: Phases, activation: Activation, bias: int | None, result: int, room: tuple[Access, ...]
 ) -> Tail:
-    """Bias and activation in float32; the results go to `room` where they are not yet in their places."""
+    """Bias and activation in float32; results are stored to `room` if they must be rearranged."""
     tree = activated(ACC, activation)
     assert tree is not None
     slots: dict[str, Slot] = {}
@@ -164,12 +164,12 @@ def after_sums(
 
 
 def rooms(found: Phases, itemsize: int = 4) -> tuple[int, ...]:
-    """The bytes of scratch memory for the results of all phases, where there are several."""
+    """The bytes of scratch memory for the results of all phases, if there are several."""
     return () if found.count == 1 else (found.results * itemsize,)
 
 
 def put(lowering: Lowering, at: int, found: Phases, room: tuple[Access, ...]) -> None:
-    """Phase by phase from scratch memory into the result; all at once where the phases fill it evenly."""
+    """Move the results from scratch memory into place, phase by phase, or all at once if phases are even."""
     if not room:
         return
     result, rank = operand(lowering, lowering.operation(at).outputs[0]), len(found.axes)
@@ -189,7 +189,7 @@ def put(lowering: Lowering, at: int, found: Phases, room: tuple[Access, ...]) ->
 
 
 def _span(axis: Axis, phase: int) -> tuple[slice, slice]:
-    """Which q of a phase have a result, and these."""
+    """The values of q for which a phase has results, and these results."""
     start = phase - axis.shift
     first = 1 if start < 0 else 0
     count = max(0, min(axis.count, -(-(axis.outputs - start) // axis.stride)) - first)

@@ -1,1 +1,1 @@
-"""Convolutions by Winograd's minimal filtering to commands."""
+"""Lowers convolutions by Winograd's minimal filtering."""

@@ -1,4 +1,4 @@
-"""Convolutions of bytes by Winograd's minimal filtering, where that is estimated to be faster."""
+"""Byte convolutions by Winograd's minimal filtering, where that is estimated to be faster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WINDOW = (3, 3)
 
 
 def lowered(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> bool:
-    """Write the command of a convolution, a group of one at most; False if its sums of all terms are better."""
+    """Emit a convolution without groups, or one group; returns False if the direct sums are better."""
     filters = _centred(layer.filter)
     if not suits(lowering, geometry, filters):
         return False
@@ -42,7 +42,7 @@ def lowered(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> bool:
 
 
 def suits(lowering: Lowering, geometry: Plane, filters: Array) -> bool:
-    """Whether a convolution with centred `filters[height, width, channels, n]` goes this way, and is faster so."""
+    """Whether a convolution with centred `filters[height, width, channels, n]` is possible this way, and faster."""
     channels, n = filters.shape[2:]
     if geometry.window != _WINDOW or geometry.stride != (1, 1):
         return False
@@ -55,13 +55,13 @@ def suits(lowering: Lowering, geometry: Plane, filters: Array) -> bool:
 
 
 def _tiles(geometry: Plane) -> tuple[int, int, int]:
-    """How many tiles of outputs there are, in all, down a picture, and across."""
+    """The number of output tiles: in total, vertically and horizontally."""
     return tiles(Form(OUTPUTS), geometry.images, geometry.out, geometry.dilation)
 
 
 @frozen(eq=False)
 class Plan:
-    """The command of a convolution: what is known of it before anything is said of its input and its results.
+    """The command of a convolution before its input and its results are known.
 
     `room` is the size of its scratch memory.
     """
@@ -83,14 +83,14 @@ class Plan:
         rooms: Access,
         accesses: Sequence[Access],
     ) -> None:
-        """Write it down, with the rest of its slots and what it touches beside its `rooms`."""
+        """Emit the command with its remaining slots, and with what it touches beside its `rooms`."""
         found = {**self.slots, **slots, "rooms": rooms.pointer}
         found = {name: found[name] for name in self.algorithm.slots}
         lowering.emit(at, self.algorithm, found, self.work, reads, writes, self.flops, (rooms, *accesses), self.parts)
 
 
 def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize | Dynamic, signed: bool) -> Plan:
-    """The plan for a convolution that this suits, of bytes that are `signed` or not."""
+    """The plan for a convolution that `suits`, of signed or unsigned bytes."""
     channels, n = filters.shape[2:]
     isa, (total, down, across) = lowering.isa, _tiles(geometry)
     sizes, wide, dilated = schedule.Layer(channels, n, isa), channels >= 2 * isa.f32, geometry.dilation != (1, 1)
@@ -122,6 +122,6 @@ def planned(lowering: Lowering, geometry: Plane, filters: Array, how: Requantize
 
 
 def _centred(weights: Filter) -> Array:
-    """`[height, width, channels, n]` less their zero point."""
+    """The weights `[height, width, channels, n]` less their zero point."""
     found: Array = weights.values
     return found if weights.zero == 0 else found.astype(np.int16) - np.int16(weights.zero)

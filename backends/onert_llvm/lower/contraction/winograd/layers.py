@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's minimal filtering, where that is estimated to be faster."""
+"""Float convolutions by Winograd's minimal filtering, where that is estimated to be faster."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from onert_llvm.schedule.float_packing import PackWinograd, panel_bytes_f32, pan
 from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, chosen, possible, tiles
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
-"""What a precision allows. Results of F(2x2, 3x3) are nearer to the true ones than sums of all terms are, those of
-F(4x4, 3x3) up to twice as far as these: 4e-6 of their range. What is filtered along one axis is as near as they are.
+"""The forms that a precision allows. Results of F(2x2, 3x3) are more accurate than direct sums; the errors of F(4x4,
+3x3) are up to twice as large as theirs: 4e-6 of the range. Filtering along one axis is as accurate as they are.
 """
 
 BY_TWOS = Form(2, stride=2)
-"""What windows of stride 2 may be computed by: nearer to the true results, too."""
+"""The form for windows of stride 2, which is more accurate than direct sums, too."""
 
 _MOST = 3 / 4
-"""The part of a window's products that a form along one axis may take: with 4/5 transforms take what is saved."""
+"""The largest fraction of a window's products that a one-axis form may need: at 4/5, transforms cost what is saved."""
 
 
 def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind: Terms) -> bool:
-    """Write the commands of a convolution with constant filters `[n, *window, channels]`; False if others are better.
+    """Emit a convolution with constant filters `[n, *window, channels]`; returns False if another way is better.
 
-    `kind` is what sums are of.
+    `kind` is the type of the terms.
     """
     n, *_, channels = filters.shape
     geometry, paired = windows.geometry, kind is Terms.PAIRED and channels % 2 == 0
@@ -92,7 +92,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
 
 
 def _forms(lowering: Lowering, geometry: Plane, paired: bool) -> Sequence[Form]:
-    """What a window may be computed by. Forms along one axis have up to two and a half times the weights, and memory
+    """The candidate forms for a window. One-axis forms have up to two and a half times the weights, and need memory
     beside the tensors.
     """
     dilated, strided = geometry.dilation != (1, 1), geometry.stride != (1, 1)
@@ -112,11 +112,11 @@ def _forms(lowering: Lowering, geometry: Plane, paired: bool) -> Sequence[Form]:
 
 
 def recoverable(filters: Array, form: Form, rounded: bool) -> bool:
-    """Whether the transform of filters `[n, *window, channels]`, which may be rounded, is finite and gives their zeros
-    back.
+    """Whether the transform of filters `[n, *window, channels]`, which may be rounded, is finite and preserves their
+    zeros.
 
-    Where an input is not finite, the kernel takes the filters from their transform. A zero among other weights would be
-    a small number then, whose product with an infinity is not NaN.
+    For an input that is not finite, the kernel recovers the filters from their transform. A zero among other weights
+    would then be a small number, whose product with an infinity is not NaN.
     """
     flat = filters.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
