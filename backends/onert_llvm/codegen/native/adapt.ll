@@ -1,22 +1,22 @@
-; How many of a pool's threads take part in a run; joined to `workers.ll`.
+; Chooses how many of a pool's threads take part in a run; appended to `workers.ll`.
 ;
-; Where other programs use the processors, a thread may lose its own in the middle of a piece, for some milliseconds, and
-; all others wait for it. How much that costs depends on how long runs are and on how the system gives turns. So when a
-; caller was held up for long enough, runs of its program are timed, and now and then half the threads, or twice as many,
-; are tried. What trying may lose is bounded: a try ends where it took some milliseconds longer than runs as they were, and
-; the next one comes after 24 or 48 times what was lost. So others that stay cost a forty-eighth, and soon after they have
-; gone all threads are at work again. Once all threads were at work and nobody was held up for a while, nothing is timed.
+; Where other programs use the processors, a thread may be preempted in the middle of a piece, for some milliseconds,
+; while all others wait for it. What that costs depends on the length of runs and on the system's time slices. So once a
+; caller was held up for long enough, runs of its program are timed, and from time to time half the threads, or twice as
+; many, are tried. The loss of a try is bounded: it ends when it took some milliseconds longer than previous runs, and
+; the next one comes after 24 or 48 times what was lost. So permanent load costs one forty-eighth, and soon after it has
+; gone all threads are in use again. Once all threads are in use and no caller was held up for a while, timing stops.
 ;
-; Threads may also be slower together where nobody holds them up: a virtual machine's processors may be so far from one
-; another that meeting takes longer than the work. So all this begins as well after 50 milliseconds of calm, then after twice
+; Threads may also be slower together when nothing preempts them: a virtual machine's processors may be so far apart
+; that synchronising takes longer than the work. So timing also starts after 50 milliseconds of calm, then after twice
 ; as long each time, up to 13 seconds.
 
-; What is known of a program's runs: 0 phase, 1 threads by which power of two fewer than there are, 2 the same for the
-; other way that is tried, 3 nanoseconds left until the next try, 4 how many that were at first, 5 and 6 nanoseconds and
-; 64ths of runs of the way that is kept, of late, 7 and 8 those of the try, 9 by how many nanoseconds runs of late took less
-; than those of the other way would, 10 nanoseconds for which callers were held up, 11 when that was last, 12 how long 64
-; runs of the other way took, or 0, 13 runs without a clock, 14 when to look at a calm program, 15 how long after the time
-; before. Phases: 0 nothing is timed, 1 one way is kept, 2 the other is tried.
+; The state of a program's runs: 0 phase; 1 level, the power of two by which all threads are divided; 2 the
+; alternative's level; 3 nanoseconds left until the next try; 4 their initial number; 5 and 6 nanoseconds and 64ths of
+; recent runs of the current choice; 7 and 8 those of the try; 9 the nanoseconds by which recent runs were faster than
+; the alternative; 10 nanoseconds for which callers were held up; 11 when that was last; 12 how long 64 runs of the
+; alternative took, or 0; 13 the number of untimed runs; 14 when to check a calm program; 15 the previous interval.
+; Phases: 0 not timed, 1 the choice is kept, 2 the alternative is tried.
 %State = type [16 x i64]
 
 define internal void @increase(ptr %state, i64 %number, i64 %by) alwaysinline {
@@ -26,9 +26,9 @@ define internal void @increase(ptr %state, i64 %number, i64 %by) alwaysinline {
   ret void
 }
 
-; A caller was held up for so long while nothing is timed. Where that came to 6 milliseconds, without a break of 100, runs
-; are timed from now on: for 16 milliseconds with all threads, which is long against the turns in which Linux gives
-; processors away.
+; A caller was held up for `slept` nanoseconds while runs are not timed. If that adds up to 6 milliseconds, without a
+; break of 100, runs are timed from now on: for 16 milliseconds with all threads, which is long compared with Linux's
+; time slices.
 define void @onert_pool_held_up(ptr %state, i64 %slept) noinline {
 entry:
   %now = call i64 @onert_pool_now()
@@ -49,7 +49,7 @@ done:
   ret void
 }
 
-; A program was calm for some runs: is it time to look at it?
+; A program was calm for some runs: check whether it is time to time it.
 define void @onert_pool_calm(ptr %state) noinline {
 entry:
   %now = call i64 @onert_pool_now()
@@ -75,7 +75,7 @@ done:
   ret void
 }
 
-; Time runs from now on, of which nothing is known.
+; Time runs from now on, without knowledge of previous ones.
 define internal void @begin(ptr %state) {
   call void @onert_pool_set(ptr %state, i64 5, i64 0)
   call void @onert_pool_set(ptr %state, i64 6, i64 0)
@@ -84,7 +84,7 @@ define internal void @begin(ptr %state) {
   ret void
 }
 
-; Keep the way of the moment until the next try, so many nanoseconds of runs from now.
+; Keep the current choice until the next try, after `pause` nanoseconds of runs.
 define internal void @keep(ptr %state, i64 %pause) {
   call void @onert_pool_set(ptr %state, i64 0, i64 1)
   call void @onert_pool_set(ptr %state, i64 3, i64 %pause)
@@ -94,7 +94,7 @@ define internal void @keep(ptr %state, i64 %pause) {
   ret void
 }
 
-; Begin to try half the threads or twice as many: where both are possible in turn, or, if `again`, those tried last.
+; Begin to try half the threads or twice as many: alternately if both are possible, or with `again` the last one tried.
 define internal void @try(ptr %state, i64 %threads, i1 %again) {
 entry:
   %level = call i64 @onert_pool_word(ptr %state, i64 1)
@@ -125,7 +125,7 @@ define internal i64 @mean(i64 %time, i64 %runs) alwaysinline {
   ret i64 %mean
 }
 
-; The nanoseconds that a way may lose to another: so many, but two runs at least.
+; The nanoseconds that one choice may lose to another: `least`, but at least two runs.
 define internal i64 @bound(i64 %mean, i64 %least) alwaysinline {
   %two = lshr i64 %mean, 5
   %long = icmp ugt i64 %two, %least
@@ -133,7 +133,7 @@ define internal i64 @bound(i64 %mean, i64 %least) alwaysinline {
   ret i64 %bound
 }
 
-; A run took so long, of which its caller was held up for so long.
+; A run took `time`, for `slept` of which its caller was held up.
 define void @onert_pool_timed(ptr %state, i64 %threads, i64 %time, i64 %slept) noinline {
 entry:
   %phase = call i64 @onert_pool_word(ptr %state, i64 0)
@@ -147,7 +147,7 @@ try:
   ret void
 }
 
-; The same for a run of the way that is kept. What is known of it is mostly of its last 64 milliseconds.
+; The same for a run of the current choice. Its statistics are mostly of the last 64 milliseconds.
 define internal void @kept(ptr %state, i64 %threads, i64 %time, i64 %slept) alwaysinline {
 entry:
   %negative = sub i64 0, %time
@@ -166,7 +166,7 @@ halve:
   call void @onert_pool_set(ptr %state, i64 6, i64 %half_runs)
   br label %compare
 compare:
-  ; What was gained on the other way counts up to 8 milliseconds, so that what is lost afterwards is soon seen.
+  ; Gains over the alternative are capped at 8 milliseconds, so that later losses are soon noticed.
   %other = call i64 @onert_pool_word(ptr %state, i64 12)
   %known = icmp ne i64 %other, 0
   br i1 %known, label %weigh, label %look
@@ -190,7 +190,7 @@ look:
   %over = icmp sle i64 %left, 0
   br i1 %over, label %ask, label %done
 ask:
-  ; Held up for less than a 64th of the time with all threads at work: the others are gone.
+  ; Held up for less than a 64th of the time with all threads in use: the other load is gone.
   %level = call i64 @onert_pool_word(ptr %state, i64 1)
   %all = icmp eq i64 %level, 0
   %held = call i64 @onert_pool_word(ptr %state, i64 10)
@@ -211,10 +211,10 @@ done:
   ret void
 }
 
-; The same for a run of a try: over after 16 milliseconds and two runs at least, or where it has lost too much: with more
-; threads as much as a turn of another program takes, with fewer, which wait less, a quarter of it. The other way is kept
-; from then on if its runs took less, with fewer threads a sixteenth less: of ways that are alike in the mean, the one with
-; more threads is the faster for runs that nobody holds up.
+; The same for a run of a try. It ends after 16 milliseconds and at least two runs, or when it has lost too much: with
+; more threads, as much as another program's time slice; with fewer, which wait less, a quarter of that. It becomes the
+; current choice if its runs were faster; with fewer threads, a sixteenth faster: of two choices with equal means, the
+; one with more threads is faster for runs that are not held up.
 define internal void @tried(ptr %state, i64 %time) alwaysinline {
 entry:
   call void @increase(ptr %state, i64 7, i64 %time)
@@ -261,8 +261,8 @@ stay:
   %telling = or i1 %long, %first
   %found = select i1 %telling, i64 %mean, i64 %earlier
   call void @onert_pool_set(ptr %state, i64 12, i64 %found)
-  ; The next try comes after 24 times what this one lost, or 48 times where the one before lost, too, within 32 and 512
-  ; milliseconds.
+  ; The next try comes after 24 times what this one lost, or 48 times if the previous one lost too, limited to between
+  ; 32 and 512 milliseconds.
   %pause_before = call i64 @onert_pool_word(ptr %state, i64 4)
   %in_a_row = icmp ugt i64 %pause_before, 32000000
   %times = select i1 %in_a_row, i64 48, i64 24

@@ -1,5 +1,5 @@
-; What an x86-64 processor says of itself. These are functions of bytes, because LLVM has no other words for the
-; instructions without an assembler for the target. All follow System V's convention, on every system.
+; The x86-64 feature queries. The functions are raw machine code, because without an assembler for the target LLVM has
+; no other form for these instructions. All follow the System V calling convention, on every system.
 
 ; void cpuid(uint32_t found[4], uint32_t leaf, uint32_t subleaf): push rbx; mov eax, esi; mov ecx, edx; cpuid;
 ; mov [rdi], eax; mov [rdi+4], ebx; mov [rdi+8], ecx; mov [rdi+12], edx; pop rbx; ret

@@ -1,8 +1,8 @@
-; Division of 64 bits where registers have 32, under the names that the code generator calls.
+; 64-bit division on targets with 32-bit registers, under the names that the code generator calls.
 ;
-; Source of the names: libgcc's integer library routines. Dividing by zero gives zero, remainder the dividend. Shift and
-; subtract, as many rounds as the quotient has bits: sizes and indices have few. The functions are made local to the
-; object when it is put together.
+; Source of the names: libgcc's integer library routines. Division by zero gives quotient zero and the dividend as
+; remainder. Shift and subtract, with one round per quotient bit: sizes and indices have few. The functions are made
+; local when the object is linked.
 
 declare i64 @llvm.ctlz.i64(i64, i1)
 
@@ -54,7 +54,7 @@ define i64 @__umoddi3(i64 %n, i64 %d) nounwind {
   ret i64 %r
 }
 
-; Signed: the quotient of the sizes, negative where the signs differ; the remainder has the dividend's sign.
+; Signed: the quotient of the magnitudes, negative if signs differ; the remainder has the dividend's sign.
 define i64 @__divdi3(i64 %n, i64 %d) nounwind {
   %nsign = ashr i64 %n, 63
   %dsign = ashr i64 %d, 63

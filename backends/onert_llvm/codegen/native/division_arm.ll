@@ -1,9 +1,9 @@
-; Division where a 32-bit Arm has no instruction for it, under the names that the code generator calls.
+; Division for 32-bit Arm cores without an instruction for it, under the names that the code generator calls.
 ;
-; Source of names and registers: Run-time ABI for the Arm Architecture, section 4.3. A quotient and a remainder come back
-; in r0 to r3, which is where the code generator puts a struct of as many words. Dividing by zero gives zero, remainder
-; the dividend. Shift and subtract, as many rounds as the quotient has bits: sizes and indices have few. The functions
-; are made local to the object when it is put together.
+; Source of names and registers: Run-time ABI for the Arm Architecture, section 4.3. Quotient and remainder are returned
+; in r0 to r3, where the code generator puts a struct of that many words. Division by zero gives quotient zero and the
+; dividend as remainder. Shift and subtract, with one round per quotient bit: sizes and indices have few. The functions
+; are made local when the object is linked.
 
 declare i64 @llvm.ctlz.i64(i64, i1)
 
@@ -92,7 +92,7 @@ define { i32, i32 } @__aeabi_uidiv(i32 %n, i32 %d) nounwind {
   ret { i32, i32 } %both
 }
 
-; Signed: the quotient of the sizes, negative where the signs differ; the remainder has the dividend's sign.
+; Signed: the quotient of the magnitudes, negative if signs differ; the remainder has the dividend's sign.
 define { i32, i32 } @__aeabi_idivmod(i32 %n, i32 %d) nounwind {
   %nsign = ashr i32 %n, 31
   %dsign = ashr i32 %d, 31

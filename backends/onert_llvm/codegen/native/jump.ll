@@ -1,5 +1,5 @@
-; Whether a jump with a condition is taken: the one place that knows when. `JUMP` of `command/command.py` says what it is
-; given.
+; Whether a conditional jump is taken; the only code that decides this. `JUMP` in `command/command.py` describes the
+; arguments.
 
 define i1 @onert_jumps(ptr %flag, ptr %reports, i64 %count, i64 %most, ptr %report) nounwind {
 entry:
@@ -34,7 +34,7 @@ refuse:
   store i64 1, ptr %report, align 8
   ret i1 false
 leave:
-  ; The next time that the loop is entered it counts from the beginning.
+  ; The count starts again the next time the loop is entered.
   br i1 %counted, label %reset, label %out
 reset:
   store i64 0, ptr %roundsp, align 8

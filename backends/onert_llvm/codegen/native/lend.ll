@@ -1,20 +1,20 @@
-; A caller that waits lends its processor to the worker it waits for; joined to `workers.ll`.
+; A waiting caller lends its processor to the worker it waits for; appended to `workers.ll`.
 ;
-; Where another program computes on a worker's processor, the system takes the worker off it in the middle of a piece, for
-; a whole turn of the other: some milliseconds, in which the caller could only wait. So a caller that has waited for some
-; microseconds looks whether a worker that is inside of the run gets any time at all. One that gets none is moved to the
-; caller's processor, and the caller sleeps: the worker ends its piece there at once. Then it leaves the run, so that the
-; caller has its processor back, moves away, and comes back to the run when another processor has time for it.
+; If another program computes on a worker's processor, the system preempts the worker in the middle of a piece for a
+; whole time slice: some milliseconds, in which the caller could only wait. So a caller that has waited for some
+; microseconds checks whether a worker inside the run gets any processor time. One that gets none is moved to the
+; caller's processor, and the caller sleeps: the worker finishes its piece there at once. Then it leaves the run, so
+; that the caller has its processor back, moves away, and rejoins the run when another processor has time for it.
 ;
-; Where the caller's processor has another program, too, that one may get it instead, and both threads wait. A caller that
-; slept for a millisecond does not lend its processor again for 24 times as long as it slept.
+; If the caller's processor is used by another program too, that one may get it instead, and both threads wait. A caller
+; that slept for a millisecond does not lend its processor again for 24 times as long as it slept.
 ;
-; A worker that is ready but does not run is moved by binding it, and stays where it was moved to when it may run anywhere
-; again: so nothing is bound for longer than the two calls.
+; A worker that is ready but does not run is moved by binding it, and stays where it was moved when it may run anywhere
+; again: so nothing stays bound for longer than the two calls.
 
 declare i32 @pthread_getcpuclockid(i64, ptr)
 
-; Nanoseconds that a thread has computed for so far, or -1.
+; Nanoseconds that a thread has computed so far, or -1.
 define internal i64 @spent(i64 %handle) {
 entry:
   %clock = alloca i32, align 4
@@ -38,7 +38,7 @@ none:
   ret i64 -1
 }
 
-; The worker inside of the run that is awaited: one in the middle of a piece, else any that is awake; 0 if there is none.
+; The awaited worker inside the run: one in the middle of a piece, else any that is awake; 0 if there is none.
 define internal i64 @awaited(ptr %pool) {
 entry:
   %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
@@ -64,8 +64,8 @@ done:
   ret i64 %found
 }
 
-; A caller waits, and it is `now`: whether it lent its processor, and has to sleep. A worker is looked at twice, some time
-; apart.
+; Called by a waiting caller at time `now`; returns whether it lent its processor and must sleep. A worker is checked
+; twice, some time apart.
 define internal i1 @lend(ptr %pool, ptr %wait, i64 %now) noinline {
 entry:
   %sincep = getelementptr %Wait, ptr %wait, i32 0, i32 4
@@ -129,7 +129,7 @@ given:
   store i64 -1, ptr %sincep, align 8
   ret i1 true
 refused:
-  ; The system does not let it be moved, or it may not use this processor: that is not asked again for a while.
+  ; The system forbids the move, or the worker may not use this processor: do not try again for a while.
   store atomic i64 0, ptr %lentp monotonic, align 8
   %then = add i64 %now, 100000000
   store i64 %then, ptr %againp, align 8
@@ -138,7 +138,7 @@ no:
   ret i1 false
 }
 
-; A caller that lent its processor slept for so long, until now.
+; A caller that lent its processor slept for `slept` nanoseconds, until `now`.
 define internal void @judge(ptr %pool, i64 %slept, i64 %now) {
 entry:
   %long = icmp sgt i64 %slept, 1000000
@@ -153,7 +153,7 @@ done:
   ret void
 }
 
-; Move a thread to a processor, or away from it, among those that it may use; whether that was possible.
+; Move a thread to a processor, or away from it, within the set that it may use; returns whether that was possible.
 define internal i1 @move(i64 %handle, i64 %cpu, i1 %there) {
 entry:
   %set = alloca %Set, align 8

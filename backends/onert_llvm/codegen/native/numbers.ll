@@ -1,16 +1,16 @@
-; The numbers of a program for other lengths: `onert/ir/symbolic/instructions.py` says what instructions are, in the order
-; of their numbers here. Registers are 64 bits wide.
+; Computes a program's numbers for other lengths. `onert/ir/symbolic/instructions.py` defines the instructions, in the
+; order of their opcodes here. Registers are 64 bits wide.
 
 %Instruction = type { i32, i32, i32, i32, i32, i32 }
 %Store = type { i64, i64, ptr }
-; Instructions, how many, registers, tables; what is put as integers, words and floats, each with how many there are.
+; Instructions and their count, registers, tables; the stores of integers, words and floats, each with their count.
 %Lengths = type { ptr, i64, ptr, ptr, ptr, i64, ptr, i64, ptr, i64 }
 
 declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
 
-; Follow so many instructions; false where one has no result, or a condition does not hold.
+; Execute `count` instructions; false if one has no result, or a condition does not hold.
 define internal i1 @numbers(ptr %code, i64 %count, ptr %registers, ptr %tables) nounwind {
 entry:
   br label %each
@@ -35,7 +35,7 @@ one:
   %table = icmp eq i32 %opcode, 12
   br i1 %table, label %bounded, label %plain
 bounded:
-  ; Unsigned: what is negative is too large.
+  ; Unsigned, so that negative indices are out of range too.
   %wide = zext i32 %third to i64
   %inside = icmp ult i64 %a, %wide
   br i1 %inside, label %found, label %refused
@@ -94,7 +94,7 @@ checked:
   %over = extractvalue { i64, i1 } %both, 1
   br i1 %over, label %refused, label %store
 divide:
-  ; Rounded down, as Python does, and what is left has the sign of the divisor. By -1 the least integer would overflow.
+  ; Rounded down as in Python; the remainder has the divisor's sign. Only positive divisors, as -1 might overflow.
   %above = icmp sgt i64 %b, 0
   br i1 %above, label %divided, label %refused
 divided:
@@ -157,7 +157,7 @@ require:
   %same = icmp eq i64 %a, %b
   br i1 %same, label %next, label %refused
 tofloat:
-  ; From -2^53 to 2^53 every integer is a double.
+  ; Every integer from -2^53 to 2^53 is a double.
   %shifted = add i64 %a, 9007199254740992
   %fits = icmp ule i64 %shifted, 18014398509481984
   %converted = sitofp i64 %a to double
@@ -176,7 +176,7 @@ fdiv:
   %fquotient = fdiv double %x, %y
   br i1 %zero, label %refused, label %float
 round:
-  ; Cut towards zero, then one down or up where that was the wrong way.
+  ; Truncate, then correct by one if that was the wrong direction.
   %low = fcmp oge double %x, -9007199254740992.0
   %high = fcmp ole double %x, 9007199254740992.0
   %in = and i1 %low, %high
@@ -209,7 +209,7 @@ done:
   ret i1 true
 }
 
-; Put registers where commands have them: each with something added, its words those of `runtime/stretched_kernel.py`.
+; Store registers into commands, each plus an addend; the rows are those of `runtime/stretched_kernel.py`.
 define internal void @put_integers(ptr %stores, i64 %count, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %count, 0
@@ -233,7 +233,7 @@ done:
   ret void
 }
 
-; The same for words of 32 bits, elements of constants.
+; The same for 32-bit words, which are elements of constants.
 define internal void @put_words(ptr %stores, i64 %count, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %count, 0
@@ -258,7 +258,7 @@ done:
   ret void
 }
 
-; The same for float64s, which commands and constants have as the bits of float32s.
+; The same for float64s, which commands and constants store as float32.
 define internal void @put_floats(ptr %stores, i64 %count, ptr %registers) nounwind {
 entry:
   %none = icmp eq i64 %count, 0
@@ -280,7 +280,7 @@ done:
   ret void
 }
 
-; Follow the instructions and put what they give; false, and nothing put, where they have no result.
+; Execute the instructions and store their results; false, and nothing stored, if they have no result.
 define i1 @onert_become(ptr %lengths) nounwind {
 entry:
   %all = load %Lengths, ptr %lengths, align 8

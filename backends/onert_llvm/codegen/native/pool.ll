@@ -1,34 +1,35 @@
-; Native threads that walk a list of commands together; `run.ll` is for one alone.
+; Native threads that walk a list of commands together; `run.ll` is for a single thread.
 ;
 ; A program is an array of commands. A kernel is `void kernel(ptr task, i64 begin, i64 end, i64 thread)` over a range of
-; independent tiles, which are cut into pieces; the number of the thread says which scratch memory it may use. All threads
-; walk the same array in the same order, and each has a share of every command's pieces, that of its number; so one that
-; computed some rows of a picture computes the same rows of the next, which are in its cache. Who is done with its own
-; share takes pieces of the others'.
-; Before a command whose `sync` is set a thread waits until all pieces of the commands before it are done: for pieces,
-; not for threads, so that one that the system does not run holds up nobody unless it is in the middle of a piece. Tiles
-; are independent and each is computed by one thread, so the result is the same for any number of threads.
+; independent tiles, which is divided into pieces; the thread's number selects its scratch memory. All threads walk the
+; same array in the same order, and each has a share of every command's pieces by its number; so a thread that computed
+; some rows of an image computes the same rows of the next, which are in its cache. A thread that is done with its own
+; share takes pieces of others.
 ;
-; What one processor writes and another reads takes as long as some thousand products. So a share has a cache line of its
-; own, for which no other thread asks before it is done with its own; and nothing is cleared between runs: the counts in
-; a line have the number of their run beside them, and those of another run are 0. All commands of a program point to the
-; count of its runs.
+; Before a command whose `sync` is set, a thread waits until all pieces of the previous commands are done. It waits for
+; pieces, not for threads, so that a preempted thread holds up others only in the middle of a piece. Tiles are
+; independent and each is computed by one thread, so the result is the same for any number of threads.
 ;
-; Where `threads` is set, for all commands of a program or for none, a command belongs to some of the threads: the number
-; of the first, and 2**32 times how many they are. Then `sync` is a list of the commands that it waits for, and each
-; thread goes through its own. So small commands are done side by side, each by one thread, and large ones by all. A
-; thread that has to wait does what others have not begun, so nobody waits for a thread that sleeps.
+; Passing a cache line from one processor to another takes as long as some thousand products. So a share has a cache
+; line of its own, which no other thread accesses before it is done with its own; and nothing is cleared between runs:
+; the counts in a line are tagged with the number of their run, and those of another run count as 0. All commands point
+; to the count of their program's runs.
 ;
-; A worker that has nothing to do spins for a while, because the next inference often follows closely, then sleeps on a
-; condition variable, so that an idle pool costs nothing. Workers come and go through a gate, which the caller shuts when
-; all is done: one that comes too late finds it shut, and the caller leaves when the last one inside has left.
+; If `threads` is set, for all commands of a program or for none, a command belongs to some of the threads: the number
+; of the first, plus 2**32 times how many they are. Then `sync` is a list of the commands that it waits for, and each
+; thread walks only its own. So small commands run side by side, each on one thread, and large ones on all. A thread
+; that has to wait runs what others have not begun, so no thread waits for one that sleeps.
 ;
-; A system may wake a worker on the caller's processor, and leave it there for several inferences. So one that sleeps is
-; barred from it until it has woken.
+; An idle worker spins for a while, because the next inference often follows closely, and then sleeps on a condition
+; variable, so that an idle pool costs nothing. Workers come and go through a gate, which the caller shuts when all is
+; done: one that comes too late finds it shut, and the caller returns when the last one inside has left.
 ;
-; `pool_types.ll` stands before this, and `workers.ll` has what is done once or while nothing else is to be done.
+; A system may wake a worker on the caller's processor, and leave it there for several inferences. So a sleeping worker
+; is barred from that processor until it has woken.
+;
+; `pool_types.ll` is prepended to this file; `workers.ll` has the code that runs once or while a thread is idle.
 
-; What `workers.ll`, `adapt.ll` and `lend.ll` define.
+; Defined by `workers.ll`, `adapt.ll` and `lend.ll`.
 declare i64 @onert_pool_now()
 declare void @onert_pool_rouse(ptr)
 declare void @onert_pool_pass(ptr, ptr, i64)
@@ -37,7 +38,7 @@ declare void @onert_pool_held_up(ptr, i64)
 declare void @onert_pool_calm(ptr)
 declare void @onert_pool_timed(ptr, i64, i64, i64)
 
-; Word `number` of what is known of a program's runs (`adapt.ll`).
+; Word `number` of the state of a program's runs (`adapt.ll`).
 define i64 @onert_pool_word(ptr %state, i64 %number) alwaysinline {
   %place = getelementptr i64, ptr %state, i64 %number
   %value = load i64, ptr %place, align 8
@@ -50,7 +51,7 @@ define void @onert_pool_set(ptr %state, i64 %number, i64 %value) alwaysinline {
   ret void
 }
 
-; So many threads by a power of two fewer, at least 1.
+; The number of threads divided by 2**level, at least 1.
 define i64 @onert_pool_fewer(i64 %threads, i64 %level) alwaysinline {
   %some = lshr i64 %threads, %level
   %none = icmp eq i64 %some, 0
@@ -58,7 +59,7 @@ define i64 @onert_pool_fewer(i64 %threads, i64 %level) alwaysinline {
   ret i64 %least
 }
 
-; Whether a thread was lent a processor, and has to leave the run.
+; Whether a thread was lent a processor, and must leave the run.
 define internal i1 @is_lent(ptr %pool, i64 %me) alwaysinline {
   %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
   %workers = load ptr, ptr %workersp, align 8
@@ -68,7 +69,7 @@ define internal i1 @is_lent(ptr %pool, i64 %me) alwaysinline {
   ret i1 %is
 }
 
-; What a worker is doing: 0 nothing in a run, or asleep there, 1 walking through one, 2 a piece. Nobody asks for the caller's.
+; What a worker is doing: 0 nothing in a run, or asleep there; 1 walking through one; 2 a piece. Not for the caller.
 define void @onert_pool_stage(ptr %pool, i64 %me, i64 %stage) alwaysinline {
 entry:
   %calls = icmp eq i64 %me, 0
@@ -93,7 +94,7 @@ define internal i64 @counted(ptr %place, i64 %run) alwaysinline {
   ret i64 %count
 }
 
-; The first piece of a share: the pieces, cut so that earlier shares have one more where they cannot be alike.
+; The first piece of a share; if the pieces cannot be divided evenly, earlier shares have one more.
 define internal i64 @first(i64 %share, i64 %pieces, i64 %shares) alwaysinline {
   %product = mul i64 %share, %pieces
   %less = sub i64 %shares, 1
@@ -124,8 +125,8 @@ look:
   ret i1 %all
 }
 
-; Rouse threads that wait, after something was done for which they may. They say that they wait before they look for the
-; last time, and this looks whether somebody waits after it was done: so one of the two is seen.
+; Rouse waiting threads, after something was done that may end their wait. They announce that they wait before they
+; check for the last time, and this checks for waiting threads after the work was done: so one of the two is noticed.
 define void @onert_pool_tell(ptr %pool) alwaysinline {
 entry:
   %waitingp = getelementptr %Pool, ptr %pool, i32 0, i32 12
@@ -139,7 +140,7 @@ done:
   ret void
 }
 
-; The wait is over, or begins anew.
+; The wait is over, or starts again.
 define void @onert_pool_forget(ptr %pool, ptr %wait) {
 entry:
   %saidp = getelementptr %Wait, ptr %wait, i32 0, i32 2
@@ -155,8 +156,8 @@ done:
   ret void
 }
 
-; Wait until all pieces of the commands from `first` up to `last` are done. A worker looks now and then whether the one that
-; it waits for was begun: the caller may have no processor.
+; Wait until all pieces of the commands from `first` up to `last` are done. A worker checks now and then whether the
+; command it waits for was begun, since the caller may have no processor.
 define internal void @finished(ptr %pool, ptr %commands, i64 %first, i64 %last, i64 %me, i64 %shares, i64 %run) {
 entry:
   %wait = alloca %Wait, align 8
@@ -194,8 +195,8 @@ over:
   ret void
 }
 
-; Do pieces of a command as the thread of a number until none is left: those of share `own`, then those of the others of
-; so many. A worker that was lent a processor meanwhile ends after a piece; whether that was so.
+; Run pieces of a command as thread `me` until none is left: those of share `own`, then those of the other `shares`. A
+; worker that was lent a processor meanwhile stops after a piece; returns whether that happened.
 define internal i1 @take(ptr %pool, ptr %c, i64 %me, i64 %own, i64 %shares, i64 %run) {
 entry:
   %tag = shl i64 %run, 16
@@ -245,7 +246,7 @@ work:
   %lent = call i1 @is_lent(ptr %pool, i64 %me)
   br i1 %lent, label %write, label %look
 empty:
-  ; What a thread has done others may wait for: it says so before it looks at their shares.
+  ; Others may wait for what this thread has done, so it reports that before it turns to their shares.
   %unsaid = icmp ne i64 %making, 0
   br i1 %unsaid, label %say, label %empty_share
 say:
@@ -264,8 +265,8 @@ leave:
   ret i1 %left
 }
 
-; Say that the thread of a number has done so many pieces more of the command with these lines: one that found pieces of
-; others, helps, or was away has said so of some before.
+; Report that thread `me` has done `did` more pieces of the command with these lines. It may have reported some before,
+; if it found pieces of others, helps, or was away.
 define internal void @report(ptr %pool, ptr %lines, i64 %me, i64 %did, i64 %run) alwaysinline {
   %tag = shl i64 %run, 16
   %donep = getelementptr %Share, ptr %lines, i64 %me, i32 1
@@ -278,10 +279,10 @@ define internal void @report(ptr %pool, ptr %lines, i64 %me, i64 %did, i64 %run)
   ret void
 }
 
-; Walk the commands as the thread of a number.
+; Walk the commands as thread `me`.
 ;
-; A single piece between two meetings is the caller's: a worker neither looks whether it is there still, nor waits for it
-; before it comes to a command with more.
+; A single piece between two synchronisations is left to the caller: a worker neither checks whether it is still there,
+; nor waits for it before it comes to a command with more.
 define void @onert_pool_walk(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
 entry:
   %empty = icmp eq i64 %count, 0
@@ -294,7 +295,7 @@ lane:
   call void @walk_lane(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
   ret void
 command:
-  ; Commands before `open` are done, those before `due` have to be.
+  ; Commands before `open` are done, those before `due` must be.
   %i = phi i64 [ 0, %look ], [ %next, %on ]
   %open = phi i64 [ 0, %look ], [ %opened, %on ]
   %due = phi i64 [ 0, %look ], [ %dues, %on ]
@@ -329,7 +330,7 @@ done:
   ret void
 }
 
-; Whether commands have threads of their own.
+; Whether commands belong to certain threads.
 define internal i1 @has_lanes(ptr %commands) alwaysinline {
   %homep = getelementptr %Command, ptr %commands, i32 0, i32 7
   %home = load i64, ptr %homep, align 8
@@ -337,7 +338,7 @@ define internal i1 @has_lanes(ptr %commands) alwaysinline {
   ret i1 %lanes
 }
 
-; Walk the commands of which this thread is one: each when those are done that it waits for. At the end help the others.
+; Walk the commands that this thread belongs to, each when those that it waits for are done. At the end help the others.
 define internal void @walk_lane(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
 entry:
   %waited = alloca %Wait, align 8
@@ -361,7 +362,7 @@ look:
   %go = call i1 @ready(ptr %commands, i64 %i, i64 %shares, i64 %run)
   br i1 %go, label %begin, label %wait
 wait:
-  ; Where others were once found behind they are helped at once from then on.
+  ; Once others were found to be behind, they are helped at once from then on.
   %tried = add i64 %tries, 1
   %helped = call i1 @bide(ptr %pool, ptr %waited, ptr %commands, i64 %i, i64 %me, i64 %shares, i64 %run, i64 %tried)
   %again = select i1 %helped, i64 31, i64 %tried
@@ -385,8 +386,8 @@ done:
   ret void
 }
 
-; Whether the commands are done that one waits for: a list of how far before it they are. Those before the first of the
-; program belong to an earlier run.
+; Whether the commands that command `i` waits for are done: they are listed by how far before it they are. Those before
+; the program's first belong to an earlier run.
 define internal i1 @ready(ptr %commands, i64 %i, i64 %shares, i64 %run) {
 entry:
   %listp = getelementptr %Command, ptr %commands, i64 %i, i32 4
@@ -419,8 +420,8 @@ no:
   ret i1 false
 }
 
-; Pass the time of one try while something is not done. At every 32nd, and before it sleeps, do what others have not begun
-; of the commands up to `last`, for a thread may sleep or have no processor; whether there was something.
+; Pass the time of one try while something is not done. At every 32nd try, and before sleeping, run what others have not
+; begun of the commands up to `last`, as a thread may sleep or have no processor; returns whether there was any.
 define internal i1 @bide(ptr %pool, ptr %wait, ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run, i64 %tries) {
 entry:
   %low = and i64 %tries, 31
@@ -441,7 +442,7 @@ spin:
   ret i1 false
 }
 
-; Do what is left of the commands up to `last` that wait for nothing any more, whosever they are; whether there was one.
+; Run the rest of any thread's commands up to `last` that wait for nothing any more; returns whether there was any.
 define internal i1 @help(ptr %pool, ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run) {
 entry:
   %none = icmp eq i64 %last, 0
@@ -486,7 +487,7 @@ done:
   ret i1 %found
 }
 
-; Wait until all commands are done, helping.
+; Wait until all commands are done, helping meanwhile.
 define internal void @settled(ptr %pool, ptr %commands, i64 %count, i64 %shares, i64 %run) {
 entry:
   %wait = alloca %Wait, align 8
@@ -513,7 +514,7 @@ over:
   ret void
 }
 
-; Run the commands, of which there are some, on the calling thread and some of the pool's workers, `threads` in all.
+; Run the commands, at least one, on the calling thread and some of the pool's workers, `threads` in total.
 define internal void @share(ptr %pool, ptr %commands, i64 %count, i64 %threads) {
 entry:
   %wait = alloca %Wait, align 8
@@ -538,7 +539,7 @@ entry:
   call void @onert_pool_wake(ptr %pool)
   call void @onert_pool_walk(ptr %pool, ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run)
   %lanes = call i1 @has_lanes(ptr %commands)
-  ; The caller has come by all commands, so all pieces are taken, and who does one is inside of the gate until it is done.
+  ; The caller has passed all commands, so all pieces are taken; threads that run one stay inside the gate until then.
   br i1 %lanes, label %settle, label %shut
 settle:
   call void @settled(ptr %pool, ptr %commands, i64 %count, i64 %shares, i64 %run)
@@ -576,7 +577,7 @@ done:
   ret void
 }
 
-; Run the commands on the calling thread alone.
+; Run the commands on the calling thread only.
 define internal void @alone(ptr %commands, i64 %count) {
 entry:
   br label %command
@@ -596,7 +597,7 @@ done:
   ret void
 }
 
-; A run from Python, where each argument takes time: the commands, how many there are, and the state.
+; A run from Python, where each argument costs time: the commands, their count, and the state.
 define void @onert_pool_call(ptr %pool, ptr %call) {
   %commands = load ptr, ptr %call, align 8
   %countp = getelementptr i64, ptr %call, i64 1
@@ -607,8 +608,8 @@ define void @onert_pool_call(ptr %pool, ptr %call) {
   ret void
 }
 
-; Run the commands on the calling thread and the pool's workers, or some of them. One caller at a time. `state` is zeroed
-; at first and belongs to the program; null is for runs that all threads share, whatever comes.
+; Run the commands on the calling thread and the pool's workers, or some of them. One caller at a time. `state` is
+; initially zero and belongs to the program; null is for runs that always use all threads.
 define void @onert_pool_run(ptr %pool, ptr %commands, i64 %count, ptr %state) {
 entry:
   %none = icmp eq i64 %count, 0

@@ -1,10 +1,10 @@
-; One thread that walks a list of commands; `pool.ll` says what these are, and is for several. A command without a kernel
-; is a jump by as many commands as its task's first slot says. If the second is not 0 `onert_jumps` decides it.
+; One thread that walks a list of commands, which `pool.ll` describes (it is for several). A command without a kernel is
+; a jump by the number of commands in its task's first slot. If the second slot is not 0, `onert_jumps` decides it.
 
 %Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
 %Jump = type { i64, ptr, ptr, i64, i64, ptr }
 
-; Run the commands on the calling thread alone.
+; Run the commands on the calling thread only.
 define void @onert_run(ptr %commands, i64 %count) {
 entry:
   %empty = icmp eq i64 %count, 0
@@ -51,14 +51,14 @@ done:
   ret void
 }
 
-; The same as a kernel, whose task is a program, and its tiles the commands of this.
+; The same as a kernel, whose task is a program and whose tiles are its commands.
 define void @onert_program(ptr %commands, i64 %begin, i64 %count, i64 %thread) {
   call void @onert_run(ptr %commands, i64 %count)
   ret void
 }
 
-; Several commands of one kernel as one, whose task they are; their pieces say how many there are. Tile t is tile t / n of
-; command t % n, so that who computes some rows of a picture computes them for all groups of its channels.
+; Several commands of one kernel as one, whose task is their array; its number of pieces is their count. Tile t is tile
+; t / n of command t % n, so that a thread computes the same rows of an image for all groups of its channels.
 define void @onert_several(ptr %commands, i64 %begin, i64 %end, i64 %thread) {
 entry:
   %countp = getelementptr %Command, ptr %commands, i32 0, i32 3

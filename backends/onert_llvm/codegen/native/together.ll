@@ -1,8 +1,8 @@
-; An object's own pool of threads, joined to `pool.ll`: it starts with the first run and is used by one run at a time; a
-; run that meets another works alone on its thread. After a fork the child starts threads of its own.
+; An object's own thread pool, linked with `pool.ll`: it starts with the first run and is used by one run at a time; a
+; concurrent run uses only its own thread. After a fork, the child starts its own threads.
 ;
-; `@THREADS@` is replaced by how many threads share a run, `@NAME@` by the bundle's name. 320 words are more than a pool
-; takes on any 64-bit target.
+; `@THREADS@` is replaced by the number of threads that share a run, `@NAME@` by the bundle's name. 320 words are enough
+; for a pool on any 64-bit target.
 
 @onert.pool = internal global [320 x i64] zeroinitializer, align 64
 @onert.workers = internal global [@THREADS@ x [8 x i64]] zeroinitializer, align 64
@@ -44,7 +44,7 @@ start:
   store i32 %process, ptr @onert.owner, align 4
   br label %run
 run:
-  ; The memory may have held anything since the run before.
+  ; The memory may have been overwritten since the previous run.
   %empty = icmp eq i64 %count, 0
   br i1 %empty, label %share, label %clear_count
 clear_count:
@@ -76,7 +76,7 @@ share:
   ret void
 }
 
-; End the threads, unless a run is using them.
+; Stop the threads, unless a run is using them.
 define void @@NAME@_stop() nounwind {
 entry:
   %try = cmpxchg ptr @onert.busy, i32 0, i32 1 acquire monotonic

@@ -1,9 +1,9 @@
-; Products and shifts of 64 bits for Arm's smallest cores (Armv6-M, Armv8-M Baseline), under the names that the code
+; 64-bit products and shifts for the smallest Arm cores (Armv6-M, Armv8-M Baseline), under the names that the code
 ; generator calls there.
 ;
 ; Source of names and registers: Run-time ABI for the Arm Architecture, section 4.2; __clzsi2 is libgcc's. Written with
-; words alone, so that no function calls itself. A shift is by 0 to 63. The functions are made local to the object when
-; it is put together.
+; 32-bit words only, so that no function calls itself. Shifts are by 0 to 63. The functions are made local when the
+; object is linked.
 
 define i64 @__aeabi_lmul(i64 %a, i64 %b) nounwind {
   %a0 = trunc i64 %a to i32
@@ -12,7 +12,7 @@ define i64 @__aeabi_lmul(i64 %a, i64 %b) nounwind {
   %bup = lshr i64 %b, 32
   %a1 = trunc i64 %aup to i32
   %b1 = trunc i64 %bup to i32
-  ; The low words in halves of 16 bits.
+  ; The low words in 16-bit halves.
   %al = and i32 %a0, 65535
   %bl = and i32 %b0, 65535
   %ah = lshr i32 %a0, 16

@@ -1,6 +1,6 @@
-; The threads of a pool: how they begin and end, sleep, are woken and wait. `pool_types.ll` stands before this, `lend.ll` and
-; `adapt.ll` behind it. `pool.ll`, which walks the commands, is a module of its own: what is here runs seldom, or while
-; there is nothing else to do, so its code is generated without optimisation, in a sixth of the time.
+; The threads of a pool: how they start and stop, sleep, wake and wait. `pool_types.ll` is prepended, `lend.ll` and
+; `adapt.ll` are appended. `pool.ll`, which walks the commands, is a separate module: the code here runs rarely, or
+; while a thread is idle, so it is generated without optimisation, in a sixth of the time.
 ;
 ; `@PAUSE@` is replaced by the target's spin hint.
 
@@ -18,7 +18,7 @@ declare i32 @pthread_getaffinity_np(i64, i64, ptr)
 declare i32 @pthread_setaffinity_np(i64, i64, ptr)
 declare i64 @pthread_self()
 
-; What `pool.ll` defines.
+; Defined by `pool.ll`.
 declare i64 @onert_pool_word(ptr, i64)
 declare void @onert_pool_set(ptr, i64, i64)
 declare i64 @onert_pool_fewer(i64, i64)
@@ -27,14 +27,14 @@ declare void @onert_pool_tell(ptr)
 declare void @onert_pool_forget(ptr, ptr)
 declare void @onert_pool_walk(ptr, ptr, i64, i64, i64, i64)
 
-; Bytes of a pool; the caller allocates it, zeroed and aligned to 64.
+; The size of a pool in bytes; the caller allocates it, zeroed and 64-byte aligned.
 define i64 @onert_pool_size() {
   %end = getelementptr %Pool, ptr null, i64 1
   %size = ptrtoint ptr %end to i64
   ret i64 %size
 }
 
-; Nanoseconds of a clock that only goes forward.
+; Nanoseconds of a monotonic clock.
 define i64 @onert_pool_now() {
   %time = alloca %Time, align 8
   %ignored = call i32 @clock_gettime(i32 1, ptr %time)
@@ -59,9 +59,9 @@ define void @onert_pool_rouse(ptr %pool) noinline {
   ret void
 }
 
-; Pass the time of one try. A thread that is awaited may have no processor, because others use it: so who has spun for long
-; enough says that he waits, looks once more, and sleeps until something is done. A thread that sleeps gets a processor soon
-; when it is roused; one that yields it, or spins for as long as it is let, would have to wait for a turn of the others.
+; Pass the time of one try. An awaited thread may have no processor, because others use it: so a thread that has spun
+; for long announces that it waits, checks once more, and sleeps until something is done. A sleeping thread soon gets a
+; processor when roused; one that yields, or spins until preempted, would have to wait for other time slices.
 define void @onert_pool_pass(ptr %pool, ptr %wait, i64 %me) {
 entry:
   %saidp = getelementptr %Wait, ptr %wait, i32 0, i32 2
@@ -133,7 +133,7 @@ awake:
   %sincep = getelementptr %Wait, ptr %wait, i32 0, i32 4
   %since = load i64, ptr %sincep, align 8
   call void @onert_pool_forget(ptr %pool, ptr %wait)
-  ; Where one had to sleep, others soon have to: they spin for less until runs pass without.
+  ; If one thread had to sleep, others soon will: they spin for less until runs pass without sleep.
   %shortp = getelementptr %Pool, ptr %pool, i32 0, i32 14
   store atomic i64 50000, ptr %shortp monotonic, align 8
   %caller = icmp eq i64 %me, 0
@@ -154,7 +154,7 @@ leave:
   ret void
 }
 
-; A new generation: spinning workers see it, sleeping ones are woken.
+; Start a new generation: spinning workers see it, sleeping ones are woken.
 define void @onert_pool_wake(ptr %pool) {
 entry:
   %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
@@ -206,7 +206,7 @@ done:
   ret void
 }
 
-; Allow a thread a processor beside those it has, or take it from these where others are left; whether that was done.
+; Add a processor to those that a thread may use, or remove it if others remain; returns whether that was done.
 define internal i1 @allow(i64 %handle, i64 %cpu, i1 %allowed) {
 entry:
   %set = alloca %Set, align 8
@@ -231,7 +231,7 @@ no:
   ret i1 false
 }
 
-; A worker's life: wait for a generation it has not seen, go in while the gate is open, walk, leave.
+; A worker's loop: wait for a generation it has not seen, enter while the gate is open, walk the commands, leave.
 define internal ptr @worker(ptr %pool) {
 entry:
   %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
@@ -335,7 +335,7 @@ join:
   %is_lent = icmp ne i64 %lent, 0
   br i1 %is_lent, label %away, label %idle
 away:
-  ; The caller may be in the same run still, or in a later one.
+  ; The caller may still be in the same run, or in a later one.
   %me_self = call i64 @pthread_self()
   %callers = sub i64 %lent, 1
   %moved = call i1 @move(i64 %me_self, i64 %callers, i1 false)
@@ -345,8 +345,8 @@ leave:
   ret ptr null
 }
 
-; Start `threads - 1` workers, told in `workers`, which stays theirs and has a line for each thread; gives how many there are threads in all then (fewer
-; than asked when the system refuses more).
+; Start `threads - 1` workers, described in `workers`, which they use from then on and which has a line for each thread.
+; Returns the total number of threads, fewer than requested if the system refuses more.
 define i64 @onert_pool_start(ptr %pool, i64 %threads, i64 %spins, ptr %workers) {
 entry:
   %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
@@ -385,7 +385,7 @@ done:
   ret i64 %n
 }
 
-; Stop the workers and wait until they have left.
+; Stop the workers and wait until they have ended.
 define void @onert_pool_stop(ptr %pool) {
 entry:
   %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11

@@ -36,7 +36,7 @@ def why_not(op: Softmax, types: CallTypes) -> str | None:
     wider = x.dtype is DType.INT8 and out.dtype is DType.INT16
     if x.dtype not in QUANTIZED or not (wider or out.dtype is x.dtype) or 0 in x.shape:
         return "only softmax from bytes to bytes or int16, and from int16 to int16, is native"
-    return None if op.in_fixed_point(out) else "its result has not the quantisation of the fixed-point form"
+    return None if op.in_fixed_point(out) else "its result lacks the quantisation that fixed point requires"
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
