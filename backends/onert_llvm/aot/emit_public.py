@@ -128,16 +128,16 @@ def _x86(module: ir.Module, b: ir.IRBuilder) -> Mapping[str, ir.Value]:
     words = b.alloca(ir.ArrayType(I32, len(_REGISTERS)))
     words.type = PTR
 
-    def asked(leaf: int, subleaf: int) -> dict[str, ir.Value]:
+    def query(leaf: int, subleaf: int) -> dict[str, ir.Value]:
         b.call(cpuid, [words, I32(leaf), I32(subleaf)], cconv=_SYSTEM_V)
         return {name: b.load(b.gep(words, [I32(at)], source_etype=I32), typ=I32) for at, name in enumerate(_REGISTERS)}
 
-    last = asked(0, 0)["eax"]
-    told: dict[tuple[int, int], dict[str, ir.Value]] = {}
+    last = query(0, 0)["eax"]
+    reported: dict[tuple[int, int], dict[str, ir.Value]] = {}
     for leaf, subleaf in dict.fromkeys(word[:2] for tests in _X86.values() for word, _ in tests):
         there = b.icmp_unsigned(">=", last, I32(leaf if leaf < 0x80000000 else 1))
-        told[leaf, subleaf] = {name: b.select(there, v, I32(0)) for name, v in asked(leaf, subleaf).items()}
-    saves = b.icmp_unsigned("!=", b.and_(told[1, 0]["ecx"], I32(1 << 27)), I32(0))
+        reported[leaf, subleaf] = {name: b.select(there, v, I32(0)) for name, v in query(leaf, subleaf).items()}
+    saves = b.icmp_unsigned("!=", b.and_(reported[1, 0]["ecx"], I32(1 << 27)), I32(0))
     before = b.block
     with b.if_then(saves):
         inside, states = b.block, b.call(xgetbv, [], cconv=_SYSTEM_V)
@@ -148,15 +148,15 @@ def _x86(module: ir.Module, b: ir.IRBuilder) -> Mapping[str, ir.Value]:
     for name, tests in _X86.items():
         able = _all_set(b, saved, _STATES.get(name, 0))
         for (leaf, subleaf, register), bits in tests:
-            able = b.and_(able, _all_set(b, told[leaf, subleaf][register], sum(1 << bit for bit in bits)))
+            able = b.and_(able, _all_set(b, reported[leaf, subleaf][register], sum(1 << bit for bit in bits)))
         found[name] = able
     return found
 
 
 def _aarch64(module: ir.Module, b: ir.IRBuilder) -> Mapping[str, ir.Value]:
     getauxval = ir.Function(module, ir.FunctionType(I64, [I64]), "getauxval")
-    told = b.trunc(b.call(getauxval, [I64(_AT_HWCAP)]), I32)
-    return {"dotprod": _all_set(b, told, 1 << _DOTPROD)}
+    reported = b.trunc(b.call(getauxval, [I64(_AT_HWCAP)]), I32)
+    return {"dotprod": _all_set(b, reported, 1 << _DOTPROD)}
 
 
 def _all_set(b: ir.IRBuilder, word: ir.Value, bits: int) -> ir.Value:

@@ -150,11 +150,11 @@ def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
 
 
 def _object(spec: KernelSpec, store: Cache | None) -> bytes:
-    said = _said(spec)
-    return _found(said, spec.isa, store) or _stored(said, _emitted(str(build(spec)), spec.isa), store)
+    identity = _identity(spec)
+    return _found(identity, spec.isa, store) or _stored(identity, _emitted(str(build(spec)), spec.isa), store)
 
 
-def _said(spec: KernelSpec) -> tuple[str, str]:
+def _identity(spec: KernelSpec) -> tuple[str, str]:
     """Everything that determines a kernel's code, except this backend's own sources."""
     return spec.symbol, repr(spec)
 
@@ -167,19 +167,19 @@ def _emitted(text: str, isa: Isa, quick: bool = True) -> bytes:
         return found
 
 
-def _found(said: tuple[str, str], isa: Isa, store: Cache | None) -> bytes | None:
+def _found(identity: tuple[str, str], isa: Isa, store: Cache | None) -> bytes | None:
     """The object with this description, from the ones shipped with this package or from the store."""
     shipped = library(isa.name)
-    found = None if shipped is None else shipped.load(shipped_key(*said))
+    found = None if shipped is None else shipped.load(shipped_key(*identity))
     if found is not None or store is None:
         return found
-    kept = store.load(Cache.key(version(), *said))
+    kept = store.load(Cache.key(version(), *identity))
     return None if kept is None else bytes(kept)
 
 
-def _stored(said: tuple[str, str], made: bytes, store: Cache | None) -> bytes:
+def _stored(identity: tuple[str, str], made: bytes, store: Cache | None) -> bytes:
     if store is not None:
-        store.store(Cache.key(version(), *said), made, label="code\tkernels")
+        store.store(Cache.key(version(), *identity), made, label="code\tkernels")
     return made
 
 
@@ -187,7 +187,7 @@ def _stored(said: tuple[str, str], made: bytes, store: Cache | None) -> bytes:
 class _Begun(Told):
     """A kernel's object file, found or being generated, and its description."""
 
-    said: tuple[str, str]
+    identity: tuple[str, str]
     made: bytes | Task[bytes]
 
     def result(self) -> bytes:
@@ -195,15 +195,15 @@ class _Begun(Told):
 
 
 def _begun(spec: KernelSpec, store: Cache | None) -> _Begun:
-    said = _said(spec)
-    return _Begun(said, _found(said, spec.isa, store) or submit(partial(_emitted, str(build(spec)), spec.isa)))
+    identity = _identity(spec)
+    return _Begun(identity, _found(identity, spec.isa, store) or submit(partial(_emitted, str(build(spec)), spec.isa)))
 
 
 def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
     """Store the objects that were not there."""
     for each in found:
         if not isinstance(each.made, bytes):
-            _stored(each.said, each.result(), store)
+            _stored(each.identity, each.result(), store)
 
 
 def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
@@ -245,13 +245,13 @@ def _modules(isa: Isa, threads: int) -> tuple[_Module, ...]:
 
 def _support(module: _Module, isa: Isa, store: Cache | None) -> bytes:
     """The object file of a module given as text."""
-    said = module.text, isa.triple
-    return _found(said, isa, store) or _stored(said, _emitted(module.text, isa, module.quick), store)
+    identity = module.text, isa.triple
+    return _found(identity, isa, store) or _stored(identity, _emitted(module.text, isa, module.quick), store)
 
 
 def library_objects(specs: Sequence[KernelSpec], isa: Isa) -> Mapping[str, bytes]:
     """The content of a target's library, newly generated: these kernels, what runs them and what computes numbers."""
     modules = {(module.text, isa.triple): module for module in (*_modules(isa, 2), _Module(numbers_text()))}
-    modules |= {_said(spec): _Module(str(build(spec))) for spec in specs}
-    begun = {shipped_key(*said): submit(partial(_emitted, m.text, isa, m.quick)) for said, m in modules.items()}
+    modules |= {_identity(spec): _Module(str(build(spec))) for spec in specs}
+    begun = {shipped_key(*identity): submit(partial(_emitted, m.text, isa, m.quick)) for identity, m in modules.items()}
     return {name: task.result() for name, task in begun.items()}

@@ -66,7 +66,7 @@ class Var(Told):
 
 
 _STACK = 16
-"""The stack alignment that the ABI guarantees. The code generator spills wider registers anyway, but without being told
+"""The stack alignment that the ABI guarantees. The code generator spills wider registers anyway, but unless it is told
 the alignment beforehand it lets them straddle two cache lines.
 """
 

@@ -176,11 +176,11 @@ class Builder:
     def call(self, name: str, result: Type, arguments: Sequence[Value]) -> Value:
         """Call a function, declaring it if necessary."""
         self.module.declare(name, result, [a.type for a in arguments])
-        said = f'call {result.text} @"{name}"({", ".join(map(str, arguments))})'
+        call_text = f'call {result.text} @"{name}"({", ".join(map(str, arguments))})'
         if result is VOID:
-            self.do(said)
+            self.do(call_text)
             return Value(VOID, "")
-        return self.value(result, said)
+        return self.value(result, call_text)
 
     def call_at(self, pointer: Value, arguments: Sequence[Value]) -> None:
         """Call the function that a pointer points to, which has no result."""

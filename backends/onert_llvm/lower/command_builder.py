@@ -78,7 +78,7 @@ class Lowering:
         self.threads = settings.num_threads
         self._commands: list[Command] = []
         self._beside: list[Command] = []
-        self._told = 0
+        self._announced = 0
         self._home: tuple[int, int] | None = None
         self._lanes: dict[tuple[int, int] | None, int] = {None: 0}
         self._constants: list[Callable[[], Array]] = []
@@ -104,7 +104,7 @@ class Lowering:
 
     def again(self) -> None:
         """Lower the same operations again, for all threads; the commands so far run side by side on some of them."""
-        self._beside, self._commands, self._told = self._commands, [], 0
+        self._beside, self._commands, self._announced = self._commands, [], 0
         self._in_scratch.clear()
         self.settle(None)
 
@@ -361,7 +361,7 @@ class Lowering:
 
     def news(self) -> Iterator[Any]:
         """The kernels of the commands that were emitted since the last call."""
-        fresh, self._told = self._commands[self._told :], len(self._commands)
+        fresh, self._announced = self._commands[self._announced :], len(self._commands)
         return (command.spec for command in kernel_calls(fresh))
 
     def done(self, made: Each = in_turn) -> Lowered:

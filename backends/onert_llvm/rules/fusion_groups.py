@@ -24,13 +24,13 @@ ATTENTION = "onert_llvm.lower.contraction.attention.softmax_of_products"
 MOST_FUSED = 32
 MOST_MATRICES = 3
 MOST_TERMS = 64
-"""Limits of one kernel: its operations, the tensors that it reads beside the first, and the operands of its operations.
-The latter can exceed the tensors if one is added many times; a kernel's tree is as deep."""
+"""Limits of one kernel: operations, tensors that it reads besides the first, and operands of all its operations. The
+last exceeds the second if a tensor is added many times; a kernel's tree is as deep."""
 
 
 @define
 class _Open:
-    """A group that may still grow: its operations, the operand it ends in, the tensors it reads beside the chain, and
+    """A group that may still grow: its operations, the operand it ends in, the tensors it reads from outside, and
     the total number of operands of its operations.
 
     A group that begins with an anchor stays in float32, and reads tensors only in ways that epilogues support.
@@ -44,7 +44,7 @@ class _Open:
     closed: bool = False
 
     def join(self, subgraph: Subgraph, operations: Iterable[int], result: int, others: set[int]) -> None:
-        """Add operations that end in `result` and read `others` beside the chain."""
+        """Add operations that end in `result` and read `others` from outside the chain."""
         for at in operations:
             self.operations.append(at)
             self.terms += len(subgraph.operations[at].used)
@@ -228,7 +228,7 @@ def _beside(
     more: Collection[int] = (),
     members: Collection[int] = (),
 ) -> set[int] | None:
-    """The operands that an operation joining a group reads beside the group's results `inside`; None if it cannot join.
+    """What an operation that joins a group reads besides the group's results `inside`; None if it cannot join.
 
     `members` are about to join before it, and read `more`.
     """

@@ -34,7 +34,7 @@ _QUANTIZED: dict[type[Op], Rule] = {
     Quantize: _SCALED,
     Dequantize: _SCALED,
 }
-"""For bytes and 16-bit integers alike."""
+"""Shared by bytes and 16-bit integers."""
 
 BYTES: dict[type[Op], Rule] = {
     **_QUANTIZED,

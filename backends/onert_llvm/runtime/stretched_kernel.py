@@ -45,8 +45,7 @@ class StretchedKernel:
 
     `widest` has the numbers for the lengths that the trace began with, but accesses wide enough for any. `lists` are
     its lists of commands, each with a flag whether it may be idle, and `changes` what differs by length in each list.
-    `computed` are the constants to compute: index, function, and its numbers, which are the trace's where a flag says
-    so.
+    `computed` are the constants to compute: index, function, and numbers, each with a flag whether it is the trace's.
     """
 
     kernel: NativeKernel
@@ -190,9 +189,9 @@ def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -
 
 
 class _Native(partial[bool]):
-    """Executes instructions, if there are any, and stores registers as each row of three lists says: register, addend,
-    address. Returns False if the instructions have no result. One native call that keeps the interpreter lock, because
-    it takes only microseconds."""
+    """Executes instructions, if there are any, and stores registers by three lists of rows (register, addend, address).
+    Returns False if the instructions have no result. One native call that keeps the interpreter lock, because it takes
+    only microseconds."""
 
     __slots__ = ("_keep",)
 

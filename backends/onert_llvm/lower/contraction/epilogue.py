@@ -104,7 +104,7 @@ class Windows(Value):
     after: Tail
 
     def scratch(self, lowering: Lowering, nbytes: int) -> Access:
-        """Scratch memory beside that which holds the results."""
+        """Scratch memory besides that for the results."""
         *_, found = lowering.scratch(*(access.nbytes for access in self.after.accesses), nbytes)
         return found
 
@@ -144,7 +144,7 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
     names: dict[int, str] = {}
 
     def leaf(operand: int, result: int) -> Expr:
-        """An operand beside the chain: a number, a vector with an element per column, or a matrix like the results."""
+        """An operand from outside: a number, a vector with an element per column, or a matrix like the results."""
         how = spread(lowering.shape(operand), lowering.shape(result))
         if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
             return Const(float(lowering.elements(operand).reshape(())))

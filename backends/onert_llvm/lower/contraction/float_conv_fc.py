@@ -124,7 +124,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution and its epilogue; all groups run at once if their commands are alike."""
+    """A convolution and its epilogue; all groups run at once if they share a kernel."""
     _, operation, op = lowering.first(operations, Conv2D)
     x, weight, bias = lowering.layer(operations[0])
     n, _, _, c = lowering.shape(weight)

@@ -56,8 +56,8 @@ _KNOWN: Mapping[type[Op], tuple[int, ...]] = {
 def why_not(op: Op, types: CallTypes) -> str | None:
     """Why this backend does not move the elements; None if it does."""
     known = VIEWS[type(op)][1] if type(op) in VIEWS else _KNOWN.get(type(op), ())
-    said = (1,) if isinstance(op, Reshape) else known  # the shape of a scalar is an empty operand
-    moved = [t for i, t in enumerate(types.inputs) if i not in said]
+    specifiers = (1,) if isinstance(op, Reshape) else known  # the shape of a scalar is an empty operand
+    moved = [t for i, t in enumerate(types.inputs) if i not in specifiers]
     if any(t is not None and t.dtype.is_handle for t in (*moved, *types.outputs)):
         return "a tensor holds no plain elements"
     if any(t.dtype.itemsize not in ELEMENTS for t in types.outputs):
@@ -223,7 +223,7 @@ def _pad(lowering: Lowering, at: int, op: Pad) -> None:
 
 
 def _mirror_pad(lowering: Lowering, at: int, op: MirrorPad) -> None:
-    """Copy a box for each combination of three parts per axis, of which the outer two are reversed."""
+    """Copy a box for each combination of three parts per axis; the outer two are reversed."""
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     own, whole = operand(lowering, source), operand(lowering, target)

@@ -15,7 +15,7 @@ from onert_llvm.lower.strided_copy import move, side
 from .layers import rounded_rows
 
 _LEAST = 32
-"""The fewest rows, columns and terms for which rounding pays, as it is the number of uses of each element."""
+"""The fewest rows, columns and terms for which rounding pays: each element is used that often at least."""
 
 
 @frozen(eq=False)

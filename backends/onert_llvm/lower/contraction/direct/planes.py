@@ -1,4 +1,4 @@
-"""Convolutions of few output channels, where a register of columns would be nearly empty: channel by channel."""
+"""Convolutions of few output channels, channel by channel, as a register of columns would be nearly empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Byte convolutions by Winograd's minimal filtering, where that is estimated to be faster."""
+"""Byte convolutions by Winograd's minimal filtering, if that is estimated to be faster."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Plan:
         rooms: Access,
         accesses: Sequence[Access],
     ) -> None:
-        """Emit the command with its remaining slots, and with what it touches beside its `rooms`."""
+        """Emit the command with its remaining slots, and with what it touches besides its `rooms`."""
         found = {**self.slots, **slots, "rooms": rooms.pointer}
         found = {name: found[name] for name in self.algorithm.slots}
         lowering.emit(at, self.algorithm, found, self.work, reads, writes, self.flops, (rooms, *accesses), self.parts)

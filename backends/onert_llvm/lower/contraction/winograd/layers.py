@@ -1,4 +1,4 @@
-"""Float convolutions by Winograd's minimal filtering, where that is estimated to be faster."""
+"""Float convolutions by Winograd's minimal filtering, if that is estimated to be faster."""
 
 from __future__ import annotations
 
