@@ -110,7 +110,7 @@ class Lowering:
 
     @property
     def callers(self) -> int:
-        """The number of threads that may run a command (others may help the assigned ones), each with own scratch."""
+        """The number of threads that may run a command, as others help the assigned ones; each needs own scratch."""
         return self._all_threads
 
     @property

@@ -57,7 +57,7 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
 
 
 def _in_pairs(isa: Isa) -> Isa:
-    """The target as one that multiplies 16-bit numbers in pairs, as which weights are packed in any case."""
+    """The target, but multiplying 16-bit numbers in pairs, which determines how weights are packed."""
     return evolve(isa, dot=Dot.MADD)
 
 

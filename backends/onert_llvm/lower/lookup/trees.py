@@ -24,7 +24,7 @@ def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
     """Why this backend does not evaluate the trees; None if it does."""
     x, parts = types.input(0), [types.input(i) for i in range(1, 11)]
     if x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64) or 0 in (*x.shape, op.outputs):
-        return "x is not a float32, int32 or int64 matrix, or nothing is to be computed"
+        return "x is not a float32, int32 or int64 matrix, or there is nothing to compute"
     if any(p.value is None for p in parts):
         return "the trees are not constant"
     given = {name: _elements(part.value) for name, part in zip(_PARTS, parts, strict=True)}

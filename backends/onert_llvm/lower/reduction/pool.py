@@ -31,7 +31,7 @@ MOST_TAPS = 16
 """The most elements of a window whose taps are unrolled."""
 
 _APART = 5
-"""From this many rows and columns on, maxima and float sums of windows are separated: first rows, then columns."""
+"""From this many rows and columns on, maxima and float sums are computed separably: rows first, then columns."""
 
 _FEW_ACROSS = 2
 """The most outputs of a float strip in which NaNs are detected separately."""

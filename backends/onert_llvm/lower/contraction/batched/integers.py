@@ -137,7 +137,7 @@ def _padded(lowering: Lowering, sides: Sides) -> int:
 
 
 def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, whole: bool) -> _Side:
-    """The left side with contiguous terms; bytes become 16-bit numbers less their zero point, padded to even rows."""
+    """The left side with contiguous terms; bytes become an even number of 16-bit numbers less their zero point."""
     own = operand(lowering, x)
     flat = own.view.reshape(-1, *own.view.shape[-2:])
     plain = _Side(own.pointer, own.view.shape[-1])
