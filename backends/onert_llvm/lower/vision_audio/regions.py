@@ -10,9 +10,7 @@ from onert_llvm.command.command import Slot
 from onert_llvm.kernels.vision_audio.regions import MOST_SAMPLES, AlignRegions
 from onert_llvm.lower.command_builder import Lowering
 
-_BROKEN = (
-    f"a region is of no picture, is not finite or asks for more than {MOST_SAMPLES} samples in a cell: number {{}}"
-)
+_BROKEN = f"region {{}} belongs to no image, is not finite, or needs more than {MOST_SAMPLES} samples in a cell"
 
 
 def why_not(op: RoiAlign, types: CallTypes) -> str | None:
