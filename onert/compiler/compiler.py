@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
 COMPILED_ALONE = 1
-"""For how many new lengths programs are compiled alone before there are recipes: who has one gets the least memory."""
+"""How many programs for new lengths are compiled individually before a recipe is built: these need the least memory."""
 
 WatchModel = Callable[[int, str, Subgraph], None]
-"""Is told the index of a subgraph, the name of a pass that changed it, and what it made of it."""
+"""Called with the index of a subgraph, the name of a pass that changed it, and the changed subgraph."""
 
 KEPT_PROGRAMS, MOST_KEPT, KEPT_BYTES = 8, 32, 256 << 20
-"""How many programs for other input shapes are kept, those asked for last: so many of any model, and of a small one as
-many as take these bytes if they share no constant."""
+"""How many programs for different input shapes stay cached (the most recently used): at least the first number, and for
+small models up to the second while their constants, if nothing is shared, fit in this many bytes."""
 
 
 def compilation(
@@ -65,11 +65,11 @@ def compilation(
     residents: Residents | None = None,
     watch: WatchModel | None = None,
 ) -> Compilation:
-    """What makes the programs of a package on `backends`, loaded and in order of preference, which share `residents`.
-    `watch` sees what each pass makes of each subgraph.
+    """The compilation of a package for `backends` (loaded, in order of preference). Its programs share `residents`.
+    `watch` is called with the result of each pass on each subgraph.
 
-    ModelError if the package's models do not fit together, CompileError for a signature or an input shape that the
-    model does not have, and for passes or settings that nobody knows.
+    Raises ModelError if the package's models do not fit together, CompileError for a signature or an input shape that
+    the model does not have, and OptionError for unknown passes or settings.
     """
     linking = Budget(STEPS + sum(_size(model) for model in package.models), CompileError)
     entry = enter(link(package, linking), options.signature)
@@ -79,9 +79,9 @@ def compilation(
 
 
 class Compilation:
-    """A package on its way to a program, kept to make programs for other input shapes of.
+    """A package being compiled. It is retained so that programs for other input shapes can be compiled later.
 
-    `shapes` are those of the inputs, by position, that differ from the model's in the first program.
+    `shapes` are the input shapes, by position, in which the first program differs from the model.
     """
 
     def __init__(
@@ -107,16 +107,16 @@ class Compilation:
         self.lengths = Lengths(entry, options, partial(support, backends=backends, chosen=self.choices))
         self.alone = 0
         self.recipes: dict[tuple[tuple[int, int], ...], Recipes] = {}
-        self.before_recipes: set[tuple[tuple[Shape, Shape], ...]] = set()  # whose programs were compiled before these
+        self.before_recipes: set[tuple[tuple[Shape, Shape], ...]] = set()  # keys of programs older than any recipe
         constants = sum(o.type.nbytes for graph in entry.model.subgraphs for o in graph.operands if o.is_constant)
         self.kept = min(MOST_KEPT, max(KEPT_PROGRAMS, KEPT_BYTES // max(1, constants)))
 
     def first(self) -> Program:
-        """The program for the input shapes of the options; CompileError, BackendError if it cannot be made."""
+        """The program for the input shapes of the options. Raises CompileError or BackendError if that fails."""
         return self.program(self.shapes)
 
     def specialize(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
-        """The program for other shapes of some inputs, by position."""
+        """The program in which some inputs, by position, have other shapes."""
         if self.lengths.first is None:  # the first program may have been compiled by another process
             self.lengths.begin(self.entry.reshaped(self.shapes))
         given = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
@@ -124,15 +124,15 @@ class Compilation:
         return self.program({**self.shapes, **given})
 
     def measure_no_more(self) -> None:
-        """Nobody who changes a shape waits for measurements: such programs take what is known."""
+        """Stop tuning: programs for changed shapes use cached measurements instead of making the caller wait."""
         if self.options.tune is not None:
             self.options = evolve(self.options, tune=0.0)
 
     def program(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
-        """The program for inputs of these shapes, the others as the model has them."""
+        """The program for inputs of these shapes; all other inputs keep the model's shapes."""
         entry = self.entry.reshaped(shapes)
-        # Threads that ask for the same at the same time may compile it twice: a lock could stay held by one that is
-        # interrupted, or in a child that is forked.
+        # There is no lock, so two threads may compile the same program at once: a lock could stay held for ever by an
+        # interrupted thread, or in a forked child.
         program = self.programs.get(entry.shapes)
         if program is None or entry.shapes in self.before_recipes:
             made = self.by_recipe(entry, shapes)
@@ -149,7 +149,7 @@ class Compilation:
         return program
 
     def by_recipe(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]) -> Program | None:
-        """The program for lengths that may be new, made as one for others was; None where it has to be compiled."""
+        """The program for possibly new lengths, derived from a recipe; None if it has to be compiled individually."""
         alone = self.watch is None and self.measured is None and not self.options.graph_dot_dump
         opened = self.lengths.opened(entry) if alone else None
         if not opened or self.alone < COMPILED_ALONE:
@@ -174,7 +174,7 @@ class Compilation:
     def specializer(
         self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]
     ) -> Callable[[Mapping[int, tuple[int, ...]]], Program]:
-        """The programs for other shapes than those of one."""
+        """A function that returns programs for other shapes than those of the given entry."""
 
         def specialize(other: Mapping[int, tuple[int, ...]]) -> Program:
             given = {entry.position(position): tuple(shape) for position, shape in other.items()}
@@ -188,9 +188,9 @@ class Compilation:
             backend.begin(self.options.settings)
         budget = steps(entry.model)
         allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
-        if not symbolic:  # before tables are made that are as long
+        if not symbolic:  # checked before tables of that length are built
             ends = Budget(allowed.memory, CompileError, "bytes")
-            ends.spend(bytes_of_ends(entry.subgraph), f"{self.name}: giving its inputs and outputs (max_memory)")
+            ends.spend(bytes_of_ends(entry.subgraph), f"{self.name}: allocating its inputs and outputs (max_memory)")
         inputs = entry.inputs
         entry = self.lengths.with_symbols(entry) if symbolic else self.lengths.simplified(entry)
         entry = evolve(entry, model=_prepared(entry, self, budget, allowed))
@@ -217,7 +217,7 @@ class Compilation:
     def routines(
         self, model: Subgraphs, entry: int, budget: Budget, allowed: Limits
     ) -> tuple[tuple[Routine, ...], tuple[str, ...]]:
-        """A routine for every subgraph; what cannot be run is collected over all of them."""
+        """A routine for every subgraph, and notes. One CompileError lists the failures of all subgraphs."""
         memory = Budget(allowed.memory, CompileError, "bytes")
         for subgraph in model.subgraphs:
             spend_operations(budget, subgraph)
@@ -238,8 +238,8 @@ class Compilation:
                 continue
             if routine.work > allowed.work:
                 raise CompileError(
-                    f"a run takes the time of {routine.work} additions, more than {allowed.work}, the most for a model "
-                    "of this size (max_work)"
+                    f"a run takes as long as {routine.work} additions, more than the {allowed.work} allowed for a "
+                    "model of this size (max_work)"
                 )
             routines.append(routine)
             notes += (_summary(index, routine), *said) if subgraph.operands or index == entry else ()
@@ -249,12 +249,12 @@ class Compilation:
 
 
 def _template(shapes: Mapping[int, tuple[int, ...]]) -> Program:
-    """Stands in a program with symbolic dimensions for what gives others."""
-    raise CompileError("a program with symbolic dimensions cannot be run, and gives no others")
+    """The `specialize` function of a program with symbolic dimensions, which always raises."""
+    raise CompileError("a program with symbolic dimensions can be neither run nor specialised")
 
 
 def _require_known(options: Options, backends: Sequence[Backend]) -> None:
-    """OptionError for passes to disable that there are not, and for settings that no backend has."""
+    """Raise OptionError for unknown passes in `disabled_passes`, and for settings that no backend has."""
     passes = pass_names(load_extensions(options.extensions)) if options.disabled_passes else ()
     settings = sorted({name for backend in backends for name in backend.extra})
     for option, given, known in (
@@ -263,27 +263,25 @@ def _require_known(options: Options, backends: Sequence[Backend]) -> None:
     ):
         unknown = [name for name in given if name not in known]
         if unknown:
-            raise OptionError(
-                option, f"has {', '.join(map(repr, unknown))}, expected some of {', '.join(known) or 'none'}"
-            )
+            raise OptionError(option, f"has {', '.join(map(repr, unknown))}, allowed: {', '.join(known) or 'none'}")
 
 
 def _measured(options: Options) -> ExecTimes:
-    """What was measured before, read by the module that knows how."""
+    """The execution times measured earlier, from the workspace."""
     times = imports.module("onert.compiler.scheduler.exec_time")
     found: ExecTimes = times.load(Path(options.workspace_dir) / times.FILE)
     return found
 
 
 def _size(model: Subgraphs) -> int:
-    """The steps of copying a model once."""
+    """The number of steps that copying a model once costs."""
     return 20 * sum(len(graph.operands) + len(graph.operations) for graph in model.subgraphs)
 
 
 def _prepared(entry: Entry, asked: Compilation, budget: Budget, allowed: Limits) -> Subgraphs:
-    """The model with types inferred and passes run; CompileError if the input shapes do not suit an operation.
+    """The model after type inference and the passes. Raises CompileError if an operation rejects the input shapes.
 
-    Subgraphs that nothing runs any more are emptied.
+    Subgraphs that are no longer called are emptied.
     """
     chosen, options, backends, watch = asked.choices, asked.options, asked.backends, asked.watch
     preferred = next((backend for backend in backends if not backend.single), None)
@@ -315,8 +313,9 @@ def _prepared(entry: Entry, asked: Compilation, budget: Budget, allowed: Limits)
 
 
 def _with_variables(model: Subgraphs, entry: int) -> Subgraphs:
-    """The model with choices between two graphs, whose entry has generators and its resource variables as operands,
-    where it is known what they are; else it has them as they were, and the reference backend reads and assigns them."""
+    """The model with multi-way choices rewritten as choices between two graphs, and with the entry's generators and
+    resource variables as operands. If a variable cannot be resolved, all variables stay resources, which the reference
+    backend reads and assigns."""
     if any(o.op.subgraphs for graph in model.subgraphs for o in graph.operations):
         model = imports.module("onert.compiler.rewrite.choices").in_pairs(model)
     if any(o.op.effect is Effect.WRITE for graph in model.subgraphs for o in graph.operations):
@@ -335,7 +334,7 @@ def _with_variables(model: Subgraphs, entry: int) -> Subgraphs:
 
 
 def _graphs(model: Subgraphs, routines: Sequence[Routine], level: int) -> dict[str, str]:
-    """Lowered subgraphs as dot files' texts by their stems; from level 2 on those before lowering as well."""
+    """The texts of dot files by file stem: the lowered subgraphs, and from level 2 on also those before lowering."""
     found = {f"after_lower_subg-{at}": dot(routine.subgraph, routine) for at, routine in enumerate(routines)}
     if level > 1:
         found |= {f"before_lower_subg-{at}": dot(subgraph) for at, subgraph in enumerate(model.subgraphs)}
@@ -343,7 +342,7 @@ def _graphs(model: Subgraphs, routines: Sequence[Routine], level: int) -> dict[s
 
 
 def _summary(index: int, routine: Routine) -> str:
-    """How many operations, in how many steps, each backend runs of a subgraph."""
+    """A sentence saying how many operations of a subgraph each backend runs, and in how many steps."""
     steps = Counter(step.backend for step in routine.steps)
     operations: Counter[str] = Counter()
     for step in routine.steps:

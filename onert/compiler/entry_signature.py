@@ -1,4 +1,4 @@
-"""Preparing a model: which subgraph is entered, with which shapes, and what is left out."""
+"""Preparing a model: the entry subgraph, its input shapes and names, and dropping unreachable subgraphs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir.value import Value
 
 @frozen
 class Entry(Value):
-    """A subgraph of a model that callers enter, and the names by which they know its inputs and outputs."""
+    """The subgraph of a model that callers enter, and the names of its inputs and outputs."""
 
     model: Subgraphs
     index: int
@@ -39,7 +39,7 @@ class Entry(Value):
         return self.model[self.index]
 
     def position(self, name: int | str) -> int:
-        """The position of an input given by name or position; CompileError if there is none."""
+        """The position of an input given by name or position. Raises CompileError if there is none."""
         count = len(self.input_names)
         if isinstance(name, str):
             found = position_named(name, self.inputs)
@@ -51,7 +51,7 @@ class Entry(Value):
         return name
 
     def by_position(self, shapes: Mapping[int | str, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
-        """Shapes by the position of the input; CompileError where there is none, or two shapes for one."""
+        """Shapes by input position. Raises CompileError for an unknown input, or one that is given two shapes."""
         found: dict[int, tuple[int, ...]] = {}
         for name, shape in shapes.items():
             position = self.position(name)
@@ -62,15 +62,15 @@ class Entry(Value):
 
     @property
     def shapes(self) -> tuple[tuple[Shape, Shape], ...]:
-        """For each input its shape, and which dimensions of it are still open."""
+        """For each input its shape, and which of its dimensions are still open."""
         operands = (self.subgraph.operands[i] for i in self.subgraph.inputs)
         return tuple((operand.type.shape, operand.open_shape) for operand in operands)
 
     def reshaped(self, shapes: Mapping[int, tuple[int, ...]]) -> Entry:
-        """The entry with given shapes for inputs by position; CompileError for one that no tensor may have.
+        """The entry with new shapes for inputs by position. Raises CompileError for a shape that no tensor may have.
 
-        A dimension that the model leaves open may be anything; another may be changed too, and the number of
-        dimensions: the operations say whether they accept it. A given shape is open no more.
+        A dimension that the model leaves open may have any size. Fixed dimensions and the rank may be changed too, if
+        the operations accept it. A given shape has no open dimensions.
         """
         changed = {}
         for position, shape in shapes.items():
@@ -91,9 +91,9 @@ class Entry(Value):
 
 
 def enter(model: Subgraphs, signature: str | None) -> Entry:
-    """The entry that a signature names, or the primary subgraph; CompileError if there is no such signature.
+    """The entry of a signature, or of the primary subgraph. Raises CompileError if there is no such signature.
 
-    Subgraphs that no run may reach are emptied. Every operation gets a location, for messages.
+    Unreachable subgraphs are emptied. Every operation gets a location, for messages.
     """
     chosen = None if signature is None else _signature(model, signature)
     index = 0 if chosen is None else chosen.subgraph
@@ -117,7 +117,7 @@ def enter(model: Subgraphs, signature: str | None) -> Entry:
 def _called(
     graph: Subgraph, operands: Sequence[int], signatures: Sequence[Sequence[SignatureTensor]]
 ) -> Iterator[tuple[int, str]]:
-    """Positions with the names that the file has for them: those of signatures, then the tensors'."""
+    """Positions with their names in the file: those of the signatures, then the tensor names."""
     positions: dict[int, list[int]] = {}
     for position, operand in enumerate(operands):
         positions.setdefault(operand, []).append(position)
@@ -130,7 +130,7 @@ def _called(
 
 
 def _names(graph: Subgraph, operands: Sequence[int], given: Sequence[SignatureTensor], side: str) -> tuple[str, ...]:
-    """A name of its own for each of the operands: the signature's, the tensor's, or one made of its position."""
+    """A unique name for each operand: from the signature, from the tensor, or made from its position."""
     called: dict[int, list[str]] = {}
     for tensor in reversed(given):
         called.setdefault(tensor.operand, []).append(tensor.name)
@@ -158,9 +158,9 @@ def _signature(model: Subgraphs, key: str) -> Signature:
 
 
 def _emptied(model: Subgraphs, entry: int) -> Subgraphs:
-    """The model with nothing in the subgraphs that a run from `entry` never comes to.
+    """The model with the subgraphs that are unreachable from `entry` emptied.
 
-    They keep their numbers, so that programs of several signatures agree on them, and messages on what is in the file.
+    All subgraphs keep their numbers, so that programs of several signatures, and messages, refer to the file's numbers.
     """
     found, waiting = {entry}, [entry]
     while waiting:
@@ -175,7 +175,7 @@ def _emptied(model: Subgraphs, entry: int) -> Subgraphs:
 
 
 def _located(subgraph: Subgraph) -> Subgraph:
-    """The subgraph, every operation with a location: its index and kind where the frontend gave none."""
+    """The subgraph with a location for every operation: its index and kind if the frontend set none."""
     if all(operation.location for operation in subgraph.operations):
         return subgraph
     return evolve(
@@ -190,7 +190,6 @@ def _located(subgraph: Subgraph) -> Subgraph:
 def _infos(
     subgraph: Subgraph, operands: tuple[int, ...], names: tuple[str, ...], others: tuple[tuple[str, ...], ...]
 ) -> tuple[TensorInfo, ...]:
-    """Inputs or outputs as callers see them."""
     found = []
     for name, other, index in zip(names, others, operands, strict=True):
         operand = subgraph.operands[index]

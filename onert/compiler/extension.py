@@ -1,4 +1,4 @@
-"""Passes and decompositions of other packages."""
+"""Passes and decompositions contributed by other packages."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .legalize.decomposition import Decomposition, decompositions
 from .rewrite.contract import Pass
 
 GROUP = "onert.passes"
-"""The entry points of extensions."""
+"""The entry-point group of extensions."""
 API_VERSION = 1
-"""The version of the contract; an extension that names another is refused with one sentence."""
+"""The version of the contract; extensions for another version are rejected."""
 
 
 @frozen
 class Extension(Value):
     """What another package adds to the compiler.
 
-    `passes` run after the compiler's own, in each round, and must settle. `decompositions` are tried beside the
-    compiler's, for kinds of its own and of others; the cheapest of which every part is run better is taken.
+    `passes` run after the compiler's own in each round, and must reach a fixed point. `decompositions` may be for any
+    kind and compete with the compiler's: the cheapest whose operations are all better supported than the original wins.
     """
 
     passes: tuple[Pass, ...] = ()
@@ -36,10 +36,10 @@ class Extension(Value):
 
 
 def load_extensions(given: Iterable[str | Extension]) -> tuple[Extension, ...]:
-    """The extensions that are given: as they are, or named by an entry point `onert.passes` or a path `module:NAME`.
+    """The given extensions; a string names an entry point `onert.passes` or an import path `module:NAME`.
 
-    CompileError for a name that nothing or more than one thing is installed under, an import that fails, something that
-    is no extension, and one for another version of the contract.
+    Raises CompileError for a name that is unknown or installed more than once, a failing import, an object that is not
+    an `Extension`, and an extension for another version of the contract.
     """
     return tuple(_load(each) if isinstance(each, str) else _verified(each, "an extension") for each in given)
 
@@ -49,7 +49,7 @@ def _load(name: str) -> Extension:
     module, _, attribute = path.partition(":")
     try:
         found: Any = getattr(imports.module(module), attribute)
-    except (Exception, SystemExit) as error:  # a stranger's code: any failure is its own
+    except (Exception, SystemExit) as error:  # third-party code may raise anything
         raise CompileError(f"extension {name!r} at {path} cannot be loaded: {type(error).__name__}: {error}") from error
     return _verified(found, f"extension {name!r} at {path}")
 
@@ -64,13 +64,13 @@ def _verified(found: object, what: str) -> Extension:
 
 def _installed(name: str) -> str:
     """The import path of an entry point."""
-    import importlib.metadata as metadata  # noqa: PLC0415 # slow, and only who names an extension needs it
+    import importlib.metadata as metadata  # noqa: PLC0415 # slow, and needed only for named extensions
 
     entries = metadata.entry_points(group=GROUP)
     paths = sorted({entry.value for entry in entries if entry.name == name})
     if not paths:
         known = ", ".join(sorted({entry.name for entry in entries})) or "none is installed"
-        raise CompileError(f"no extension is called {name!r} ({known}); name one that is installed, or 'module:NAME'")
+        raise CompileError(f"no extension is called {name!r} ({known}); expected an installed one, or 'module:NAME'")
     if len(paths) > 1:
         raise CompileError(
             f"several extensions are called {name!r}: {' and '.join(paths)}; name one by its import path"
@@ -79,13 +79,14 @@ def _installed(name: str) -> str:
 
 
 def passes_of(extensions: Iterable[Extension]) -> tuple[Pass, ...]:
-    """The passes of extensions; whatever goes wrong in one is a CompileError that names it."""
+    """The passes of extensions. Any failure in one becomes a CompileError that names it."""
     passes = (each for extension in extensions for each in extension.passes)
     return tuple(evolve(each, rewrite=_named(each.rewrite, f"pass {each.name}", Subgraph)) for each in passes)
 
 
 def decompositions_with(extensions: Iterable[Extension]) -> Callable[[type[Op]], tuple[Decomposition, ...]]:
-    """All decompositions of a kind, the compiler's own first; whatever goes wrong in another is a CompileError."""
+    """A function that returns all decompositions of a kind, the compiler's first. Failures in others' decompositions
+    become a CompileError."""
     added = tuple(extensions)
     if not added:
         return decompositions
@@ -103,7 +104,7 @@ def decompositions_with(extensions: Iterable[Extension]) -> Callable[[type[Op]],
 
 
 def _named(function: Callable[..., Any], name: str, *kinds: type[Any]) -> Callable[..., Any]:
-    """A stranger's function: what it raises, or gives that is of none of these kinds, becomes a CompileError."""
+    """Wrap a third-party function: an exception, or a result of none of these types, becomes a CompileError."""
 
     @wraps(function)
     def called(*given: Any) -> Any:
@@ -115,7 +116,7 @@ def _named(function: Callable[..., Any], name: str, *kinds: type[Any]) -> Callab
             raise CompileError(f"{name} of an extension failed: {type(error).__name__}: {error}") from error
         if not isinstance(found, kinds):
             expected = " or ".join(kind.__name__ for kind in kinds)
-            raise CompileError(f"{name} of an extension gave a {type(found).__name__}, expected {expected}")
+            raise CompileError(f"{name} of an extension returned a {type(found).__name__}, expected {expected}")
         return found
 
     return called

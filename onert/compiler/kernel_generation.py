@@ -1,4 +1,4 @@
-"""Kernel generation: every backend makes kernels of its sequences."""
+"""Kernel generation: each backend turns its sequences into kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 def fuse(part: Part, settings: Settings) -> Part:
-    """The part with the groups in which its backend runs the operations; BackendError if it gives others."""
+    """The part with its operations grouped by its backend. Raises BackendError if the groups are invalid."""
     sequence, backend = part.sequence, part.backend
     groups = _ask(backend, sequence, lambda: backend.fuse(sequence, settings))
     _check(backend, sequence, groups)
@@ -25,7 +25,7 @@ def fuse(part: Part, settings: Settings) -> Part:
 
 
 def generate(parts: Sequence[Part], settings: Sequence[Settings]) -> tuple[Step, ...]:
-    """The kernels, in the order of the parts; BackendError, naming backend and operations, where one fails."""
+    """The kernels in the order of the parts. Raises BackendError, naming backend and operations, if one fails."""
     return tuple(
         Step(part.backend.name, part.sequence, _kernel(part, own)) for part, own in zip(parts, settings, strict=True)
     )
@@ -40,7 +40,7 @@ def _ask(backend: Backend, sequence: OperationSequence, question: Callable[[], A
         return question()
     except OnertError:
         raise
-    except Exception as error:  # a third party's code: whatever it raises becomes an error with its name
+    except Exception as error:  # third-party code: report any exception under the backend's name
         raise BackendError(
             f"backend {backend.name} failed on {_range(sequence)}: {type(error).__name__}: {error}"
         ) from error
@@ -52,12 +52,13 @@ def _range(sequence: OperationSequence) -> str:
 
 
 def _check(backend: Backend, sequence: OperationSequence, groups: tuple[Group, ...]) -> None:
-    """Every operation once and after those it needs; nothing unstored that another group or no one in it reads."""
+    """Raise BackendError unless every operation occurs once and after its producers, operations with effects keep
+    their order, and no unstored result is an output or read by another group."""
     subgraph = sequence.subgraph
     said = [at for group in groups for at in group.operations]
     if sorted(said) != sorted(sequence.operations):
         raise BackendError(
-            f"backend {backend.name} groups operations {said}, expected {list(sequence.operations)} once"
+            f"backend {backend.name} groups operations {said}, expected each of {list(sequence.operations)} once"
         )
     if [at for at in said if _has_effect(sequence, at)] != [
         at for at in sequence.operations if _has_effect(sequence, at)
@@ -71,13 +72,13 @@ def _check(backend: Backend, sequence: OperationSequence, groups: tuple[Group, .
         for at in group.operations:
             if not missing.isdisjoint(subgraph.operations[at].used):
                 raise BackendError(
-                    f"backend {backend.name} runs {subgraph.operations[at]} before what it reads is made"
+                    f"backend {backend.name} runs {subgraph.operations[at]} before the producer of an operand"
                 )
             missing.difference_update(subgraph.operations[at].outputs)
         for operand in group.unstored:
             if operand not in made or operand in leaving or not inside.issuperset(subgraph.uses.get(operand, ())):
                 raise BackendError(
-                    f"backend {backend.name} does not store {subgraph.label(operand)}, which others than its group need"
+                    f"backend {backend.name} does not store {subgraph.label(operand)}, which is read outside its group"
                 )
 
 

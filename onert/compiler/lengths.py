@@ -1,4 +1,4 @@
-"""What of compiling is done once for all lengths that the inputs of a model may have."""
+"""The part of compilation that is done once for all lengths of a model's inputs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .options import Options
 from .pipeline import simplified
 
 MOST_KINDS = 8
-"""How many sets of dimensions a model is simplified for, as it is found out which of them change."""
+"""For how many sets of changing dimensions a model is simplified, as ever more dimensions turn out to change."""
 
 
 class Lengths:
-    """An entry whose programs are compiled for one set of input shapes after the other.
+    """An entry that is compiled for one set of input shapes after the other.
 
-    Once dimensions have changed, the passes run with these unknown, and what they make is compiled for each new length:
-    there is little left for them to do, and constants that they made are shared. Passes do not assume anything of
-    unknown dimensions, so their result has the meaning of the model for every length.
+    Once dimensions have changed, the passes run with these unknown, and their result is what is compiled for each new
+    length: little is left for the passes to do then, and the constants they computed are shared. Passes assume nothing
+    about unknown dimensions, so their result is equivalent to the model for every length.
     """
 
     def __init__(self, entry: Entry, options: Options, supports: Supports) -> None:
@@ -30,14 +30,14 @@ class Lengths:
         self._supports = supports
         self._options = options
         self.first: tuple[Shape, ...] | None = None
-        """The shapes of inputs that others are compared with, None where nothing was compiled yet."""
+        """The input shapes that later ones are compared with; None if nothing was compiled yet."""
         self._open: frozenset[tuple[int, int]] = frozenset()
         self._simplified: Subgraph | None = None
         self._kinds = 0
 
     def opened(self, entry: Entry) -> tuple[tuple[int, int], ...] | None:
-        """The dimensions of which this knows that they change, as positions of inputs and axes, if the entry differs in
-        no others from the first; None where it does, and where it is the first and nothing has changed yet."""
+        """The dimensions that are known to change, as pairs of input position and axis. None if the entry's ranks
+        differ from the first entry's, if it is the first and nothing has changed yet, or if simplification failed."""
         given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
         first = self.first
         if first is None or any(None in shape for shape in first):
@@ -49,22 +49,22 @@ class Lengths:
         return None if self._simplified is None else tuple(sorted(self._open))
 
     def with_symbols(self, entry: Entry) -> Entry:
-        """The entry, with symbolic numbers for the open dimensions, as `simplified` gives others."""
+        """The simplified entry, like `simplified`, for an entry with symbolic open dimensions."""
         assert self._simplified is not None
         return self._entered(self._simplified, entry)
 
     def begin(self, entry: Entry) -> None:
-        """Take an entry's shapes for the first, unless some were taken that are known."""
+        """Record an entry's shapes as the first, unless fully known shapes are already recorded."""
         if self.first is None or any(None in shape for shape in self.first):
             self.first = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
 
     def simplified(self, entry: Entry) -> Entry:
-        """The entry, reshaped from this one's, or one with the same results and less to be done."""
+        """An equivalent entry with less left to do, or the given one (this entry reshaped) if there is none."""
         self.begin(entry)
         assert self.first is not None
         given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
         changed = _changed(self.first, given)
-        if not changed:  # or the rank, so that there is no dimension to leave open
+        if not changed:  # or a rank differs, so there is no dimension to leave open
             return entry
         if not changed <= self._open:
             self._open |= changed
@@ -80,7 +80,7 @@ class Lengths:
         return evolve(entry, model=evolve(entry.model, subgraphs=graphs))
 
     def _made(self) -> Subgraph | None:
-        """The entry's graph after the passes, with unknown dimensions where they change; None where that fails."""
+        """The entry's graph after the passes, with changing dimensions unknown; None if that fails."""
         entry, first = self._entry, self.first
         assert first is not None
         types: dict[int, TensorType] = {}
@@ -94,11 +94,11 @@ class Lengths:
             extensions = load_extensions(self._options.extensions)
             return simplified(model[entry.index], self._options, extensions, None, self._supports)
         except OnertError:
-            return None  # some shapes are refused: each set of shapes is compiled by itself, and says which
+            return None  # some shapes are invalid: shapes are compiled individually, which reports the error
 
 
 def _changed(first: tuple[Shape, ...], given: tuple[Shape, ...]) -> frozenset[tuple[int, int]]:
-    """Positions of inputs, and their axes, whose lengths are others than at first; none where a rank is another."""
+    """The (input position, axis) pairs whose lengths differ from the first; empty if a rank differs."""
     pairs = list(zip(first, given, strict=True))
     if any(len(a) != len(b) for a, b in pairs):
         return frozenset()
@@ -106,7 +106,7 @@ def _changed(first: tuple[Shape, ...], given: tuple[Shape, ...]) -> frozenset[tu
 
 
 def _entered(graph: Subgraph, like: Subgraph) -> Subgraph:
-    """The graph with inputs as another has them."""
+    """The graph with the input operands of `like`."""
     number = dict(zip(graph.inputs, like.inputs, strict=True))
     operands: list[Operand] = [
         like.operands[number[i]] if i in number else operand for i, operand in enumerate(graph.operands)

@@ -1,10 +1,10 @@
-"""What compiling and running a model may take: work, memory and arithmetic, in proportion to the model.
+"""Limits on compiling and running a model: steps, memory and arithmetic, in proportion to the model.
 
-A model of a few hundred bytes can ask for a tensor of a terabyte, or for arithmetic that takes a year. Models that
-people made stay far below these limits, for their constants grow with what they compute. What is only computed or
-declared counts for nothing: an element is soon made many. So the limits are a floor, and what the file's constants and
-the caller's own shapes add to it. A gibibyte and five seconds have room for what a megabyte of constants is allowed.
-Users who know better raise the limits (`max_memory`, `max_work`).
+A model of a few hundred bytes can demand a tensor of a terabyte, or a year of arithmetic. Genuine models stay far below
+these limits, because their constants grow with what they compute. Computed or merely declared tensors add nothing to a
+limit, because a single element is easily broadcast to many. So each limit is a floor, plus what the file's constants
+and the caller's own shapes add. The limits for a megabyte of constants fit in a gibibyte and five seconds.
+Users can raise the limits (`max_memory`, `max_work`).
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ from onert.ir.value import Value
 from .options import Options
 
 MEMORY, MEMORY_PER_BYTE, MEMORY_PER_GIVEN_BYTE = 640 << 20, 64, 128
-"""The network for a large picture has a hundred features for each of its pixels, and a few such tensors at a time."""
+"""The floor, and what a byte of constants or of enlarged inputs adds. Networks on large images hold a few tensors with
+a hundred features per pixel at the same time."""
 WORK, WORK_PER_BYTE, WORK_PER_GIVEN_BYTE = 100_000_000_000, 40_000, 10_000
 EVALUATED = 10
 STEPS, STEPS_PER_BYTE = 2_000_000, 0.25
 STEPS_PER_OPERATION = 1000
-"""Of the largest subgraph: each of its operations has results of its own, so that a file cannot repeat them for nothing
-as it can repeat whole subgraphs."""
+"""Applies to the largest subgraph only. Each of its operations has results of its own, so a file cannot multiply them
+as cheaply as whole subgraphs."""
 
 STEPS_OF_AN_OPERATION = 200
 WORK_OF_A_COMMAND = 2_500
-"""Arithmetic that takes as long as beginning an operation of native code."""
+"""The start of an operation in native code, converted to arithmetic of the same duration."""
 WORK_OF_A_BYTE = 10
-"""Arithmetic that takes as long as moving a byte."""
+"""Moving a byte, converted to arithmetic of the same duration."""
 LANES = 32
-"""Of the registers that sums lie in. Results of fewer channels leave the others idle, and wait for one another."""
+"""Lanes of the accumulators. Results with fewer channels leave lanes idle and wait for the latency of additions."""
 PRODUCTS = 2
-"""How much faster additions and multiplications are in operations that make many of each byte."""
+"""How much faster arithmetic is in operations that do a lot of it for each byte."""
 
 
 @frozen
 class Limits(Value):
     """The most bytes that one execution may need beside its constants, and the most work of one run.
 
-    Work is counted in additions and multiplications; what moves bytes counts as the arithmetic that takes as long.
+    Work is counted in additions and multiplications; moving bytes counts as arithmetic of the same duration.
     """
 
     memory: int
@@ -57,7 +58,7 @@ class Limits(Value):
 
 
 def steps(model: Subgraphs) -> Budget:
-    """The steps in which a model may be compiled."""
+    """The budget of steps for compiling a model."""
     largest = max(len(graph.operations) for graph in model.subgraphs)
     own = STEPS_PER_OPERATION * largest + STEPS_PER_BYTE * _constants(model)[0]
     return Budget(int(STEPS + own), CompileError)
@@ -66,10 +67,10 @@ def steps(model: Subgraphs) -> Budget:
 def limits(
     model: Subgraphs, entry: Subgraph, declared: Subgraph, options: Options, backends: Sequence[Backend] = ()
 ) -> Limits:
-    """The limits for a model with the inputs of `entry`; those that the caller made larger than `declared` by the file
-    add to them.
+    """The limits for a model with the inputs of `entry`. Inputs that the caller made larger than `declared` in the file
+    raise them.
 
-    Who chose backends of which the first evaluates operations in NumPy has time: runs may take `EVALUATED` as long.
+    If the preferred backend evaluates operations in NumPy, runs may take `EVALUATED` times as long.
     """
     size, elements = _constants(model)
     pairs = [(entry.type(a), declared.type(b)) for a, b in zip(entry.inputs, declared.inputs, strict=True)]
@@ -83,7 +84,7 @@ def limits(
 
 
 def _constants(model: Subgraphs) -> tuple[int, int]:
-    """The bytes and the elements of all constants. What several of them share, or one is expanded from, counts once."""
+    """The bytes and the elements of all constants. Shared data, and data that one is expanded from, counts once."""
     found = {id(o.data): o for graph in model.subgraphs for o in graph.operands if o.data is not None}
     elements = sum(_elements(o.type) for o in found.values())
     places = [(o.data.place, o.type.nbytes) for o in found.values() if o.data is not None]
@@ -96,13 +97,13 @@ def _constants(model: Subgraphs) -> tuple[int, int]:
 
 
 def spend_operations(budget: Budget, subgraph: Subgraph) -> None:
-    """Take off what compiling the operations of a graph, and giving its inputs and outputs places, takes."""
+    """Spend the steps for compiling a graph's operations and allocating its inputs and outputs."""
     many = len(subgraph.operations) + len(subgraph.inputs) + len(subgraph.outputs)
     budget.spend(STEPS_OF_AN_OPERATION * many, f"compiling {len(subgraph.operations)} operations")
 
 
 def work_of(subgraph: Subgraph, backends: Sequence[Backend]) -> int:
-    """The work of one run of a lowered graph; what is not known before the run counts nothing."""
+    """The work of one run of a lowered graph, ignoring what is unknown before the run."""
     total = 0
     for operation, backend in zip(subgraph.operations, backends, strict=True):
         types = subgraph.types(operation)
@@ -124,15 +125,15 @@ def work_of_a_command(op: Op, types: CallTypes) -> int:
 
 
 def is_metered(subgraph: Subgraph) -> bool:
-    """Whether only a run tells what it takes: tensors of unknown size, and calls of subgraphs."""
+    """Whether the cost of a run is known only at run time: there are tensors of unknown size or calls of subgraphs."""
     return any(operation.op.subgraphs for operation in subgraph.operations) or any(
         not operand.type.is_static or operand.type.dtype.is_handle for operand in subgraph.operands
     )
 
 
 def memory_of(subgraph: Subgraph, backends: Sequence[Backend], arenas: Iterable[ArenaPlan]) -> int:
-    """The bytes that one execution of a lowered graph needs: arenas, inputs and outputs, which callers have copies of,
-    what lasts until a run is whole, and what NumPy needs beside its results."""
+    """The bytes that one execution of a lowered graph needs: arenas, inputs and outputs with the callers' copies,
+    variables, tensors that last until the end of a run, and NumPy's temporaries."""
     variables = sum(_bytes(operand.type) for operand in subgraph.operands if operand.variable)
     variables += sum(_bytes(subgraph.type(operand)) for operand in subgraph.lasting)
     evaluated = 0
@@ -154,10 +155,10 @@ def _bytes(type_: TensorType) -> int:
 
 
 def _widened(type_: TensorType) -> int:
-    """The bytes of a tensor while NumPy computes with it: shorter elements are made 32 bits wide before."""
+    """The bytes of a tensor while NumPy computes with it: narrower elements are first widened to 32 bits."""
     return max(type_.dtype.itemsize, 4) * _elements(type_)
 
 
 def _elements(type_: TensorType) -> int:
-    """Unknown dimensions are taken for 1, and empty ones: NumPy takes as much for an array that is empty in one."""
+    """The number of elements, with unknown and empty dimensions as 1: NumPy may work as long on an empty array."""
     return prod(dimension or 1 for dimension in type_.shape)

@@ -1,4 +1,4 @@
-"""Linearization: the order in which a run comes by every operation."""
+"""Linearisation: the order in which a run executes the operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert.ir.value import Value
 
 @frozen
 class Moment(Value):
-    """A group of operations that run as one: when, and in which step."""
+    """A group of operations that runs as one, and the step that contains it."""
 
     group: Group
     step: int
@@ -20,7 +20,7 @@ class Moment(Value):
 
 @frozen
 class Timeline(Value):
-    """The groups of all sequences, one after the other, and for every operation the moment at which it runs."""
+    """The groups of all sequences in order, and for every operation the index of its moment."""
 
     moments: tuple[Moment, ...]
     of_operation: tuple[int, ...]
@@ -30,7 +30,7 @@ class Timeline(Value):
 
 
 def linearize(sequences: List[Sequence], operations: int) -> Timeline:
-    """The timeline of the sequences of a subgraph of so many operations, in the order in which they are given."""
+    """The timeline of sequences, in the given order, of a subgraph with `operations` operations."""
     moments = [Moment(group, step) for step, sequence in enumerate(sequences) for group in sequence.groups]
     at = [0] * operations
     for time, moment in enumerate(moments):

@@ -1,4 +1,4 @@
-"""Lowering: every operation on a backend, every operand in a memory space, permutes where spaces meet."""
+"""Lowering: assign operations to backends and operands to memory spaces, with permutes between spaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onert.ir.value import Value
 class Lowered(Value):
     """A subgraph with a backend for every operation and a memory space for every operand.
 
-    Inputs and outputs live in host memory, what an operation reads and makes where its backend does. `apart` are
+    Inputs and outputs are in host memory; an operation's operands and results are in its backend's space. `apart` holds
     copies of inputs that outlive a run.
     """
 
@@ -27,20 +27,21 @@ class Lowered(Value):
     apart: frozenset[int] = frozenset()
 
     def updates_in_place(self, at: int) -> bool:
-        """Whether the backend of an operation updates in place what it is given so."""
+        """Whether the backend of an operation can update its operand in place."""
         return self.backends[at].updates_in_place
 
     def shares(self, a: int, b: int) -> bool:
-        """Whether two operands may lie in one memory: the host's."""
+        """Whether two operands may share memory: both are in host memory."""
         return self.memories[a].name == self.memories[b].name == HOST.name
 
 
 def lower(subgraph: Subgraph, backends: Sequence[Backend], permuter: Backend | None, resident: bool = False) -> Lowered:
-    """The subgraph with a permute, run by `permuter`, wherever an operand is read in another space than it lives in.
+    """The subgraph with a permute, run by `permuter`, wherever an operand is read in a space other than its own.
 
-    Backends that name the same space pass tensors to one another as they are. A constant is not permuted but there
-    once for every space that reads it. Variables live in host memory; `resident` ones in another space, if all that
-    reads them and makes their new values is there. CompileError if a permute is needed and there is no `permuter`.
+    Backends with the same space exchange tensors directly. A constant is not permuted but duplicated once for every
+    space that reads it. Variables are in host memory; with `resident`, a variable is in another space if all its
+    readers and the operation that produces its new value are there.
+    Raises CompileError if a permute is needed and there is no `permuter`.
     """
     return _Lowering(subgraph, permuter, resident).run(backends)
 
@@ -76,13 +77,13 @@ class _Lowering:
         return Lowered(lowered, tuple(self.backends), self.memories, frozenset(self.apart))
 
     def homes(self, memories: Sequence[Memory]) -> dict[int, Memory]:
-        """Where variables live of which all readers, and what makes the new value, are in one other space than the
-        host's; `memories` are the operations'."""
+        """The space of each variable whose readers and whose new value's producer are all in that one space other than
+        the host's. `memories` has the space of each operation."""
         graph = self.subgraph
         found: dict[int, Memory] = {}
         for update in graph.state:
             made = graph.definitions.get(update.source)
-            held = graph.operands[update.variable].resource is not None  # by the execution's state
+            held = graph.operands[update.variable].resource is not None  # stored in the execution's state
             if made is None or held or update.variable in (*graph.outputs, *graph.inputs):
                 continue
             touching = [memories[at] for at in (made, *graph.uses.get(update.variable, ()))]
@@ -97,7 +98,7 @@ class _Lowering:
         self.backends.append(backend)
 
     def readable(self, operand: int, memory: Memory) -> int:
-        """The operand, or its twin in the space `memory`."""
+        """The operand itself if it is in the space `memory`, otherwise its copy there."""
         if self.memories[operand].name == memory.name:
             return operand
         key = (operand, memory.name)
@@ -110,7 +111,7 @@ class _Lowering:
         return self.twins[key]
 
     def writable(self, operand: int, memory: Memory, *, apart: bool) -> int:
-        """Where an operation in the space `memory` leaves a result; outputs stay `apart` from the device."""
+        """The operand that an operation in the space `memory` writes for a result; a copy for outputs (`apart`)."""
         if memory.name == HOST.name:
             return operand
         if not apart:
@@ -131,6 +132,6 @@ class _Lowering:
         where = f"permute of {self.subgraph.label(source if source < len(self.subgraph.operands) else target)}"
         if self.permuter is None:
             raise CompileError(
-                f"{where} from {op.source} to {op.target} needs the backend 'builtin', which is not there"
+                f"{where} from {op.source} to {op.target} needs the backend 'builtin', which is not available"
             )
         self.append(Operation(op, (source,), (target,), where), self.permuter)

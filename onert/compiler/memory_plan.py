@@ -20,9 +20,9 @@ def plan_arenas(
     dependencies: Sequence[Sequence[int]] | None,
     planner: str,
 ) -> Mapping[str, ArenaPlan]:
-    """The arena of each memory space in which a tensor is registered.
+    """The arena plan of each memory space in which a tensor is registered.
 
-    With `dependencies` steps run in any order that these allow, else one after the other.
+    With `dependencies`, steps may run in any order that these allow, otherwise one after the other.
     """
     return {name: _plan(subgraph, registration, name, timeline, dependencies, planner) for name in registration.spaces}
 

@@ -1,4 +1,4 @@
-"""What the user chose, as one frozen value."""
+"""The user's choices as one frozen value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 MOST_TUNING = 86400.0
-"""Seconds: a day."""
+"""In seconds: one day."""
 
 
 @frozen
@@ -32,36 +32,37 @@ class Options(Value):
     """How to compile and run a model.
 
     A value is taken from the first of: an explicit choice, the package's configuration file, the environment, the
-    default. Explicit are the keyword arguments of `from_environment`, and, where options are made directly, all fields
-    that differ from their default.
+    default. Explicit are the keyword arguments of `from_environment` and, if options are constructed directly, all
+    fields that differ from their default.
 
-    - `backends`: names in order of preference; none: whatever is installed, best first
+    - `backends`: names in order of preference; if empty, all that are installed, best first
     - `op_backend_allops`, `op_backend`, `op_backend_map`: a backend for every operation, for every operation of a kind
       (a class name like "Conv2D", a member like "ADD", or one of ONE's names like "BinaryArithmetic"; the narrower name
-      wins), and for one operation by its index in the model file; the later wins
-    - `signature`: the named way into the model, where it is not the first subgraph
+      wins), and for one operation by its index in the model file; the later option wins
+    - `signature`: the signature to enter the model by; None for the first subgraph
     - `input_shapes`: shapes to compile for, by name or position of the input
     - `max_iterations`: the bound on every loop of the model; None for no bound
-    - `max_memory`: the most bytes that one execution may need beside its constants; None: what suits the model's size
-    - `max_work`: the most additions and multiplications of one run, with what takes as long; None likewise
-    - `optimize`: whether the optional passes run; `disabled_passes` names some that do not
-    - `extensions`: passes and decompositions of others, each an `Extension`, the name of an entry point `onert.passes`,
-      or an import path `module:NAME`; a program that they have a part in is not cached
+    - `max_memory`: the most bytes that one execution may need beside its constants; None: a limit by the model's size
+    - `max_work`: the limit on one run's work in additions and multiplications, with other work converted to these;
+      None: a limit by the model's size
+    - `optimize`: whether the optional passes run; `disabled_passes` excludes some of them
+    - `extensions`: passes and decompositions of other packages, each an `Extension`, the name of an entry point
+      `onert.passes`, or an import path `module:NAME`; a program compiled with extensions is not cached
     - `target`: what backends generate code for: "native", or a target triple
-    - `precision`: "exact": results are as near to the true ones as sums of all terms are; "fast": convolutions may
-      take algorithms that round more, up to 6e-6 of the range of their results; "bf16": products of float32 may
-      be those of numbers rounded to bfloat16, added in float32; "fp16": those with constant weights may be of numbers
-      rounded to float16, added in float16 and float32, on Arm's processors that do so
-    - `tune`: seconds in which backends measure alternatives to what their cost models choose, and keep what they find
-      in the cache; 0 takes what was found before. None: neither
-    - `extra`: settings that only one backend knows
-    - `workspace_dir`: where files are written and read that have no path of their own
+    - `precision`: "exact": results are as accurate as summing all terms; "fast": convolutions may use algorithms with
+      more rounding, up to 6e-6 of their results' range; "bf16": products of float32 may round their factors to bfloat16
+      and add in float32; "fp16": products with constant weights may round their factors to float16 and add in float16
+      and float32, on Arm processors that support this
+    - `tune`: seconds for which backends may measure alternatives to their cost models' choices and cache the findings;
+      0: use cached findings without measuring; None: neither
+    - `extra`: settings that only one backend has
+    - `workspace_dir`: the folder for files that have no path of their own
     - `use_scheduler`: backends are chosen by the measured times in `exec_time.json` in the workspace
     - `profiling`: `onert.compile` first measures every operation on every backend, which updates `exec_time.json`
-    - `tracing`, `minmax_dump`: every execution writes a trace and a table of times, the ranges of its tensors
+    - `tracing`: every execution writes a trace and a table of times; `minmax_dump`: the ranges of its tensors
     - `trace_filepath`: every execution writes a trace to this file
-    - `log`: `onert.compile` writes to standard error what it decided: backends, steps, memory
-    - `graph_dot_dump`: 1 writes the lowered subgraphs as dot files, 2 also what they were before
+    - `log`: `onert.compile` writes its decisions (backends, steps, memory) to standard error
+    - `graph_dot_dump`: 1 writes the lowered subgraphs as dot files, 2 also the subgraphs before lowering
     - `fixed`: the explicit fields; None: those that differ from their default
     """
 
@@ -113,13 +114,13 @@ class Options(Value):
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None, **explicit: Any) -> Options:
-        """The options that the environment's variables give, and `explicit` ones over them.
+        """The options from environment variables, overridden by `explicit` ones.
 
-        Names begin with `ONERT_`. Where `environ` is given, it is looked at in the place of the process's environment,
-        and ONE's names, which are the same without that beginning, count in it too.
+        Names begin with `ONERT_`. If `environ` is given, it replaces the process's environment, and ONE's names (the
+        same without the prefix) are accepted too.
 
-        CompileError names a variable whose value is none of the allowed ones. An OnertWarning says why one of ONE's
-        variables has no effect here.
+        Raises CompileError naming a variable whose value is not allowed. Issues an OnertWarning for each of ONE's
+        variables that has no effect here, with the reason.
         """
         if environ is None:
             return cls(**{**parse(os.environ, PREFIX), **explicit}, fixed=frozenset(explicit))
@@ -128,13 +129,13 @@ class Options(Value):
         return cls(**{**parse(environ), **parse(environ, PREFIX), **explicit}, fixed=frozenset(explicit))
 
     def choose(self, **explicit: Any) -> Options:
-        """These options with explicit choices over them, which no package's configuration overrides."""
+        """These options with explicit choices, which a package's configuration does not override."""
         return evolve(self, **explicit, fixed=self._explicit() | explicit.keys())
 
     def with_config(self, config: Mapping[str, str]) -> Options:
-        """These options with a package's configuration in every field that was not chosen explicitly.
+        """These options with a package's configuration for every field that was not chosen explicitly.
 
-        ModelError if the configuration sets what a package may not (`package_options`), chosen explicitly or not.
+        Raises ModelError if the configuration sets an option that packages may not set (`package_options`).
         """
         if not config:
             return self
@@ -143,7 +144,7 @@ class Options(Value):
         return evolve(self, **{name: value for name, value in chosen.items() if name not in explicit})
 
     def is_explicit(self, name: str) -> bool:
-        """Whether a field was chosen in Python, and not in the environment or in a package's configuration."""
+        """Whether a field was chosen in Python, rather than by the environment or a package's configuration."""
         return name in self._explicit()
 
     def _explicit(self) -> frozenset[str]:
@@ -154,12 +155,12 @@ class Options(Value):
 
     @property
     def settings(self) -> Settings:
-        """What backends are told."""
+        """The settings passed to backends."""
         return Settings(self.num_threads, self.target, self.precision, self.extra, self.tune)
 
 
 def recordings(options: Options) -> dict[str, str]:
-    """The files that executions write, by what they hold."""
+    """The paths of the files that executions write, by kind: trace, table, minmax."""
     folder = Path(options.workspace_dir)
     found: dict[str, str] = {}
     if options.tracing:

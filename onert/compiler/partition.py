@@ -1,4 +1,4 @@
-"""Partition: which operations a backend gets as one sequence, and in which order sequences run."""
+"""Partitioning: which operations form one sequence of a backend, and in which order sequences run."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Part(Value):
 
 @frozen
 class Steps(Value):
-    """Parts in an order that is right, and what each one's backend is told.
+    """Parts in a valid execution order, and the settings for each part's backend.
 
-    `timeline` and `needs` are for the memory plan: moments, and by their steps which must be over before which; None
-    where one step comes after the other.
+    `timeline` and `needs` are for the memory plan: the moments, and for each step the steps that must finish before it;
+    `needs` is None if steps run strictly one after the other.
     """
 
     parts: tuple[Part, ...]
@@ -42,20 +42,20 @@ class Steps(Value):
 
 
 def partition(lowered: Lowered, before: Predecessors) -> tuple[Part, ...]:
-    """Sequences as long as possible, in an order that is right: an order of the operations that changes backends
-    seldom, cut where it does. `before` names for each operation those that must have run; a backend that is `single`
-    gets one operation a sequence.
+    """Sequences that are as long as possible, in a valid order: the operations are ordered so that the backend rarely
+    changes, and cut where it does. `before` lists the predecessors of each operation. A backend that is `single` gets
+    one operation per sequence.
     """
     return _parts(lowered, before, _runs(lowered, _order(lowered.backends, before)))
 
 
 def split(lowered: Lowered, before: Predecessors, parts: List[Part], at_a_time: bool = False) -> tuple[Part, ...]:
-    """The groups of these parts as sequences: chains without branches, each branch another.
+    """The groups of these parts as sequences: chains without branches, with each branch a chain of its own.
 
-    Where they are to run `at_a_time`, what joins branches begins a chain, so that no branch waits for another; and
-    backends that run groups side by side themselves get sequences that have branches: all groups that come before and
-    after the same groups of other backends are one. Groups stay whole, so that every executor runs the same kernels and
-    all give the same results to the bit.
+    If chains are to run concurrently (`at_a_time`), a group that joins branches begins a new chain, so that no branch
+    waits for another. Backends that run groups side by side themselves then get sequences with branches: all groups
+    with the same predecessors and successors on other backends form one. Groups stay whole, so every executor runs the
+    same kernels and all results are bit-identical.
     """
     groups = [group for part in parts for group in part.sequence.groups]
     owners = [lowered.backends[group.operations[0]] for group in groups]
@@ -79,13 +79,13 @@ def _parts(lowered: Lowered, before: Predecessors, cut: List[tuple[int, ...]]) -
 
 
 def _order(backends: List[Backend], before: Predecessors) -> tuple[int, ...]:
-    """All operations, each after its predecessors: the first in the file's order that is ready on the backend at hand,
-    and another backend only where none is."""
+    """A topological order of all operations: next is always the first ready one, in file order, on the current backend;
+    the backend changes only if none is ready there."""
     return tuple(in_order(before, kinds=[backend.name for backend in backends]))
 
 
 def _runs(lowered: Lowered, order: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The order cut where the backend changes."""
+    """The order, cut where the backend changes."""
     runs: list[list[int]] = []
     for at in order:
         backend = lowered.backends[at]
@@ -97,18 +97,18 @@ def _runs(lowered: Lowered, order: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _needs(before: Predecessors, groups: List[Group]) -> list[list[int]]:
-    """For each group the groups that must have run before it."""
+    """For each group, the groups that must run before it."""
     owner = {at: index for index, group in enumerate(groups) for at in group.operations}
     return [sorted({owner[p] for at in group.operations for p in before[at]} - {i}) for i, group in enumerate(groups)]
 
 
 def _chains(owners: List[Backend], needs: List[List[int]], at_a_time: bool) -> list[list[int]]:
-    """Groups as sequences, in an order that is right.
+    """Groups joined to sequences, in a valid order.
 
-    Chains: each next group is all that waits for the one before. Nothing else waits for an inner group of a chain, so
-    that chains cannot wait for one another in a circle. Others, `at_a_time`, by which groups of other backends come
-    before them, and which after: of two that differ in neither, no such group lies between, so these cannot wait in a
-    circle either.
+    In a chain each group is the only one that waits for the group before it. Nothing else waits for an inner group of
+    a chain, so chains cannot wait for each other in a cycle. With `at_a_time`, groups of `side_by_side` backends are
+    joined by equal predecessors and equal successors on other backends: no foreign group lies between two such groups,
+    so there is no cycle either.
     """
     waiting = Counter(p for own in needs for p in own)
     chains: list[list[int]] = []
@@ -118,7 +118,7 @@ def _chains(owners: List[Backend], needs: List[List[int]], at_a_time: bool) -> l
     beyond = _foreign(owners, needs, ancestors) if at_a_time else []
 
     def continued(index: int) -> Iterator[list[int]]:
-        """The chains that a group may go on."""
+        """The chains that a group may extend."""
         for p in needs[index]:
             chain = chain_of[p]
             others = sum(1 << q for q in needs[index] if q != p)
@@ -140,7 +140,7 @@ def _chains(owners: List[Backend], needs: List[List[int]], at_a_time: bool) -> l
 
 
 def _ancestors(needs: List[List[int]]) -> list[int]:
-    """For each group those that must have run before it, as bits."""
+    """For each group, all groups that must run before it, as a bit set."""
     before = [0] * len(needs)
     for index, own in enumerate(needs):
         for p in own:
@@ -149,7 +149,7 @@ def _ancestors(needs: List[List[int]]) -> list[int]:
 
 
 def _foreign(owners: List[Backend], needs: List[List[int]], before: List[int]) -> list[tuple[int, int]]:
-    """For each group those of other backends that come before it, and those that come after it, as bits."""
+    """For each group, its predecessors and its successors on other backends, as bit sets."""
     every = dict.fromkeys(backend.name for backend in owners)
     others = {name: sum(1 << i for i, backend in enumerate(owners) if backend.name != name) for name in every}
     after = [0] * len(needs)
@@ -160,7 +160,7 @@ def _foreign(owners: List[Backend], needs: List[List[int]], before: List[int]) -
 
 
 def _in_order(chains: List[list[int]], needs: List[List[int]]) -> list[list[int]]:
-    """Sequences of groups, each after those that it waits for, the one with the first last group first."""
+    """Sequences of groups in topological order; of those that are ready, the one whose last group comes first."""
     owner = {index: number for number, chain in enumerate(chains) for index in chain}
     waits = [{owner[p] for index in chain for p in needs[index]} - {n} for n, chain in enumerate(chains)]
     return [chains[number] for number in in_order(waits, lambda number: chains[number][-1])]

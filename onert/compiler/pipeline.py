@@ -1,4 +1,4 @@
-"""The pipeline: which passes run, in which order, how often."""
+"""The pipeline: which passes run, in which order, and how often."""
 
 from __future__ import annotations
 
@@ -68,18 +68,18 @@ OPTIONAL: tuple[Pass, ...] = (
     put_rows,
     remove_dead,
 )
-"""Run in this order, again and again until none finds anything to do; each may be turned off by its name."""
+"""Run in this order, repeatedly until none changes anything. Each can be disabled by name."""
 
 REQUIRED: tuple[Pass, ...] = (copy_outputs,)
-"""Run once, at the end, always: the later phases need what they ensure."""
+"""Always run, once, at the end: the later phases need what they ensure."""
 
 OF_ENTRIES: tuple[Pass, ...] = (update_in_place,)
-"""Run behind those on the subgraph that is entered: a run that fails is undone as a whole."""
+"""Run after `REQUIRED` on the entry subgraph only, because a failed run is undone as a whole."""
 
 Watch = Callable[[str, Subgraph], None]
-"""Is told the name of each pass that changed a subgraph, and what it made of it."""
+"""Called with the name of each pass that changed a subgraph, and the changed subgraph."""
 
-MOST_ROUNDS = 8  # real models settle in two or three; a bound for what passes do to each other on hostile ones
+MOST_ROUNDS = 8  # real models settle in two or three rounds; on hostile models passes might undo each other for ever
 
 
 def optimize(
@@ -93,12 +93,12 @@ def optimize(
     entered: bool = True,
     watch: Watch | None = None,
 ) -> Subgraph:
-    """The subgraph as it is lowered, `entered` by callers or by other subgraphs alone: equivalent, and what the
-    required passes ensure holds.
+    """An equivalent subgraph, ready for lowering: everything that the required passes ensure holds.
 
-    Operations are decomposed where `supports` says that this makes them native. Loops and branches that run subgraphs
-    of the `model` come to hold them where that is possible, and a backend `runs` the result, in which loops take at
-    most as much `work` together as one run may. `watch` sees each step of this, but not inside loops and branches.
+    `entered`: callers enter the subgraph directly, not only other subgraphs. Operations are decomposed if `supports`
+    says that this makes them native. Loops and branches that call subgraphs of the `model` become operations that
+    enclose these, if possible and if a backend `runs` the result; together such loops may use the `work` of one run.
+    `watch` is called after each step, but not inside loops and branches.
     """
 
     def prepared(graph: Subgraph, watch: Watch | None = None) -> Subgraph:
@@ -112,7 +112,7 @@ def optimize(
             found = _prepared(name, step, graph, options, watch)
             if found is not graph:
                 graph = simplify(found, options, extensions, watch)
-                if step is decomposed:  # passes may have put together what no backend runs as one
+                if step is decomposed:  # passes may have fused operations into one that no backend runs
                     graph = _prepared(name, step, graph, options, watch)
         return graph
 
@@ -132,8 +132,7 @@ def optimize(
 def enclose(
     model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most: int | None, work: int | None = None
 ) -> Subgraph:
-    """The graph with its loops and branches enclosed (`passes.inline_control_flow`); what does it is read where there
-    are any."""
+    """The graph with its loops and branches enclosed (`passes.inline_control_flow`, imported only if there are any)."""
     if not any(operation.op.subgraphs for operation in graph.operations):
         return graph
     found: Subgraph = imports.module("onert.compiler.passes.inline_control_flow").enclose(
@@ -143,9 +142,9 @@ def enclose(
 
 
 def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
-    """The graph in which results of which only a run knows how many there are have known shapes (`legalize.bounded`).
+    """The graph with known (upper-bound) shapes for results whose size only a run determines (`legalize.bounded`).
 
-    The modules that it takes are read where a shape, or which index is picked, is not known: in most models all are.
+    The modules for this are imported only if a shape or a picked index is unknown, which is rare.
     """
     picks = any(isinstance(o.op, StridedSlice) and o.op.picks(graph.type(o.used[1])) for o in graph.operations)
     if not picks and all(operand.type.is_static for operand in graph.operands):
@@ -157,7 +156,7 @@ def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
 def _prepared(
     name: str, step: Callable[[Subgraph], Subgraph], graph: Subgraph, options: Options, watch: Watch | None
 ) -> Subgraph:
-    """The graph after a step of legalization, unless it is turned off."""
+    """The graph after a legalisation step; unchanged if the step is disabled."""
     found = graph if name in options.disabled_passes else step(graph)
     if found is graph:
         return graph
@@ -176,7 +175,7 @@ def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:
 
 
 def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
-    """What `Options.disabled_passes` may name."""
+    """The names allowed in `Options.disabled_passes`."""
     own = (widened, bounded, legalize, enclose)
     return (*(p.name for p in (*OPTIONAL, *passes_of(extensions))), *(step.__name__ for step in own))
 
@@ -188,7 +187,10 @@ def simplified(
     watch: Watch | None,
     supports: Supports | None,
 ) -> Subgraph:
-    """The subgraph after the optional passes, and after these again where it is widened: this holds for all lengths."""
+    """The subgraph after the optional passes, widened, and passed through them again if widening changed it.
+
+    The result is valid for all lengths.
+    """
     subgraph = simplify(subgraph, options, extensions, watch)
     if supports is None:
         return subgraph
@@ -201,8 +203,8 @@ def simplify(
 ) -> Subgraph:
     """The subgraph after the optional passes.
 
-    After every pass that changes something the subgraph is checked, after every round its types are inferred anew:
-    a folded operand may decide a shape.
+    The subgraph is verified after every pass that changes it. Types are inferred again after every round, because a
+    folded operand may determine a shape.
     """
     everyone = (*OPTIONAL, *passes_of(extensions))
     passes = [p for p in everyone if options.optimize and p.name not in options.disabled_passes]

@@ -1,4 +1,4 @@
-"""Compiling one subgraph: from operations to kernels with a memory plan."""
+"""Compiling one subgraph, from operations to kernels and a memory plan."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 @frozen
 class Plan(Value):
-    """A subgraph on its way to a routine: which backend runs what in which order, and where every tensor lies.
+    """A planned subgraph: which backend runs what in which order, and where every tensor is stored.
 
-    `settings` are what each part's backend is told, `updates` says what is updated in place, `notes` are the
-    scheduler's.
+    `settings` are passed to each part's backend, `updates` says what is updated in place, `notes` come from the
+    scheduler.
     """
 
     lowered: Lowered
@@ -59,11 +59,11 @@ def plan_routine(
     measured: ExecTimes | None = None,
     resident: bool = False,
 ) -> Plan:
-    """All that comes before kernels are generated, for a subgraph that the pipeline has prepared. Of one that only
-    callers run, variables and copies of inputs are `resident`: they outlive a run in the memory space that reads them.
+    """Do everything up to kernel generation for a subgraph that the pipeline has prepared. If no other subgraph calls
+    it, variables and copies of inputs can be `resident`: they outlive a run in the memory space that reads them.
 
-    With `measured` times the heterogeneous scheduler assigns backends, else the manual one. `effects` are those of
-    running each of the model's subgraphs. CompileError names every operation without a backend.
+    With `measured` times the heterogeneous scheduler assigns backends, otherwise the manual one. `effects` has the
+    effect of running each of the model's subgraphs. Raises CompileError naming every operation without a backend.
     """
     if measured is None:
         assignment = assign(subgraph, backends, choices)
@@ -75,7 +75,7 @@ def plan_routine(
     updates = decide(graph, can=lowered.updates_in_place, shared=lowered.shares)
     before = predecessors(graph, effects, updates.after)
     parts = tuple(fuse(part, options.settings) for part in partition(lowered, before))
-    if updates.updates:  # operations that run as one may come later than they stood
+    if updates.updates:  # grouping may have moved operations to a later moment
         when = linearize([part.sequence for part in parts], len(graph.operations))
         alone = {moment.group.operations[0] for moment in when.moments if len(moment.group.operations) == 1}
         updates = decide(
@@ -94,7 +94,7 @@ def plan_routine(
 def _steps(
     lowered: Lowered, before: Predecessors, parts: tuple[Part, ...], options: Options, measured: ExecTimes | None
 ) -> Steps:
-    """What the executor runs, as it wants it."""
+    """The parts arranged for the chosen executor."""
     if options.executor == "Parallel":
         planned: Steps = imports.module("onert.compiler.side_by_side.plan").plan(
             lowered, before, parts, options, measured
@@ -111,7 +111,7 @@ def _steps(
 def _assign_measured(
     subgraph: Subgraph, backends: Sequence[Backend], choices: Choices, options: Options, measured: ExecTimes
 ) -> Assignment:
-    """By the scheduler that is read where there are measured times."""
+    """The assignment of the heterogeneous scheduler, imported only if there are measured times."""
     scheduler = imports.module("onert.compiler.scheduler.heterogeneous")
     found: Assignment = scheduler.assign_measured(subgraph, backends, choices, options, measured)
     return found
@@ -127,9 +127,9 @@ def compile_routine(
     memory: Budget | None = None,
     resident: bool = False,
 ) -> tuple[Routine, tuple[str, ...]]:
-    """The routine of a subgraph that the pipeline has prepared, and the scheduler's notes: a plan, and its kernels.
+    """The routine (plan and kernels) of a subgraph that the pipeline has prepared, and the scheduler's notes.
 
-    The bytes that a run needs draw on `memory`, before anything is made that takes as many.
+    The bytes that a run needs are spent from `memory` before anything of that size is allocated.
     """
     plan = plan_routine(subgraph, effects, backends, choices, options, measured, resident)
     lowered = plan.lowered

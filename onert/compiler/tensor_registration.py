@@ -1,4 +1,4 @@
-"""Tensor registration: which operands get memory of the program's own, in which space, and which share it."""
+"""Tensor registration: which operands the program allocates, in which memory space, and which share memory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .linearize import Timeline
 
 @frozen
 class Registration(Value):
-    """Operands to be placed, by memory space and in the order in which a run makes them.
+    """Operands to allocate, by memory space and in the order in which a run produces them.
 
-    `roots` gives each operand the one whose memory it uses, itself in most cases.
+    `roots` maps each operand to the operand whose memory it uses, in most cases itself.
     """
 
     spaces: Mapping[str, tuple[int, ...]]
@@ -33,13 +33,13 @@ def register(
     updates: InPlace,
     apart: Set[int] = frozenset(),
 ) -> Registration:
-    """Every result with a static type that is no output, is stored at all, does not lie `apart` and has no memory
+    """Register every result with a static type that is stored, is not an output, is not `apart` and has no memory
     elsewhere.
 
-    The result of an operation that only gives another shape shares its operand's memory where both are registered and
-    take the same bytes, in the same space, which has no layout of its own. At inputs, outputs, variables and constants,
-    whose memory is not the arena's, it stays a copy, but for what `updates` says. A result that is updated in place
-    shares its first operand's memory too.
+    The result of an operation that only changes the shape shares its operand's memory if both are registered, have
+    the same size, and are in the same space, which has no layout of its own. Inputs, outputs, variables and constants
+    are not in the arena, so such a result is copied there unless `updates` says otherwise. A result that is updated in
+    place also shares its first operand's memory.
     """
     roots: dict[int, int] = {}
     elsewhere = {o for moment in timeline.moments for o in moment.group.unstored}
@@ -68,13 +68,13 @@ def register(
 
 
 def _has_place(subgraph: Subgraph, operand: int) -> bool:
-    """Whether the operand's bytes are known in number before the run."""
+    """Whether the operand's size in bytes is known before the run."""
     type_ = subgraph.type(operand)
     return type_.is_static and not type_.dtype.is_handle
 
 
 def members(registration: Registration, space: Sequence[int]) -> Mapping[int, tuple[int, ...]]:
-    """The operands of a space by the root whose memory they share, the root among them."""
+    """The operands of a space, grouped by the root whose memory they share; each group includes its root."""
     found: dict[int, list[int]] = {}
     for operand in space:
         found.setdefault(registration.roots[operand], []).append(operand)

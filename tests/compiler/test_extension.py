@@ -132,18 +132,18 @@ def _nothing(*given: Any) -> Any:
     ("extension", "said"),
     [
         (Extension((rewriting()(_lacking),)), "pass _lacking of an extension failed: KeyError: 'k'"),
-        (Extension((rewriting()(_nothing),)), "pass _nothing of an extension gave a NoneType, expected Subgraph"),
+        (Extension((rewriting()(_nothing),)), "pass _nothing of an extension returned a NoneType, expected Subgraph"),
         (
             Extension((), {Plus: (Decomposition(_always, _lacking),)}),
             "decomposition of Plus of an extension failed: KeyError: 'k'",
         ),
         (
             Extension((), {Plus: (Decomposition(lambda *given: False, _sum),)}),
-            "decomposition of Plus of an extension gave a bool, expected str or NoneType",
+            "decomposition of Plus of an extension returned a bool, expected str or NoneType",
         ),
         (
             Extension((), {Plus: (Decomposition(_always, _nothing),)}),
-            "decomposition of Plus of an extension gave a NoneType, expected Sequence",
+            "decomposition of Plus of an extension returned a NoneType, expected Sequence",
         ),
     ],
 )

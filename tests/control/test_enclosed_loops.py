@@ -110,7 +110,7 @@ def test_the_bound_on_iterations_holds(backends: tuple[str, ...]) -> None:
 
 def test_loops_in_loops_for_which_a_run_has_little_work_stay() -> None:
     assert "While" in _kinds(triangle(), max_work=10_000)
-    with pytest.raises(CompileError, match=r"a run takes the time of \d+ additions, more than 2000"):
+    with pytest.raises(CompileError, match=r"a run takes as long as \d+ additions, more than the 2000"):
         _program(triangle(), max_work=2_000)
 
 

@@ -1,4 +1,4 @@
-"""Results of which only a run knows how many there are, in memory for the most there can be."""
+"""Allocate upper bounds for results whose number of entries is only known at run time."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .legalize import Supports, becomes_native
 
 
 def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
-    """The graph in which what finds places or boxes has results of known shapes and says how many of their entries
-    count, and operations that treat entries alike run on all of them; the first entries are taken at the end.
+    """The graph in which operations that find positions or boxes have results of known shapes and a count of valid
+    entries, and operations on single entries run on all of them; the valid first entries are taken at the end.
 
-    Only where what finds them is native. The same object comes back where nothing changes.
+    Applies only if the finding operation is native. Returns the same object if nothing changes.
 
         i = Where(m); y = Gather(x, i)    -->    p, n = CountedWhere(m); y = FirstEntries(Gather(x, p), n)
     """
     if not any(_counts(graph, operation) for operation in graph.operations):
         return graph
 
-    rules = imports.module("onert.compiler.rewrite.counts.bounding")  # of many kinds, which few models need
+    rules = imports.module("onert.compiler.rewrite.counts.bounding")  # imports many kinds, which few models need
     found: Subgraph = rules.Bounding(graph, partial(becomes_native, supports=supports)).run()
     return found
 
 
 def _counts(graph: Subgraph, operation: Operation) -> bool:
-    """Whether only a run may know how much an operation gives, or how much counts of it."""
+    """Whether an operation's result size, or its number of valid entries, may be known only at run time."""
     return isinstance(operation.op, Where | BoxesPerClass | FirstEntries) or is_open(graph, operation)

@@ -1,4 +1,4 @@
-"""What a decomposition is, and the table of them."""
+"""Decompositions and the table that finds them by kind."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from onert.ir.process import imports
 from onert.ir.value import Value
 
 WhyNot = Callable[..., str | None]
-"""Given an operation and its types: why it is not decomposed, None if it is."""
+"""Given an operation and its types: the reason why it is not decomposed, None if it is."""
 Write = Callable[..., Sequence[int]]
-"""Given a draft, an operation, its types and its operands in the draft: writes the graph, and gives the results."""
+"""Given a draft, an operation, its types and its operands in the draft: writes the graph and returns the results."""
 
 MOST_TABLED = 1 << 25
-"""Entries of a table that decompositions hold, before the limits of a run are known, such as numbers along an axis."""
+"""The most entries of a table (such as the indices along an axis) in decompositions, which precede a run's limits."""
 
 
 @frozen
@@ -25,9 +25,9 @@ class Decomposition(Value):
     """Operations of a kind as graphs of other kinds, with the same results.
 
     `why_not(op, types)` says which operations of the kind are left as they are; all types are static.
-    `write(draft, op, types, operands)` adds operations to the draft and gives the operands that take the place of the
-    results, of the same types. It is not asked where no result has elements. One that is `plainer` takes the place of
-    an operation that is native, too.
+    `write(draft, op, types, operands)` adds operations to the draft and returns the operands that replace the results,
+    with the same types. It is not called if all results are empty. A `plainer` decomposition replaces even a native
+    operation.
     """
 
     why_not: WhyNot
@@ -36,25 +36,25 @@ class Decomposition(Value):
 
 
 def always(op: Op, types: CallTypes) -> None:
-    """No operation of the kind is left as it is."""
+    """The `WhyNot` of decompositions that apply to every operation of the kind."""
 
 
 def moves(op: Op, types: CallTypes) -> str | None:
-    """Why what is stored is not moved: scales would have to move along, or change."""
+    """Why stored elements cannot simply be moved: their scales would have to move along, or change."""
     x, out = types.input(0), types.output
     if x.quantization != out.quantization:
-        return "its result is quantised otherwise than its operand"
-    return "its scales lie along an axis" if x.quantization is not None and not x.quantization.per_tensor else None
+        return "its result and its operand have different quantisation parameters"
+    return "it is quantised per axis" if x.quantization is not None and not x.quantization.per_tensor else None
 
 
 def only_float32(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is not computed in float32: a tensor is of another type."""
+    """Why an operation is not computed in float32: a tensor has another type."""
     other = [t for t in (*types.inputs, *types.outputs) if t is not None and t.dtype is not DType.FLOAT32]
-    return f"a tensor is of {other[0].dtype.text}, which is not computed in float32" if other else None
+    return f"a tensor is of type {other[0].dtype.text}, expected f32" if other else None
 
 
 def only_floats(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is not computed in float32 or float64: its tensors are not all of one of these."""
+    """Why an operation is not computed in float32 or float64: not all its tensors are of one of these types."""
     dtypes = {t.dtype for t in (*types.inputs, *types.outputs) if t is not None}
     if len(dtypes) == 1 and dtypes <= {DType.FLOAT32, DType.FLOAT64}:
         return None
@@ -87,7 +87,7 @@ _KINDS: Mapping[str, str] = {
     ),
     "recurrent": "RNN BidirectionalRNN GRU SVDF LSTM BidirectionalLSTM BasicLSTM",
 }
-"""The kinds that each file of this package decomposes: a file is read when a model has one of them."""
+"""The kinds that each file of this package decomposes. A file is imported when a model has one of them."""
 
 
 @cache
@@ -97,21 +97,21 @@ def places() -> Mapping[str, str]:
 
 
 def has_decompositions(kind: type[Op]) -> bool:
-    """Whether there are decompositions of a kind, without reading them."""
+    """Whether a kind has decompositions, without importing them."""
     return kind.__name__ in places()
 
 
 _PLAINER = frozenset(("Gather", "Interpolate"))
-"""Kinds of which some decompositions are plainer than a native form."""
+"""Kinds with decompositions that are plainer than the native form."""
 
 
 def has_plainer(kind: type[Op]) -> bool:
-    """Whether there are decompositions of a kind that take the place of a native form."""
+    """Whether a kind has decompositions that replace even its native form."""
     return kind.__name__ in _PLAINER
 
 
 def decompositions(kind: type[Op]) -> tuple[Decomposition, ...]:
-    """The decompositions of a kind, none for most."""
+    """The decompositions of a kind; empty for most kinds."""
     file = places().get(kind.__name__)
     if file is None:
         return ()

@@ -1,4 +1,4 @@
-"""Writing the graph that takes an operation's place."""
+"""A builder for the graph that replaces an operation."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from onert.ir.shape import num_elements, static
 from onert.ir.symbolic.trace import is_symbolic
 
 _SMALL = 1 << 10
-"""Elements that a constant may have although it is made of fewer."""
+"""Folded constants may have this many elements even if they are computed from fewer."""
 
 
 class Draft(Builder):
-    """A graph in the making, with short names for what decompositions write most."""
+    """A graph under construction, with short methods for what decompositions need most."""
 
     def operands(self, types: CallTypes) -> list[int | None]:
-        """An input for each operand of an operation that is there; constants' elements are known."""
+        """An input for each operand that is present; the elements of constants are known."""
         return [None if t is None else self.input(t) for t in types.inputs]
 
     def constant_of(self, t: TensorType) -> int:
-        """A constant with the elements that a type knows, for a graph inside an operation, such as a loop's body."""
+        """A constant with a type's known elements, for a graph enclosed in an operation, such as a loop's body."""
         assert t.data is not None
         return self._operand(Operand(evolve(t, data=None), data=t.data))
 
@@ -52,7 +52,7 @@ class Draft(Builder):
         return self.type(operand).dtype
 
     def integers(self, *values: int) -> int:
-        """A vector of int32, of int64 where one is too large."""
+        """A vector of int32, or of int64 if a value does not fit."""
         wide = any(not -(1 << 31) <= value < 1 << 31 for value in values)
         if any(map(is_symbolic, values)):
             type_ = TensorType(DType.INT64 if wide else DType.INT32, (len(values),))
@@ -70,21 +70,21 @@ class Draft(Builder):
         return self.constant(np.array(value, np.float32))
 
     def reshaped(self, x: int, *shape: int) -> int:
-        """The elements of `x` in another shape; `x` itself where it has this shape."""
+        """`x` in another shape; `x` itself if it already has this shape."""
         if self.shape(x) == shape:
             return x
         return self.moved(Reshape(), x, self.integers(*shape)) if shape else self.moved(Squeeze(), x)
 
     def rows_times(self, x: int, weights: int, bias: int | None, asymmetric: bool = False) -> int:
-        """Every row of `x` times weights, plus the bias."""
+        """Every row of `x` times the weights, plus the bias."""
         return self.add(FullyConnected(asymmetric_inputs=asymmetric), x, weights, bias)
 
     def binary(self, kind: BinaryKind, x: int, y: int) -> int:
-        """A function of two elements."""
+        """An element-wise function of two tensors."""
         return self.add(Binary(kind), x, y)
 
     def unary(self, kind: UnaryKind, x: int) -> int:
-        """A function of an element."""
+        """An element-wise function of one tensor."""
         return self.add(Unary(kind), x)
 
     def sum(self, x: int, y: int) -> int:
@@ -108,7 +108,7 @@ class Draft(Builder):
         return self.unary(UnaryKind.TANH, x)
 
     def activated(self, x: int, y: int | None, activation: Activation) -> int:
-        """The activation of `x`, or of `x + y`."""
+        """The activation of `x + y`, or of `x` if `y` is None, as a fused operation."""
         if y is None:
             y = self.constant(np.zeros(1, self.dtype(x).numpy))
         if activation is Activation.TANH:
@@ -116,7 +116,7 @@ class Draft(Builder):
         return self.add(Binary(BinaryKind.ADD, activation), x, y)
 
     def bounded(self, x: int, activation: Activation) -> int:
-        """The activation of `x` by functions of elements."""
+        """The activation of `x` as separate element-wise operations."""
         clamp = activation.value
         if activation is Activation.TANH:
             return self.tanh(x)
@@ -125,7 +125,7 @@ class Draft(Builder):
         return x if clamp.high is None else self.binary(BinaryKind.MINIMUM, x, self.like(x, clamp.high))
 
     def moved(self, op: Op, x: int, *operands: int) -> int:
-        """Elements of `x` elsewhere, as they are stored; of a constant where that makes no larger one, at once."""
+        """The result of an operation that moves stored elements of `x`; folded if `x` is constant and does not grow."""
         given = [self.type(i) for i in (x, *operands)]
         (made,) = infer(op, given) or ()
         if any(map(is_symbolic, made.shape)) or any(t.data is not None and t.data.is_symbolic for t in given):
@@ -149,17 +149,17 @@ class Draft(Builder):
         return self.moved(Transpose(), x, self.integers(*order))
 
     def broadcast(self, x: int, shape: Sequence[int]) -> int:
-        """`x` repeated up to a shape."""
+        """`x` broadcast to a shape."""
         return x if self.shape(x) == tuple(shape) else self.moved(BroadcastTo(), x, self.integers(*shape))
 
     def part(self, x: int, begin: Sequence[int], size: Sequence[int]) -> int:
-        """The part of `x` from `begin` on."""
+        """The part of `x` that starts at `begin` and has the given size."""
         return (
             x if self.shape(x) == tuple(size) else self.moved(Slice(), x, self.integers(*begin), self.integers(*size))
         )
 
     def gathered(self, x: int, indices: int, axis: int, batch_dims: int = 0) -> int:
-        """The slices of `x` along an axis that indices name."""
+        """The slices of `x` at these indices along an axis."""
         return self.moved(Gather(axis, batch_dims), x, indices)
 
     def nothing(self, type_: TensorType) -> int:
@@ -167,14 +167,14 @@ class Draft(Builder):
         return self.constant(np.zeros(static(type_.shape), type_.dtype.numpy), type_.quantization, dtype=type_.dtype)
 
     def like(self, x: int, value: float) -> int:
-        """A scalar of x's element type."""
+        """A scalar of the type of `x`."""
         known = self.type(x)
         if is_symbolic(value):
             return self._operand(Operand(known.with_shape(()), data=Constant(np.array(value, object))))
         return self.constant(np.array(value, known.dtype.numpy), known.quantization, dtype=known.dtype)
 
     def numbers(self, count: int, like: int, shape: Sequence[int]) -> int:
-        """0, 1 .. as elements of the type of `like`, in a shape of so many elements."""
+        """The numbers 0 .. count - 1 in the element type of `like` and the given shape."""
         if is_symbolic(count):
             found = self.add(Range(), *(self.number(each) for each in (0, count, 1)))
             return self.reshaped(self.cast(found, self.dtype(like)), *shape)
@@ -185,19 +185,19 @@ class Draft(Builder):
         return x if self.dtype(x) is to else self.moved(Cast(to), x)
 
     def index(self, x: int) -> int:
-        """Integers in a type that every backend knows indices of."""
+        """Integers in an index type that every backend supports."""
         return x if self.dtype(x) in (DType.INT32, DType.INT64) else self.cast(x, DType.INT64)
 
     def compared(self, kind: ComparisonKind, x: int, y: int) -> int:
-        """Whether a relation holds."""
+        """An element-wise comparison."""
         return self.add(Comparison(kind), x, y)
 
     def chosen(self, condition: int, x: int, y: int) -> int:
-        """`x` where the condition holds, else `y`."""
+        """`x` where the condition holds, otherwise `y`."""
         return self.add(Select(), condition, x, y, quantization=(self.type(x).quantization,))
 
     def clamped(self, x: int, low: Array | float, high: Array | float) -> int:
-        """Numbers no less than `low` and no more than `high`."""
+        """`x` clamped to `low` .. `high`."""
         known, bounds = self.type(x), (low, high)
         if known.value is not None and not any(map(is_symbolic, bounds)):
             return self.constant(np.clip(known.value, *(np.asarray(b).astype(known.dtype.numpy) for b in bounds)))

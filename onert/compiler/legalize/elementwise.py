@@ -1,4 +1,4 @@
-"""Functions of elements as simpler ones, and operations apart from the activation that they end with."""
+"""Element-wise functions as simpler ones, and activations split off the operations that they are fused into."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .real_sums import REAL_SUMS
 from .windows import BY_CHANNELS, CONVOLUTION, GROUPS, POOL
 
 Ending = Conv2D | DepthwiseConv2D | Pool2D | Binary
-"""Operations of which the activation is the last that they do."""
+"""Operations whose activation is their last step."""
 
 
 def _why_not_apart(op: Ending, types: CallTypes) -> str | None:
     if op.activation in (Activation.NONE, Activation.SIGN_BIT):
-        return "no activation follows that is a function of its own"
+        return "it has no activation that could be split off"
     present = [t for t in (*types.inputs, *types.outputs) if t is not None]
     return "a tensor has no elements" if any(0 in t.shape for t in present) else only_floats(op, types)
 
@@ -39,11 +39,11 @@ def _apart(d: Draft, op: Ending, types: CallTypes, operands: Sequence[int | None
     return [d.bounded(d.add(evolve(op, activation=Activation.NONE), *operands), op.activation)]
 
 
-# ---- of one element
+# ---- unary functions
 
 
 def _polynomial(d: Draft, x: int, factors: Sequence[float]) -> int:
-    """A polynomial of `x`, the factor of the highest power first."""
+    """A polynomial of `x`; the coefficient of the highest power comes first."""
     first, *rest = factors
     found = d.real(first)
     for factor in rest:
@@ -56,7 +56,7 @@ _SERIES = (-1 / 1320, 1 / 216, -1 / 42, 1 / 10, -1 / 3, 1)
 
 
 def _erf(d: Draft, x: int) -> int:
-    """The error function: up to a half by its series, beyond off by 1.5e-7 at most.
+    """The error function: its series below 0.5, otherwise an approximation with an error of at most 1.5e-7.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.5 and 7.1.26.
     """
@@ -83,7 +83,7 @@ def _gelu_tanh(d: Draft, x: int) -> int:
 
 
 def _hard_swish(d: Draft, x: int) -> int:
-    """`x * (x + 3 between 0 and 6) / 6`."""
+    """`x * clamp(x + 3, 0, 6) / 6`."""
     return d.product(d.product(x, d.bounded(d.sum(x, d.like(x, 3)), Activation.RELU6)), d.like(x, 1 / 6))
 
 
@@ -108,7 +108,7 @@ def _why_no_function(op: Unary, types: CallTypes) -> str | None:
     return only_float32(op, types) if op.kind is UnaryKind.ERF else only_floats(op, types)
 
 
-# ---- of two
+# ---- binary functions
 
 
 def _leaning(d: Draft, op: PRelu, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -121,13 +121,13 @@ def _why_no_pair(op: Binary, types: CallTypes) -> str | None:
     if op.kind not in (BinaryKind.SQUARED_DIFFERENCE, BinaryKind.LOGICAL_AND, BinaryKind.LOGICAL_OR):
         return f"{op.kind.name} is not made of others"
     if op.activation is not Activation.NONE:
-        return "an activation follows"
+        return "it has an activation"
     quantized = any(t is not None and t.quantization is not None for t in (*types.inputs, *types.outputs))
     return "a tensor is quantised" if quantized else None
 
 
 def _pair(d: Draft, op: Binary, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Mul(Sub(x, y), Sub(x, y)); Select(x, y, x) and Select(x, x, y) of booleans"""
+    """Mul(Sub(x, y), Sub(x, y)); for booleans Select(x, y, x) and Select(x, x, y)"""
     x, y = operands
     if op.kind is BinaryKind.SQUARED_DIFFERENCE:
         apart = d.difference(x, y)
@@ -138,7 +138,7 @@ def _pair(d: Draft, op: Binary, types: CallTypes, operands: Sequence[int]) -> Se
 def _why_not_boolean(op: Cast, types: CallTypes) -> str | None:
     source = types.input(0)
     if (source.dtype is DType.BOOL) is (op.to is DType.BOOL):
-        return "it is not between booleans and numbers"
+        return "it does not convert between booleans and numbers"
     if source.dtype.is_complex or op.to.is_complex:
         return "complex numbers are not compared"
     return "a tensor is quantised" if source.quantization is not None else None
@@ -160,23 +160,23 @@ _EXACT_IN_FLOAT32 = (*_HALVES, DType.FLOAT32, DType.BOOL, DType.INT8, DType.UINT
 def _why_not_through_float32(op: Cast, types: CallTypes) -> str | None:
     source = types.input(0)
     if source.quantization is not None or DType.FLOAT32 in (source.dtype, op.to):
-        return "no conversion to or from float32 is left out"
+        return "a side is already float32, or quantised"
     if source.dtype in _HALVES:
         return None
     if op.to not in _HALVES:
-        return "neither side has floats of 16 bits"
+        return "neither side is a 16-bit float"
     exact = source.dtype in _EXACT_IN_FLOAT32 or (op.to is DType.FLOAT16 and source.dtype.is_integer)
     return None if exact else "it would be rounded twice"
 
 
 def _through_float32(d: Draft, op: Cast, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Cast(Cast(x)): an integer that float32 does not hold is more than float16 does, and infinite either way."""
+    """Cast(Cast(x)): integers that float32 rounds overflow float16 anyway."""
     return [d.cast(d.cast(operands[0], DType.FLOAT32), op.to)]
 
 
 def _why_no_rows(op: Select, types: CallTypes) -> str | None:
     if not op.rows:
-        return "its condition chooses elements as it is"
+        return "its condition already selects single elements"
     return moves(op, CallTypes(types.inputs[1:], types.outputs))
 
 

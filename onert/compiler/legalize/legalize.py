@@ -1,4 +1,4 @@
-"""Legalization: operations that no backend runs natively become graphs of operations that one does."""
+"""Legalisation: replace operations that no backend runs natively by graphs of operations that one does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .decomposition import MOST_TABLED, Decomposition, decompositions, has_decom
 from .draft import Draft
 
 MOST_NESTED = 8
-"""How deep decompositions may lie in decompositions, so that kinds that decompose into one another end."""
+"""How deep decompositions may be nested, so that kinds that decompose into one another terminate."""
 
 
 class Support(IntEnum):
@@ -26,11 +26,11 @@ class Support(IntEnum):
     NONE = 0
     """By no backend."""
     EVALUATED = 1
-    """In NumPy, by its own meaning."""
+    """In NumPy, by its `evaluate` function."""
     NATIVE = 2
-    """By code made for it."""
+    """By native code."""
     NAMED = 3
-    """By the backend that the user named for it, whatever that does."""
+    """By the backend that the user chose for it, however that runs it."""
 
 
 Supports = Callable[[Operation, CallTypes], Support]
@@ -42,12 +42,12 @@ Find = Callable[[type[Op]], tuple[Decomposition, ...]]
 
 
 def legalize(graph: Subgraph, supports: Supports, find: Find | None = None) -> Subgraph:
-    """The graph with operations decomposed where that makes what they compute native, or possible at all.
+    """The graph with operations decomposed if that makes them native, or supported at all.
 
-    An operation that is native stays, unless a decomposition is plainer. One that is not is decomposed if all
-    operations of the decomposition, themselves legalized, are run better than it is; of several decompositions the one
-    with the least cost is taken. Graphs in loops and branches are legalized likewise. The same object comes back where
-    nothing changes. `find` gives the decompositions, the compiler's own if it is None.
+    A native operation stays, unless a decomposition is `plainer`. Any other is decomposed if all operations of the
+    decomposition, legalised themselves, have a higher support level; of several decompositions the cheapest is taken.
+    Graphs in loops and branches are legalised likewise. Returns the same object if nothing changes. `find` returns the
+    decompositions of a kind; None stands for the compiler's own.
 
         y = OneHot(x, 3, 1.0, 0.0)    -->    y = Select(Equal(Reshape(x), [0, 1, 2]), 1.0, 0.0)
     """
@@ -57,7 +57,7 @@ def legalize(graph: Subgraph, supports: Supports, find: Find | None = None) -> S
 
 
 def becomes_native(operation: Operation, types: CallTypes, supports: Supports) -> bool:
-    """Whether an operation is native, or one of the compiler's own decompositions of it is."""
+    """Whether an operation, or one of the compiler's own decompositions of it, is native."""
     level = supports(operation, types)
     kind = type(operation.op)
     if level >= Support.NATIVE or not has_decompositions(kind) or not (_is_static(types) and _is_short(types)):
@@ -67,7 +67,7 @@ def becomes_native(operation: Operation, types: CallTypes, supports: Supports) -
 
 
 class _Legalizing:
-    """`has` says whether there are decompositions of a kind; `find` reads them, which takes longer."""
+    """`has` says whether a kind has decompositions; `find` imports and returns them, which takes longer."""
 
     def __init__(self, supports: Supports, has: Callable[[type[Op]], bool], find: Find) -> None:
         self.supports = supports
@@ -92,7 +92,7 @@ class _Legalizing:
         return edit.done()
 
     def inside(self, op: Loop | Branch, depth: int) -> Loop | Branch:
-        """The operation with the graphs that it holds legalized."""
+        """The operation with its enclosed graphs legalised."""
         if isinstance(op, Loop):
             condition, body = (self.graph(graph, depth) for graph in (op.condition, op.body))
             same = condition is op.condition and body is op.body
@@ -101,7 +101,7 @@ class _Legalizing:
         return op if then is op.then and otherwise is op.otherwise else evolve(op, then=then, otherwise=otherwise)
 
     def plainest(self, operation: Operation, types: CallTypes, depth: int) -> Subgraph | None:
-        """The decomposition that takes an operation's place; None where the operation stays."""
+        """The decomposition that replaces an operation; None if the operation stays."""
         level, kind = self.supports(operation, types), type(operation.op)
         if level is Support.NAMED or (level is Support.NATIVE and not has_plainer(kind)):
             return None
@@ -114,7 +114,7 @@ class _Legalizing:
     def best(
         self, operation: Operation, types: CallTypes, possible: Iterable[Decomposition], level: Support, depth: int
     ) -> Subgraph | None:
-        """The cheapest decomposition of which every operation is run better than the operation; None without one."""
+        """The cheapest decomposition whose operations all have a support above `level`; None if there is none."""
         found: list[Subgraph] = []
         for each in possible:
             if each.why_not(operation.op, types) is None:
@@ -129,12 +129,12 @@ def _is_static(types: CallTypes) -> bool:
 
 
 def _is_short(types: CallTypes) -> bool:
-    """Whether tables may be as long as any axis, as those of many decompositions are."""
+    """Whether tables as long as any axis are allowed, since many decompositions contain these."""
     return all(hint(d or 0) <= MOST_TABLED for t in (*types.inputs, *types.outputs) if t is not None for d in t.shape)
 
 
 def decomposed(decomposition: Decomposition, operation: Operation, types: CallTypes) -> Subgraph:
-    """The graph that takes an operation's place; its inputs are the operands that are there, in order."""
+    """The graph that replaces an operation; its inputs are the operands that are present, in order."""
     draft = Draft()
     operands = draft.operands(types)
     if all(0 in t.shape for t in types.outputs):
@@ -143,6 +143,6 @@ def decomposed(decomposition: Decomposition, operation: Operation, types: CallTy
 
 
 def _cost(graph: Subgraph) -> int:
-    """Arithmetic and bytes of a graph's operations."""
+    """The sum of arithmetic and bytes over a graph's operations."""
     costs = (cost(operation.op, graph.types(operation)) for operation in graph.operations)
     return sum(each.flops + each.nbytes for each in costs)

@@ -1,4 +1,4 @@
-"""Elements elsewhere: parts, repetitions and other shapes, as slices that tables of places name."""
+"""Data movement (slices, repetitions, reshapes) as gathers with constant index tables."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .decomposition import Decomposition, moves
 from .draft import Draft
 
 MOST_PLACES = 1 << 16
-"""That one table names."""
+"""The most entries of one index table."""
 _COUNTED = {DType.FLOAT32: 1 << 24, DType.INT32: 1 << 31, DType.INT64: 1 << 62}
-"""Up to how many places are counted exactly."""
+"""Up to which number each type counts exactly."""
 
 
 def _why_no_tables(types: CallTypes, axes: Sequence[int]) -> str | None:
-    """Why elements are not put together by a table for each of these axes of the result."""
+    """Why the result is not gathered with an index table for each of these axes."""
     if any(t is not None and 0 in t.shape for t in (*types.inputs, *types.outputs)):
         return "a tensor has no elements"
     longest = max((static(types.output.shape)[axis] for axis in axes), default=0)
@@ -35,14 +35,14 @@ def _why_no_tables(types: CallTypes, axes: Sequence[int]) -> str | None:
 
 
 def _cut(types: CallTypes) -> list[int]:
-    """The axes along which a slice leaves something out."""
+    """The axes along which a slice is shorter than its operand."""
     pairs = zip(static(types.input(0).shape), static(types.output.shape), strict=True)
     return [axis for axis, (before, after) in enumerate(pairs) if before != after]
 
 
 def _why_no_slice(op: Slice, types: CallTypes) -> str | None:
     if types.input(1).value is None:
-        return "where it begins is not known before the run"
+        return "its begin is not known before the run"
     return moves(op, types) or _why_no_tables(types, _cut(types))
 
 
@@ -112,13 +112,13 @@ def _why_not_counted(op: Range, types: CallTypes) -> str | None:
     if dtype not in _COUNTED:
         return f"running sums of {dtype.text} are not exact"
     if count is None or count == 0:
-        return "it is not known that it has elements"
+        return "its number of elements is 0 or unknown"
     most = _COUNTED[dtype]
-    return None if count <= most else f"it has {count} elements, and numbers to {most} are exact"
+    return None if count <= most else f"it has {count} elements, but only numbers up to {most} are exact"
 
 
 def _counted(d: Draft, op: Range, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """start + CumSum(Fill(count, 1)) * delta, the sums without their last terms"""
+    """start + CumSum(Fill(count, 1)) * delta, with exclusive sums"""
     start, _, delta = operands
     dtype = types.output.dtype
     (count,) = static(types.output.shape)
@@ -134,7 +134,7 @@ def _why_no_shape(op: BroadcastArgs, types: CallTypes) -> str | None:
 
 
 def _common_shape(d: Draft, op: BroadcastArgs, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Select(Equal(a, 1), b, a), the shorter one behind ones, and Within(0) refuses what is neither equal nor 1."""
+    """Select(Equal(a, 1), b, a), the shorter shape prefixed by ones; Within(0) fails if sizes differ and none is 1."""
     (rank,), one = static(types.output.shape), np.ones(1, types.output.dtype.numpy)
     a, b = (
         d.add(Concat(0), d.constant(np.repeat(one, rank - d.shape(x)[0])), x) if d.shape(x)[0] < rank else x
@@ -149,7 +149,7 @@ def _common_shape(d: Draft, op: BroadcastArgs, types: CallTypes, operands: Seque
 
 
 def _put_row(d: Draft, op: PutRow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Select(Equal([0, 1 ..], Gather([0, 1 ..], index)), row, x): the Gather refuses an index that there is not.
+    """Select(Equal([0, 1 ..], Gather([0, 1 ..], index)), row, x): the Gather checks that the index is valid.
 
     Several rows: Select(And(GreaterEqual([0, 1 ..], first), LessEqual([0, 1 ..], last)), Gather(rows, ..), x), where
     first and last are gathered likewise.
@@ -184,10 +184,10 @@ def _why_no_stride(op: Gather, types: CallTypes) -> str | None:
     if indices is None or indices.dtype == object:
         return "its indices are not known before the run"
     if op.batch_dims or indices.ndim > 1:
-        return "its indices are no row"
+        return "its indices are not a vector"
     steps = np.diff(indices.reshape(-1))
     even = (steps > 0).all() and (steps == steps[:1]).all()
-    return moves(op, types) if even else "its indices are not evenly apart"
+    return moves(op, types) if even else "its indices are not evenly spaced"
 
 
 def _strided(d: Draft, op: Gather, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

@@ -26,7 +26,7 @@ _LEAST = float(np.finfo(np.float32).tiny)
 
 def _why_not(op: BatchNorm | InstanceNorm | RmsNorm, types: CallTypes) -> str | None:
     if 0 < op.epsilon < _LEAST:
-        return f"epsilon is {op.epsilon}, which float32 does not hold"
+        return f"epsilon is {op.epsilon}, below the smallest normal float32"
     return only_floats(op, types)
 
 
@@ -36,7 +36,7 @@ def _scaled(d: Draft, x: int, variance: int, epsilon: float) -> int:
 
 
 def _batch_norm(d: Draft, op: BatchNorm, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Add(Mul(Sub(x, mean), factor), offset); the factor is a constant where scale and variance are"""
+    """Add(Mul(Sub(x, mean), factor), offset); the factor is constant if scale and variance are"""
     x, scale, offset, mean, variance = operands
     centred = d.difference(x, mean)
     known = [d.type(i).value for i in (scale, variance)]
@@ -52,7 +52,7 @@ def _batch_norm(d: Draft, op: BatchNorm, types: CallTypes, operands: Sequence[in
 def _instance_norm(d: Draft, op: InstanceNorm, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Add(Mul(Mul(Sub(x, mean), Rsqrt(variance)), gamma), beta)
 
-    The mean is a sum of parts, which is infinite only where the mean is. Squares above 1e38 are infinite.
+    The mean sums scaled elements, so it overflows only if the mean itself does. Squares above 1e38 are infinite.
     """
     x, gamma, beta = operands
     shape = d.shape(x)
@@ -70,7 +70,7 @@ def _instance_norm(d: Draft, op: InstanceNorm, types: CallTypes, operands: Seque
 def _why_not_widened(op: RmsNorm, types: CallTypes) -> str | None:
     channels = types.output.shape[-1:]
     if all(t is None or t.shape == channels for t in types.inputs[1:]):
-        return "there is a factor for each element along the last axis"
+        return "its factors already have the length of the last axis"
     return only_floats(op, types)
 
 
@@ -96,17 +96,17 @@ def _rms_norm(d: Draft, op: RmsNorm, types: CallTypes, operands: Sequence[int | 
 
 def _why_not_activated(op: L2Normalization, types: CallTypes) -> str | None:
     if op.activation is Activation.NONE or op.activation.value.function is not None:
-        return "no activation between bounds follows"
+        return "it has no activation that is a clamp"
     return only_floats(op, types)
 
 
 def _activated(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Add(L2Normalization(x), 0), after which the activation comes"""
+    """Add(L2Normalization(x), 0), followed by the activation"""
     return [d.activated(d.add(evolve(op, activation=Activation.NONE), operands[0]), None, op.activation)]
 
 
 def _unit(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Div(x, Maximum(Sqrt(Sum(Mul(x, x))), 1e-6)), and the activation"""
+    """Div(x, Maximum(Sqrt(Sum(Mul(x, x))), 1e-6)), followed by the activation"""
     (x,) = operands
     squares = d.reduced(Reduction.SUM, d.product(x, x), (len(d.shape(x)) - 1,), keep_dims=True)
     length = d.binary(BinaryKind.MAXIMUM, d.unary(UnaryKind.SQRT, squares), d.like(x, 1e-6))
@@ -114,14 +114,14 @@ def _unit(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[in
 
 
 def _why_no_unit(op: L2Normalization, types: CallTypes) -> str | None:
-    return "it ends with a sign" if op.activation is Activation.SIGN_BIT else only_floats(op, types)
+    return "its activation is SIGN_BIT" if op.activation is Activation.SIGN_BIT else only_floats(op, types)
 
 
 # ---- neighbouring channels
 
 
 def _local(d: Draft, op: LocalResponseNormalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Mul(x, Pow(Add(Mul(AveragePool(Pad(Mul(x, x))), ..), bias), -beta)); roots where beta is a half or three quarters
+    """Mul(x, Pow(Add(Mul(AveragePool(Pad(Mul(x, x))), ..), bias), -beta)); square roots if beta is 0.5 or 0.75
 
     Squares above 1e38 are infinite.
     """
@@ -152,11 +152,11 @@ def _power(d: Draft, x: int, beta: float) -> int:
     return root if beta == 0.5 else d.product(root, d.unary(UnaryKind.SQRT, root))
 
 
-# ---- shares of a whole
+# ---- softmax
 
 
 def _below_largest(d: Draft, x: int) -> int:
-    """Elements less the largest along the last axis, so that no power of them is infinite."""
+    """Elements minus the largest along the last axis, so that no exponential overflows."""
     return d.difference(x, d.reduced(Reduction.MAX, x, (len(d.shape(x)) - 1,), keep_dims=True))
 
 
@@ -165,14 +165,14 @@ def _total(d: Draft, powers: int) -> int:
 
 
 def _softmax(d: Draft, op: Softmax, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Div(powers, Sum(powers)), the powers Exp(Mul(Sub(x, Max(x)), beta))"""
+    """Div(powers, Sum(powers)) with powers = Exp(Mul(Sub(x, Max(x)), beta))"""
     below = _below_largest(d, operands[0])
     powers = d.unary(UnaryKind.EXP, below if op.beta == 1 else d.product(below, d.like(below, op.beta)))
     return [d.binary(BinaryKind.DIV, powers, _total(d, powers))]
 
 
 def _log_softmax(d: Draft, op: LogSoftmax, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Sub(below, Log(Sum(Exp(below)))), below being Sub(x, Max(x))"""
+    """Sub(below, Log(Sum(Exp(below)))) with below = Sub(x, Max(x))"""
     below = _below_largest(d, operands[0])
     return [d.difference(below, d.unary(UnaryKind.LOG, _total(d, d.unary(UnaryKind.EXP, below))))]
 

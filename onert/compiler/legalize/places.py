@@ -1,4 +1,4 @@
-"""Operations that say what stands where: numbers of places compared, and elements chosen or picked by them."""
+"""Operations on positions, as comparisons of index vectors and selections or gathers by them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _one_hot(d: Draft, op: OneHot, types: CallTypes, operands: Sequence[int]) ->
 def _reverse_sequence(d: Draft, op: ReverseSequence, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Gather(x, Select(Less(time, length), length - 1 - time, time) + Minimum(length, 0)), batch by batch
 
-    A length below 0 or above the sequence leads to an index that there is not.
+    A length that is negative or exceeds the sequence leads to an invalid index.
     """
     x, lengths = operands
     shape = d.shape(x)
@@ -75,7 +75,7 @@ def _gather_elements(d: Draft, op: GatherElements, types: CallTypes, operands: S
 
 
 def _diagonal(d: Draft, rows: int, columns: int) -> int:
-    """Where the diagonal of a matrix is."""
+    """A mask of the diagonal of a matrix."""
     zero = d.number(0)
     return d.compared(ComparisonKind.EQUAL, d.numbers(rows, zero, (rows, 1)), d.numbers(columns, zero, (columns,)))
 
@@ -113,7 +113,7 @@ def _matrix_band_part(d: Draft, op: MatrixBandPart, types: CallTypes, operands: 
     return [d.chosen(d.binary(BinaryKind.LOGICAL_AND, *sides), x, d.like(x, 0))]
 
 
-# ---- what types alone decide
+# ---- results that types alone determine
 
 
 def _zeros(d: Draft, op: ZerosLike, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -128,12 +128,12 @@ def _why_no_zeros(op: ZerosLike, types: CallTypes) -> str | None:
 
 
 def _shape_of(d: Draft, op: ShapeOf, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """The shape, which is known"""
+    """The known shape as a constant"""
     return [d.constant(np.array(d.shape(operands[0]), op.to.numpy))]
 
 
 def _why_no_scalar(op: Reshape, types: CallTypes) -> str | None:
-    return "its result is no scalar" if types.output.rank or not types.input(0).rank else moves(op, types)
+    return "its result is not a scalar" if types.output.rank or not types.input(0).rank else moves(op, types)
 
 
 # ---- element by element
@@ -148,9 +148,9 @@ def _why_no_rows_of_bytes(op: EmbeddingLookup, types: CallTypes) -> str | None:
     if table.quantization.per_tensor:
         return None
     if table.value is None or table.dtype.bits > 8:
-        return "the table's scales lie along an axis, and it is not a constant of bytes"
+        return "the table is quantised per axis, and is not a constant of bytes"
     if table.quantization.block_size is None:
-        return None if table.quantization.axis == 0 else "the table's scales lie along an axis within its rows"
+        return None if table.quantization.axis == 0 else "the table is quantised along an axis within its rows"
     whole = table.quantization.axis == table.rank - 1 and not (table.shape[-1] or 0) % table.quantization.block_size
     return None if whole else "the table's blocks do not make up its rows"
 
@@ -199,7 +199,7 @@ def _fake_quant(d: Draft, op: FakeQuant, types: CallTypes, operands: Sequence[in
 
 
 MOST_BUCKETS = 64
-"""Boundaries that every element is compared with."""
+"""The most boundaries to compare every element with."""
 _COUNTED = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
 
 
@@ -212,7 +212,7 @@ def _why_no_buckets(op: Bucketize, types: CallTypes) -> str | None:
 
 
 def _buckets(d: Draft, op: Bucketize, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Sum(Cast(Not(Less(Reshape(x), boundaries)))): what is no number is below none"""
+    """Sum(Cast(Not(Less(Reshape(x), boundaries)))): NaN is below no boundary"""
     (x,) = operands
     shape = d.shape(x)
     if not op.boundaries:
@@ -228,14 +228,14 @@ def _buckets(d: Draft, op: Bucketize, types: CallTypes, operands: Sequence[int])
 
 
 def _not_below(edge: float) -> np.float32:
-    """The least float32 that is no less than a number."""
+    """The smallest float32 that is not below a number."""
     with np.errstate(over="ignore"):
         found = np.float32(edge)
     return np.nextafter(found, np.float32(np.inf)) if found < edge else found
 
 
 MOST_SUMMANDS = 16
-"""Of one sum."""
+"""The most operands of one sum."""
 
 
 def _why_not_many(op: AddN, types: CallTypes) -> str | None:
@@ -243,7 +243,7 @@ def _why_not_many(op: AddN, types: CallTypes) -> str | None:
 
 
 def _many(d: Draft, op: AddN, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """AddN(AddN(first ones), others ..), from the first to the last"""
+    """AddN(AddN(first ..), others ..), in order"""
     total, rest = operands[0], list(operands[1:])
     while rest:
         total = d.add(AddN(), total, *rest[: MOST_SUMMANDS - 1])

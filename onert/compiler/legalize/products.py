@@ -1,4 +1,4 @@
-"""Products of tensors with named dimensions as products of matrices in batches."""
+"""General tensor contractions as batched matrix products."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .draft import Draft
 from .real_sums import REAL_SUMS
 
 EXACT_TERMS = (1 << 24) // (1 << 14)
-"""Products of two bytes whose sum float32 holds exactly, whatever the order: none is above 2**14."""
+"""How many products of two signed bytes (each at most 2**14) float32 sums exactly in any order."""
 
 
 def _others(rank: int, *taken: Sequence[int]) -> list[int]:
@@ -32,10 +32,10 @@ def _others(rank: int, *taken: Sequence[int]) -> list[int]:
 def contracted(
     d: Draft, x: int, y: int, batch: tuple[Sequence[int], Sequence[int]], summed: tuple[Sequence[int], Sequence[int]]
 ) -> int:
-    """Products of elements summed over pairs of dimensions, for every index of the pairs of `batch`.
+    """Products of elements summed over the pairs of dimensions in `summed`, for every index of the pairs in `batch`.
 
-    The result has the batch's dimensions, then x's others, then y's others. A matrix that is constant and the same for
-    the whole batch becomes the weights of a layer; dimensions that already lie behind one another are not moved.
+    The result has the batch dimensions, then the remaining ones of x, then those of y. Without a batch, a constant
+    `y` becomes the weights of a layer. Dimensions that are already in order are not moved.
     """
     (x_batch, y_batch), (x_sum, y_sum) = batch, summed
     shapes = d.shape(x), d.shape(y)
@@ -59,7 +59,7 @@ def contracted(
 
 
 def _matrices(d: Draft, x: int, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> tuple[int, bool]:
-    """Matrices of these rows and columns, or turned round where `x` lies so already."""
+    """`x` as matrices of these rows and columns, and whether they are transposed because `x` already has that order."""
     turned = [*batch, *columns, *rows]
     as_it_is = [axis for axis in turned if d.shape(x)[axis] != 1]
     if as_it_is == sorted(as_it_is):
@@ -77,7 +77,7 @@ def _dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence[int])
 
 def _why_not_exact(op: HloDotGeneral, types: CallTypes) -> str | None:
     if types.output.dtype is not DType.INT32 or any(t is None or t.dtype is not DType.INT8 for t in types.inputs):
-        return "only bytes that become int32 are multiplied as floats"
+        return "only products of bytes with int32 results are computed in floats"
     depth = math.prod(static(types.input(0).shape)[axis] for axis in op.x_contract)
     return None if depth < EXACT_TERMS else f"float32 does not hold sums of {depth} products of bytes exactly"
 
@@ -91,7 +91,7 @@ def _exact_dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence
 def _why_not_bytes(op: BatchMatMul, types: CallTypes) -> str | None:
     x, y = types.input(0), types.input(1)
     if op.output is not DType.INT32 or x.dtype not in (DType.INT8, DType.UINT8) or y.dtype is not DType.INT8:
-        return "only bytes that become int32 are multiplied as floats"
+        return "only products of bytes with int32 results are computed in floats"
     if 0 in (*x.shape, *y.shape):
         return "a tensor has no elements"
     depth = static(x.shape)[-2 if op.adjoint_x else -1] * (2 if x.dtype is DType.UINT8 else 1)
@@ -117,11 +117,11 @@ def _of_nothing(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[
 
 
 def _why_not_turned(op: BatchMatMul, types: CallTypes) -> str | None:
-    return only_float32(op, types) if op.adjoint_x or op.adjoint_y else "no operand is turned round"
+    return only_float32(op, types) if op.adjoint_x or op.adjoint_y else "no operand is transposed"
 
 
 def _turned(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """BatchMatMul(Transpose(x), Transpose(y)), of those that are turned round"""
+    """BatchMatMul(Transpose(x), Transpose(y)) for adjoint operands"""
     given = []
     for x, adjoint in zip(operands, (op.adjoint_x, op.adjoint_y), strict=True):
         *before, last, first = range(len(d.shape(x)))
@@ -132,11 +132,11 @@ def _turned(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]
 def _why_no_product(op: FullyConnected, types: CallTypes) -> str | None:
     if any(t is not None and 0 in t.shape for t in types.inputs):
         return "a tensor has no elements"
-    return "its activation is no bound" if op.activation is Activation.SIGN_BIT else only_floats(op, types)
+    return "its activation is SIGN_BIT" if op.activation is Activation.SIGN_BIT else only_floats(op, types)
 
 
 def _rows_product(d: Draft, op: FullyConnected, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Add(BatchMatMul(Reshape(x), Transpose(weight)), bias), and the activation"""
+    """Add(BatchMatMul(Reshape(x), Transpose(weight)), bias), followed by the activation"""
     x, weight, bias = [*operands, None][:3]
     assert x is not None
     assert weight is not None
@@ -157,12 +157,12 @@ def _terms(op: Einsum) -> tuple[list[str], str]:
 
 def _why_no_sums(op: Einsum, types: CallTypes) -> str | None:
     if any(len(set(term)) != len(term) for term in _terms(op)[0]):
-        return "an operand's diagonal is taken"
+        return "it takes an operand's diagonal"
     return only_float32(op, types)
 
 
 def _einsum(d: Draft, op: Einsum, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Transpose(BatchMatMul(..)), operand after operand; a label that one operand alone has is summed before"""
+    """Transpose(BatchMatMul(..)), operand by operand; labels that only one operand has are summed first"""
     terms, result = _terms(op)
     labels, found = "", -1
     for at, (x, term) in enumerate(zip(operands, terms, strict=True)):
@@ -182,7 +182,7 @@ def _einsum(d: Draft, op: Einsum, types: CallTypes, operands: Sequence[int]) -> 
 
 
 def _summed(d: Draft, x: int, labels: str, kept: set[str]) -> tuple[int, str]:
-    """`x` summed over the labels that nothing else has."""
+    """`x` summed over the labels that are not in `kept`, and its remaining labels."""
     gone = [axis for axis, label in enumerate(labels) if label not in kept]
     if not gone:
         return x, labels

@@ -1,4 +1,4 @@
-"""Products of bytes whose sums become real numbers, for backends that have none: as products of floats."""
+"""Products of bytes with float32 results, computed as products of floats for backends without them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ Product = Conv2D | FullyConnected | BatchMatMul
 
 def _why_not(op: Product, types: CallTypes) -> str | None:
     if types.input(0).dtype.is_float or types.output.dtype is not DType.FLOAT32:
-        return "only bytes that become float32 are multiplied as floats"
+        return "only products of bytes with float32 results are computed in floats"
     return "a tensor has no elements" if 0 in (*types.input(0).shape, *types.input(1).shape) else None
 
 
 def _as_floats(d: Draft, op: Any, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Mul(product(Sub(Cast(x), zero), Sub(Cast(y), zero)), scales)
 
-    The sums are exact while they are below 2**24, and otherwise those of floats, as in the model that says
-    dequantised bytes are multiplied.
+    Sums below 2**24 are exact, others are rounded as in the original model, which multiplies dequantised bytes.
     """
     x, y = types.input(0), types.input(1)
     assert y.quantization is not None

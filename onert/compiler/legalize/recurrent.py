@@ -1,4 +1,4 @@
-"""Layers with a state as graphs of products, element-wise operations and loops."""
+"""Recurrent layers as graphs of products, element-wise operations and loops."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from onert.ir.shape import static
 from .decomposition import Decomposition
 from .draft import Draft
 
-# ---- layers whose state is their last output
+# ---- RNN and GRU: the state is the last output
 
 
 def _why_no_rnn(op: RNN | BidirectionalRNN, types: CallTypes) -> str | None:
@@ -40,11 +40,11 @@ def _why_no_rnn(op: RNN | BidirectionalRNN, types: CallTypes) -> str | None:
 
 
 Step = Callable[[Draft, int, int], int]
-"""Drafts the next state, given a row of what the steps read and the state."""
+"""Drafts the next state, given one step's input row and the state."""
 
 
 def _steps(d: Draft, given: int, h: int, step: Step, backward: bool = False) -> tuple[int, int]:
-    """The outputs `[time, batch, units]` of all steps and the last; `given[time, batch, size]` is what each reads."""
+    """All outputs `[time, batch, units]`, and the last one. The steps read `given[time, batch, size]`."""
     found, (last,) = _scan(d, given, (h,), lambda b, row, states: [step(b, row, states[0])], backward)
     return found, last
 
@@ -56,8 +56,8 @@ def _scan(
     step: Callable[[Draft, int, Sequence[int]], Sequence[int]],
     backward: bool = False,
 ) -> tuple[int, Sequence[int]]:
-    """The first states `[time, batch, units]` of all steps, and all states of the last step; `given[time, batch, size]`
-    is what each step reads."""
+    """The first state `[time, batch, units]` after each step, and all states after the last. The steps read
+    `given[time, batch, size]`."""
     time, batch, _ = d.shape(given)
     units = d.shape(states[0])[1]
     if time == 1:
@@ -90,7 +90,7 @@ def _simple(
     aux: tuple[int, int] | None = None,
     backward: bool = False,
 ) -> tuple[int, int]:
-    """Outputs and the last of them for steps `x[time, batch, features]` and weights, recurrent weights and bias."""
+    """All outputs and the last one for `x[time, batch, features]`; `weights` are weights, recurrent weights, bias."""
     first, recurrent, bias = _there(weights[0]), _there(weights[1]), weights[2]
     time, batch, features = d.shape(x)
     units = d.shape(h)[1]
@@ -123,7 +123,7 @@ def _rnn(d: Draft, op: RNN, types: CallTypes, operands: Sequence[int | None]) ->
 
 
 def _laid_out(d: Draft, y: int, shape: tuple[int, ...], swap: bool) -> int:
-    """Outputs `[time, batch, size]` as an operation of its own gives them in the order of its result."""
+    """Outputs `[time, batch, size]` in the result's layout, always copied by a separate operation."""
     if swap and 1 not in d.shape(y)[:2]:
         return d.swapped(y)
     return d.add(Reshape(), y, d.integers(*shape))
@@ -176,7 +176,7 @@ def _value(t: TensorType) -> Array:
     return t.value
 
 
-# ---- filters over features and time
+# ---- SVDF: filters over features and time
 
 
 def _why_no_svdf(op: SVDF, types: CallTypes) -> str | None:
@@ -203,7 +203,7 @@ def _svdf(d: Draft, op: SVDF, types: CallTypes, operands: Sequence[int | None]) 
 
 
 def _real(t: TensorType) -> Array:
-    """Weights as floats; bytes are signed whatever their type says."""
+    """Weights as floats; bytes are read as signed whatever their declared type."""
     value = _value(t)
     if t.dtype not in EIGHT_BITS:
         return value
@@ -211,7 +211,7 @@ def _real(t: TensorType) -> Array:
     return out
 
 
-# ---- long short-term memories
+# ---- LSTM
 
 
 def _why_no_lstm(op: LSTM, types: CallTypes) -> str | None:
@@ -219,12 +219,12 @@ def _why_no_lstm(op: LSTM, types: CallTypes) -> str | None:
     if not floats or any(t is not None and t.rank == 1 for t in types.inputs[5:9]):
         return "its weights are not matrices of float32"
     if op.activation is Activation.SIGN_BIT:
-        return "its activation is no function of its own"
+        return "its activation is SIGN_BIT"
     return why_no_layer(types, (0, 18, 19))
 
 
 def _lstm(d: Draft, op: LSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """All gates' products with the inputs at once, and a loop over what depends on the state"""
+    """One product of all gates' weights and all steps' inputs, and a loop over what depends on the state"""
     kinds = [*types.inputs, *(None,) * (24 - len(types.inputs))]
     layer = parts(kinds[1:18], kinds[20:24])
     x, h, c = (_there(operands[i]) for i in (0, 18, 19))
@@ -249,7 +249,7 @@ def _lstm(d: Draft, op: LSTM, types: CallTypes, operands: Sequence[int | None]) 
 
 
 def _lstm_step(b: Draft, op: LSTM, layer: Parts[TensorType], sums: Sequence[int], c: int) -> Sequence[int]:
-    """The next output and cell state, given each gate's sum; of a coupled layer the input gate's is not there."""
+    """The next output and cell state, given each gate's sum; a coupled layer has none for the input gate."""
     present = (FORGET, CELL, OUTPUT) if layer.coupled else (INPUT, FORGET, CELL, OUTPUT)
     gates = dict(zip(present, sums, strict=True))
 
@@ -272,7 +272,7 @@ def _lstm_step(b: Draft, op: LSTM, layer: Parts[TensorType], sums: Sequence[int]
 
 
 def _normal(b: Draft, z: int, norm: TensorType, bias: TensorType) -> int:
-    """A gate's sums less their mean, divided by their deviation."""
+    """Layer normalisation of a gate's sums: minus their mean, divided by their deviation."""
     centred = b.difference(z, b.reduced(Reduction.MEAN, z, (1,), keep_dims=True))
     variance = b.reduced(Reduction.MEAN, b.unary(UnaryKind.SQUARE, centred), (1,), keep_dims=True)
     scaled = b.product(centred, b.unary(UnaryKind.RSQRT, b.sum(variance, b.real(1e-8))))
@@ -285,18 +285,18 @@ def _known(t: TensorType | None) -> TensorType:
 
 
 def _beside(gates: Sequence[TensorType | None]) -> Array:
-    """The constants of all gates that are there, one behind the other."""
+    """The constants of all present gates, concatenated."""
     return np.concatenate([_value(t) for t in gates if t is not None])
 
 
 def _why_no_lstms(op: BidirectionalLSTM, types: CallTypes) -> str | None:
     if types.input(4).dtype in EIGHT_BITS and len(types.inputs) > 41 and types.inputs[41] is not None:
-        return "a second input of weights of bytes is not native"
+        return "weights of bytes for an auxiliary input are not native"
     return why_no_layer(types, (0, 35, 36, 37, 38, 39))
 
 
 def _lstms(d: Draft, op: BidirectionalLSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Each direction a layer of its own; what both read is one input, the weights side by side."""
+    """One LSTM layer per direction. A linked auxiliary input is concatenated to the input, likewise the weights."""
     kinds = [*types.inputs, *(None,) * (48 - len(types.inputs))]
     given = [*operands, *(None,) * (48 - len(operands))]
     x, aux, time = _there(given[0]), given[39], 0 if op.time_major else 1
@@ -352,4 +352,3 @@ DECOMPOSITIONS: dict[type[Op], tuple[Decomposition, ...]] = {
     LSTM: (Decomposition(_why_no_lstm, _lstm),),
     BasicLSTM: (Decomposition(_why_no_basic, _basic),),
 }
-"""By kind."""

@@ -1,4 +1,4 @@
-"""Reductions along dimensions and of windows, and sorting."""
+"""Reductions along dimensions and over windows, and sorting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NUMBERS = (DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.UINT8, DType.INT16, 
 
 def _why_not_known(op: HloReduce | HloReduceWindow, types: CallTypes) -> str | None:
     if op.function not in _KINDS:
-        return "its function is a graph" if op.function is None else f"nothing is reduced by {op.function.name}"
+        return "its function is a graph" if op.function is None else f"there is no reduction by {op.function.name}"
     for x in types.outputs:
         logical = op.function in (BinaryKind.LOGICAL_AND, BinaryKind.LOGICAL_OR)
         if x.dtype is not DType.BOOL if logical else x.dtype not in _NUMBERS:
@@ -45,7 +45,7 @@ def _why_not_known(op: HloReduce | HloReduceWindow, types: CallTypes) -> str | N
 
 
 def _put_together(d: Draft, function: BinaryKind, x: int, start: int) -> int:
-    """The function of `x` and a scalar, left out where that changes nothing."""
+    """The function of `x` and a scalar; `x` itself if that changes nothing."""
     value = d.type(start).value
     if function is BinaryKind.ADD and d.dtype(x).is_integer and value is not None and not value.any():
         return x
@@ -74,7 +74,7 @@ def _reduce(d: Draft, op: HloReduce, types: CallTypes, operands: Sequence[int]) 
 def _reduced_windows(
     d: Draft, x: int, kind: Reduction, sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> int:
-    """Reductions of windows that lie wholly inside: dimension by dimension, a table of what each window has of it."""
+    """Reductions over windows that are wholly inside, dimension by dimension, with a table of each window's indices."""
     for axis, (size, stride, dilation) in enumerate(zip(sizes, strides, dilations, strict=True)):
         length = d.shape(x)[axis]
         count = (length - (size - 1) * dilation - 1) // stride + 1
@@ -112,7 +112,7 @@ def _windows(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence
 def _each(
     d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int], reduced: Callable[[int], int]
 ) -> list[int]:
-    """The results, tensor by tensor, from what reduces a tensor with its margins."""
+    """The results, tensor by tensor; `reduced` reduces a tensor that includes its margins."""
     assert op.function is not None
     count, found = len(operands) // 2, []
     for x, start in zip(operands[:count], operands[count:], strict=True):
@@ -122,17 +122,17 @@ def _each(
 
 
 def _moving(op: HloReduceWindow) -> list[int]:
-    """The dimensions along which windows are more than elements."""
+    """The dimensions along which windows are larger than one element, or strided."""
     each = zip(op.dimensions, op.strides, strict=True)
     return [axis for axis, (size, stride) in enumerate(each) if size > 1 or stride > 1]
 
 
 def _why_no_pool(op: HloReduceWindow, types: CallTypes) -> str | None:
     if op.function is not BinaryKind.MAXIMUM or max(op.window_dilations, default=1) > 1:
-        return "it is not the largest element of windows of neighbours"
+        return "it is not a maximum over undilated windows"
     moving = _moving(op)
     if not moving or moving[-1] - moving[0] != len(moving) - 1 or len(moving) > 2:
-        return "windows do not lie along one or two neighbouring dimensions"
+        return "its windows do not extend along one or two adjacent dimensions"
     return only_float32(op, types) or _why_not_known(op, types)
 
 
@@ -234,7 +234,7 @@ def _why_not_sorted(op: HloSort, types: CallTypes) -> str | None:
 
 
 def _sort(d: Draft, op: HloSort, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Gather(x, TopK(key)), of the least where small elements come first; NaN, of no order, is the greatest"""
+    """Gather(x, TopK(key)), with `least` for ascending order; NaN counts as the greatest"""
     shape = d.shape(operands[0])
     last = len(shape) - 1
     order = [*(axis for axis in range(len(shape)) if axis != op.dimension), op.dimension]
@@ -244,13 +244,13 @@ def _sort(d: Draft, op: HloSort, types: CallTypes, operands: Sequence[int]) -> S
     return [d.transposed(x, [order.index(axis) for axis in range(len(shape))]) for x in found]
 
 
-# ---- TFLite's own
+# ---- TFLite's reductions
 
 
 def _why_not_mean(op: Reduce, types: CallTypes) -> str | None:
     x = types.input(0)
     if op.kind is not Reduction.MEAN or x.dtype not in (DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64):
-        return "only means of integers are cut"
+        return "it is not a mean of integers"
     if x.quantization is not None or types.output.quantization is not None:
         return "its elements are quantised"
     if types.input(1).value is None:
@@ -259,7 +259,7 @@ def _why_not_mean(op: Reduce, types: CallTypes) -> str | None:
 
 
 def _mean(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Cast(Div(Sum(Cast(x)), count)), in 64 bits"""
+    """Cast(Div(Sum(Cast(x)), count)) in int64"""
     x, axes = operands[0], types.input(1).value
     assert axes is not None
     at = axes_of(axes, len(d.shape(x)))
@@ -272,9 +272,9 @@ def _mean(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Se
 
 def _why_no_quotient(op: Reduce, types: CallTypes) -> str | None:
     if op.kind is not Reduction.MEAN or types.input(1).value is None:
-        return "it is no mean along axes that are known"
+        return "it is not a mean along known axes"
     if 0 in types.input(0).shape or not axes_of(_axes(types), types.input(0).rank):
-        return "nothing is put together"
+        return "it has no elements or no axes"
     dtype = types.input(0).dtype
     floats = dtype in (DType.FLOAT32, DType.FLOAT64)
     return None if floats else f"elements of {dtype.text} are not divided in their own type"
@@ -295,7 +295,7 @@ def _quotient(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -
 
 
 def _apart(types: CallTypes) -> tuple[int, ...]:
-    """The axes where some lie apart, with others that are more than 1 between them; none if they do not."""
+    """The axes if dimensions other than 1 separate them; otherwise ()."""
     x, axes = types.input(0), types.input(1).value
     at = () if axes is None else axes_of(axes, x.rank)
     between = (x.shape[axis] for axis in range(at[0], at[-1]) if axis not in at) if at else ()
@@ -304,12 +304,12 @@ def _apart(types: CallTypes) -> tuple[int, ...]:
 
 def _why_not_apart(op: Reduce, types: CallTypes) -> str | None:
     if not _apart(types):
-        return "its axes lie side by side, or are not known before the run"
+        return "its axes are adjacent, or are not known before the run"
     if 0 in types.input(0).shape:
         return "a tensor has no elements"
     x = types.input(0)
     per_axis = x.quantization is not None and not x.quantization.per_tensor
-    return "its scales lie along an axis" if per_axis else None
+    return "it is quantised per axis" if per_axis else None
 
 
 def _side_by_side(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -330,7 +330,7 @@ def _why_not_of_nothing(op: Reduce, types: CallTypes) -> str | None:
 
 
 def _of_nothing(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """What the reduction of no elements is"""
+    """BroadcastTo(the reduction of no elements)"""
     shape = static(types.output.shape)
     dtype = types.output.dtype
     with np.errstate(all="ignore"):
@@ -339,7 +339,7 @@ def _of_nothing(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int])
 
 
 def _why_not_truth(op: ArgReduce, types: CallTypes) -> str | None:
-    return None if types.input(0).dtype is DType.BOOL else "only booleans are made numbers"
+    return None if types.input(0).dtype is DType.BOOL else "its elements are not booleans"
 
 
 def _of_truth(d: Draft, op: ArgReduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""Rows put at places that indices name, one after the other, so that rows for the same place meet in their order."""
+"""Scatters: rows are put into a table one after the other, so that rows for the same index combine in order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .decomposition import MOST_TABLED, Decomposition, moves
 from .draft import Draft
 
 Combine = Callable[[Draft, int, int], int]
-"""What a row of the table and a row that is put there become."""
+"""Drafts the combination of a row of the table and the row that is put there."""
 
 
 def replaced(d: Draft, old: int, new: int) -> int:
@@ -33,9 +33,9 @@ def replaced(d: Draft, old: int, new: int) -> int:
 
 
 def put_rows(d: Draft, table: int, places: int, rows: int, combine: Combine) -> int:
-    """`table` [n, width] with each of `rows` [count, width] brought to the place that `places` [count] names.
+    """`table` [n, width] with each of `rows` [count, width] combined into the row that `places` [count] gives.
 
-    Places are checked where they are used: one that is no row of the table is an error of the run.
+    Places are checked when they are used: an invalid row number is a run-time error.
     """
     count, width = d.shape(rows)
     if count == 0:
@@ -68,7 +68,7 @@ def _combined(kind: BinaryKind) -> Combine:
 
 
 def _flat(d: Draft, columns: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
-    """Numbers of rows that indices along several dimensions name, and whether all indices are inside of these."""
+    """Flat row numbers of indices along several dimensions, and whether all indices are in range."""
     flat, inside = -1, -1
     for column, size in zip(columns, sizes, strict=True):
         here = d.binary(
@@ -92,7 +92,7 @@ def _filled(d: Draft, value: int, *shape: int) -> int:
 
 
 def _wide(d: Draft, indices: int, elements: int) -> int:
-    """Indices in a type that counts so many elements."""
+    """Indices in a type that can count `elements` elements."""
     return d.index(indices) if elements < 1 << 31 else d.cast(indices, DType.INT64)
 
 
@@ -106,16 +106,16 @@ def _why_not(op: HloScatter, types: CallTypes) -> str | None:
     if 0 in (*x.shape, *types.input(1).shape, *updates.shape):
         return "a tensor has no elements"
     if not op.replaces and x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL):
-        return f"elements of {x.dtype.text} are computed in a type of their own"
+        return f"elements of {x.dtype.text} are computed in another type"
     first = min(op.update_window_dims, default=updates.rank)
     if op.replaces and first < updates.rank - len(op.update_window_dims) and _indexed(op, types):
-        return "updates are in another order than their windows"
+        return "its updates have window dimensions before scatter dimensions"
     return moves(op, types)
 
 
 def _indexed(op: HloScatter, types: CallTypes) -> list[int]:
-    """The dimensions along which an update has a place, but for those that its index alone decides: a window is less
-    than the whole, or is moved."""
+    """The window dimensions along which an update has a position: its window is smaller than the operand, or is
+    shifted by an index."""
     x, updates = static(types.input(0).shape), static(types.input(2).shape)
     sizes = iter(updates[axis] for axis in sorted(op.update_window_dims))
     part = [1 if axis in op.inserted_window_dims else next(sizes) for axis in range(len(x))]
@@ -137,12 +137,12 @@ _COMBINATIONS = {
 
 def _why_not_slices(op: HloScatter, types: CallTypes) -> str | None:
     if not op.replaces and op.function not in _COMBINATIONS:
-        return "its function is none of those by which slices are combined"
+        return "ScatterSlices has no such function"
     return _why_not(op, types)
 
 
 def _as_slices(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """ScatterSlices on rows of `x`, of which those that fall outside are left out"""
+    """ScatterSlices on rows of `x`; rows out of range are skipped"""
 
     def put(table: int, rows: int, flat: int, inside: int | None) -> int:
         at = flat if inside is None else d.chosen(inside, flat, d.like(flat, -1))
@@ -155,7 +155,7 @@ def _as_slices(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[in
 
 
 def _scatter(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Rows of `x`, with those of the updates put in one after the other; a row behind takes what falls outside"""
+    """Rows of `x` with the updates' rows put in one after the other; an extra last row receives those out of range"""
 
     def put(table: int, rows: int, flat: int, inside: int | None) -> int:
         count, width = d.shape(table)
@@ -169,11 +169,11 @@ def _scatter(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]
 
 
 Put = Callable[[int, int, int, int | None], int]
-"""A table with rows put at the places that numbers name, where these are inside."""
+"""Drafts a table with rows put at flat row numbers, given a mask of those in range (None if all are)."""
 
 
 def _scattered(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int], put: Put) -> Sequence[int]:
-    """`x` as a table with rows, into which those of the updates are put."""
+    """`x` as a table of rows, into which `put` puts the updates' rows."""
     x, indices, updates = operands
     shape, given = d.shape(x), d.shape(updates)
     partial = _indexed(op, types)
@@ -224,7 +224,7 @@ def _coordinates(
     batch: Sequence[int],
     parts: Sequence[int],
 ) -> int:
-    """Where along a dimension each row of the updates goes: `[rows]`."""
+    """The position of each row of the updates along a dimension: `[rows]`."""
     count, inner = math.prod(batch), math.prod(parts)
     if axis in op.scatter_dims_to_operand_dims:
         number = op.scatter_dims_to_operand_dims.index(axis)
@@ -239,7 +239,7 @@ def _coordinates(
     return d.reshaped(d.broadcast(start, (count, inner)), count * inner)
 
 
-# ---- TFLite's own
+# ---- TFLite's scatters
 
 
 def _why_not_placed(op: ScatterNd | SparseToDense, types: CallTypes) -> str | None:
@@ -253,9 +253,9 @@ def _why_not_placed(op: ScatterNd | SparseToDense, types: CallTypes) -> str | No
 def _why_not_added(op: ScatterNd, types: CallTypes) -> str | None:
     updates = types.input(1)
     if updates.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL):
-        return f"elements of {updates.dtype.text} are added in a type of their own"
+        return f"elements of {updates.dtype.text} are added in another type"
     if updates.quantization is not None:
-        return "quantised elements are added as they are stored"
+        return "its elements are quantised"
     return _why_not_placed(op, types)
 
 
@@ -272,13 +272,13 @@ def _scatter_nd(d: Draft, op: ScatterNd, types: CallTypes, operands: Sequence[in
 
 
 def _checked(d: Draft, vectors: int, sizes: Sequence[int]) -> int:
-    """Numbers of rows; what has an index outside names the row behind the last, which there is not."""
+    """Flat row numbers; an index out of range becomes the row after the last, which does not exist."""
     flat, inside = _flat(d, _columns(d, vectors), sizes)
     return d.chosen(inside, flat, d.like(flat, math.prod(sizes)))
 
 
 def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """The default everywhere, and values put in one after the other"""
+    """The default value everywhere, with values put in one after the other"""
     indices, _, values, default = operands
     shape = static(types.output.shape)
     if not shape:
@@ -291,7 +291,7 @@ def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[in
     return [d.reshaped(found, *static(types.output.shape))]
 
 
-# ---- ONNX's own
+# ---- ONNX's scatter
 
 
 def _why_no_rows(op: ScatterElements, types: CallTypes) -> str | None:
@@ -300,7 +300,7 @@ def _why_no_rows(op: ScatterElements, types: CallTypes) -> str | None:
 
 
 def _scatter_elements(d: Draft, op: ScatterElements, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """ScatterSlices on the elements in one row, each at the place that its index names"""
+    """ScatterSlices on the flattened elements, with flat indices"""
     x, indices, updates = operands
     shape, given = d.shape(x), d.shape(indices)
     if 0 in given:
@@ -328,19 +328,19 @@ _FUNCTIONS = {SegmentReduction.SUM: BinaryKind.ADD, SegmentReduction.PROD: Binar
 def _why_no_segments(op: UnsortedSegment | SegmentSum, types: CallTypes) -> str | None:
     x = types.input(0)
     if x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
-        return f"elements of {x.dtype.text} are put together in a type of their own"
+        return f"elements of {x.dtype.text} are combined in another type"
     if any(t is not None and 0 in t.shape for t in (*types.inputs, *types.outputs)):
         return "a tensor has no elements"
     return "its elements are quantised" if x.quantization != types.output.quantization else None
 
 
 def _extreme(kind: ComparisonKind) -> Combine:
-    """The larger or smaller of two, where what is not a number is passed over."""
+    """The larger or smaller of two rows' elements; NaN in the new row is ignored."""
     return lambda d, old, new: d.chosen(d.compared(kind, new, old), new, old)
 
 
 def _unsorted(d: Draft, op: UnsortedSegment, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """What changes nothing, behind a row for what is left out, and rows put together one after the other"""
+    """The neutral element everywhere, with rows combined in one by one; an extra first row receives skipped ones"""
     data, ids, _ = operands
     count, *rest = static(types.output.shape)
     width = math.prod(rest)

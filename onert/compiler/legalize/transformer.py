@@ -1,4 +1,4 @@
-"""Layers of decoders: rotated positions, attention over a cache, and experts."""
+"""Decoder layers: rotary position embedding, attention with a cache, and mixture of experts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .draft import Draft
 
 
 def _rotated(d: Draft, x: int, sin: int, cos: int, pairing: Pairing) -> int:
-    """x · cos + turned · sin, where `turned` has the other element of each pair, one of them negative."""
+    """x · cos + turned · sin, where `turned` swaps the elements of each pair and negates one of them."""
     shape = d.shape(x)
     before, size = shape[:-1], shape[-1]
     if pairing is Pairing.HALVES:
@@ -54,11 +54,11 @@ def _why_no_attention(op: Attention, types: CallTypes) -> str | None:
     if any(t is not None and 0 in t.shape for t in types.inputs):
         return "a tensor has no elements"
     tokens, size = types.input(0).shape[1], types.input(8).shape[1]
-    return None if (tokens or 0) <= (size or 0) else f"{tokens} tokens are put into a cache of {size}"
+    return None if (tokens or 0) <= (size or 0) else f"{tokens} tokens do not fit into a cache of {size}"
 
 
 def _attention(d: Draft, op: Attention, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """FullyConnected(Softmax(query · keysᵀ + mask) · values), and the caches with rows put in"""
+    """FullyConnected(Softmax(query · keysᵀ + mask) · values), and the caches with the new rows"""
     x, wq, wk, wv, wo, cos, sin, k_cache, v_cache, position = (
         i for i in (*operands[:7], *operands[8:]) if i is not None
     )
@@ -77,7 +77,7 @@ def _attention(d: Draft, op: Attention, types: CallTypes, operands: Sequence[int
     )
     context = size if mask is None else min(size, d.shape(mask)[-1])
     seen_keys, seen_values = (d.part(cache, (0, 0), (context, model)) for cache in (keys, values))
-    if mask is None:  # no token sees what stands behind the last, whatever it is
+    if mask is None:  # zero the rows after the last token: even NaN there must not affect a result
         behind = d.compared(
             ComparisonKind.GREATER, d.numbers(size, first, (size, 1)), d.part(places, (tokens - 1,), (1,))
         )
@@ -102,7 +102,7 @@ def _attention(d: Draft, op: Attention, types: CallTypes, operands: Sequence[int
 
 
 def _experts(d: Draft, op: MixtureOfExperts, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """A loop over the experts that rows have chosen: each gathers its matrices, and puts its row in place"""
+    """A loop over the chosen experts of all rows: each round gathers the expert's matrices and stores one row"""
     x, weights, indices, gate, up, down, scales = operands
     experts, chosen, features, hidden = op.experts, op.chosen, op.features, op.hidden
     total = math.prod(d.shape(x)) // features * chosen
@@ -130,7 +130,7 @@ def _experts(d: Draft, op: MixtureOfExperts, types: CallTypes, operands: Sequenc
 
 
 def _one_expert(d: Draft, at: int, rows: int, numbers: int, factors: int, gate: int, up: int, down: int) -> int:
-    """What the expert gives that is chosen at a place, by its weight."""
+    """The output of the expert chosen at index `at`, scaled by its weight."""
     number = d.gathered(numbers, at, 0)
     row, factor = (d.reshaped(d.gathered(i, at, 0), 1, d.shape(i)[1]) for i in (rows, factors))
     product = BatchMatMul(adjoint_y=True)

@@ -32,9 +32,9 @@ from .draft import Draft
 from .hlo.shapes import padded
 
 _MOST_ELEMENTS = 1 << 24
-"""That all windows have together."""
+"""The most elements of all windows together."""
 _MOST_TAPS = 64
-"""Elements of a window that are gone through in turn: the graph has some operations for each."""
+"""The most elements of a window that are processed one by one: the graph has a few operations for each."""
 Sliding = Conv2D | DepthwiseConv2D | Pool2D
 
 
@@ -57,7 +57,7 @@ def _why_not(op: Sliding, types: CallTypes) -> str | None:
 
 
 def _surrounded(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
-    """A picture with what windows reach around it, all of it `value`."""
+    """An image padded with `value` as far as windows reach."""
     margins = []
     for window, inputs in zip(windows, d.shape(x)[1:3], strict=True):
         before, last = window.before(inputs), (window.outputs(inputs) - 1) * window.stride
@@ -67,7 +67,7 @@ def _surrounded(d: Draft, x: int, windows: Sequence[Window], value: float) -> in
 
 
 def _gathered(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
-    """The windows of a picture, `value` around it: [batch, rows, columns, window height, window width, channels]."""
+    """The windows of an image padded with `value`: [batch, rows, columns, window height, window width, channels]."""
     counts = [window.outputs(inputs) for window, inputs in zip(windows, d.shape(x)[1:3], strict=True)]
     x = _surrounded(d, x, windows, value)
     for axis, window, count in zip((1, 3), windows, counts, strict=True):
@@ -77,7 +77,7 @@ def _gathered(d: Draft, x: int, windows: Sequence[Window], value: float) -> int:
 
 
 def _inside(windows: Sequence[Window], sizes: Sequence[int]) -> Array:
-    """Which elements of windows lie in a picture: [rows, columns, window height, window width]."""
+    """A mask of window elements inside the image: [rows, columns, window height, window width]."""
     masks = []
     for window, inputs in zip(windows, sizes, strict=True):
         at = np.arange(window.outputs(inputs))[:, None] * window.stride + np.arange(window.size) * window.dilation
@@ -87,7 +87,7 @@ def _inside(windows: Sequence[Window], sizes: Sequence[int]) -> Array:
 
 
 def _there(d: Draft, products: int, inside: Array) -> int:
-    """Products of what lies in a picture: the others are 0, whatever the factor of a margin is."""
+    """Products masked to 0 in the margins, even if the weight there is infinite or NaN."""
     return products if inside.all() else d.chosen(d.constant(inside), products, d.like(products, 0))
 
 
@@ -98,7 +98,7 @@ def _ended(d: Draft, out: int, bias: int | None, activation: Activation) -> list
 
 def _why_not_convolved(op: Conv2D, types: CallTypes) -> str | None:
     if types.output.dtype is not DType.FLOAT64 or _groups(types) > 1:
-        return "it is not one of float64, or of several groups"
+        return "it is not float64, or has several groups"
     return _why_not(op, types)
 
 
@@ -150,7 +150,7 @@ def _why_not_by_channels(op: DepthwiseConv2D, types: CallTypes) -> str | None:
 
 
 def _by_channels(d: Draft, op: DepthwiseConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Add(Mul(StridedSlice(Pad(x)), weight) .., bias), element by element of all windows"""
+    """Add(Mul(StridedSlice(Pad(x)), weight) .., bias), one window element after the other for all windows"""
     x, weight, bias = [*operands, None][:3]
     assert x is not None
     assert weight is not None
@@ -188,7 +188,7 @@ def _why_not_added(op: TransposeConv2D, types: CallTypes) -> str | None:
 
 
 def _added(d: Draft, op: TransposeConv2D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Add(UnsortedSegment(FullyConnected(x, weight), places), bias): what falls outside has no place"""
+    """Add(UnsortedSegment(FullyConnected(x, weight), places), bias): products outside the result have place -1"""
     _, weight, x, bias = [*operands, None][:4]
     assert x is not None
     assert weight is not None
@@ -217,7 +217,7 @@ def _why_not_planes(op: Conv3D, types: CallTypes) -> str | None:
 
 
 def _planes(d: Draft, op: Conv3D, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """Add(Conv2D(Gather(Pad(x)), weight) .., bias), plane by plane of all windows"""
+    """Add(Conv2D(Gather(Pad(x)), weight) .., bias), one plane of all windows after the other"""
     x, weight, bias = [*operands, None][:3]
     assert x is not None
     assert weight is not None
@@ -243,7 +243,7 @@ def _planes(d: Draft, op: Conv3D, types: CallTypes, operands: Sequence[int | Non
 
 
 def _pooled(d: Draft, op: Pool2D, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Max(Gather(Pad(x))); Div(Sum(..), counts), and the root of that of squares"""
+    """Max(Gather(Pad(x))), Div(Sum(..), counts), or the square root of the latter for squares"""
     (x,) = operands
     if op.kind is Pooling.MAX:
         found = d.reduced(Reduction.MAX, _gathered(d, x, op.windows(), -math.inf), (3, 4))
@@ -258,7 +258,7 @@ def _pooled(d: Draft, op: Pool2D, types: CallTypes, operands: Sequence[int]) -> 
     return [d.bounded(found, op.activation)]
 
 
-# ---- where elements of windows come from, and go to
+# ---- Col2Im, and max pooling that returns indices
 
 
 def _why_not_put_back(op: FromColumns, types: CallTypes) -> str | None:
@@ -267,7 +267,7 @@ def _why_not_put_back(op: FromColumns, types: CallTypes) -> str | None:
     if sizes is None or block is None or sizes.value is None or block.value is None:
         return "the sizes are not known before the run"
     quantized = x.quantization is not None or x.dtype.is_complex
-    return "its elements are not added as they are" if quantized or 0 in x.shape else None
+    return "its elements are quantised or complex, or it has none" if quantized or 0 in x.shape else None
 
 
 def _put_back(d: Draft, op: FromColumns, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -291,7 +291,7 @@ def _why_no_best(op: PooledPlaces, types: CallTypes) -> str | None:
 
 
 def _best(d: Draft, op: PooledPlaces, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Select(Greater(Gather(x, places), best), places, where), element by element of all windows"""
+    """Select(Greater(Gather(x, places), best), places, where), one window element after the other for all windows"""
     (batch, channels, *sizes), shape = d.shape(operands[0]), static(types.output.shape)
     rows = d.reshaped(operands[0], batch * channels, math.prod(sizes))
     found = np.zeros(math.prod(shape[2:]), np.bool_)

@@ -1,4 +1,4 @@
-"""Passes, one a file: each a function that gives an equivalent subgraph, or the same object to say "no change".
+"""Passes, one per file: each is a function that returns an equivalent subgraph, or the same object for "no change".
 
-Every declaration says what a pass requires and ensures, every docstring shows `before --> after`.
+Every declaration states what the pass requires and ensures, every docstring shows `before --> after`.
 """

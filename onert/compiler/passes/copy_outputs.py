@@ -12,10 +12,10 @@ from onert.ir.ops.data_movement.copy import Copy
 
 @rewriting(ensures=(OWN_OUTPUTS,))
 def copy_outputs(subgraph: Subgraph) -> Subgraph:
-    """Copy what is an output but no operation's result of its own: inputs, constants, variables, a repeated output.
+    """Copy outputs that are not an operation's result (inputs, constants, variables), and repeated outputs.
 
-    A state update must not read a variable either, which another update might have changed. It runs last, because other
-    passes make such outputs.
+    The source of a state update that is itself a variable is copied too: another update may already have overwritten
+    it. This pass runs last, because other passes create such outputs.
 
         y = Abs(x); return x, y, y   -->   y = Abs(x); x' = Copy(x); y' = Copy(y); return x', y, y'
     """

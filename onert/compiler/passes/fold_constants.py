@@ -1,4 +1,4 @@
-"""Computing before the run what does not depend on its inputs."""
+"""Constant folding: compute ahead of the run what does not depend on inputs."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from onert.ir.process import imports
 from onert.ir.shape import num_elements
 from onert.ir.symbolic.trace import is_symbolic
 
-SMALL = 16 << 10  # bytes that a result may always have, however few its operands have
-ROOM = 64 << 20  # bytes by which folding may make a small model larger
-WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; to make a filter of bytes float32 takes 1500 a byte
+SMALL = 16 << 10  # results up to this many bytes are always folded, however small their operands are
+ROOM = 64 << 20  # bytes by which folding may enlarge a small model
+WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; converting a filter from bytes to float32 costs 1500 a byte
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fold_constants(subgraph: Subgraph) -> Subgraph:
-    """Replace an operation on constants by its results.
+    """Replace an operation on constants by its results, as computed by `evaluate`.
 
-    The results are those of `evaluate`. An operation stays where its result has more
-    elements than any of its operands (a broadcast) and is not small, so that a model never grows much; float16 or
-    quantised weights that are made float32 do fold. So does one that takes long beside the size of the constants, and
-    one that breaks a rule, for the run to say so.
+    An operation is not folded if its result is not small and has more elements than any operand (a broadcast), so that
+    a model never grows much; float16 or quantised weights converted to float32 do fold. Nor is an operation that is
+    expensive for the size of the constants, or one that breaks a rule, so that the run reports it.
 
         w = Dequantize(const); y = Conv2D(x, w)   -->   y = Conv2D(x, const')
     """
@@ -75,8 +74,8 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
 
 
 def _types(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand], open_: Set[int]) -> CallTypes | None:
-    """The types of an operation whose operands are all constants, those that were folded among them, or are `open_`:
-    known as soon as lengths are."""
+    """The types of an operation if every operand is a constant, a folded result, or `open_` (known once the lengths
+    are); otherwise None."""
     inputs = [None if i is None else known.get(i, subgraph.operands[i]) for i in operation.inputs]
     if any(o is not None and o.data is None and i not in open_ for o, i in zip(inputs, operation.inputs, strict=True)):
         return None
@@ -87,27 +86,27 @@ def _types(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand
 
 
 def _fold(operation: Operation, types: CallTypes) -> tuple[Array, ...]:
-    """The results; none where the operation is to stay."""
+    """The results; empty if the operation is to stay."""
     arrays = [None if t is None or t.data is None else t.data.array for t in types.inputs]
     try:
         results = evaluate(operation.op, arrays, types)
     except _MISHAPS:
-        return ()  # whoever runs the operation says so, with its place
+        return ()  # the run will report the error with the operation's location
     if any(r.shape != declared.shape for r, declared in zip(results, types.outputs, strict=True)):
-        return ()  # the operation contradicts its own types, which is for the run to say as well
+        return ()  # the operation contradicts its own types; the run will report this too
     return tuple(np.ascontiguousarray(r).reshape(r.shape) for r in results)
 
 
 def _depends_on_lengths(types: CallTypes) -> bool:
-    """Whether results are others for other lengths, of those that the program is made for."""
+    """Whether the results vary with the lengths that the program is compiled for."""
     return any(t is not None and t.data is not None and t.data.is_symbolic for t in types.inputs) or any(
         is_symbolic(d) for result in types.outputs for d in result.shape
     )
 
 
 def _worthwhile(types: CallTypes, packed: int = 1) -> bool:
-    """Whether the results are plain elements, known in number, and few beside the operands, whose elements may be so
-    many.
+    """Whether the results are static, are no handles, and are small, or have no more elements than an operand, each of
+    whose stored elements may hold `packed`.
     """
     for result in types.outputs:
         if not result.is_static or result.dtype.is_handle:

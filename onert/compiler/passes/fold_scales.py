@@ -1,4 +1,4 @@
-"""Factors and summands that are constant for each output or input of a layer, as part of its weights and its bias."""
+"""Fold constant per-channel factors and summands before or after a layer into its weights and bias."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from onert.ir.value import Value
 
 @frozen
 class _Layer(Value):
-    """Where a layer has its operand, weights and bias, and along which axes of the weights outputs and inputs lie."""
+    """The positions of a layer's input, weights and bias, and the weights' axes of outputs and inputs."""
 
     x: int
     weight: int
@@ -47,10 +47,10 @@ _LAYERS: Mapping[type[Op], _Layer] = {
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fold_scales(subgraph: Subgraph) -> Subgraph:
-    """Let a layer with constant weights of floats multiply and add what is constant for each of its outputs, or inputs.
+    """Fold constant per-channel factors and summands into a layer with constant float weights.
 
-    Results may differ in how they are rounded, but exact sums, of bytes times whole numbers, stay exact. What is added
-    before a layer becomes part of its bias only where no zeros surround its operand.
+    Results may be rounded differently, except that exact sums (of bytes times whole numbers) stay exact. A summand
+    before a layer becomes part of the bias only if the layer does not pad its input with zeros.
 
         a = Conv2D(x, w); b = Binary.MUL(a, c); y = Binary.ADD(b, d)   -->   y = Conv2D(x, w * c, d)
         a = Binary.MUL(x, c); y = FullyConnected(a, w)                 -->   y = FullyConnected(x, w * c)
@@ -67,13 +67,13 @@ def fold_scales(subgraph: Subgraph) -> Subgraph:
 
 
 def _is_rounded(subgraph: Subgraph, operand: int) -> bool:
-    """Whether floats become whole numbers next: then the last bit of one may decide between two of these."""
+    """Whether the floats are rounded to whole numbers next, where their last bit may decide between two results."""
     users = (subgraph.operations[at].op for at in subgraph.uses.get(operand, ()))
     return Unary(UnaryKind.ROUND) in users
 
 
 def _is_exact(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether a layer sums products of bytes with whole numbers."""
+    """Whether a layer sums products of bytes and whole numbers."""
     layer = _LAYERS[type(operation.op)]
     weight = subgraph.operands[operation.used[layer.weight]].known.value
     if weight is None or not from_bytes(subgraph, operation.used[layer.x]):
@@ -82,7 +82,7 @@ def _is_exact(subgraph: Subgraph, operation: Operation) -> bool:
 
 
 def _weights(subgraph: Subgraph, operation: Operation) -> tuple[Array, Array | None] | None:
-    """A layer's weights and bias, where both are constant floats and its results are of the same type."""
+    """A layer's weights and bias if both are constant floats of its result's type; otherwise None."""
     layer, types = _LAYERS[type(operation.op)], subgraph.types(operation)
     x, weight = types.input(layer.x), types.input(layer.weight)
     bias = types.inputs[layer.bias] if len(types.inputs) > layer.bias else None
@@ -98,7 +98,7 @@ def _weights(subgraph: Subgraph, operation: Operation) -> tuple[Array, Array | N
 
 
 def _vector(subgraph: Subgraph, operand: int | None, beside: int, count: int) -> Array | None:
-    """A constant's element for each index of the last axis of the tensor beside it; None where it differs elsewhere."""
+    """A constant's value for each index of the last axis of the tensor `beside` it; None if it varies along others."""
     if operand is None:
         return None
     type_, other = subgraph.operands[operand].known, subgraph.type(beside)
@@ -111,7 +111,7 @@ def _vector(subgraph: Subgraph, operand: int | None, beside: int, count: int) ->
 
 
 def _behind(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
-    """A sum or product that alone reads a layer becomes part of it; the operations that were changed."""
+    """Fold a sum or product into the layer whose only reader it is. Returns the operations that were changed."""
     subgraph, result = edit.subgraph, operation.outputs[0]
     user = only_user(subgraph, result)
     if user is None or user in touched or operation.op.attributes["activation"] is not Activation.NONE:
@@ -137,11 +137,14 @@ def _behind(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set
 
 
 Scale = tuple[Array | None, Array | None]
-"""What to multiply by and what to add, where there is something."""
+"""A factor and a summand; None if there is none."""
 
 
 def _scaled(kind: BinaryKind, vector: Array, first: bool) -> Scale | None:
-    """What an operation on something and a constant vector does; it is not the `first` operand of all of them."""
+    """An operation with a constant vector as a factor and a summand; None if it is neither.
+
+    `first`: the other operand comes first.
+    """
     match kind:
         case BinaryKind.MUL:
             return vector, None
@@ -156,7 +159,7 @@ def _scaled(kind: BinaryKind, vector: Array, first: bool) -> Scale | None:
 
 
 def _before(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
-    """A sum or product that a layer alone reads becomes part of it; the operations that were changed."""
+    """Fold a sum or product into the layer that is its only reader. Returns the operations that were changed."""
     subgraph, layer = edit.subgraph, _LAYERS[type(operation.op)]
     x = operation.inputs[layer.x]
     before, found = definer(subgraph, x), _weights(subgraph, operation)
@@ -168,7 +171,7 @@ def _before(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set
     weight, bias = found
     count = weight.shape[layer.inputs]
     if count != subgraph.type(x).shape[-1]:
-        return set()  # in groups, or rows of another length
+        return set()  # grouped, or the rows have another length
     first = subgraph.operands[before.used[1]].is_constant
     source, other = before.used if first else before.used[::-1]
     vector = _vector(subgraph, other, source, count)
@@ -202,7 +205,7 @@ def _replaced(
     weight: Array,
     bias: Array | None,
 ) -> set[int]:
-    """The layer with other weights, and without the operation that they stand for now."""
+    """Replace the layer's weights and bias, and remove the operation folded into them."""
     layer = _LAYERS[type(operation.op)]
     inputs = [*operation.inputs, None, None][: layer.bias + 1]
     old = inputs[layer.weight]

@@ -1,4 +1,4 @@
-"""Shapes that are known before the run, and what is computed from them."""
+"""Fold shapes that are known before the run, and arithmetic on them."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from onert.ir.shape import num_elements, static
 from onert.ir.symbolic.trace import is_symbolic
 
 MOST_ELEMENTS = 64
-"""Of a tensor that is taken for arithmetic on shapes."""
+"""The largest tensor that counts as arithmetic on shapes."""
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fold_shapes(subgraph: Subgraph) -> Subgraph:
-    """Replace the shape of a tensor, where every dimension is known, its rank, and arithmetic on them by constants.
+    """Replace static shapes, ranks, and arithmetic on them by constants.
 
-    What such a number decides is inferred on the way: the shape
-    behind a Reshape is known to the operations that ask for it, however many follow one another.
+    Types are inferred along the way, so a shape that depends on such a number (the result of a Reshape, say) is known
+    to all later operations in a single pass.
 
         s = ShapeOf(x of f32[2, 3]); y = Reshape(z, s)   -->   y = Reshape(z, const [2, 3])
     """
     if not any(isinstance(operation.op, ShapeOf | Rank) for operation in subgraph.operations):
-        return subgraph  # all that is folded comes of these
+        return subgraph  # everything that is folded starts from these
     edit = Edit(subgraph)
     types = [operand.known for operand in subgraph.operands]
-    shapes: set[int] = set()  # tensors known from shapes
-    scaled: dict[int, int] = {}  # lengths times a number, which may be no integers, and where they come from
+    shapes: set[int] = set()  # tensors computed from shapes
+    scaled: dict[int, int] = {}  # lengths times a number, possibly not integers, and the operations that compute them
     folded: set[int] = set()
     for at, operation in enumerate(subgraph.operations):
         try:
             found = _inferred(subgraph, operation, types)
         except _MISHAPS:
-            break  # inferring the whole says so, with the place
+            break  # inference of the whole graph will report the error with its location
         for out, type_ in zip(operation.outputs, found, strict=True):
             types[out] = type_
         values = [_value(operation, types, shapes, which) for which in range(len(operation.outputs))]
@@ -68,7 +68,7 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
 
 
 def _inferred(subgraph: Subgraph, operation: Operation, types: list[TensorType]) -> tuple[TensorType, ...]:
-    """The types of an operation's results; those of what subgraphs give are left as they are."""
+    """The types of an operation's results; results of subgraphs keep their declared types."""
     declared = tuple(subgraph.type(o) for o in operation.outputs)
     if operation.op.subgraphs:
         return declared
@@ -79,7 +79,7 @@ def _inferred(subgraph: Subgraph, operation: Operation, types: list[TensorType])
 
 
 def _value(operation: Operation, types: list[TensorType], shapes: set[int], which: int) -> Array | None:
-    """One of the operation's results, where shapes and constants decide it."""
+    """One of the operation's results if shapes and constants determine it; otherwise None."""
     inputs = tuple(None if i is None else types[i] for i in operation.inputs)
     if inputs and inputs[0] is not None and (value := _of_type(operation.op, inputs[0])) is not None:
         return value
@@ -92,16 +92,16 @@ def _value(operation: Operation, types: list[TensorType], shapes: set[int], whic
     arrays = [None if t is None or t.data is None else t.data.array for t in inputs]
     if any(t is not None and t.data is not None and t.data.is_symbolic for t in inputs):
         found: Array | None = _arithmetic().evaluated(operation.op, arrays, output, which)
-        return found  # else the run does it, for each length
+        return found  # None: the run computes it for each length
     try:
         result = evaluate(operation.op, arrays, CallTypes(inputs, outputs))[which]
     except _MISHAPS:
-        return None  # whoever runs the operation says so, with its place
+        return None  # the run will report the error with the operation's location
     return np.ascontiguousarray(result).reshape(result.shape) if result.shape == output.shape else None
 
 
 def _rounded(operation: Operation, subgraph: Subgraph, types: list[TensorType], scaled: dict[int, int]) -> Array | None:
-    """What the operation gives, where it rounds lengths times a number."""
+    """The operation's result if it rounds lengths times a number; otherwise None."""
     at = scaled.get(operation.used[0]) if len(operation.used) == 1 else None
     if at is None:
         return None
@@ -120,12 +120,12 @@ def _rounded(operation: Operation, subgraph: Subgraph, types: list[TensorType], 
 
 
 def _arithmetic() -> Any:
-    """Arithmetic on lengths, read for programs that serve several of them."""
+    """The module for arithmetic on lengths, imported only for programs that serve several lengths."""
     return imports.module("onert.compiler.rewrite.shape_arithmetic")
 
 
 def _unused(subgraph: Subgraph, scaled: dict[int, int], folded: set[int]) -> Iterator[int]:
-    """The operations that scale lengths for nothing but what was folded."""
+    """The operations that scale lengths and whose results only folded operations read."""
     used = {i for at, operation in enumerate(subgraph.operations) if at not in folded for i in operation.used}
     for out, at in scaled.items():
         if out not in used and out not in subgraph.kept and at not in folded:
@@ -133,7 +133,7 @@ def _unused(subgraph: Subgraph, scaled: dict[int, int], folded: set[int]) -> Ite
 
 
 def _of_type(op: Op, x: TensorType) -> Array | None:
-    """What the operation gives, where the operand's type decides it."""
+    """The operation's result if the operand's type determines it; otherwise None."""
     if not x.ranked:
         return None
     if isinstance(op, Rank):
@@ -146,5 +146,5 @@ def _of_type(op: Op, x: TensorType) -> Array | None:
 
 def _small(type_: TensorType) -> bool:
     if any(map(is_symbolic, type_.shape)):
-        return False  # before a size is compared, which would be a condition
+        return False  # decided before a size is compared, which would add a condition to the trace
     return type_.is_static and not type_.dtype.is_handle and (num_elements(type_.shape) or 0) <= MOST_ELEMENTS

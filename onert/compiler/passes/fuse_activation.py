@@ -1,4 +1,4 @@
-"""Activations that become part of the operation before them."""
+"""Fuse an activation into the operation before it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.pool import Pool2D
 
 ENDS_WITH_ACTIVATION = (Conv2D, DepthwiseConv2D, Conv3D, TransposeConv2D, TransposeConv3D, FullyConnected, Pool2D)
-"""Kinds whose `activation` comes last. In recurrent kinds it acts inside of the cell, which is another thing."""
+"""Kinds whose `activation` comes last. In recurrent kinds it acts inside the cell, which is different."""
 
 ARITHMETIC = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV)
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fuse_activation(subgraph: Subgraph) -> Subgraph:
-    """Let the operation before a RELU, RELU6 or RELU_N1_TO_1 apply it, where no one else reads what it gives.
+    """Fuse a RELU, RELU6 or RELU_N1_TO_1 into the operation before it if it is the only reader of that result.
 
-    The results stay the same to the bit. Floats may be of any width (rounding keeps the
-    order of numbers, and the bounds are exact); integers must have the same quantisation on both sides.
+    Results stay bit-identical. Floats may have any width (rounding preserves the order of numbers, and the bounds are
+    exact); integers must have the same quantisation before and after.
 
         a = Conv2D(x, w, b); y = RELU(a)   -->   y = Conv2D(x, w, b) with activation RELU
     """
@@ -65,18 +65,18 @@ def _with_activation(op: Any, activation: Activation) -> Op:
 
 
 def ends_with_activation(op: Op) -> bool:
-    """Whether the operation's own activation is the last that it does."""
+    """Whether the operation's own activation is its last step."""
     return isinstance(op, ENDS_WITH_ACTIVATION) or (isinstance(op, Binary) and op.kind in ARITHMETIC)
 
 
 def _exact(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether clamping what is stored and clamping before it is stored are the same."""
+    """Whether clamping before and after storing the result are equivalent."""
     types = subgraph.types(operation)
     return clamps_exactly(types.output) and (types.output.dtype.is_float or clamps_exactly(types.input(0)))
 
 
 def clamps_exactly(type_: TensorType) -> bool:
-    """Whether an activation is a clamp of the elements: floats, and integers whose arithmetic clamps stored values."""
+    """Whether an activation clamps the stored elements: floats, and integers whose arithmetic clamps stored values."""
     return type_.dtype.is_float or (
         type_.quantization is not None and type_.dtype.is_integer and type_.dtype.bits in (8, 16)
     )

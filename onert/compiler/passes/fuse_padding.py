@@ -1,4 +1,4 @@
-"""Margins that convolutions and pools make themselves."""
+"""Fuse padding into the convolutions and pools that read it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from .fuse_activation import ends_with_activation
 
 Pairs = tuple[tuple[int, int], ...]
-"""Elements before and after, for each dimension."""
+"""The number of elements before and after, for each dimension."""
 
 Filtering = Conv2D | DepthwiseConv2D | Conv3D
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fuse_padding(subgraph: Subgraph) -> Subgraph:
-    """Let a convolution or a pool read what a pad before it reads, and make the margins itself.
+    """Let a convolution or a pool read the input of the pad before it, and apply the margins itself.
 
-    The results are the same. A convolution makes margins of zeros: with SAME padding where that has as many
-    outputs and as many zeros in front, as with the margins that Keras adds before a convolution of stride 2, and with
-    explicit ones elsewhere. The largest of a window leaves out margins of the least number, and of zeros where no
-    element is negative; an average counts margins of zeros. A pad that no one reads any more is left to `remove_dead`.
+    The results are the same. A convolution has margins of zeros: SAME padding if that has as many outputs and as many
+    zeros in front (as with the margins that Keras adds before a convolution of stride 2), otherwise explicit margins.
+    Max pooling ignores margins of the lowest number, and margins of zeros if no element is negative; average pooling
+    counts margins of zeros. An unused pad is left to `remove_dead`.
 
         a = Pad(x, [[0, 0], [0, 1], [0, 1], [0, 0]]); y = Conv2D(a, w) VALID, stride 2   -->   y = Conv2D(x, w) SAME
         a = Pad(x, [[0, 0], [1, 0], [2, 1], [0, 0]]); y = Conv2D(a, w) VALID
@@ -62,7 +62,7 @@ def _with(op: Any, **attributes: object) -> Op:
 
 
 def _pairs(subgraph: Subgraph, operation: Operation) -> Pairs | None:
-    """The margins of a pad that keeps the quantisation; None for another operation, or where they are unknown."""
+    """The margins of a pad that keeps the quantisation; None for any other operation, or if they are unknown."""
     if not isinstance(operation.op, Pad):
         return None
     types = subgraph.types(operation)
@@ -73,7 +73,7 @@ def _pairs(subgraph: Subgraph, operation: Operation) -> Pairs | None:
 
 
 def _sides(op: Filtering | Pool2D, pairs: Pairs) -> Pairs | None:
-    """The margins along the axes over which windows slide, the operation's own among them; None if there are others."""
+    """The margins of the axes that windows slide over, including the operation's own; None if other axes have any."""
     count = 3 if isinstance(op, Conv3D) else 2
     if len(pairs) != count + 2 or pairs[0] != (0, 0) or pairs[-1] != (0, 0):
         return None
@@ -82,7 +82,7 @@ def _sides(op: Filtering | Pool2D, pairs: Pairs) -> Pairs | None:
 
 
 def _value(subgraph: Subgraph, pad: Operation) -> float | None:
-    """The stored value of the margins; None where only the run tells."""
+    """The stored value of the margins; None if it is unknown before the run."""
     types = subgraph.types(pad)
     x, given = types.input(0), types.inputs[2] if len(types.inputs) > 2 else None
     if given is None:
@@ -95,10 +95,10 @@ def _zero(x: TensorType) -> int:
 
 
 def _convolves(subgraph: Subgraph, operation: Operation, pad: Operation, sides: Pairs) -> Op | None:
-    """The convolution with margins of its own; None where it does not take these."""
+    """The convolution with the pad's margins; None if it cannot apply them."""
     x, weight = subgraph.type(pad.used[0]), subgraph.types(operation).input(1)
     if x.dtype.is_float and not weight.dtype.is_float:
-        return None  # such a convolution quantises its input, margins and all
+        return None  # such a convolution quantises its input including the margins
     if _value(subgraph, pad) != _zero(x):
         return None
     same = not isinstance(operation.op, Conv3D) and _same(operation.op, x, weight, sides)
@@ -106,7 +106,7 @@ def _convolves(subgraph: Subgraph, operation: Operation, pad: Operation, sides: 
 
 
 def _same(op: Any, x: TensorType, weight: TensorType, sides: Pairs) -> bool:
-    """Whether the windows of SAME padding meet what those with these margins do."""
+    """Whether SAME padding places the windows exactly as these margins do."""
     if not weight.is_static or not x.is_static:
         return False
     steps = ((op.stride_height, op.dilation_height), (op.stride_width, op.dilation_width))
@@ -126,7 +126,7 @@ def _axis_alike(inputs: int, size: int, stride: int, dilation: int, margin: tupl
 
 
 def _pools(subgraph: Subgraph, operation: Operation, pad: Operation, sides: Pairs) -> Op | None:
-    """The pool with margins of its own; None where it does not take these."""
+    """The pool with the pad's margins; None if it cannot apply them."""
     op, source = operation.op, pad.used[0]
     assert isinstance(op, Pool2D)
     x, value = subgraph.type(source), _value(subgraph, pad)
@@ -142,7 +142,7 @@ def _pools(subgraph: Subgraph, operation: Operation, pad: Operation, sides: Pair
 
 
 def _not_negative(subgraph: Subgraph, operand: int) -> bool:
-    """Whether there are elements, none of which stands for a negative number, as behind a RELU."""
+    """Whether the tensor is not empty and has no element that represents a negative number, as after a RELU."""
     x = subgraph.type(operand)
     if not x.is_static or 0 in x.shape:
         return False

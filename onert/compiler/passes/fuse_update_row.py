@@ -1,4 +1,4 @@
-"""Setting an item of a list of tensors, which converters write as two slices and the item between them."""
+"""Fuse the update of one row of a list, which converters write as two slices with the new row between them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import num_elements
 
 Scalars = tuple[int | str, ...]
-"""The elements of a small tensor: numbers that are known, or `%7` for the element of operand 7."""
+"""The elements of a small tensor: known numbers, or `%7` for the single element of operand 7."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def put_rows(subgraph: Subgraph) -> Subgraph:
-    """Replace a concatenation of a list's rows before index i, one row, and the list's rows behind i by `PutRow`.
+    """Replace a concatenation of a list's rows before index i, one row, and the list's rows after i by `PutRow`.
 
-    The list is the same wherever i is an index of it; any other is a broken rule, as
-    it is of the slices (but for i = -1, of which these make a longer list). The list's shape is known where it was.
+    The result is the same if i is a valid index. Any other index breaks a rule of `PutRow`, as it does of the slices
+    (except i = -1, for which these produce a longer list). The result's shape is known if it was before.
 
         a = Slice(x, [0, 0], [i, -1]); b = Slice(x, [i + 1, 0], [-1, -1]); y = Concat(a, row, b)
             -->   y = PutRow(x, row, i)
@@ -36,7 +36,7 @@ def put_rows(subgraph: Subgraph) -> Subgraph:
 
 
 def _put(subgraph: Subgraph, operation: Operation) -> Operation | None:
-    """The replacement of a concatenation; None if it is not one."""
+    """The replacement of an operation; None if it is not such a concatenation."""
     op = operation.op
     if not isinstance(op, Concat) or op.activation is not Activation.NONE or len(operation.used) != 3:
         return None
@@ -59,7 +59,7 @@ def _put(subgraph: Subgraph, operation: Operation) -> Operation | None:
 
 
 def _slice(subgraph: Subgraph, operand: int) -> tuple[int, Scalars, Scalars] | None:
-    """What an operand is a slice of, where it begins and how large it is."""
+    """The source, begin and size of the slice that produces an operand; None if there is none."""
     made = definer(subgraph, operand)
     if made is None or not isinstance(made.op, Slice):
         return None
@@ -69,7 +69,7 @@ def _slice(subgraph: Subgraph, operand: int) -> tuple[int, Scalars, Scalars] | N
 
 
 def _scalars(subgraph: Subgraph, operand: int) -> Scalars | None:
-    """The elements of a vector that is put together of scalars; None if they cannot be told."""
+    """The elements of a vector that is composed of scalars; None if they cannot be determined."""
     data, type_ = subgraph.operands[operand].data, subgraph.type(operand)
     if data is not None:
         return tuple(int(v) for v in data.array.reshape(-1)) if type_.dtype.is_integer else None
@@ -86,7 +86,7 @@ def _scalars(subgraph: Subgraph, operand: int) -> Scalars | None:
 
 
 def _follows(subgraph: Subgraph, following: int | str, index: str) -> bool:
-    """Whether a scalar is another one plus 1."""
+    """Whether `following` is the scalar `index` plus 1."""
     made = definer(subgraph, int(following[1:])) if isinstance(following, str) else None
     if made is None or not isinstance(made.op, Binary) or made.op.activation is not Activation.NONE:
         return False

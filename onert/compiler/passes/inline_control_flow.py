@@ -1,11 +1,11 @@
-"""Loops and branches as operations that hold their graphs, where these are known to end and all shapes are known.
+"""Turn loops and branches into operations that enclose their graphs, if loops are sure to end and shapes are known.
 
     y = While(x) {condition=1, body=2}   -->   y = Loop(x) {condition=subgraph ..., body=subgraph ...}
 
-What a `Call` runs takes its place, and so does the branch of an `If` whose condition is known. A branch that is sure to
-refuse is made to refuse with results of the other's types. A backend then sees all that is run, with the shapes of this
-very call, and may run it as one. What stays a `While` or an `If` is run by the executor, subgraph by subgraph: a loop
-that may never end, so that it can be stopped; shapes that change from round to round; what keeps state.
+A `Call` is replaced by the called graph, and an `If` with a known condition by its branch. A branch that is certain to
+fail becomes one that fails with results of the other branch's types. A backend then sees all that runs, with the shapes
+of this particular call, and may run it as one. The executor runs what stays a `While` or an `If`, subgraph by subgraph:
+loops that may never end (so that they can be stopped), shapes that change from round to round, and state.
 """
 
 from __future__ import annotations
@@ -37,45 +37,46 @@ from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.shape import static
 
 EVEN_ROUNDS = 1000
-"""With fewer rounds allowed, a loop in a loop is left to the executor: its rounds take long, and it counts them all."""
+"""If a nested loop may make fewer rounds than this, it is left to the executor: such rounds are long, and the executor
+counts the rounds of all loops."""
 
 MOST_NESTED = 8
-"""How deep graphs may lie in graphs. Models nest two or three; backends descend into them by recursion."""
+"""How deep graphs may be nested. Models nest two or three; backends process them recursively."""
 
 SETTLED, SETTLED_AGAIN = 2048, 4
-"""Operations to which passes may be applied on the way: so many, and each of the model's so many times. What would take
-more stays as it is: a subgraph is settled for each combination of shapes, and nested branches can have very many.
-"""
+"""The budget of operations that passes may process: a floor, and a factor for the model's operations. Control flow that
+exceeds it stays as it is, since a subgraph is settled for each combination of shapes, and nested branches can have very
+many."""
 
 AT_ONCE = 16
-"""Operations of which types are inferred for what passes cost on one: no passes follow a call that takes its place."""
+"""Type inference costs this much less per operation than passes. A graph that replaces a call is only inferred."""
 
 MOST_WIDENED = 4
-"""How often the shapes of a loop's state may be found to need more room."""
+"""How often the shapes of a loop's state may be widened."""
 
 MOST_REPEATED = 256
-"""Operations of subgraphs that are held more than once: calls in calls may be many more than there are subgraphs."""
+"""Operations of subgraphs that are enclosed more than once: nested calls can multiply far beyond the subgraphs."""
 
 Settle = Callable[[Subgraph], Subgraph]
-"""The passes, after which types are inferred anew."""
+"""Applies the passes and infers types again."""
 
 
 Runs = Callable[[Operation, CallTypes], bool]
-"""Whether an operation is run as it is, so that enclosing pays."""
+"""Whether a backend runs an operation as it is, so that enclosing is worthwhile."""
 
 
 def enclose(
     model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most: int | None, work: int | None = None
 ) -> Subgraph:
-    """A graph of the model, with its loops, which may make `most` rounds, and its branches enclosed.
+    """A graph of the model with its loops and branches enclosed. A loop may make at most `most` rounds.
 
-    With `work` additions allowed for one run, each loop may also make no more rounds than its share of them lets it.
+    If one run is limited to `work` additions, each loop's rounds are also limited by its share of them.
     """
     return _Enclosing(model, settle, runs, most, work).graph(graph)
 
 
 _Key = tuple[int, tuple[tuple[Shape, tuple[int, ...], tuple[int, ...]], ...], tuple[tuple[int, Constant], ...]]
-"""A subgraph, of which shapes it is given what, and which inputs are known."""
+"""A subgraph, the shapes of its operands, and the inputs that are constants."""
 
 
 class _Enclosing:
@@ -84,7 +85,7 @@ class _Enclosing:
         self._settle = settle
         self.left = SETTLED + SETTLED_AGAIN * sum(len(graph.operations) for graph in model.subgraphs)
         self.depth = 0
-        self.loops = 0  # how many loops are around what is looked at
+        self.loops = 0  # how many loops enclose the current graph
         loops = sum(isinstance(o.op, While) for graph in model.subgraphs for o in graph.operations)
         self.share = None if work is None else work // max(1, loops)
         self.runs = runs
@@ -98,9 +99,9 @@ class _Enclosing:
         return self._settle(graph)
 
     def graph(self, graph: Subgraph) -> Subgraph:
-        """A graph after its operations were looked at one after the other: a loop may tell the shapes of the next."""
+        """A graph after its operations were processed in order: one loop may determine the shapes of the next."""
         given_up: set[tuple[Operation, tuple[TensorType | None, ...]]] = set()
-        settled = True  # calls with nothing but other operations between them take their places one after the other
+        settled = True  # False between the inlining of consecutive calls, so that passes run once for all of them
         while True:
             for at, operation in enumerate(graph.operations):
                 if not isinstance(operation.op, While | If | Call):
@@ -121,7 +122,7 @@ class _Enclosing:
                 graph, settled = self.settle(graph), True
 
     def changed(self, graph: Subgraph, at: int) -> Subgraph | None:
-        """The graph with an operation enclosed, or with what it calls in its stead; None if it stays."""
+        """The graph with an operation enclosed or replaced by what it calls; None if it stays."""
         if self.left < 0 or self.depth == MOST_NESTED:
             return None
         operation = graph.operations[at]
@@ -149,8 +150,8 @@ class _Enclosing:
         return changed if self.runs(changed.operations[at], changed.types(changed.operations[at])) else None
 
     def without_calls(self, graph: Subgraph, first: int) -> Subgraph | None:
-        """The graph with what is called in the stead of calls, from the `first` to the next loop or branch, so that
-        types are inferred once for all of them; None if the first one stays.
+        """The graph with all calls, from the `first` to the next loop or branch, replaced by what they call, so that
+        types are inferred only once; None if the first call stays.
         """
         found: dict[int, Taken] = {}
         operations = len(graph.operations)
@@ -168,7 +169,7 @@ class _Enclosing:
         return infer_alone(inlined(graph, found))
 
     def stand_in(self, operation: Operation, givens: Sequence[Given]) -> Taken | None:
-        """What an operation is sure to run once, if it can take its place."""
+        """The subgraph that an operation is certain to run exactly once, if it can replace the operation."""
         settled = settled_call(operation.op, [each.end for each in givens])
         if settled is None:
             return None
@@ -180,7 +181,7 @@ class _Enclosing:
         return None if called is None or not (_closed(called) or refusal(called)) else Taken(called, taken)
 
     def enclosed(self, graph: Subgraph, operation: Operation, givens: Sequence[Given]) -> Enclosed | None:
-        """The operation with its graphs in it; None if it stays."""
+        """The operation enclosing its graphs; None if it stays."""
         try:
             if isinstance(operation.op, While):
                 return self.loop(graph, operation.op, givens)
@@ -188,11 +189,11 @@ class _Enclosing:
             condition, *xs = givens
             return None if condition.counts else self.branch(operation.op, ends_of(xs), condition)
         except (ModelError, RuleError):
-            return None  # whoever runs the operation says so, with its place
+            return None  # the run will report the error with the operation's location
 
     def branch(self, op: If, ends: Sequence[End], condition: Given) -> Enclosed | None:
-        """Both branches, with room for the larger of results of two sizes; one that is sure to refuse has results of
-        the types of the other's."""
+        """Both branches, with room for the larger of two result sizes. A branch that is certain to fail has results of
+        the other's types."""
         found = [self.specialized(index, ends) for index in op.subgraphs]
         refusals = [None if side is None else refusal(side) for side in found]
         sides = [
@@ -213,7 +214,7 @@ class _Enclosing:
         return Enclosed(Branch(*both), [condition.end, *ends], gives) if len(both) == 2 else None
 
     def giving(self, graph: Subgraph, ends: Sequence[End]) -> Subgraph:
-        """A graph that gives its results so, after the passes where that is something new."""
+        """A graph with its results as `ends` describes, after the passes if that changed it."""
         found = leaving(graph, ends)
         return graph if found is graph else self.settle(found)
 
@@ -258,10 +259,10 @@ class _Enclosing:
         return Enclosed(Loop(own_outputs(condition), own_outputs(body, keep=True), allowed), wider, wider, whole)
 
     def bound(self, condition: Subgraph, body: Subgraph, known: int | None) -> int | None:
-        """The rounds that a loop may make, None for any number; 0 where the executor is to count them.
+        """The most rounds that a loop may make; None if unlimited, 0 if the executor has to count them.
 
-        Nothing counts the rounds of loops in loops together once they are enclosed, so their bounds multiplied are what
-        a run may take: a loop that makes a `known` number has that, the others share the rest evenly.
+        Once nested loops are enclosed, nothing counts their rounds together, so the product of their bounds must stay
+        within the limit of a run: a loop with a `known` number of rounds has that bound, the others share evenly.
         """
         if self.most is None or self.share is None:
             return self.most
@@ -274,16 +275,16 @@ class _Enclosing:
         return min(self.most, even) if even >= EVEN_ROUNDS else 0
 
     def called(self, index: int, ends: Sequence[End], fixed: Mapping[int, Constant] | None = None) -> Subgraph | None:
-        """A subgraph for such operands, all in it known; None if something stays unknown."""
+        """A subgraph specialised to such operands, with everything in it known; None if something stays unknown."""
         found = self.specialized(index, ends, fixed)
         return found if found is not None and _closed(found) else None
 
     def specialized(
         self, index: int, ends: Sequence[End], fixed: Mapping[int, Constant] | None = None
     ) -> Subgraph | None:
-        """A subgraph for such operands; None if it takes others, or was asked for too often.
+        """A subgraph specialised to such operands; None if it does not accept them, or was requested too often.
 
-        `fixed` are the elements of some inputs, by position; they stay inputs that nothing reads.
+        `fixed` has the values of some inputs, by position; these stay inputs, which nothing reads.
         """
         taken = tuple((e.type.shape, e.axes, e.like) for e in ends)
         key = (index, taken, tuple(sorted((fixed or {}).items(), key=lambda each: each[0])))
@@ -306,14 +307,14 @@ class _Enclosing:
 
 
 def _givens(graph: Subgraph, operation: Operation) -> list[Given] | None:
-    """What an operation is given; None unless all of it is known."""
+    """An operation's operands; None unless all are known."""
     found = [None if i is None else given(graph, i) for i in operation.inputs]
     givens = [each for each in found if each is not None]
     return givens if len(givens) == len(found) else None
 
 
 def _largest(graph: Subgraph, givens: Sequence[Given]) -> dict[int, int]:
-    """How large integers that a loop is given can be, by position, where something tells."""
+    """Upper bounds, if known, of the integers among a loop's operands, by position."""
     extents = Extents(graph, {i: o.known for i, o in enumerate(graph.operands)}, {}, lambda _: {})
     found = {}
     for at, each in enumerate(givens):
@@ -324,8 +325,8 @@ def _largest(graph: Subgraph, givens: Sequence[Given]) -> dict[int, int]:
 
 
 def _whole(condition: Subgraph, body: Subgraph, starts: Sequence[End], state: Sequence[End]) -> frozenset[int]:
-    """The places of the state that grow alike in each round of a loop whose number of rounds is known: in the end all
-    that they have room for counts."""
+    """The positions in the state that grow by the same amount in each round of a loop with a known number of rounds:
+    at the end their room is filled completely."""
     rounds = known_trips(condition, body, [each.type for each in starts])
     if rounds is None:
         return frozenset()
@@ -339,10 +340,10 @@ def _whole(condition: Subgraph, body: Subgraph, starts: Sequence[End], state: Se
 
 
 def _widened(first: End, now: End, after: End, rounds: int | None) -> End | None:
-    """Room for the state of a loop whose round makes `after` of what lies in the room of `now`; None if rounds that
-    nobody knows add to it, or too many.
+    """Room for a loop's state, of which one round turns `now` into `after`; None if it grows in an unknown number of
+    rounds, or too much.
 
-    The room along an axis is the one of `first` and of what one round adds as often as there are rounds.
+    The room along an axis is that of `first`, plus what one round adds times the number of rounds.
     """
     found = unified(now, after)
     sizes = list(static(now.type.shape))
@@ -356,15 +357,14 @@ def _widened(first: End, now: End, after: End, rounds: int | None) -> End | None
 
 
 def _closed(graph: Subgraph) -> bool:
-    """Whether a run of the graph gives results and does nothing else, and all types are known, but for first entries
-    that it gives."""
+    """Whether the graph has no side effects and all types are known, except for first entries that it returns."""
     if graph.state or not is_known(graph):
         return False
     return all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations)
 
 
 def _work_of_a_run(graph: Subgraph) -> int:
-    """The additions, and what takes as long, of one run of a graph in which all is known, loops at their longest."""
+    """The work of one run, in additions, of a graph in which everything is known, with loops at their bounds."""
     total = WORK_OF_A_COMMAND
     for operation in graph.operations:
         op = operation.op

@@ -1,4 +1,4 @@
-"""Many small operations of a kind whose results are put side by side."""
+"""Join many small operations of a kind whose results are concatenated."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.reduction.reduce import Reduce, axes_of
 
 FEWEST = 4
-"""Siblings that are worth it."""
+"""How many siblings make joining worthwhile."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def join_siblings(subgraph: Subgraph) -> Subgraph:
-    """Do once what alike operations do whose results a concatenation along the last axis puts side by side.
+    """Join equal operations whose results are concatenated along the last axis into one operation.
 
-    Those are picks of columns of one tensor by constant indices, and reductions of rows of the same width. Results keep
-    their bits: rows are reduced as before. Converters of feature preparations write such graphs, column by column.
+    These are gathers of columns of one tensor by constant indices, and reductions of rows of the same width. Results
+    are bit-identical, because each row is reduced as before. Converted feature preprocessing has such graphs, column by
+    column.
 
         y = Concat(Gather(x, [0]), Gather(x, [2]), ...)      -->   y = Concat(Gather(x, [0, 2, ...]))
         y = Concat(Reduce(a, [1]), Reduce(b, [1]), ...)      -->   c = Concat(a, b, ...)
@@ -50,7 +51,7 @@ def join_siblings(subgraph: Subgraph) -> Subgraph:
 
 
 def _kind(subgraph: Subgraph, at: int, operand: int) -> Hashable:
-    """What is equal for siblings: a tuple that begins with the operation; of what is none, the operand's number."""
+    """A key that siblings share: a tuple that begins with the operation; for any other operand, its number."""
     made = definer(subgraph, operand)
     if made is None or only_user(subgraph, operand) != at or subgraph.type(operand).quantization is not None:
         return operand
@@ -93,7 +94,7 @@ def _reduced(edit: Edit, at: int, siblings: Sequence[int]) -> int:
 
 
 def _result(edit: Edit, at: int, siblings: Sequence[int], operation: Operation) -> int:
-    """The operand that stands for the siblings' results, made by an operation in the place of the last."""
+    """The operand that replaces the siblings' results, computed by an operation inserted before operation `at`."""
     types = [edit.subgraph.type(each) for each in siblings]
     width = sum(each.shape[-1] or 0 for each in types)
     found = edit.operand(Operand(evolve(types[0], shape=(*types[0].shape[:-1], width), data=None)))

@@ -1,4 +1,4 @@
-"""Computing once what is computed twice."""
+"""Common subexpression elimination: compute once what is computed twice."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Operand, Operation, Subgraph
 
-SMALL = 1 << 10  # bytes of a constant that is worth reading to see whether it is there twice
+SMALL = 1 << 10  # constants up to this many bytes are compared; reading larger ones is not worthwhile
 
 
 @rewriting()
 def merge_duplicates(subgraph: Subgraph) -> Subgraph:
     """Run one of several equal operations on equal operands; keep one of several equal small constants.
 
-    What has an effect or draws random numbers is untouched.
+    Operations with effects, or that draw random numbers, are untouched.
 
         a = Abs(x); b = Abs(x); y = Add(a, b)   -->   a = Abs(x); y = Add(a, a)
     """
@@ -34,7 +34,7 @@ def merge_duplicates(subgraph: Subgraph) -> Subgraph:
             first = found.setdefault(_operation_key(subgraph, operation, same), operation)
         except TypeError:  # attributes that cannot be compared
             continue
-        if first is not operation and repr(first.op) == repr(operation.op):  # 0.0 equals -0.0, but is another number
+        if first is not operation and repr(first.op) == repr(operation.op):  # 0.0 == -0.0, but they differ
             edit.remove(at)
             same.update(zip(operation.outputs, first.outputs, strict=True))
     for double, kept in same.items():

@@ -1,4 +1,4 @@
-"""Products with one-hot rows, and functions of rows that are picked from a constant table, as tables of the results."""
+"""Replace products with one-hot rows, and functions of gathered constant rows, by gathers from tables of results."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.value import Value
 
 MOST_BYTES = 1 << 20
-"""Of a table that stands for the functions of its rows."""
+"""The largest table of precomputed function results."""
 
 
 @frozen(eq=False)
 class _Picked(Value):
-    """Rows `table[indices]`, so many; 0 where their number is not known."""
+    """The rows `table[indices]`; `count` is their number, 0 if unknown."""
 
     table: Array
     indices: int
@@ -46,9 +46,9 @@ class _Picked(Value):
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def pick_rows(subgraph: Subgraph) -> Subgraph:
-    """Pick rows of a constant table where one-hot rows are multiplied with it, and have functions of rows in the table.
+    """Replace a product of one-hot rows and a constant by a gather, and move functions of gathered rows into the table.
 
-    A table of functions has no more rows than are picked. An index outside of the one-hot rows picks the bias alone.
+    A table of function results has no more rows than are picked. An index out of range picks the bias alone.
 
         h = OneHot(i, 3, 1, 0); y = FullyConnected(h, w, b)   -->   y = Gather(table, clamp(i))
         g = Gather(w, i); y = Tanh(g)                         -->   y = Gather(tanh(w), i)
@@ -79,7 +79,7 @@ def pick_rows(subgraph: Subgraph) -> Subgraph:
 
 
 def _gathered(subgraph: Subgraph, operation: Operation) -> _Picked | None:
-    """Rows that are picked already."""
+    """The rows that the model itself gathers from a constant table."""
     op = operation.op
     if not isinstance(op, Gather) or op.axis or op.batch_dims:
         return None
@@ -91,7 +91,7 @@ def _gathered(subgraph: Subgraph, operation: Operation) -> _Picked | None:
 
 
 def _function(subgraph: Subgraph, operation: Operation, picked: dict[int, _Picked]) -> _Picked | None:
-    """A function of rows that are all picked by the same indices, beside numbers."""
+    """The rows of an element-wise function of scalars and of rows that are picked by the same indices."""
     op, types = operation.op, subgraph.types(operation)
     rows = [picked[i] for i in operation.used if i in picked]
     if not isinstance(op, Unary | Binary) or not rows or len({row.indices for row in rows}) != 1:
@@ -113,17 +113,17 @@ def _function(subgraph: Subgraph, operation: Operation, picked: dict[int, _Picke
 
 
 def _evaluated(op: Op, arrays: list[Array], shape: tuple[int, ...]) -> Array | None:
-    """The results of an operation; None where it gives none of this shape."""
+    """The result of an operation; None if it fails or has another shape or type."""
     inputs = tuple(TensorType(DType.FLOAT32, a.shape, data=Constant(a)) for a in arrays)
     try:
         (found,) = evaluate(op, arrays, CallTypes(inputs, (TensorType(DType.FLOAT32, shape),)))
     except (OnertError, ValueError, ArithmeticError):
-        return None  # whoever runs it says so
+        return None  # the run will report the error
     return np.ascontiguousarray(found) if found.shape == shape and found.dtype == np.float32 else None
 
 
 def _product(edit: Edit, at: int, operation: Operation) -> _Picked | None:
-    """What a product of one-hot rows with constant weights picks."""
+    """The rows that a product of one-hot rows and constant weights amounts to."""
     subgraph, op = edit.subgraph, operation.op
     if not isinstance(op, FullyConnected) or not op.keep_dims:
         return None
@@ -147,8 +147,8 @@ def _product(edit: Edit, at: int, operation: Operation) -> _Picked | None:
 
 
 def _indices(subgraph: Subgraph, rows: int, depth: int) -> tuple[int, bool] | None:
-    """The operand whose elements say where rows are 1, everywhere else they are 0; whether it has a last dimension of
-    one more."""
+    """The operand with the positions of the ones in one-hot rows, and whether it has an extra last dimension of 1; None
+    if the rows are not one-hot."""
     made = definer(subgraph, rows)
     if made is not None and isinstance(made.op, OneHot):
         numbers = [subgraph.operands[i].known.value for i in made.used[1:]]
@@ -172,7 +172,7 @@ def _indices(subgraph: Subgraph, rows: int, depth: int) -> tuple[int, bool] | No
 
 
 def _clamped(edit: Edit, at: int, indices: int, wide: bool, depth: int) -> int:
-    """Indices into a table with a row before the first and one behind the last, for those that are outside."""
+    """Indices into a table that has an extra row before the first and after the last, for indices out of range."""
     type_ = edit.subgraph.type(indices).plain()
     location = edit.subgraph.operations[at].location
     steps: list[tuple[Op, Array | None]] = [

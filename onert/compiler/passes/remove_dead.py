@@ -1,4 +1,4 @@
-"""Leaving out what no one uses."""
+"""Dead code elimination."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from onert.ir import Subgraph
 
 @rewriting(ensures=(NOTHING_DEAD,))
 def remove_dead(subgraph: Subgraph) -> Subgraph:
-    """Leave out operations whose results no one uses, and operands that nothing mentions.
+    """Remove operations whose results are not used, and operands that nothing refers to.
 
-    What changes state stays, in its order, and so do inputs and outputs.
+    Operations that change state stay, in order, and so do inputs and outputs.
 
         a = Relu(x); b = Abs(x); return b   -->   b = Abs(x); return b
     """

@@ -1,4 +1,4 @@
-"""Operations that change nothing."""
+"""Remove operations that change nothing."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from onert.ir.symbolic.trace import are_same
 from .fuse_activation import clamps_exactly, ends_with_activation
 
 SAME_TYPE_IS_SAME = (Cast, Bitcast, Quantize, Dequantize, Slice, Pad, MirrorPad, Tile, BroadcastTo)
-"""Kinds that give their first operand wherever the result has its very type: element type, shape and quantisation."""
+"""Kinds whose result is their first operand if both have the same element type, shape and quantisation."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def remove_identities(subgraph: Subgraph) -> Subgraph:
-    """Leave out conversions to the same type, reshapes, slices and margins that give the same shape, concatenations of
-    one tensor, transposes that keep the axes' order, bounds that hold anyway, and quantising what was just dequantised.
+    """Remove conversions to the same type, reshapes, slices and pads that keep the shape, concatenations of one tensor,
+    transposes that keep the order of axes, bounds that hold anyway, and quantising what was just dequantised.
 
-    The results stay the same to the bit. An output may become an input or a constant,
-    which `copy_outputs` takes care of.
+    Results stay bit-identical. An output may become an input or a constant, which `copy_outputs` handles.
 
         a = Reshape(x, shape of x); b = RELU6(a); y = RELU(b)   -->   y = RELU6(x)
         a = Dequantize(q); y = Quantize(a), as q is quantised   -->   y = q
@@ -57,16 +56,16 @@ def _same(subgraph: Subgraph, operation: Operation) -> int | None:
 
 
 def _is_same(a: TensorType, b: TensorType) -> bool:
-    """Whether two static types are one for all lengths that they are told in terms of."""
+    """Whether two static types are equal for all lengths that they depend on."""
     alike = a.dtype is b.dtype and a.quantization == b.quantization and len(a.shape) == len(b.shape)
     return alike and a.is_static and b.is_static and all(map(are_same, a.shape, b.shape))
 
 
 def _changes_no_element(subgraph: Subgraph, operation: Operation, source: int) -> bool:
-    """Whether the operation, whose result has the type of its operand, gives the very elements."""
+    """Whether an operation whose result has its operand's type also keeps all elements."""
     op = operation.op
     if isinstance(op, SAME_TYPE_IS_SAME) or op.shares:
-        # An operand that is known only at run time may break a rule, which the run is to say.
+        # An operand that is known only at run time may break a rule, which the run has to report.
         return all(subgraph.operands[i].is_constant for i in operation.used[1:])
     if isinstance(op, Concat):
         return len(operation.inputs) == 1 and op.activation is Activation.NONE
@@ -77,7 +76,7 @@ def _changes_no_element(subgraph: Subgraph, operation: Operation, source: int) -
 
 
 def _bounded(subgraph: Subgraph, operation: Operation, source: int) -> bool:
-    """Whether the operation bounds what is within these bounds already."""
+    """Whether the operation clamps values that are already within its bounds."""
     bounds, before = as_clamp(operation.op), definer(subgraph, source)
     if bounds is None or before is None or not clamps_exactly(subgraph.type(source)):
         return False

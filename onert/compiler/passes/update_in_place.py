@@ -1,4 +1,4 @@
-"""Getting updates ready to be made in place: what they overwrite is read before them, and kept."""
+"""Prepare updates in place: other readers of the old contents run first, and overwritten parts are saved."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from onert.ir.analysis.ordering import in_order
 from onert.ir.ops.data_movement.part_update import PartUpdate, Update
 
 MOST_MOVED = 64
-"""How many updates are tried to be moved behind what reads their first operands: a bound for hostile models."""
+"""How many updates the pass tries to move after the readers of their first operands: a bound for hostile models."""
 
 
 @rewriting(requires=(OWN_OUTPUTS,), ensures=(OWN_OUTPUTS,))
 def update_in_place(subgraph: Subgraph) -> Subgraph:
-    """Put each part update behind what reads its first operand, where results allow that; and where a variable, or an
-    input that becomes an output, may be updated in place, keep what is overwritten until the run is whole.
+    """Move each part update after the readers of its first operand, if dependencies allow. If a variable, or an input
+    that becomes an output, may be updated in place, save what is overwritten until the run has succeeded.
 
         y = DynamicUpdateSlice(s, u, at); z = Abs(s); after the run: s := y
             -->   z = Abs(s); old, at', taken = Overwritten(s, u, at); y = DynamicUpdateSlice(s, u, at')
@@ -37,14 +37,14 @@ def update_in_place(subgraph: Subgraph) -> Subgraph:
 
 
 def _pays(subgraph: Subgraph, at: int) -> bool:
-    """Whether keeping what update `at` overwrites moves fewer bytes than a copy of all."""
+    """Whether saving what update `at` overwrites moves fewer bytes than copying the whole tensor."""
     used, op = subgraph.operations[at].used, subgraph.operations[at].op
     assert isinstance(op, Update)
     return isinstance(op, PartUpdate) or 0 < 2 * subgraph.type(used[op.given]).nbytes <= subgraph.type(used[0]).nbytes
 
 
 def _record(edit: Edit, at: int) -> None:
-    """Keep what update `at` overwrites, and where."""
+    """Save what update `at` overwrites, and its position."""
     operation = edit.subgraph.operations[at]
     op, used = operation.op, operation.used
     assert isinstance(op, Update)
@@ -56,7 +56,7 @@ def _record(edit: Edit, at: int) -> None:
 
 
 def _readers_first(subgraph: Subgraph) -> Subgraph:
-    """The operations in an order in which as many updates as possible come after what reads their first operands."""
+    """The operations reordered so that as many updates as possible come after the readers of their first operands."""
     versions = Versions(subgraph)
     behind: list[tuple[int, int]] = []
     order = tuple(range(len(subgraph.operations)))
@@ -76,7 +76,7 @@ def _readers_first(subgraph: Subgraph) -> Subgraph:
 
 
 def _sorted(subgraph: Subgraph, behind: list[tuple[int, int]]) -> tuple[int, ...] | None:
-    """The operations as near to their order as these pairs, earlier and later one, allow; None if they do not."""
+    """The operations, as close to their order as the (earlier, later) pairs allow; None if these form a cycle."""
     count = len(subgraph.operations)
     pairs = set(behind)
     last = None

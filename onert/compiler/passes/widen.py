@@ -1,4 +1,4 @@
-"""Arithmetic on floats of 16 bits for which there is no native code, in float32."""
+"""Widen arithmetic on 16-bit floats without native code to float32."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NARROW = (DType.FLOAT16, DType.BFLOAT16)
 
 
 def widened(graph: Subgraph, supports: Supports) -> Subgraph:
-    """The graph with arithmetic on float16 and bfloat16 in float32, unless a backend has native code for it.
+    """The graph with arithmetic on float16 and bfloat16 widened to float32, unless a backend has native code for it.
 
-    Results that only such arithmetic reads stay float32: they are not rounded, and may be larger than the narrow type
-    holds. What is read elsewhere, the graph's outputs and the results of casts that the model itself has are rounded.
-    Operations that only move elements are done in float32 if all that they move is there in float32, or no backend
-    moves narrow floats. The same object comes back where nothing changes.
+    Results that only such arithmetic reads stay float32: they are not rounded, and may exceed the narrow type's range.
+    Results that are read elsewhere, the graph's outputs, and the results of the model's own casts are rounded.
+    Operations that only move elements are widened if all they move is available in float32, or if no backend moves
+    narrow floats. Returns the same object if nothing changes.
 
         a = Softmax(x); y = BatchMatMul(a, v)    -->    a = Softmax(Cast(x)); y = Cast(BatchMatMul(a, Cast(v)))
     """
@@ -34,7 +34,7 @@ def widened(graph: Subgraph, supports: Supports) -> Subgraph:
 
 
 class _Widening:
-    """`wide` has the float32 form of each operand that has one."""
+    """`wide` maps operands to their float32 forms."""
 
     def __init__(self, graph: Subgraph, supports: Supports) -> None:
         self.graph = graph
@@ -61,7 +61,7 @@ class _Widening:
         return self.edit.done()
 
     def is_widened(self, operation: Operation) -> bool:
-        """Whether an operation is done in float32: it gives the same types otherwise, and runs no worse."""
+        """Whether to widen an operation: its result types are otherwise the same, and it is supported no worse."""
         op, types = operation.op, self.graph.types(operation)
         if isinstance(op, Branch | Loop) or op.subgraphs or not is_function(operation):
             return False
@@ -88,7 +88,7 @@ class _Widening:
         return moves or better > level or (better is level and not op.stored)
 
     def widen(self, at: int, operation: Operation) -> None:
-        """Write the operation on float32."""
+        """Rewrite the operation to float32."""
         before: list[Operation] = []
         inputs = tuple(None if i is None else self.read(i, operation, before) for i in operation.inputs)
         outputs = []
@@ -101,7 +101,7 @@ class _Widening:
         self.made[at] = [*before, evolve(operation, inputs=inputs, outputs=tuple(outputs))]
 
     def read(self, operand: int, operation: Operation, before: list[Operation]) -> int:
-        """The float32 form of an operand; itself if it is not narrow."""
+        """The float32 form of an operand; the operand itself if it is not narrow."""
         type_ = self.graph.operands[operand].known
         if type_.dtype not in NARROW:
             return operand
@@ -114,7 +114,7 @@ class _Widening:
 
 
 def _result(type_: TensorType) -> TensorType:
-    """The type of what is computed in float32."""
+    """The type of a result once it is computed in float32."""
     return evolve(type_, dtype=DType.FLOAT32, data=None) if type_.dtype in NARROW else type_
 
 
@@ -123,7 +123,7 @@ def _operand(type_: TensorType) -> TensorType: ...
 @overload
 def _operand(type_: TensorType | None) -> TensorType | None: ...
 def _operand(type_: TensorType | None) -> TensorType | None:
-    """The type of an operand in float32, its elements known as before unless they depend on lengths."""
+    """The type of an operand in float32; its elements stay known unless they depend on lengths."""
     if type_ is None or type_.dtype not in NARROW:
         return type_
     data = type_.data

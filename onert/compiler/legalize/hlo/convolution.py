@@ -1,4 +1,4 @@
-"""StableHLO's convolution, dimensions in any order, as the convolutions that TFLite has."""
+"""StableHLO's convolution, with dimensions in any order, as TFLite's convolutions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .shapes import padded
 
 @frozen
 class _Spatial(Value):
-    """What the convolution does along the spatial axes, two or three of them: those that it has not are of 1."""
+    """The convolution's parameters along two or three spatial axes; missing axes have size 1."""
 
     strides: tuple[int, ...]
     low: tuple[int, ...]
@@ -64,7 +64,7 @@ def _why_not(op: HloConvolution, types: CallTypes) -> str | None:
 
 
 def _images(d: Draft, op: HloConvolution, x: int) -> int:
-    """`x` as [batch, space.., features], the groups of a batch brought among the features."""
+    """`x` as [batch, space.., features], with batch groups moved into the features."""
     places = op.x_places
     x = d.transposed(x, (places.batch, *places.spatial, places.feature))
     batch, *space, features = d.shape(x)
@@ -79,7 +79,7 @@ def _images(d: Draft, op: HloConvolution, x: int) -> int:
 
 
 def _filters(d: Draft, op: HloConvolution, kernel: int) -> int:
-    """The kernel as [outputs, space.., inputs], turned round where the operation says so."""
+    """The kernel as [outputs, space.., inputs], reversed along the axes that the operation reverses."""
     places = op.kernel_places
     around = [places.spatial[i] for i, turned in enumerate(op.reversal) if turned]
     if around:
@@ -90,7 +90,7 @@ def _filters(d: Draft, op: HloConvolution, kernel: int) -> int:
 
 
 def _laid_out(d: Draft, op: HloConvolution, y: int) -> int:
-    """`y`, [batch, space.., features], with the dimensions of the result."""
+    """`y` [batch, space.., features] with the dimensions in the order of the result."""
     places = op.result_places
     batch, *space, features = d.shape(y)
     y = d.reshaped(y, batch, *space[len(space) - len(places.spatial) :], features)
@@ -110,7 +110,7 @@ def _convolution(d: Draft, op: HloConvolution, types: CallTypes, operands: Seque
 
 
 def _products(d: Draft, x: int, kernel: int, s: _Spatial) -> int:
-    """`x` [batch, space.., features] by filters [outputs, space.., features / groups], only where windows fit."""
+    """`x` [batch, space.., features] convolved with filters [outputs, space.., features / groups], without padding."""
     features, (outputs, *_, inputs) = d.shape(x)[-1], d.shape(kernel)
     if len(s.strides) == 3:
         turned = d.transposed(kernel, (1, 2, 3, 4, 0))
@@ -124,17 +124,17 @@ def _products(d: Draft, x: int, kernel: int, s: _Spatial) -> int:
     return d.add(Conv2D(Padding.VALID, down, across, rows, columns), x, kernel)
 
 
-# ---- inputs that lie apart
+# ---- dilated inputs (transposed convolutions)
 
 
 def _why_not_transposed(op: HloConvolution, types: CallTypes) -> str | None:
     kernel = types.input(1).value
     if len(op.strides) > 2 or max(op.x_dilation, default=1) == 1:
-        return "its inputs do not lie apart in one or two dimensions"
+        return "its inputs are not dilated in one or two dimensions"
     if {*op.strides, *op.kernel_dilation} - {1} or op.feature_groups * op.batch_groups > 1:
         return "it has strides, a dilated kernel, or groups"
     if kernel is None or not np.isfinite(kernel).all():
-        return "the kernel is not known to be finite, and zeros between the inputs are multiplied by it"
+        return "the kernel, which multiplies the zeros between inputs, is not known to be finite"
     if 0 in (*types.output.shape, *types.input(0).shape, *types.input(1).shape):
         return "a tensor has no elements"
     return _why_not(op, types)
@@ -143,8 +143,8 @@ def _why_not_transposed(op: HloConvolution, types: CallTypes) -> str | None:
 def _transposed(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(Pad(Slice(TransposeConv2D(x, Reverse(kernel)))))
 
-    Input i reaches outputs `i * apart + low - tap`: with the kernel turned round, windows that start at `i * apart`, in
-    a result whose first element is number `window - 1 - low` of theirs.
+    Input i reaches outputs `i * apart + low - tap`. With a reversed kernel these are windows starting at `i * apart`,
+    and the result starts at their element `window - 1 - low`.
     """
     x, kernel = _images(d, op, operands[0]), _filters(d, op, operands[1])
     s = _spatial(op)
@@ -162,7 +162,7 @@ def _transposed(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequen
 
 def _why_not_exact(op: HloConvolution, types: CallTypes) -> str | None:
     if types.output.dtype is not DType.INT32 or any(t is None or t.dtype is not DType.INT8 for t in types.inputs):
-        return "only bytes that become int32 are multiplied as floats"
+        return "only products of bytes with int32 results are computed in floats"
     kernel = static(types.input(1).shape)
     terms = math.prod(d for axis, d in enumerate(kernel) if axis != op.kernel_places.feature)
     if terms >= EXACT_TERMS:

@@ -1,4 +1,4 @@
-"""StableHLO's gather, by rows along an axis or by rows of indices."""
+"""StableHLO's gather as Gather along one axis or GatherNd."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _gather(d: Draft, op: HloGather, types: CallTypes, operands: Sequence[int]) 
 
 
 def _vectors(d: Draft, op: HloGather, indices: int, sizes: Sequence[int]) -> int:
-    """The index vectors along a last axis, moved so that the parts fit."""
+    """The index vectors along a new last axis, clamped so that all slices are in range."""
     indices = d.index(indices)
     rank = len(d.shape(indices))
     if op.index_vector_dim == rank:
@@ -53,7 +53,7 @@ def _vectors(d: Draft, op: HloGather, indices: int, sizes: Sequence[int]) -> int
 
 
 def _along(d: Draft, x: int, vectors: int, axis: int, part: int, at: Sequence[str]) -> tuple[int, list[str | int]]:
-    """Slices along one axis, `part` of them from each index on; and which dimension of the result is which."""
+    """Slices along one axis, `part` of them starting at each index, and the meaning of each result dimension."""
     batch, rank = d.shape(vectors)[:-1], len(d.shape(x))
     first = d.reshaped(vectors, *batch)
     if part > 1:
@@ -64,7 +64,7 @@ def _along(d: Draft, x: int, vectors: int, axis: int, part: int, at: Sequence[st
 
 
 def _spread(d: Draft, vectors: int, parts: Sequence[int]) -> int:
-    """Index vectors of every element along the named dimensions, where parts have more than one."""
+    """The index vectors of all elements of the slices, `parts` along each indexed dimension."""
     if max(parts) == 1:
         return d.reshaped(vectors, *d.shape(vectors)[:-1], *parts, len(parts))
     *batch, depth = d.shape(vectors)
@@ -74,7 +74,7 @@ def _spread(d: Draft, vectors: int, parts: Sequence[int]) -> int:
 
 
 def _laid_out(d: Draft, op: HloGather, made: int, order: Sequence[str | int], shape: tuple[int, ...]) -> int:
-    """The gathered parts with the dimensions of the result; those that are collapsed are 1."""
+    """The gathered slices with the dimensions of the result; collapsed ones have size 1."""
     kept = [axis for axis in range(len(op.slice_sizes)) if axis not in op.collapsed_slice_dims]
     offsets = dict(zip(sorted(op.offset_dims), kept, strict=True))
     batch = iter(name for name in order if isinstance(name, str))

@@ -1,4 +1,4 @@
-"""Random bits and numbers as arithmetic on 64-bit integers, the same bits on every backend."""
+"""Random bits and numbers as arithmetic on 64-bit integers, bit-identical on every backend."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from onert.ir.shape import static
 
 _MASK = (1 << 32) - 1
 _MOST_WORDS = 1 << 22
-"""That are drawn at once: in between each takes some hundred bytes."""
+"""The most words drawn at once: each needs about a hundred bytes of intermediate results."""
 
 
 MOST_COMPARED = 1 << 22
-"""Sums of chances that drawing classes may compare."""
+"""The most cumulative probabilities that drawing classes may compare."""
 
 
 def _why_not(op: HloRngBitGenerator | RandomFrom | StatelessUniform, types: CallTypes) -> str | None:
@@ -64,7 +64,7 @@ def _mixed(d: Draft, *values: int) -> int:
 
 
 def _philox(d: Draft, key: int, low: int, high: int, blocks: int) -> int:
-    """Words of so many blocks, i64[4 * blocks] in 0 .. 2**32, for a key and a counter's halves, each i64[1]."""
+    """The words of `blocks` Philox blocks, i64[4 * blocks] below 2**32; the key and the counter's halves are i64[1]."""
     lows = d.sum(low, d.constant(np.arange(blocks)))
     c, keys = [_low(d, lows), _high(d, lows), _low(d, high), _high(d, high)], [_low(d, key), _high(d, key)]
     for _ in range(philox.ROUNDS):
@@ -80,7 +80,7 @@ def _philox(d: Draft, key: int, low: int, high: int, blocks: int) -> int:
 
 
 def _threefry(d: Draft, key: int, low: int, blocks: int) -> int:
-    """Words of so many blocks, i64[2 * blocks] in 0 .. 2**32, for a key and a counter, each i64[1]."""
+    """The words of `blocks` Threefry blocks, i64[2 * blocks] below 2**32; the key and the counter are i64[1]."""
     counters = d.sum(low, d.constant(np.arange(blocks)))
     words = [_low(d, key), _high(d, key)]
     words.append(_mixed(d, *words, _long(d, philox.PARITY)))
@@ -97,7 +97,7 @@ def _threefry(d: Draft, key: int, low: int, blocks: int) -> int:
 
 
 def _bits(d: Draft, op: HloRngBitGenerator, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """The state's words as integers of 64 bits; of the blocks as many words as the result has."""
+    """Philox or Threefry on the state as int64, cut to the words that the result needs."""
     state = d.add(Bitcast(DType.INT64), operands[0])
     parts = [d.part(state, (at,), (1,)) for at in range(d.shape(state)[0])]
     key, low = parts[:2]
@@ -114,13 +114,13 @@ def _bits(d: Draft, op: HloRngBitGenerator, types: CallTypes, operands: Sequence
 
 
 def uniform(d: Draft, bits: int) -> int:
-    """Numbers in [0, 1) of the low 23 bits; exact."""
+    """Numbers in [0, 1) from the low 23 bits; exact."""
     mask = d.like(bits, (1 << 23) - 1)
     return d.product(d.cast(d.binary(BinaryKind.BITWISE_AND, bits, mask), DType.FLOAT32), d.real(2.0**-23))
 
 
 def normal(d: Draft, bits: int) -> int:
-    """Numbers of the standard normal distribution by Box and Muller, two from each pair of bits."""
+    """Standard normal numbers by the Box-Muller transform, two from each pair of words."""
     (count,) = d.shape(bits)
     chances = d.reshaped(uniform(d, bits), count // 2, 2)
     distance, turn = (d.part(chances, (0, at), (count // 2, 1)) for at in (0, 1))
@@ -134,7 +134,7 @@ def normal(d: Draft, bits: int) -> int:
 
 
 def classes(d: Draft, logits: int, bits: int, to: DType) -> int:
-    """Classes drawn for each row of logits, two words for one: how many sums of chances are no more than a number."""
+    """Classes drawn for each row of logits, two words each: how many cumulative probabilities a random one reaches."""
     batch, known = d.shape(logits)
     pairs = d.reshaped(d.cast(bits, DType.INT64), -1, 2)
     draws = d.shape(pairs)[0]
@@ -156,7 +156,7 @@ def classes(d: Draft, logits: int, bits: int, to: DType) -> int:
 
 
 def _drawn(d: Draft, state: int, words: int) -> tuple[int, ...]:
-    """The next state, and so many words of this one."""
+    """The next state, and `words` words drawn from this one."""
     return d.add_many(HloRngBitGenerator(BitGenerator.PHILOX, DType.UINT32, (words,)), state)
 
 
@@ -172,7 +172,7 @@ def _numbers(d: Draft, op: RandomFrom, types: CallTypes, operands: Sequence[int]
 
 def _too_many_sums(op: MultinomialFrom, types: CallTypes) -> str | None:
     sums = math.prod(static(types.outputs[1].shape)) * (types.input(1).shape[1] or 0)
-    return None if sums <= MOST_COMPARED else f"it compares {sums} sums of chances"
+    return None if sums <= MOST_COMPARED else f"it compares {sums} cumulative probabilities"
 
 
 def _drawn_classes(d: Draft, op: MultinomialFrom, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -186,7 +186,7 @@ def _drawn_classes(d: Draft, op: MultinomialFrom, types: CallTypes, operands: Se
 
 
 def _stateless(d: Draft, op: StatelessUniform, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """The seeds count blocks of the key that scrambles them; these words are the key and the counter of the bits."""
+    """A Philox block of the seeds, with a fixed scrambling key, gives the key and the counter for the bits."""
     shape, zero = static(types.output.shape), _long(d, 0)
     seeds = d.cast(d.reshaped(operands[1], 2), DType.INT64)
     low, high = (d.part(seeds, (at,), (1,)) for at in (0, 1))

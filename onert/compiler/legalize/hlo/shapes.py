@@ -1,4 +1,4 @@
-"""StableHLO's operations on shapes and single elements, by operations that TFLite has too."""
+"""StableHLO's operations on shapes and single elements, as operations that TFLite also has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onert.ir.shape import static
 
 _NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 MOST_NUMBERS = 1 << 24
-"""Elements that a table of indices may have."""
+"""The most elements of a table of indices."""
 
 
 def _broadcast(d: Draft, op: hlo.HloBroadcastInDim, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -39,7 +39,7 @@ def _clamp(d: Draft, op: hlo.HloClamp, types: CallTypes, operands: Sequence[int]
 
 
 def _why_not_wide(op: hlo.HloClamp, types: CallTypes) -> str | None:
-    return None if types.output.dtype in _NARROW else "only integers of 8 and 16 bits are brought to 32"
+    return None if types.output.dtype in _NARROW else "only integers of 8 and 16 bits are widened"
 
 
 def _clamp_wide(d: Draft, op: hlo.HloClamp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -49,7 +49,7 @@ def _clamp_wide(d: Draft, op: hlo.HloClamp, types: CallTypes, operands: Sequence
 
 
 def _slice(d: Draft, op: hlo.HloSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """StridedSlice(x, starts, limits, strides), or Slice where it takes every element"""
+    """StridedSlice(x, starts, limits, strides), or Slice if all strides are 1"""
     (x,) = operands
     sizes = static(types.output.shape)
     steps = [min(step, max(size, 1)) for step, size in zip(op.strides, d.shape(x), strict=True)]
@@ -64,7 +64,7 @@ def _transpose(d: Draft, op: hlo.HloTranspose, types: CallTypes, operands: Seque
 
 
 def _dynamic_slice(d: Draft, op: hlo.HloDynamicSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Gather(x, clamp(start) + [0, 1 ..]) along each dimension that is cut, the most cut first"""
+    """Gather(x, clamp(start) + [0, 1 ..]) along each sliced dimension, starting with the one that shrinks most"""
     x, *starts = operands
     sizes = d.shape(x)
     cut = [axis for axis, (size, part) in enumerate(zip(sizes, op.sizes, strict=True)) if part < size]
@@ -82,7 +82,7 @@ def _dynamic_slice(d: Draft, op: hlo.HloDynamicSlice, types: CallTypes, operands
 
 
 def _starts(d: Draft, starts: Sequence[int]) -> int:
-    """One vector of start indices."""
+    """The start indices as one vector."""
     parts = [d.reshaped(d.index(start), 1) for start in starts]
     to = DType.INT64 if any(d.dtype(part) is DType.INT64 for part in parts) else DType.INT32
     parts = [d.cast(part, to) for part in parts]
@@ -103,7 +103,7 @@ def _update(d: Draft, op: hlo.HloDynamicUpdateSlice, types: CallTypes, operands:
 def _why_no_row(op: hlo.HloDynamicUpdateSlice | DynamicUpdateSlice, types: CallTypes) -> str | None:
     x, update = static(types.input(0).shape), static(types.input(1).shape)
     row = bool(x) and 0 not in x and update == (1, *x[1:])
-    return moves(op, types) if row else "only one whole row of the first dimension is put"
+    return moves(op, types) if row else "it does not update one whole row of the first dimension"
 
 
 def _put_row(d: Draft, op: hlo.HloDynamicUpdateSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
@@ -133,7 +133,7 @@ def _iota(d: Draft, op: hlo.HloIota, types: CallTypes, operands: Sequence[int]) 
 
 
 def padded(d: Draft, x: int, value: int, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> int:
-    """`x` with margins, negative ones cut, and `interior` elements between neighbours, all of them `value`."""
+    """`x` with margins (negative ones crop) and `interior` elements between neighbours, all filled with `value`."""
     sizes = d.shape(x)
     spread = [max(size - 1, 0) * between + size for size, between in zip(sizes, interior, strict=True)]
     shape = [size + a + b for size, a, b in zip(spread, low, high, strict=True)]
@@ -151,7 +151,7 @@ def padded(d: Draft, x: int, value: int, low: Sequence[int], high: Sequence[int]
 
 
 def _spread(d: Draft, x: int, value: int, interior: Sequence[int]) -> int:
-    """`x` with elements after every one of its own: a margin of a dimension of 1 behind the one that is spread."""
+    """`x` with `interior` elements after each of its own, as padding of an extra dimension of size 1."""
     sizes, apart = d.shape(x), [axis for axis, between in enumerate(interior) if between and d.shape(x)[axis] > 1]
     if not apart:
         return x
@@ -164,7 +164,7 @@ def _spread(d: Draft, x: int, value: int, interior: Sequence[int]) -> int:
 def _why_no_pad(op: hlo.HloPad, types: CallTypes) -> str | None:
     x = types.input(0)
     if x.rank + sum(between > 0 for between in op.interior) > 16:
-        return f"it would take more than 16 dimensions to set its {x.rank} apart"
+        return f"spreading its {x.rank} dimensions needs a rank above 16"
     return moves(op, types)
 
 
@@ -177,7 +177,7 @@ def _pad(d: Draft, op: hlo.HloPad, types: CallTypes, operands: Sequence[int]) ->
 def _why_no_dilation(op: Dilate, types: CallTypes) -> str | None:
     if types.input(1).value is None:
         return "the distances are not known before the run"
-    return "it would take more than 16 dimensions" if types.input(0).rank > 8 else moves(op, types)
+    return "it needs a rank above 16" if types.input(0).rank > 8 else moves(op, types)
 
 
 def _dilate(d: Draft, op: Dilate, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

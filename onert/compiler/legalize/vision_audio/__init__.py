@@ -1,1 +1,1 @@
-"""Decompositions of operations on pictures and sound."""
+"""Decompositions of operations on images and sound."""

@@ -1,4 +1,4 @@
-"""Tensors in another size, as images are resized, and as elements gathered or multiplied along each axis."""
+"""Resizing as image resizes, or as gathers or products along each axis."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from onert.ir.symbolic.trace import are_same, decided, hint, is_symbolic
 from onert.ir.value import Value
 
 _DENSE = 64
-"""Up to so many elements along an axis a product with all shares is less work than gathering those that count."""
+"""Up to this many elements along an axis, a product with all weights costs less than gathering the non-zero ones."""
 _CLOSE = 1e-6
-"""Shares that differ by so much at most are the same: what float32 resolves."""
+"""Weights with at most this difference are considered equal, given the resolution of float32."""
 _IN_DOUBLE = frozenset((DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, DType.FLOAT64))
-"""What is computed in float64, which holds every element."""
+"""Types that are computed in float64, which represents every element."""
 _MODES = tuple(product((False, True), (False, True)))
 _STEADY = (Coordinates.ASYMMETRIC, Coordinates.HALF_PIXEL)
-"""Rules that do not depend on the number of elements but by the scale."""
+"""Coordinate rules that depend on the number of elements only through the scale."""
 
 
 def _why_not(op: Interpolate, types: CallTypes) -> str | None:
@@ -43,13 +43,13 @@ def _why_not(op: Interpolate, types: CallTypes) -> str | None:
 
 
 def _sized(op: Interpolate, types: CallTypes) -> list[tuple[int, int, int, int]]:
-    """Each axis: its number among those of the operation, itself, its length before and after."""
+    """For each axis: its index among the operation's axes, the axis, its length before and after."""
     before, after = static(types.input(0).shape), static(types.output.shape)
     return [(at, axis, before[axis], after[axis]) for at, axis in enumerate(op.axes)]
 
 
 def _settled(op: Interpolate, types: CallTypes) -> Interpolate:
-    """The operation with the scales and the region of its operands as its own."""
+    """The operation with the scales and the region taken from its operands."""
     _, _, factors, region = (*types.inputs, None, None, None)[:4]
     if region is not None and region.value is not None:
         starts, ends = region.value.reshape(2, -1).astype(np.float64).tolist()
@@ -58,9 +58,9 @@ def _settled(op: Interpolate, types: CallTypes) -> Interpolate:
 
 
 def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """ResizeBilinear(x) where it has the same rule; else Gather or a product, each axis
+    """ResizeBilinear(x) if its rule is the same; otherwise a Gather or a product for each axis
 
-    What lies outside of the part that is taken is put in by a Select.
+    A Select fills in the positions outside the cropped region.
     """
     op, x, dtype = _settled(op, types), operands[0], types.input(0).dtype
     axes = _sized(op, types)
@@ -81,7 +81,7 @@ def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequenc
 
 
 def _surrounded(d: Draft, op: Interpolate, types: CallTypes, x: int, axes: Sequence[tuple[int, int, int, int]]) -> int:
-    """The result with what is outside of the operand."""
+    """The result with the extrapolation value at positions outside the operand."""
     if op.coordinates is not Coordinates.CROP:
         return x
     rank = types.output.rank
@@ -108,7 +108,7 @@ def _size(d: Draft, types: CallTypes) -> int:
 
 @frozen
 class SamePlaces(Value):
-    """Whether two operations take the same elements along an axis, for lengths before and after."""
+    """A predicate: whether two operations pick the same elements along an axis, for lengths before and after."""
 
     op: Interpolate
     at: int
@@ -118,7 +118,7 @@ class SamePlaces(Value):
         return bool(np.array_equal(self.op.nearest(self.at, before, after), self.other.nearest(after, before)))
 
     def hold(self, before: int, after: int) -> None:
-        """Rely on it for lengths that may be symbolic."""
+        """Record the predicate as a condition for lengths that may be symbolic."""
         if not (is_symbolic(before) or is_symbolic(after)):
             return
         times = hint(after) // hint(before) if hint(before) else 0
@@ -129,14 +129,14 @@ class SamePlaces(Value):
             decided(_SameTimes(self, times), before)
 
     def _is_steady(self, times: int) -> bool:
-        """Whether what is one element further lies one further, however many there are."""
+        """Whether shifting by one element shifts the result by `times`, whatever the length."""
         scales = self.op.scales
         return self.op.coordinates in _STEADY and (scales is None or scales[self.at] == times)
 
 
 @frozen
 class _SameTimes(Value):
-    """The same for results that are so many times longer."""
+    """The same predicate for results that are `times` as long."""
 
     same: SamePlaces
     times: int
@@ -150,10 +150,10 @@ class _SameTimes(Value):
 
 
 def _pixels(op: Interpolate, types: CallTypes) -> tuple[ResizeNearestNeighbor, int, int, list[SamePlaces]] | None:
-    """An image in a mode that takes the same elements, its axes, and that it does; along other axes any mode takes each
-    once. None where there is none, or not for all lengths where these are symbolic.
+    """The equivalent image resize, its first and last axis, and the predicates that it relies on; axes that keep their
+    length fit any mode. None if there is none, or none for all symbolic lengths.
 
-    Where lengths are symbolic, neighbouring axes of any other tensor are taken for height and width, too.
+    If lengths are symbolic, adjacent axes of any other tensor may serve as height and width too.
     """
     axes = _sized(op, types)
     first, last = 1, 2
@@ -172,7 +172,7 @@ def _pixels(op: Interpolate, types: CallTypes) -> tuple[ResizeNearestNeighbor, i
 
 
 def _is_multiple(before: int, after: int) -> bool:
-    """Whether lengths are known, or one is the other times a number that is known."""
+    """Whether lengths are known, or the second is a known multiple of the first."""
     if not (is_symbolic(before) or is_symbolic(after)):
         return True
     times = hint(after) // hint(before) if hint(before) else 0
@@ -182,9 +182,9 @@ def _is_multiple(before: int, after: int) -> bool:
 def _why_no_pixels(op: Interpolate, types: CallTypes) -> str | None:
     reason = _why_not(op, types)
     if reason is not None or op.interpolation is not Interpolation.NEAREST or op.coordinates is Coordinates.CROP:
-        return reason or "more than the nearest elements are taken"
+        return reason or "it does not pick the nearest elements"
     if 0 in types.output.shape or _pixels(_settled(op, types), types) is None:
-        return "no image is resized so"
+        return "no image resize is equivalent"
     return None
 
 
@@ -219,7 +219,7 @@ def _weighted_image(d: Draft, x: int, types: CallTypes, shares: dict[int, Array]
 
 
 def _shares(op: ResizeBilinear, count: int, inputs: int) -> Array:
-    """The share of each input in each output along an axis."""
+    """The weight of each input in each output along an axis."""
     low, high, distance = op.positions(count, inputs)
     out = np.zeros((count, inputs))
     np.add.at(out, (np.arange(count), low), 1 - distance)
@@ -228,7 +228,7 @@ def _shares(op: ResizeBilinear, count: int, inputs: int) -> Array:
 
 
 def _along(d: Draft, x: int, axis: int, shares: Array) -> int:
-    """The sums of elements along an axis by their shares [after, before]."""
+    """The sums of elements along an axis, weighted by `shares` [after, before]."""
     shape = d.shape(x)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     after, before = shares.shape
@@ -252,11 +252,11 @@ def _along(d: Draft, x: int, axis: int, shares: Array) -> int:
 
 
 def _why_not_real(op: ResizeBilinear, types: CallTypes) -> str | None:
-    return None if types.input(0).dtype is DType.FLOAT64 else "it is not one of float64"
+    return None if types.input(0).dtype is DType.FLOAT64 else "it is not of float64"
 
 
 def _real(d: Draft, op: ResizeBilinear, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Cast(ResizeBilinear(Cast(x))): what is between elements is computed in float32"""
+    """Cast(ResizeBilinear(Cast(x))): interpolation is defined in float32"""
     x, size = operands
     return [d.cast(d.add(op, d.cast(x, DType.FLOAT32), size), DType.FLOAT64)]
 

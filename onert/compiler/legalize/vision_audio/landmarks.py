@@ -1,4 +1,4 @@
-"""Regions of an image found by landmarks, and images warped: in products of matrices and elements beside places."""
+"""Landmark transforms and image warping as matrix products and bilinear sampling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .sampling import Tap, bounded, coordinate, inside, mixed, why_not_picked
 
 
 def _to_matrix(d: Draft, op: LandmarksToMatrix, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Concat(axes times sizes, corner, rows of the unit matrix)"""
+    """Concat(axes times sizes, corner, rows of the identity matrix)"""
     (landmarks,) = operands
     batch = d.shape(landmarks)[0]
     points = d.part(landmarks, (0, 0, 0), (batch, d.shape(landmarks)[1], 2))
@@ -49,7 +49,7 @@ def _to_matrix(d: Draft, op: LandmarksToMatrix, types: CallTypes, operands: Sequ
 
 
 def _moved(d: Draft, points: int, matrix: int) -> int:
-    """Points `[batch, count, 2]` times the matrix's rotation, and its translation."""
+    """Points `[batch, count, 2]` transformed by the matrix: times its rotation, plus its translation."""
     batch = d.shape(matrix)[0]
     turned = d.add(BatchMatMul(adjoint_y=True), points, d.part(matrix, (0, 0, 0), (batch, 2, 2)))
     return d.sum(turned, d.transposed(d.part(matrix, (0, 0, 3), (batch, 2, 1)), (0, 2, 1)))
@@ -64,7 +64,7 @@ def _landmarks(d: Draft, op: TransformLandmarks, types: CallTypes, operands: Seq
 
 
 def _transformed(d: Draft, op: TransformTensor, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Elements beside the places that the matrix leads to, mixed; 0 outside"""
+    """Bilinear samples at the places that the matrix maps to; 0 outside"""
     features, matrix = operands
     batch, *sizes, channels = d.shape(features)
     rows, columns = np.mgrid[0 : op.height, 0 : op.width].astype(np.float32)
@@ -82,7 +82,7 @@ def _transformed(d: Draft, op: TransformTensor, types: CallTypes, operands: Sequ
 
 
 def _warped(d: Draft, op: DenseImageWarp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Elements beside the places from which the image is taken, mixed"""
+    """Bilinear samples at the places that the flow gives"""
     image, flow = operands
     batch, *sizes, channels = d.shape(image)
     places = np.moveaxis(np.indices(sizes), 0, -1).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Pictures at points that the data gives: places computed, the elements beside them gathered and mixed by shares."""
+"""Sampling images at computed points: the neighbouring elements are gathered and summed by their weights."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 
 _MOST_TAPS = 16
-"""Elements that a value between places is made of: the graph has some operations for each."""
+"""The most elements that one sample is interpolated from: the graph has a few operations for each."""
 _MOST_SAMPLES = 4
-"""Samples along each side of a cell of a region, for the same reason."""
+"""The most samples along each side of a region's cell, for the same reason."""
 _FAR = 1e9
-"""Where points that are no numbers, and those further out, are taken to be."""
+"""Coordinates are clamped to this magnitude; NaN and infinite ones become its negative."""
 
 
 @frozen
 class Tap(Value):
-    """Places along an axis as int32, their shares in floats (None where each is 1), and which of them count (None where
-    all do, or the shares say it)."""
+    """Positions along an axis as int32, their float weights (None if all are 1), and a mask of those that count (None
+    if all do, or the weights account for it)."""
 
     place: int
     share: int | None
@@ -41,14 +41,14 @@ class Tap(Value):
 
 
 def _both(d: Draft, x: int | None, y: int | None, kind: BinaryKind) -> int | None:
-    """A function of two where both are there, else the one that is."""
+    """A binary function if both operands are present, otherwise the one that is."""
     return y if x is None else x if y is None else d.binary(kind, x, y)
 
 
 def mixed(d: Draft, rows: int, taps: Sequence[Sequence[Tap]], sizes: Sequence[int]) -> int:
-    """The sum of Gather(rows, places) times their shares, for each choice of a tap along every axis.
+    """The sum of Gather(rows, places) times weights over all combinations of one tap per axis.
 
-    `rows` is float32 [batch, elements of the picture, channels], places and shares are [batch, points]; the result is
+    `rows` is float32 [batch, elements of the image, channels], places and weights are [batch, points]; the result is
     [batch, points, channels].
     """
     total: int | None = None
@@ -69,7 +69,7 @@ def mixed(d: Draft, rows: int, taps: Sequence[Sequence[Tap]], sizes: Sequence[in
 
 
 def _rows(d: Draft, x: int) -> int:
-    """A picture [batch, channels, *sizes] as [batch, elements, channels]."""
+    """An image [batch, channels, *sizes] as [batch, elements, channels]."""
     batch, channels, *sizes = d.shape(x)
     return d.reshaped(d.transposed(x, (0, *range(2, len(sizes) + 2), 1)), batch, math.prod(sizes), channels)
 
@@ -81,13 +81,13 @@ def coordinate(d: Draft, points: int, axis: int) -> int:
 
 
 def bounded(d: Draft, place: int) -> int:
-    """Places none of which is further out than integers reach; those that are no numbers, or infinite, are far out."""
+    """Coordinates clamped to a range that integers represent; NaN and infinite ones become far outside."""
     finite = d.compared(ComparisonKind.LESS, d.unary(UnaryKind.ABS, place), d.like(place, math.inf))
     return d.clamped(d.chosen(finite, place, d.like(place, -_FAR)), -_FAR, _FAR)
 
 
 def inside(d: Draft, place: int, size: int) -> int:
-    """Which places are among so many elements."""
+    """A mask of the positions from 0 to size - 1."""
     return d.binary(
         BinaryKind.LOGICAL_AND,
         d.compared(ComparisonKind.GREATER_EQUAL, place, d.number(0)),
@@ -96,7 +96,7 @@ def inside(d: Draft, place: int, size: int) -> int:
 
 
 def why_not_picked(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is left as it is: there is nothing to pick, or what is stored stands for something else."""
+    """Why an operation is not decomposed: there are no elements to pick from, or a tensor is quantised."""
     present = [t for t in (*types.inputs, *types.outputs) if t is not None]
     if any(t.quantization is not None for t in present):
         return "a tensor is quantised"
@@ -110,13 +110,13 @@ def why_not_picked(op: Op, types: CallTypes) -> str | None:
 def _why_not_sampled(op: GridSample, types: CallTypes) -> str | None:
     x, grid = types.input(0), types.input(1)
     if x.dtype is not DType.FLOAT32 or grid.dtype not in (DType.FLOAT32, DType.FLOAT64):
-        return f"{x.dtype.text} at points in {grid.dtype.text} has no form in other operations"
+        return f"{x.dtype.text} at points in {grid.dtype.text} has no decomposition"
     taps = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[op.sampling] ** (x.rank - 2)
-    return why_not_picked(op, types) if taps <= _MOST_TAPS else f"each value is made of {taps} elements"
+    return why_not_picked(op, types) if taps <= _MOST_TAPS else f"each sample is interpolated from {taps} elements"
 
 
 def _sampled(d: Draft, op: GridSample, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Transpose of elements beside points, mixed"""
+    """Transpose of the samples at the grid's points"""
     x, grid = operands
     batch, _, *sizes = d.shape(x)
     axes, points = len(sizes), math.prod(static(types.output.shape)[2:])
@@ -130,7 +130,7 @@ def _sampled(d: Draft, op: GridSample, types: CallTypes, operands: Sequence[int]
 
 
 def _place(d: Draft, at: int, size: int, corners: bool) -> int:
-    """Points from -1 to 1 as places among so many elements."""
+    """Points from -1 to 1 as positions among `size` elements."""
     one, two = d.like(at, 1), d.like(at, 2)
     shifted = d.sum(at, one)
     if corners:
@@ -141,7 +141,7 @@ def _place(d: Draft, at: int, size: int, corners: bool) -> int:
 
 
 def _beside(d: Draft, sampling: Sampling, place: int) -> list[Tap]:
-    """The elements beside places, which lie within integers."""
+    """The elements beside coordinates, which must be in the range of integers."""
     if sampling is Sampling.NEAREST:
         return [Tap(d.cast(d.unary(UnaryKind.ROUND, place), DType.INT32), None)]
     low = d.unary(UnaryKind.FLOOR, place)
@@ -152,7 +152,7 @@ def _beside(d: Draft, sampling: Sampling, place: int) -> list[Tap]:
 
 
 def _keys(d: Draft, t: int, k: int) -> int:
-    """The share, by Keys' kernel with a = -0.75, of the element that is `k - t` from a place; t is from 0 to 1."""
+    """The weight, by Keys' kernel with a = -0.75, of the element at distance `k - t`; t is from 0 to 1."""
     a = -0.75
     x = d.difference(t, d.like(t, k)) if k <= 0 else d.difference(d.like(t, k), t)
     cubic = (a + 2, -(a + 3), 0.0, 1.0) if k in (0, 1) else (a, -5 * a, 8 * a, -4 * a)
@@ -163,7 +163,7 @@ def _keys(d: Draft, t: int, k: int) -> int:
 
 
 def _within(d: Draft, outside: Outside, corners: bool, tap: Tap, size: int) -> Tap:
-    """Places that are among so many elements, and their shares: 0 for those that were not."""
+    """A tap with its positions mapped into 0 .. size - 1; with `Outside.ZEROS`, those outside get weight 0."""
     place, share = tap.place, tap.share
     if outside is Outside.ZEROS:
         kept = inside(d, place, size)
@@ -176,12 +176,12 @@ def _within(d: Draft, outside: Outside, corners: bool, tap: Tap, size: int) -> T
     return Tap(d.clamped(place, 0, size - 1), share)
 
 
-# ---- convolutions whose taps are moved
+# ---- deformable convolutions
 
 
 def _why_not_deformed(op: DeformConv, types: CallTypes) -> str | None:
     if 2 ** (types.input(0).rank - 2) > _MOST_TAPS:
-        return "each value is made of too many elements"
+        return "each sample is interpolated from too many elements"
     offsets = math.prod(static(types.input(2).shape))
     if hint(offsets) > MOST_TABLED:
         return f"it has {offsets} offsets"
@@ -189,7 +189,7 @@ def _why_not_deformed(op: DeformConv, types: CallTypes) -> str | None:
 
 
 def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
-    """FullyConnected(elements beside the moved taps, mixed), group by group"""
+    """FullyConnected(samples at the moved taps), group by group"""
     x, weight, offset, bias, mask = [*operands, None, None][:5]
     assert x is not None
     assert weight is not None
@@ -230,7 +230,7 @@ def _deformed(d: Draft, op: DeformConv, types: CallTypes, operands: Sequence[int
 
 
 def _unmoved(op: DeformConv, kernel: Sequence[int], spatial: Sequence[int]) -> Array:
-    """Where each tap of each result is before it is moved: float64 [axes, results, taps]."""
+    """The position of each tap of each result before it is moved: float64 [axes, results, taps]."""
     pads = op.pads[: len(kernel)]
     sides = zip(np.indices(spatial), np.indices(kernel), op.strides, op.dilations, pads, strict=True)
     return np.stack(
@@ -243,15 +243,15 @@ def _unmoved(op: DeformConv, kernel: Sequence[int], spatial: Sequence[int]) -> A
 
 def _why_not_aligned(op: RoiAlign, types: CallTypes) -> str | None:
     if not 1 <= op.samples <= _MOST_SAMPLES:
-        return f"a cell has {op.samples or 'as many as its size asks for of'} samples along each side"
+        return f"a cell has {op.samples or 'a size-dependent number of'} samples along each side"
     floats = CallTypes(types.inputs[:2], types.outputs)
     return why_not_picked(op, types) or only_float32(op, floats)
 
 
 def _aligned(d: Draft, op: RoiAlign, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """The mean, or the largest, of Gather(x, places) times shares, for each sample of a cell and pixel beside it
+    """The mean, or the maximum, of Gather(x, places) times weights, over a cell's samples and the pixels beside them
 
-    A region that is of no picture, or has a corner that is not finite, asks for a pixel that there is not.
+    A region with an invalid image number or a non-finite corner reads an invalid pixel, which is a run-time error.
     """
     x, regions, batches = operands
     (pictures, channels, *sizes), count = d.shape(x), d.shape(regions)[0]
@@ -281,7 +281,7 @@ def _aligned(d: Draft, op: RoiAlign, types: CallTypes, operands: Sequence[int]) 
 
 
 def _cells(d: Draft, op: RoiAlign, corners: int, start: int, cells: int, size: int) -> Iterable[Tap]:
-    """The two pixels beside each sample of regions' cells along one side, as [regions, cells]."""
+    """The two pixels beside each sample of the regions' cells along one side, as [regions, cells]."""
     count = d.shape(corners)[0]
     begin, end = (d.part(corners, (0, at), (count, 1)) for at in (start, start + 2))
     side = d.difference(end, begin)

@@ -1,4 +1,4 @@
-"""Transforms of signals as products with constant matrices."""
+"""Signal transforms as products with constant matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onert.ir.ops.vision_audio.fourier import Fourier
 from onert.ir.shape import normalize_axis, static
 
 _MOST_FACTORS = 1 << 20
-"""Elements of a transform's matrix."""
+"""The most elements of a transform's matrix."""
 
 
 def _times(d: Draft, rows: int, matrix: Array) -> int:
@@ -32,14 +32,14 @@ def _times(d: Draft, rows: int, matrix: Array) -> int:
 
 
 def _matrix(op: Fourier, count: int, parts: int, length: int) -> Array:
-    """What the transform makes of each number alone: [count * parts, bins * numbers for each]."""
+    """The transform's matrix [count * parts, bins * numbers per bin]: the transform of each unit vector."""
     units = np.eye(count * parts).reshape(count * parts, count, parts)
     found = op.evaluate(units, np.array(1), np.array(length))
     return found.reshape(count * parts, -1)
 
 
 def _lengths(types: CallTypes) -> tuple[int, int, int | None] | None:
-    """The axis, how many elements along it count, and the length that is asked for; None where these are not known."""
+    """The axis, its number of elements, and the requested length (None if not given); None if they are unknown."""
     x, axis, length = (*types.inputs, None)[:3]
     assert x is not None
     assert axis is not None
@@ -62,14 +62,14 @@ def _why_no_matrix(op: Fourier, types: CallTypes) -> str | None:
         return "its axis or its length is not known before the run"
     x, out = types.input(0), types.output
     if x.dtype not in (DType.FLOAT32, DType.FLOAT64) or 0 in x.shape or _whole(op, *found[1:]) < 1:
-        return f"{x} is nothing that is transformed"
+        return f"{x} is not float32 or float64, or has no elements to transform"
     at, size, _ = found
     factors = size * static(x.shape)[-1] * static(out.shape)[at] * static(out.shape)[-1]
     return None if factors <= _MOST_FACTORS else f"its matrix would have {factors} elements"
 
 
 def _behind(d: Draft, x: int, at: int) -> tuple[int, list[int]]:
-    """`x` with axis `at` next to the last, and the order that this is."""
+    """`x` with axis `at` moved next to the last, and the permutation for that."""
     rank = len(d.shape(x))
     order = [*(axis for axis in range(rank - 1) if axis != at), at, rank - 1]
     return d.transposed(x, order), order
@@ -92,7 +92,7 @@ def _as_matrix(d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int |
 def _why_no_rows(op: Fourier, types: CallTypes) -> str | None:
     x = types.input(0)
     if op.inverse or not op.half or x.dtype is not DType.FLOAT32 or x.shape[-1] != 1:
-        return "it does not make half of the frequencies of real numbers in float32"
+        return "it is not a one-sided transform of real float32 numbers"
     return "its axis or its length is not known before the run" if _lengths(types) is None else None
 
 
@@ -110,7 +110,7 @@ def _rows(d: Draft, op: Fourier, types: CallTypes, operands: Sequence[int | None
     return [d.transposed(d.reshaped(parts, *outer, shape[at], 2), [order.index(a) for a in range(len(shape))])]
 
 
-# ---- features of sound
+# ---- audio features
 
 
 def _why_no_powers(op: AudioSpectrogram, types: CallTypes) -> str | None:
@@ -121,7 +121,7 @@ def _why_no_powers(op: AudioSpectrogram, types: CallTypes) -> str | None:
 
 
 def _powers(d: Draft, op: AudioSpectrogram, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Sum of the squares of Mul(Gather(Transpose(x), frames), matrix), in float64"""
+    """The sum of squares of Mul(Gather(Transpose(x), frames), matrix), in float64"""
     channels, frames, bins = static(types.output.shape)
     starts = np.arange(frames, dtype=np.int32)[:, None] * op.stride
     cuts = d.gathered(

@@ -1,1 +1,1 @@
-"""Passes that move and merge what only lays elements out in another order."""
+"""Passes that move and merge operations that only change the layout of elements."""

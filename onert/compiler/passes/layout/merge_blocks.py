@@ -1,4 +1,4 @@
-"""Blocks of pixels that become channels, or the other way round, between transposes."""
+"""Merge DepthToSpace and SpaceToDepth with the transposes around them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from onert.ir.shape import normalize_axis, static
 from .merge_transposes import permutation
 
 _MOST_WAYS, _LEAST_ROW = 8, 8
-"""Parts at most that rows are woven of, or taken apart to, and how long these are at least."""
+"""The most parts that a row is interleaved from or split into, and the shortest such part."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def merge_blocks(subgraph: Subgraph) -> Subgraph:
-    """Make one transpose of a DepthToSpace or a SpaceToDepth and the transposes around it.
+    """Merge a DepthToSpace or a SpaceToDepth and the transposes around it into one transpose.
 
-    So are gathers that exchange two parts of the channels. Rows must stay rows, be woven of a few, or come apart to a
-    few. What no one reads any more is left to `remove_dead`.
+    Gathers that exchange two parts of the channels are merged too. Rows must stay whole, or be interleaved from or
+    split into a few. Unused operations are left to `remove_dead`.
 
         a = Transpose(x of f32[1, 3, 4, 16], [0, 2, 3, 1]); b = SpaceToDepth(a, 2); y = Transpose(b, [0, 3, 1, 2])
             -->   a = Reshape(x) to [1, 3, 2, 2, 8, 2]; b = Transpose(a, [0, 3, 5, 1, 2, 4]); y = Reshape(b)
@@ -66,12 +66,12 @@ _MOVES = (Transpose, Gather, DepthToSpace, SpaceToDepth)
 
 
 def _chain(subgraph: Subgraph, last: Operation) -> Sequence[Operation]:
-    """The moves that end with an operation, each of which alone reads the one before."""
+    """The chain of moves that ends with an operation, each the only reader of the one before."""
     found: list[Operation] = []
     operation: Operation | None = last
     while operation is not None and isinstance(operation.op, _MOVES):
         if subgraph.type(operation.used[0]).quantization != subgraph.type(last.outputs[0]).quantization:
-            break  # channels have scales of their own
+            break  # per-channel scales would have to move along
         found.insert(0, operation)
         alone = only_user(subgraph, operation.used[0]) is not None
         operation = definer(subgraph, operation.used[0]) if alone else None
@@ -80,7 +80,7 @@ def _chain(subgraph: Subgraph, last: Operation) -> Sequence[Operation]:
 
 @define
 class _Parts:
-    """Which parts of the dimensions of `source` make each dimension of a tensor that is moved, outermost first."""
+    """The parts of the dimensions of `source` that form each dimension of the moved tensor, outermost first."""
 
     sizes: list[int]
     source: list[int]
@@ -91,7 +91,7 @@ class _Parts:
         return cls(list(shape), list(range(len(shape))), [[i] for i in range(len(shape))])
 
     def moved(self, subgraph: Subgraph, operation: Operation) -> bool:
-        """Move the parts as an operation does; False where that is not known, or breaks one in uneven parts."""
+        """Move the parts as an operation does; False if that is unknown, or would split a part unevenly."""
         op, dimensions = operation.op, self.dimensions
         if isinstance(op, Transpose):
             order = permutation(subgraph, operation)
@@ -120,7 +120,7 @@ class _Parts:
         return True
 
     def _split(self, dimension: list[int], inner: int) -> tuple[list[int], list[int]] | None:
-        """The outer and the inner parts of a dimension, these of `inner` elements; None where no part is cut so."""
+        """A dimension split into its outer parts and inner parts of `inner` elements; None if no even split exists."""
         for at in reversed(range(len(dimension))):
             part = dimension[at]
             if inner == 1:
@@ -139,7 +139,7 @@ class _Parts:
         return ([], dimension) if inner == 1 else None
 
     def by_rows(self) -> bool:
-        """Whether one move goes by rows: they lie side by side in both, or on one side a few take turns."""
+        """Whether the transpose moves rows: they are contiguous on both sides, or interleaved on one from a few."""
         before = [part for part in self.source if self.sizes[part] > 1]
         after = [part for dimension in self.dimensions for part in dimension if self.sizes[part] > 1]
         if len(before) < 2 or before[-1] == after[-1]:
@@ -150,7 +150,7 @@ class _Parts:
 
 
 def _turned(subgraph: Subgraph, operation: Operation) -> int:
-    """The elements of the inner one of two parts that a gather exchanges; 0 where it does something else."""
+    """The size of the inner one of two parts that a gather exchanges; 0 if it does something else."""
     order = subgraph.operands[operation.used[1]].known.value
     if order is None or order.ndim != 1 or order.size < 2:
         return 0

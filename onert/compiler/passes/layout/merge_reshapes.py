@@ -1,4 +1,4 @@
-"""Reshapes of reshapes, and reshapes that stand between an operation and what could become part of it."""
+"""Merge consecutive reshapes, and move reshapes out from between a layer and what could be fused into it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from onert.ir.shape import static
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def merge_reshapes(subgraph: Subgraph) -> Subgraph:
-    """Let a reshape read what the reshape before it reads, and let what follows a layer element by element come before
-    the reshape of its result.
+    """Let a reshape read the input of the reshape before it, and move element-wise operations on a layer's result
+    before the reshape of that result.
 
-    A reshape that no one reads any more is left to `remove_dead`. Reshapes are the kinds that share their operand's
-    memory: Reshape, Squeeze, ExpandDims.
+    Unused reshapes are left to `remove_dead`. Reshapes are the kinds that share their operand's memory: Reshape,
+    Squeeze, ExpandDims.
 
         a = Reshape(x, [6]); y = ExpandDims(a, 0)            -->   a = Reshape(x, [6]); y = Reshape(x) to [1, 6]
         a = Conv2D(x, w); b = Squeeze(a, [1]); y = RELU(b)   -->   a = Conv2D(x, w); b = RELU(a); y = Squeeze(b, [1])
@@ -40,7 +40,7 @@ def merge_reshapes(subgraph: Subgraph) -> Subgraph:
 
 
 def _lift(edit: Edit, at: int, operation: Operation, touched: set[int]) -> None:
-    """Do an element-wise operation on a layer's result before that is reshaped, where it alone reads the reshape."""
+    """Move an element-wise operation before the reshape of a layer's result if it is the reshape's only reader."""
     subgraph = edit.subgraph
     for position, operand in enumerate(operation.used):
         reshape = definer(subgraph, operand)
@@ -65,9 +65,9 @@ def _lift(edit: Edit, at: int, operation: Operation, touched: set[int]) -> None:
 
 
 def _beside(edit: Edit, operation: Operation, position: int, source: int) -> tuple[int, ...] | None:
-    """The operands of the operation where one of them becomes the source of a reshape; None where others do not fit.
+    """The operation's operands with the one at `position` replaced by `source`; None if the others do not fit.
 
-    These are constants of one element, or with one for each index of a last axis that the reshape keeps.
+    The others must be constants of one element, or one element per index of a last axis that the reshape keeps.
     """
     subgraph, found = edit.subgraph, list(operation.used)
     before, after = subgraph.type(source).shape, subgraph.type(operation.used[position]).shape

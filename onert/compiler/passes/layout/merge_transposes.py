@@ -1,4 +1,4 @@
-"""Transposes of transposes, and transposes that move nothing."""
+"""Merge consecutive transposes, and turn transposes that move no element into reshapes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Order = tuple[int, ...]
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def merge_transposes(subgraph: Subgraph) -> Subgraph:
-    """Make one transpose of two in a row, and a reshape of one that only moves dimensions of 1.
+    """Merge two consecutive transposes, and turn one that only moves dimensions of size 1 into a reshape.
 
-    A transpose that no one reads any more is left to `remove_dead`.
+    Unused transposes are left to `remove_dead`.
 
         a = Transpose(x, [0, 2, 1]); y = Transpose(a, [2, 1, 0])   -->   y = Transpose(x, [1, 2, 0])
         y = Transpose(x of f32[1, 5, 7], [1, 0, 2])                -->   y = Reshape(x) to [5, 1, 7]
@@ -44,7 +44,7 @@ def merge_transposes(subgraph: Subgraph) -> Subgraph:
 
 
 def permutation(subgraph: Subgraph, operation: Operation) -> Order | None:
-    """The axes of a transpose in their new order, counted from the front; None if it is unknown, or no transpose."""
+    """The permutation of a transpose, with non-negative axes; None if it is unknown, or not a transpose."""
     if not isinstance(operation.op, Transpose):
         return None
     x, order = subgraph.types(operation).inputs
@@ -54,6 +54,6 @@ def permutation(subgraph: Subgraph, operation: Operation) -> Order | None:
 
 
 def _moves_nothing(x: TensorType, order: Order) -> bool:
-    """Whether the dimensions that are not 1 keep their order, so that the elements do."""
+    """Whether dimensions other than 1 keep their order, so that no element moves."""
     kept = [axis for axis in order if x.shape[axis] != 1]
     return x.is_static and kept == sorted(kept)

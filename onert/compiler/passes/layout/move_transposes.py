@@ -1,4 +1,4 @@
-"""Transposes that go where they cost less, or nothing."""
+"""Move transposes to where they cost less, or nothing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .merge_transposes import permutation
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def move_transposes(subgraph: Subgraph) -> Subgraph:
-    """Let operations run on transposed operands, where fewer bytes are moved so in all.
+    """Run operations on transposed operands if that moves fewer bytes in total.
 
-    Which operations can, and how their attributes change, says a table (`rewrite/layout_table.py`). Operations that
-    are connected change together, so that transposes on both sides of them meet and cancel; a model that is written
-    with channels in front comes to run with channels last, but for its inputs and outputs.
+    A table (`rewrite/layout_table.py`) says which operations can, and how their attributes change. Connected operations
+    change together, so that transposes on both sides of them meet and cancel. A model in channels-first layout thus
+    runs channels-last except for its inputs and outputs.
 
         a = Transpose(x, [0, 3, 1, 2]); b = RELU(a); y = Transpose(b, [0, 2, 3, 1])   -->   y = RELU(x)
         a = Transpose(x, [0, 3, 1, 2]); y = Reduce.MEAN(a, [2, 3])                    -->   y = Reduce.MEAN(x, [1, 2])

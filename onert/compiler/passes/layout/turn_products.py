@@ -1,4 +1,4 @@
-"""Products of matrices whose right side lies the other way round."""
+"""Fold the transpose of a matrix product's right-hand side into the product."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .merge_transposes import permutation
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def turn_products(subgraph: Subgraph) -> Subgraph:
-    """Let a product of floats take its right side as it lies where that is turned for it alone.
+    """Let a float product read its right-hand side untransposed if it is the only reader of the transpose.
 
-    Backends then see which elements are neighbours: those that a sum multiplies. Bytes under the floats stay for other
-    passes to find, and the transpose is left to `remove_dead`.
+    Backends then see that the elements along the summed axis are contiguous. Dequantised bytes are left for other
+    passes, and the transpose is left to `remove_dead`.
 
         b = Transpose(y, last two axes); z = BatchMatMul(x, b)   -->   z = BatchMatMul(x, y) {adjoint_y}
     """
@@ -32,7 +32,7 @@ def turn_products(subgraph: Subgraph) -> Subgraph:
 
 
 def _turned(subgraph: Subgraph, operation: Operation) -> int | None:
-    """What the right side of a product is where its last two axes change places; None where they do not."""
+    """The operand that the right-hand side is a transpose (of the last two axes) of; None if it is not one."""
     if operation.op != BatchMatMul() or subgraph.type(operation.outputs[0]).dtype is not DType.FLOAT32:
         return None
     right = operation.used[1]

@@ -1,1 +1,1 @@
-"""Passes on what models say of quantisation element by element: `QuantizeLinear` and its inverse, as arithmetic."""
+"""Passes on quantisation that a model spells out as element-wise arithmetic (`QuantizeLinear` and its inverse)."""

@@ -1,4 +1,4 @@
-"""Places of the greatest and the least are found among integers, not among the floats that these stand for."""
+"""Find the positions of extremes among quantised integers rather than their dequantised floats."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from .scales import dequantized
 
 _LIMITS = np.finfo(np.float32)
 _MOST_BITS = 16
-"""Of integers whose products with a scale differ as floats: these have 24."""
+"""Distinct integers of up to this many bits have distinct products with a scale: float32 has 24 bits."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def compare_bytes(subgraph: Subgraph) -> Subgraph:
-    """Find the place of an extreme before numbers are dequantised: one positive scale keeps their order, and whichever
-    are equal.
+    """Find the position of an extreme before dequantising.
+
+    A single positive scale preserves order and equality.
 
         a = Dequantize(q); y = ArgReduce(a, axis)   -->   y = ArgReduce(q, axis)
     """
@@ -35,7 +36,7 @@ def compare_bytes(subgraph: Subgraph) -> Subgraph:
 
 
 def _stored(subgraph: Subgraph, operand: int) -> int | None:
-    """The integers that floats are in the same order as; None where there are none."""
+    """The integers that the floats are dequantised from in the same order; None if there are none."""
     before = definer(subgraph, operand)
     if before is None or not isinstance(before.op, Dequantize):
         found = dequantized(subgraph, operand)
@@ -49,5 +50,5 @@ def _stored(subgraph: Subgraph, operand: int) -> int | None:
 
 
 def _keeps_order(scale: float) -> bool:
-    """Whether products of a scale with any two of the integers differ, and neither is infinite."""
+    """Whether products of the scale with distinct integers are distinct and finite."""
     return float(_LIMITS.tiny) <= scale <= float(_LIMITS.max) / (1 << _MOST_BITS)

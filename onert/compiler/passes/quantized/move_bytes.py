@@ -1,4 +1,4 @@
-"""Tensors are moved as the bytes that they become or were, not as floats."""
+"""Move tensors as bytes, before they are dequantised or after they are quantised, rather than as floats."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from .scales import BYTES, dequantized, number, plain_binary, whole_in
 
 _MOVING: tuple[type[Op], ...] = (Transpose, Reshape, Squeeze, ExpandDims, ResizeNearestNeighbor)
 _MOST_STEPS = 16
-"""Functions of elements between what is moved and the bytes that it becomes."""
+"""The most element-wise functions between a move and the cast to bytes."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def move_bytes(subgraph: Subgraph) -> Subgraph:
-    """Quantise before a transpose or a reshape rather than behind it, and dequantise behind it rather than before.
+    """Quantise before a transpose or a reshape rather than after it, and dequantise after it rather than before.
 
-    Functions of single elements with constants commute with what moves elements. So bytes are moved instead of floats,
-    and layers that multiply bytes meet them.
+    Element-wise functions of one tensor and constants commute with operations that move elements. So bytes are moved
+    instead of floats, and byte layers can read them directly.
 
         a = Transpose(x); b = Binary.DIV(a, s); ... y = Cast(f) as u8
             -->   b = Binary.DIV(x, s); ... q = Cast(f) as u8; y = Transpose(q)
         a = Binary.MUL(Cast(q), s); y = Transpose(a)
             -->   b = Transpose(q); y = Binary.MUL(Cast(b), s)
 
-    Likewise the greatest of a window is that of bytes, because their order is the same, and what is joined or split.
-    Bytes that are dequantised and quantised by the same scale are what they were: a product and a quotient by one
-    number are off by less than a half.
+    Likewise for max pooling, because bytes have the same order, and for concatenating and splitting. Bytes that are
+    dequantised and quantised again with the same scale are unchanged: multiplying and dividing by the scale is off by
+    less than a half.
     """
     while True:
         for step in (_as_they_were, _quantized_first, _dequantized_last):
@@ -80,11 +80,11 @@ def _as_they_were(subgraph: Subgraph) -> Subgraph:
 
 
 _LARGEST = 2.0**100
-"""A scale whose products with bytes are finite."""
+"""The largest scale whose products with bytes are surely finite."""
 
 
 def _behind(subgraph: Subgraph, operand: int) -> int:
-    """What a function of elements is given."""
+    """The first operand of the operation that defines `operand`."""
     return subgraph.operations[subgraph.definitions[operand]].used[0]
 
 
@@ -107,7 +107,8 @@ def _quantized_first(subgraph: Subgraph) -> Subgraph:
 
 
 def _steps(subgraph: Subgraph, at: int) -> list[int] | None:
-    """What moves floats, and the functions of elements behind it up to the bytes of operation `at`, in order."""
+    """The operation that moves floats and the element-wise functions after it, up to the cast to bytes at `at`; None if
+    there is no such chain."""
     operation = subgraph.operations[at]
     if not whole_in(subgraph, operation.used[0], subgraph.type(operation.outputs[0]).dtype):
         return None
@@ -132,7 +133,7 @@ def _moves(subgraph: Subgraph, operation: Operation) -> bool:
 
 
 def _gathers(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether dequantised bytes are joined, or the greatest of them found."""
+    """Whether the operation concatenates or max-pools dequantised bytes."""
     op = operation.op
     joins = isinstance(op, Concat) and op.activation is Activation.NONE
     return (joins or _is_greatest(op)) and all(dequantized(subgraph, i) is not None for i in operation.used)
@@ -146,7 +147,7 @@ _RISING = (BinaryKind.ADD, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
 
 
 def _rise(subgraph: Subgraph, chain: Sequence[int]) -> bool:
-    """Whether functions of elements never fall where these grow."""
+    """Whether the element-wise functions are monotonically increasing."""
 
     def rises(operation: Operation) -> bool:
         if isinstance(operation.op, Cast) or operation.op == Unary(UnaryKind.ROUND):
@@ -160,7 +161,7 @@ def _rise(subgraph: Subgraph, chain: Sequence[int]) -> bool:
 
 
 def _argument(subgraph: Subgraph, operation: Operation) -> int | None:
-    """The operand that an operation is a function of element by element; None where it is none of just that."""
+    """The only non-constant operand of an element-wise operation; None for any other operation."""
     if isinstance(operation.op, Unary):
         return operation.used[0]
     if not isinstance(operation.op, Binary):
@@ -171,7 +172,7 @@ def _argument(subgraph: Subgraph, operation: Operation) -> int | None:
 
 
 def _exchange(edit: Edit, mover: int, chain: list[Operation]) -> None:
-    """The functions of elements where the tensor was moved, and behind them what moves it."""
+    """Put the element-wise functions in the place of the move, and the move after them."""
     subgraph = edit.subgraph
     moving = subgraph.operations[mover]
     sources = moving.used if isinstance(moving.op, Concat) else moving.used[:1]
@@ -194,7 +195,7 @@ def _shaped(edit: Edit, operand: int, shape: Shape) -> int:
 
 
 _DATA: dict[type[Op], int] = {Split: 1, SplitV: 0}
-"""What cuts tensors, and which operand it cuts."""
+"""Operations that split a tensor, and the position of that operand."""
 
 
 def _dequantized_last(subgraph: Subgraph) -> Subgraph:

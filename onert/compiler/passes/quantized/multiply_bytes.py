@@ -1,4 +1,4 @@
-"""Layers of floats that are bytes times scales, as products of these bytes."""
+"""Turn float layers on dequantised bytes into products of the bytes."""
 
 from __future__ import annotations
 
@@ -23,29 +23,28 @@ from onert.ir.ops.elementwise.convert import Cast
 from .scales import BYTES, Stored, dequantized, on_grid
 
 _MOST_TERMS = (1 << 31) // (255 * 128)
-"""Products of two bytes that 32 bits hold the sum of."""
+"""How many products of two bytes can be summed in 32 bits."""
 _MOST_IN_FLOATS = (1 << 24) // (255 * 128)
-"""Products of two bytes that float32 holds every sum of."""
+"""How many products of two bytes can be summed exactly in float32."""
 
 _WIDE = 16
-"""Channels of a group that its products are worth a convolution of their own for."""
+"""Input channels that make a separate convolution for a group worthwhile."""
 
 _FEW = 4
-"""Channels that no kernel transforms in registers, so that sums of whole numbers stay such."""
+"""With fewer channels no kernel uses transforms (such as Winograd), so sums of whole numbers stay whole."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def multiply_bytes(subgraph: Subgraph) -> Subgraph:
-    """Let a layer whose operand is dequantised bytes, and whose constant weights are bytes times a scale for each
-    output, multiply the bytes; and a product of two matrices that are both dequantised bytes.
+    """Multiply bytes in a layer whose input is dequantised bytes and whose constant weights are bytes times a scale per
+    output, and in a matrix product of two dequantised byte tensors.
 
-    Sums are then those of integers and exact. Before a bias is added the result is the real value, the sum times both
-    scales, with three roundings (the sum to float32, the product of the scales, the product of both): at most
-    3 * 2**-24 of its magnitude away from it. In floats every element was rounded, and every step of the sum. Weights
-    are bytes only if they are so to the bit.
+    Sums are then integer and exact. Before the bias, the result is the sum times both scales with three roundings (the
+    sum to float32, the product of the scales, the product of both): at most 3 * 2**-24 of its magnitude off. In floats
+    every element and every step of the sum was rounded. Weights count as bytes only if they match bit for bit.
 
-    Convolutions in groups of a few channels sum few products: these stay floats, but of whole numbers, so that they are
-    as exact. Wider groups are layers one beside the other.
+    Grouped convolutions with few channels sum few products: these stay floats, but of whole numbers, and so are equally
+    exact. Wider groups become separate convolutions.
 
         a = Binary.MUL(Cast(Binary.SUB(Cast(q), zero)), scale); y = FullyConnected(a, w, bias)
             -->   s = FullyConnected(q, w / scales) as f32; y = Binary.ADD(s, bias)
@@ -80,7 +79,7 @@ def multiply_bytes(subgraph: Subgraph) -> Subgraph:
 
 
 def _both(subgraph: Subgraph, operation: Operation) -> tuple[Stored, Stored] | None:
-    """The bytes on both sides of a product of matrices of floats; None where there are none."""
+    """The bytes on both sides of a float matrix product; None if there are none."""
     if operation.op != BatchMatMul():
         return None
     depth = subgraph.type(operation.used[0]).shape[-1]
@@ -91,7 +90,7 @@ def _both(subgraph: Subgraph, operation: Operation) -> tuple[Stored, Stored] | N
 
 
 def _bytes(subgraph: Subgraph, operation: Operation) -> tuple[Stored, tuple[Array, Array]] | None:
-    """The bytes that a layer of floats multiplies, and its weights as bytes with scales; None where there are none."""
+    """The bytes that a float layer multiplies, and its weights as bytes and scales; None if there are none."""
     op = operation.op
     if not isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected):
         return None
@@ -114,7 +113,7 @@ def _bytes(subgraph: Subgraph, operation: Operation) -> tuple[Stored, tuple[Arra
 
 
 def _few_terms(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether a convolution's filters see so few of several channels that no kernel gains by bytes."""
+    """Whether a grouped convolution has so few channels per group that no kernel gains from bytes."""
     if not isinstance(operation.op, Conv2D):
         return False
     types = subgraph.types(operation)
@@ -123,7 +122,7 @@ def _few_terms(subgraph: Subgraph, operation: Operation) -> bool:
 
 
 def _whole_sums(edit: Edit, operation: Operation, source: Stored, grid: tuple[Array, Array]) -> Iterator[Operation]:
-    """The layer on bytes less their zero point as floats, the product of the scales behind it, bias and activation."""
+    """The layer on bytes minus zero point, as floats; then the product with the scales, the bias and the activation."""
     op: Any = operation.op
     weights, scales = grid
     subgraph = edit.subgraph
@@ -150,7 +149,7 @@ def _whole_sums(edit: Edit, operation: Operation, source: Stored, grid: tuple[Ar
 
 
 def _with_scale(edit: Edit, at: int, source: Stored) -> int:
-    """The bytes as an operand whose type has their scale: themselves where only arithmetic reads them."""
+    """An operand with the bytes whose type has their scale: the same operand if only casts and moves read it."""
     subgraph = edit.subgraph
     type_ = subgraph.type(source.operand)
     scaled = evolve(type_, quantization=source.quantization, data=None)
@@ -169,7 +168,7 @@ def _with_scale(edit: Edit, at: int, source: Stored) -> int:
 
 
 def _moved(subgraph: Subgraph, operand: int) -> Iterator[int]:
-    """What bytes were before they were moved, step by step."""
+    """The earlier operands that the bytes were moved from, step by step."""
     before = definer(subgraph, operand)
     while before is not None and before.op.stored and len(before.inputs) < 3:
         if isinstance(before.op, Cast | Concat):
@@ -182,7 +181,7 @@ def _moved(subgraph: Subgraph, operand: int) -> Iterator[int]:
 
 
 def _only_cast(subgraph: Subgraph, operand: int) -> bool:
-    """Whether nothing looks at the scale of bytes: they are no result, and are moved or become other numbers."""
+    """Whether the scale of bytes is not observed: they are not kept, and are only moved or cast."""
     if operand in subgraph.kept or subgraph.type(operand).quantization is not None:
         return False
     return all(
@@ -192,7 +191,7 @@ def _only_cast(subgraph: Subgraph, operand: int) -> bool:
 
 
 def _groups(subgraph: Subgraph, operation: Operation) -> int:
-    """In how many groups a layer has its channels."""
+    """The number of groups of a layer."""
     if not isinstance(operation.op, Conv2D):
         return 1
     x, weights = (subgraph.type(i).shape[3] for i in operation.used[:2])
@@ -202,8 +201,8 @@ def _groups(subgraph: Subgraph, operation: Operation) -> int:
 def _in_groups(
     edit: Edit, operation: Operation, source: int, x: TensorType, weights: Array, scales: Array
 ) -> Iterator[Operation]:
-    """A convolution in groups as convolutions one beside the other: of as many groups together as fill registers, whose
-    filters have zeros for the channels of other groups."""
+    """A grouped convolution as parallel convolutions, each of as many groups as fill registers; its filters have zeros
+    for the channels of other groups."""
     subgraph = edit.subgraph
     inner, groups, each = weights.shape[3], _groups(subgraph, operation), len(weights)
     together = next(n for n in range(1, groups + 1) if groups % n == 0 and (n * inner >= _WIDE or n == groups))
@@ -235,7 +234,7 @@ def _in_groups(
 
 
 def _filters(edit: Edit, weights: Array, scales: Array, axis: int = 0) -> int:
-    """A constant of bytes, with a scale for each output, which lie along the axis, unless all are one."""
+    """A constant of bytes, with a scale per output along the axis, or a single scale if all are equal."""
     if (scales == scales[0]).all():
         quantization = Quantization((float(scales[0]),), (0,))
     else:
@@ -244,7 +243,7 @@ def _filters(edit: Edit, weights: Array, scales: Array, axis: int = 0) -> int:
 
 
 def _layer(edit: Edit, operation: Operation, source: int, weights: Array, scales: Array) -> Iterator[Operation]:
-    """The layer on bytes, and its bias and activation behind it."""
+    """The layer on bytes, followed by its bias and activation."""
     op: Any = operation.op
     bias = operation.inputs[2] if len(operation.inputs) > 2 else None
     plain = bias is None and op.activation is Activation.NONE

@@ -1,4 +1,4 @@
-"""Bytes under floats: where arithmetic says that floats are bytes less a zero point, times a scale."""
+"""Recognise floats that arithmetic dequantises from bytes: (bytes - zero point) * scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BYTES = (DType.INT8, DType.UINT8)
 
 @frozen
 class Stored(Value):
-    """Floats that are `scale * (operand - zero)`; `steps` are the operations between, the last one first."""
+    """Floats equal to `scale * (operand - zero)`; `steps` are the operations that compute this, last first."""
 
     operand: int
     scale: float
@@ -27,12 +27,12 @@ class Stored(Value):
 
     @property
     def quantization(self) -> Quantization:
-        """What the type of these integers says where they have a scale."""
+        """The quantisation parameters for the type of these integers."""
         return Quantization((self.scale,), (self.zero,))
 
 
 def number(subgraph: Subgraph, operand: int | None) -> float | None:
-    """The only element of a constant, finite; None for anything else."""
+    """The finite value of a constant with one element; None for anything else."""
     value = None if operand is None else subgraph.operands[operand].known.value
     if value is None or value.size != 1 or value.dtype.kind not in "iuf":
         return None
@@ -41,14 +41,14 @@ def number(subgraph: Subgraph, operand: int | None) -> float | None:
 
 
 def plain_binary(operation: Operation | None, kind: BinaryKind) -> bool:
-    """Whether an operation is this function without an activation."""
+    """Whether an operation is this binary function without an activation."""
     return operation is not None and operation.op in (Binary(kind), Binary(kind, Activation.NONE))
 
 
 def dequantized(subgraph: Subgraph, operand: int | None) -> Stored | None:
-    """The bytes under float32, where arithmetic with one scale and one zero point is all that lies between.
+    """The bytes that float32 numbers are dequantised from with a single scale and zero point; None if they are not.
 
-    That is `(x - zero) * scale`, with the difference in int32 or in float32, which is exact in both.
+    That is `(x - zero) * scale`, with the difference in int32 or float32, which is exact in both.
     """
     product = definer(subgraph, operand)
     if product is None or operand is None or not plain_binary(product, BinaryKind.MUL):
@@ -86,7 +86,7 @@ def dequantized(subgraph: Subgraph, operand: int | None) -> Stored | None:
 
 
 def from_bytes(subgraph: Subgraph, operand: int | None) -> bool:
-    """Whether floats are bytes, or bytes less a whole number: sums of their products with whole numbers are exact."""
+    """Whether floats are bytes, possibly minus a whole number: sums of their products with whole numbers are exact."""
     made = definer(subgraph, operand)
     if plain_binary(made, BinaryKind.SUB) and made is not None:
         taken = number(subgraph, made.used[1])
@@ -97,9 +97,7 @@ def from_bytes(subgraph: Subgraph, operand: int | None) -> bool:
 
 
 def whole_in(subgraph: Subgraph, operand: int, dtype: DType) -> bool:
-    """Whether floats are whole numbers that a type of integers holds (or not-a-number): rounded, and cut at both
-    ends.
-    """
+    """Whether floats are rounded and clamped to the range of an integer type (or are NaN)."""
     low, high = dtype.limits
     for kind, bound in ((BinaryKind.MINIMUM, high), (BinaryKind.MAXIMUM, low)):
         clamp = definer(subgraph, operand)
@@ -117,19 +115,18 @@ def whole_in(subgraph: Subgraph, operand: int, dtype: DType) -> bool:
 
 
 MOST = 127
-"""The largest magnitude of a signed byte that has its opposite."""
+"""The largest magnitude of a signed byte whose negation is also one."""
 
 _SAMPLE, _MOST_LOOKS = 64, 8
-"""Elements of a row that say whether a scale can be right, before all are looked at; and how often these are, in the
-mean over all rows, before it is given up.
-"""
+"""How many elements of a row are sampled to reject a scale early, and how many scales per row, on average, are compared
+with all elements before giving up."""
 
 
 def on_grid(rows: Array) -> tuple[Array, Array] | None:
-    """Rows of float32 as signed bytes and a scale each, whose product in float32 is every element to the bit.
+    """Rows of float32 as signed bytes and one scale per row, whose float32 products are bit-identical to all elements.
 
-    None where no such scale is found for a row: its largest magnitude stands for a byte, so that there are 128 of them
-    to try. Rows of zeros have scale 1.
+    None if a row has no such scale. Its largest magnitude corresponds to one of 128 byte magnitudes, and all are tried.
+    Rows of zeros have scale 1.
     """
     if rows.size == 0 or not np.isfinite(rows).all():
         return None
@@ -156,7 +153,7 @@ def on_grid(rows: Array) -> tuple[Array, Array] | None:
 
 
 def _fits(row: Array, about: np.float32, found: Array, scales: Array, at: int) -> bool:
-    """Whether the row has a scale near this; then it is written down."""
+    """Whether the row has a scale near `about`; if so, store its bytes and scale."""
     stored = np.rint(row.astype(np.float64) / float(about))
     if stored.min() < -MOST - 1 or stored.max() > MOST:
         return False

@@ -1,4 +1,4 @@
-"""Bytes that nothing but arithmetic reads are not made."""
+"""Skip the conversion to bytes that are only dequantised again."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .scales import BYTES, Stored, dequantized, number, whole_in
 
 _ELEMENTWISE = Unary, LeakyRelu, Binary, Comparison, Select, Cast
 _MOST = 4
-"""Tensors of bytes that one element of floats may be made of directly."""
+"""How many byte tensors an element-wise expression of floats may read directly."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def skip_bytes(subgraph: Subgraph) -> Subgraph:
-    """Read the whole numbers that become bytes where all that reads these bytes makes floats of them again.
+    """Read the rounded floats directly if all readers of the bytes would convert them back to floats.
 
-    The results are the same to the bit but for not-a-number, which stays one and is no byte. What computes the numbers
-    and what reads them can then be one loop. Not where a layer multiplies the floats, maybe moved: it may be found to
-    multiply the bytes once shapes are known. Nor where each byte becomes another byte, as in quantised
-    `y * sigmoid(y)`: a backend can look up the result in a table of 256.
+    Results are bit-identical except that NaN stays NaN. Producer and readers can then be fused into one loop. This is
+    not done if a layer multiplies the floats, possibly moved: the layer may turn out to multiply bytes once shapes are
+    known. Nor if each byte becomes another byte, as in quantised `y * sigmoid(y)`: a backend can look these up in a
+    table of 256.
 
         q = Cast(f) as u8; a = Binary.SUB(Cast(q), zero); y = Binary.MUL(Cast(a), scale)
             -->   a = Binary.SUB(f, zero); y = Binary.MUL(a, scale)
@@ -56,7 +56,7 @@ def skip_bytes(subgraph: Subgraph) -> Subgraph:
 
 
 def _readers(subgraph: Subgraph) -> dict[int, list[Stored]]:
-    """The dequantised forms of all bytes."""
+    """The dequantised forms of each byte tensor that results from a cast."""
     found: dict[int, list[Stored]] = {}
     for operation in subgraph.operations:
         if isinstance(operation.op, Binary) and operation.op.kind is BinaryKind.MUL:
@@ -67,7 +67,7 @@ def _readers(subgraph: Subgraph) -> dict[int, list[Stored]]:
 
 
 def _is_multiplied(subgraph: Subgraph, operand: int) -> bool:
-    """Whether layers that may multiply bytes read floats, as they are or moved."""
+    """Whether a layer that may multiply bytes reads the floats, directly or moved."""
     for at in subgraph.uses.get(operand, ()):
         user = subgraph.operations[at]
         if isinstance(user.op, Conv2D | FullyConnected | BatchMatMul):
@@ -78,10 +78,10 @@ def _is_multiplied(subgraph: Subgraph, operand: int) -> bool:
 
 
 def _mapped(subgraph: Subgraph) -> set[int]:
-    """The tensors of bytes from which only bytes are made, element by element and with single constants, and these."""
+    """The byte tensors from which, element by element and with scalar constants, only bytes are computed, and these."""
     roots: dict[int, int] = {}
     near: dict[int, frozenset[int]] = {}
-    """Of floats: the bytes that they are a function of, and those that they are made of directly."""
+    """`roots` has the byte tensor that each tensor is a function of, `near` the byte tensors that it directly reads."""
     left: set[int] = set()
     for operation in subgraph.operations:
         given = [i for i in operation.used if subgraph.operands[i].data is None or number(subgraph, i) is None]
@@ -103,7 +103,7 @@ def _mapped(subgraph: Subgraph) -> set[int]:
 
 
 def _read_floats(edit: Edit, each: Stored, source: int) -> None:
-    """The product that makes floats reads the numbers, less the zero point."""
+    """Let the dequantising product read the rounded floats minus the zero point."""
     at = each.steps[0]
     product = edit.subgraph.operations[at]
     inner = edit.subgraph.operations[each.steps[1]].outputs[0]

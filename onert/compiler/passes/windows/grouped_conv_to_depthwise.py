@@ -1,4 +1,4 @@
-"""Convolutions with a group for every channel."""
+"""Turn grouped convolutions with one channel per group into depthwise convolutions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def channels_alone(subgraph: Subgraph) -> Subgraph:
-    """Make a convolution whose groups are single channels, with constant filters, the depthwise one that it is.
+    """Replace a convolution with constant filters and one channel per group by a depthwise convolution.
 
-    The results stay the same to the bit; the filters change their order. One that
-    quantises its input when it runs stays: there the two round their scales in another order.
+    Results stay bit-identical; the filters are transposed. A convolution that quantises its input at run time stays,
+    because the two kinds then round their scales in different orders.
 
         y = Conv2D(x [n, h, w, 8], const [16, 3, 3, 1])   -->   y = DepthwiseConv2D(x, const [1, 3, 3, 16])
     """

@@ -1,4 +1,4 @@
-"""Windows without the elements that never meet what they slide over."""
+"""Trim the parts of windows that only ever cover padding."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.symbolic.trace import is_symbolic
 
 FIRST = {Conv2D: 1, DepthwiseConv2D: 1, Conv3D: 0}
-"""The first axis of the filters along which the window lies."""
+"""The filters' first window axis."""
 
 NAMES = ("depth", "height", "width")
-"""The axes over which windows slide: the last of these, as many as there are."""
+"""The axes that windows slide over: the last two or all three of these."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def trim_windows(subgraph: Subgraph) -> Subgraph:
-    """Drop the outer elements of constant windows that lie in the margins wherever the window is.
+    """Drop the outer elements of constant windows that are in the margins at every position of the window.
 
-    They add nothing, whatever the type of elements. The margins that only they needed go with them. Only windows larger
-    than what they slide over are looked at: others lie inside of it somewhere, unless they go by long strides.
+    They contribute nothing, whatever the element type. Margins that only they needed are dropped too. Only windows
+    larger than their input are examined: others are inside it at some position, unless the strides are long.
 
         y = Conv2D(x [1, 14, 14, 8], const [4, 3, 3, 8]) SAME, dilation 24   -->   y = Conv2D(x, const [4, 1, 1, 8])
     """
@@ -39,7 +39,8 @@ def trim_windows(subgraph: Subgraph) -> Subgraph:
 
 
 def _larger(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether the window is constant and larger along some axis; a size for many lengths is not settled to find out."""
+    """Whether the window is constant and larger than the input along some axis. Symbolic sizes are not compared, since
+    that would add a condition to the trace."""
     op: Any = operation.op
     source, weight = operation.used[:2]
     if op.padding is Padding.VALID or subgraph.operands[weight].data is None:
@@ -66,7 +67,7 @@ def _trim(edit: Edit, at: int, operation: Operation) -> None:
     for axis, name in enumerate(NAMES[5 - x.rank :]):
         inputs, size = x.shape[1 + axis], filters.shape[first + axis]
         if inputs is None or size is None or is_symbolic(inputs):
-            return  # explicit margins of this axis are not known, and may have to stand beside another's
+            return  # explicit margins are unknown for this axis, but another axis may need them
         window = Window(size, getattr(op, f"stride_{name}"), getattr(op, f"dilation_{name}"), op.padding.along(axis))
         start, stop, left, margins = _trimmed(window, inputs)
         kept.append(slice(start, stop))
@@ -84,11 +85,11 @@ def _trim(edit: Edit, at: int, operation: Operation) -> None:
 
 
 def _trimmed(window: Window, inputs: int) -> tuple[int, int, Window, tuple[int, int]]:
-    """The elements that stay along an axis of so many inputs, from one to before another; the window of these, and its
-    margins.
+    """Trim a window along an axis of `inputs` elements: the start and stop of the elements that stay, the window of
+    these, and its margins.
 
-    Elements that meet nothing stay where the window would begin behind the first input without them, or lie at more
-    places than before.
+    An element that only covers margins stays if the window would otherwise begin after the first input, or have more
+    positions than before.
     """
     outputs, before = window.outputs(inputs), window.before(inputs)
     live = [tap.index for tap in window.taps(inputs)] or [0, window.size - 1]
