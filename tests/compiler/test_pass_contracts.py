@@ -99,7 +99,7 @@ BROKEN: dict[str, tuple[Property, Subgraph, str]] = {
     "defined twice": (WELL_FORMED, _graph(_abs(0, 1), _abs(0, 1)), "defines tensor 1 't1' again"),
     "an output that nothing defines": (WELL_FORMED, _graph(_abs(0, 1), outputs=(2,)), "output 2 is not defined"),
     "another shape": (TYPED, _graph(_abs(0, 1), shapes=(4, 5, 4)), "declared f32[5] and inferred as f32[4]"),
-    "an input as output": (OWN_OUTPUTS, _graph(_abs(0, 1), outputs=(0,)), "is no operation's result"),
+    "an input as output": (OWN_OUTPUTS, _graph(_abs(0, 1), outputs=(0,)), "is not an operation's result"),
     "an output twice": (OWN_OUTPUTS, _graph(_abs(0, 1), outputs=(1, 1)), "occurs 2 times"),
     "a result that nobody reads": (NOTHING_DEAD, _graph(_abs(0, 1), _abs(0, 2)), "nothing reads the results"),
 }
@@ -138,7 +138,7 @@ def test_a_pass_that_breaks_a_graph_is_named_by_the_compiler(monkeypatch: pytest
     broken = _giving(BROKEN["an operand that is not there"][1])
     monkeypatch.setattr("onert.compiler.pipeline.OPTIONAL", (broken,))
     package = onert.load(random_model(1, stored=False))
-    with pytest.raises(CompileError, match="pass replace ensures that every operand is there"):
+    with pytest.raises(CompileError, match="pass replace ensures that every operand exists"):
         onert.compile(package, max_work=123_456_789)
 
 

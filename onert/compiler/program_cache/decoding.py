@@ -1,8 +1,8 @@
-"""Documents that `encoding` wrote, made into values again.
+"""Decoding of documents that `encoding` wrote.
 
-Nothing of a document is run. It names classes of a closed list (`records`), which are called with as many values as
-they have fields, each of a type that the field is declared with; their own validators look at these too. Every number
-is checked before it is used. What is wrong with a document is one exception.
+Nothing in a document is executed. It names classes of a closed list (`records`), which are called with one value per
+field, each of a type that the field declares; the classes' own validators check them too. Every number is checked
+before it is used. Any error in a document is reported as a DecodeError.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _Number = TypeVar("_Number", int, float)
 
 
 class DecodeError(Exception):
-    """The document is damaged, or was written for other classes."""
+    """The document is damaged, or was written with other classes."""
 
 
 class Numbered(Protocol):
-    """What a document names by number; LookupError for one that is not there."""
+    """Objects that a document refers to by number; raises LookupError for an unknown number."""
 
     def __getitem__(self, at: int) -> object: ...
 
 
 def decode(document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered = ()) -> Any:
-    """The value of a document; DecodeError if it is not one. Arrays are views of the buffers."""
+    """The value of a document. Arrays are views of the buffers. Raises DecodeError if the document is invalid."""
     try:
         return _Decoder(document, buffers, records, parts).value()
     except _WRONG as error:
@@ -43,11 +43,11 @@ def decode(document: memoryview, buffers: Sequence[memoryview], records: Records
 
 
 _WRONG = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, struct.error, OnertError)
-"""What is raised for numbers and names that do not fit, by this module and by the validators of classes."""
+"""The exceptions that this module and the classes' validators raise for invalid numbers and names."""
 
 
 class _Decoder:
-    """The parts of a document, taken one after the other as groups need them."""
+    """The parts of a document, consumed in order as groups need them."""
 
     def __init__(self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered) -> None:
         self._document = document
@@ -67,7 +67,7 @@ class _Decoder:
         self._values: list[Any] = list(FIXED)
 
     def _take(self, size: int) -> memoryview:
-        """The next bytes, and their padding."""
+        """The next bytes; skips their padding too."""
         start, end = self._at, self._at + size
         if size < 0 or end > len(self._document):
             raise ValueError(f"{size} bytes are expected at byte {start} of {len(self._document)}")
@@ -78,7 +78,7 @@ class _Decoder:
         return np.frombuffer(self._take(size), kind) if size else np.zeros(0, kind)
 
     def value(self) -> Any:
-        """The last node."""
+        """The value of the last node."""
         kind = ""
         for number, count, width in self._groups:
             kind = self._names[number]
@@ -86,7 +86,7 @@ class _Decoder:
             self._values += self._nodes(kind, count, width) if read is None else read(self, count)
         rest = len(self._references) + len(self._text) - self._read + _count(self._integers) + _count(self._floats)
         if kind != "root" or rest:
-            raise ValueError(f"the document ends without a value, {rest} numbers or bytes are left")
+            raise ValueError(f"the document does not end with its value, or has {rest} extra numbers or bytes")
         return self._values[-1]
 
     def _nodes(self, kind: str, count: int, width: int) -> list[Any]:
@@ -96,7 +96,7 @@ class _Decoder:
             raise ValueError(f"{count} nodes of {width} references are expected, {rest} references are left")
         block, self._references = self._references[: count * width], self._references[count * width :]
         if len(block) and block.max() >= len(self._values):
-            raise ValueError(f"a node refers to node {block.max()}, before it are {len(self._values)}")
+            raise ValueError(f"a node refers to node {block.max()}, but only {len(self._values)} precede it")
         columns = [list(map(self._values.__getitem__, column)) for column in block.reshape(width, count).tolist()]
         rows = list(zip(*columns, strict=True)) if columns else [()]
         if kind == "tuple":
@@ -119,20 +119,20 @@ class _Decoder:
             return [self._subgraph(row) for row in zip(*columns, strict=True)]
         for each, column in zip(construction(kind), columns, strict=True):
             if not self._records.accepts(each, column):
-                raise TypeError(f"{kind.__qualname__}.{each.name} is of another type than {each.type}")
+                raise TypeError(f"{kind.__qualname__}.{each.name} is not of type {each.type}")
         return list(map(kind, *columns)) if columns else [kind()]
 
     def _subgraph(self, row: Sequence[Any]) -> Subgraph:
-        """A subgraph, maybe with operations that are read later."""
+        """A subgraph, possibly with operations that are decoded on demand."""
         members = {each.name: value for each, value in zip(construction(Subgraph), row, strict=True)}
         read = members.pop(LATER) if isinstance(members[LATER], _Later) else None
         for each in construction(Subgraph):
             if each.name in members and not self._records.accepts(each, (members[each.name],)):
-                raise TypeError(f"Subgraph.{each.name} is of another type than {each.type}")
+                raise TypeError(f"Subgraph.{each.name} is not of type {each.type}")
         return Subgraph(**members) if read is None else Subgraph.later(read, **members)
 
     def later(self, count: int) -> list[_Later]:
-        """Documents among the buffers."""
+        """Documents in buffers, decoded on demand."""
         return [_Later(each, self._buffers, self._records, self._parts) for each in self.elements(count)]
 
     def integers(self, count: int) -> list[int]:
@@ -159,7 +159,7 @@ class _Decoder:
         return [tuple(self.floats(length)) for length in self.integers(count)]
 
     def elements(self, count: int) -> list[memoryview]:
-        """Buffers that arrays are views of."""
+        """Buffers with the elements of arrays."""
         return [self._buffers[at] for at in map(_natural, self.integers(count))]
 
     def contents(self, count: int) -> list[bytes]:
@@ -177,18 +177,18 @@ class _Later:
         self._given = document, buffers, records, parts
 
     def __call__(self) -> tuple[Operation, ...]:
-        """CompileError if the document holds something else; a program that was kept so still runs."""
+        """Decode the operations. Raises CompileError if the document is invalid; the program still runs then."""
         try:
             found = decode(*self._given)
         except DecodeError as error:
             raise CompileError(f"the operations of a program in the cache cannot be read: {error}") from error
         if not isinstance(found, tuple) or not all(isinstance(each, Operation) for each in found):
-            raise CompileError("the operations of a program in the cache cannot be read: they are something else")
+            raise CompileError("the operations of a program in the cache cannot be read: they are not operations")
         return found
 
 
 def _exactly(source: Iterator[_Number], count: int) -> list[_Number]:
-    """So many of what is left; ValueError if there are not so many."""
+    """The next `count` numbers. Raises ValueError if fewer are left."""
     found = list(islice(source, count))
     if len(found) != count:
         raise ValueError(f"{count} numbers are expected, {len(found)} are left")
@@ -201,7 +201,7 @@ def _count(rest: Iterator[object]) -> int:
 
 def _natural(number: int) -> int:
     if number < 0:
-        raise LookupError(f"{number} is no number of a buffer or a part")
+        raise LookupError(f"{number} is not the number of a buffer or a part")
     return number
 
 
@@ -216,7 +216,7 @@ _LEAVES: Mapping[str, Callable[[_Decoder, int], Sequence[Any]]] = {
     "part": _Decoder.parts,
     "later": _Decoder.later,
 }
-"""How groups of nodes are read that refer to no others."""
+"""The methods that read groups of nodes without references, by kind."""
 
 
 def _filled(dtype: np.dtype[Any], shape: tuple[int, ...], elements: memoryview) -> Array:
@@ -240,12 +240,12 @@ def _constant(array: Array) -> Constant:
 
 
 def _numbers(stored: Any, length: int) -> Numbers[Any]:
-    """Numbers of which all are there, or one for all."""
+    """Numbers that are all stored, or a single one that stands for all."""
     array = np.array(stored) if isinstance(stored, tuple) else stored
     if not isinstance(array, np.ndarray) or array.dtype not in (np.float64, np.int64) or array.ndim != 1:
         raise TypeError(f"numbers are made of {type(stored).__qualname__}, expected 64-bit ones")
     if len(array) not in (1, length) or length < 1:
-        raise ValueError(f"{len(array)} numbers stand for {length}")
+        raise ValueError(f"{len(array)} numbers cannot stand for {length}")
     array.flags.writeable = False
     return Numbers(array, length)
 
@@ -259,4 +259,4 @@ _MADE: Mapping[str, Callable[..., Any]] = {
     "constant": _constant,
     "numbers": _numbers,
 }
-"""What nodes are made of their references by, where that is no class of the list."""
+"""The functions that make values of a node's references, for kinds that are not classes of the list."""

@@ -1,18 +1,18 @@
-"""Values as data: what `decoding` makes them of again, and what keys are made of.
+"""Encoding of values as documents, for cache entries (`decoding` reads them) and for keys.
 
-A value is a graph of nodes: numbers, texts, bytes, arrays, tuples, dictionaries, and records, which are values of the
-classes in `records`. Equal nodes are one. Nodes come in groups, each after those that it refers to, so that a group is
-made by one pass over each field. A document is
+A value is a graph of nodes: numbers, strings, bytes, arrays, tuples, dictionaries, and records, which are instances of
+the classes in `records`. Equal nodes are merged. Nodes form groups, each after the groups that it refers to, so that a
+group is decoded with one pass over each field. A document consists of
 
-- five 8-byte numbers: how many groups, bytes of names, bytes of text, bytes of references, and integers there are
-- for each group three 8-byte numbers: the number of its kind's name, how many nodes it has, and how many references
-  each of these has
-- the names of kinds, in lines; the text of all strings, whose lengths are among the integers
+- five 8-byte numbers: the counts of groups, bytes of names, bytes of text, bytes of references, and integers
+- for each group three 8-byte numbers: the index of its kind's name, the count of its nodes, and the count of references
+  of each node
+- the names of kinds, one per line; the text of all strings, whose lengths are among the integers
 - references to nodes as 4-byte numbers, field by field; 8-byte integers; 8-byte floats
 
-each on an 8-byte boundary. Nodes 0 to 2 are None, False and True; the last node stands for the value. The elements of
-arrays and the content of bytes lie beside the document in buffers, which nodes name by number. So do the operations of
-a subgraph that can be run without them: they are a document of their own, read when somebody asks for them.
+each on an 8-byte boundary. Nodes 0 to 2 are None, False and True; the last node is the value. The elements of arrays
+and the content of bytes are in buffers beside the document, which nodes refer to by number. So are the operations of a
+subgraph that can be run without them: they form a document of their own, which is decoded on demand.
 """
 
 from __future__ import annotations
@@ -34,44 +34,45 @@ from .records import Records, construction
 FIXED = (None, False, True)
 """The first nodes of every document."""
 LATER = "operations"
-"""The field of a subgraph that is read when somebody asks for it."""
+"""The field of a subgraph that is decoded on demand."""
 HEAD = struct.Struct("<5q")
 GROUP = struct.Struct("<3q")
 
 _FEW = 256
-"""Numbers that lie in a document; more are in a buffer."""
+"""Up to this many numbers are stored in the document, more in a buffer."""
 
 _Key = tuple[str, Any]
 
 
 class EncodeError(Exception):
-    """The value holds something that is no data, or of a class that is not listed."""
+    """The value contains something that is not data, or whose class is not in the closed list."""
 
 
 def encode(
     value: object, records: Records, parts: Mapping[int, int] | None = None
 ) -> tuple[bytes, list[bytes | memoryview]]:
-    """The document of a value and its buffers, the same in every process.
+    """The document of a value and its buffers, identical in every process.
 
-    Objects whose identity is in `parts` are named by their number there. EncodeError if that is not possible.
+    Objects whose identity is in `parts` are represented by their number there. Raises EncodeError if the value cannot
+    be encoded.
     """
     buffers: list[bytes | memoryview] = []
     try:
         return _document(value, records, {} if parts is None else parts, buffers), buffers
     except RecursionError as error:
-        raise EncodeError("the value is nested too deep") from error
-    except TypeError as error:  # a set whose members have no order, a class whose constructor hides a field
+        raise EncodeError("the value is nested too deeply") from error
+    except TypeError as error:  # a set with members that cannot be sorted, a class whose constructor lacks a field
         raise EncodeError(str(error)) from error
 
 
 def _document(value: object, records: Records, parts: Mapping[int, int], buffers: list[bytes | memoryview]) -> bytes:
-    """The document of a value, whose buffers join others."""
+    """The document of a value; its buffers are appended to `buffers`."""
     encoder = _Encoder(records, parts, buffers)
     return encoder.document(encoder.node(value))
 
 
 class _Encoder:
-    """Nodes by what they are, in the order in which they were met, each with its level: above those it refers to."""
+    """Nodes by content, in order of first occurrence, each with its level, which is above those it refers to."""
 
     def __init__(self, records: Records, parts: Mapping[int, int], buffers: list[bytes | memoryview]) -> None:
         self._buffers = buffers
@@ -95,7 +96,7 @@ class _Encoder:
         found = self._known.get(id(value))
         if found is None:
             found = self._known[id(value)] = self._made(value, kind)
-            self._alive.append(value)  # or another value could have its identity
+            self._alive.append(value)  # otherwise another value could get the same id
         return found
 
     def _made(self, value: Any, kind: type[Any]) -> int:
@@ -131,11 +132,11 @@ class _Encoder:
     def _record(self, value: Any, kind: type[Any]) -> int:
         name = self._records.name(kind)
         if name is None:
-            raise EncodeError(f"{kind.__module__}.{kind.__qualname__} is none of the classes that can be serialized")
+            raise EncodeError(f"{kind.__module__}.{kind.__qualname__} is not a class that can be serialised")
         if isinstance(value, Enum):
             return self._over(name, [self.node(value.name)])
         if not has(kind):
-            raise EncodeError(f"{kind.__qualname__} is no attrs class")
+            raise EncodeError(f"{kind.__qualname__} is not an attrs class")
         members = []
         for each in construction(kind):
             member = getattr(value, each.name)
@@ -155,12 +156,12 @@ class _Encoder:
         return self._over("long", [self._leaf("str", str(value))])
 
     def _tuple(self, value: tuple[Any, ...]) -> int:
-        """Tuples of numbers alone are runs of these."""
+        """A tuple; one that has only integers or only floats is stored as a run of numbers."""
         kinds = set(map(type, value))
         if kinds == {int}:
             try:
                 return self._leaf("ints", struct.pack(f"<{len(value)}q", *value))
-            except struct.error:  # one is too long
+            except struct.error:  # one does not fit into 64 bits
                 pass
         if kinds == {float}:
             return self._leaf("floats", struct.pack(f"<{len(value)}d", *value))
@@ -191,7 +192,7 @@ class _Encoder:
         return found
 
     def document(self, root: int) -> bytes:
-        """All nodes, `root` the last of them."""
+        """The document with all nodes, `root` as the last."""
         keys = list(self._nodes)
         sizes = [len(key[1]) if self._levels[at] else 0 for at, key in enumerate(keys)]
         order = sorted(range(len(FIXED), len(keys)), key=lambda at: (self._levels[at], keys[at][0], sizes[at]))
@@ -208,7 +209,7 @@ class _Encoder:
 
 
 def _text(dtype: np.dtype[Any]) -> str:
-    """What the element type that NumPy stores so is called."""
+    """The name of the element type for a NumPy dtype."""
     try:
         return DType.from_numpy(dtype).text
     except ValueError as error:
@@ -216,7 +217,7 @@ def _text(dtype: np.dtype[Any]) -> str:
 
 
 class _Writer:
-    """The parts of a document."""
+    """Collects the parts of a document."""
 
     def __init__(self) -> None:
         self._groups: list[bytes] = []
@@ -231,7 +232,7 @@ class _Writer:
         self._groups.append(GROUP.pack(at, count, width))
 
     def leaves(self, kind: str, nodes: Sequence[Any]) -> None:
-        """Nodes that refer to no others."""
+        """Add a group of nodes that refer to no others."""
         self._group(kind, len(nodes), 0)
         if kind == "float":
             self._floats += nodes
@@ -249,7 +250,7 @@ class _Writer:
             self._integers += nodes
 
     def records(self, kind: str, width: int, nodes: Sequence[Sequence[int]]) -> None:
-        """Nodes of `width` references each, written field by field."""
+        """Add a group of nodes with `width` references each, written field by field."""
         self._group(kind, len(nodes), width)
         self._references += (each for column in zip(*nodes, strict=True) for each in column)
 

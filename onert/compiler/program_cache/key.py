@@ -1,6 +1,6 @@
-"""What compiled programs are found by: everything that decides what is compiled.
+"""Cache keys of compiled programs: a digest of everything that a compiled program depends on.
 
-A key is a digest of named components. Each is here because a program would be another one if it were; a test changes
+A key is a digest of named components. Each is included because changing it may change the program; a test changes
 each of them alone.
 """
 
@@ -28,21 +28,21 @@ from .encoding import encode
 from .records import Records
 
 NOT_IN_KEY: Mapping[str, str] = {
-    "backends": "those that were loaded for them are a component, with their fingerprints, in order",
-    "extensions": "a program that others' passes had a part in is not cached",
-    "fixed": "it says which options a package's configuration may not change, and that is done before a key is made",
+    "backends": "the backends loaded for it are a component, with their fingerprints, in order",
+    "extensions": "programs compiled with extensions are not cached",
+    "fixed": "it only decides which options a package's configuration may override, which happens before keys are made",
 }
-"""The options that decide nothing about a program, each with the reason."""
+"""The options that are not part of a key, each with the reason."""
 
 LIBRARIES = ("attrs", "ml_dtypes", "numpy")
-"""What this package computes with; a backend names its own in its fingerprint."""
+"""The libraries that this package computes with; a backend includes its own in its fingerprint."""
 
 
 @cache
 def process() -> Mapping[str, str]:
-    """What this process runs: the content of the sources when it is first asked for, Python, libraries, the processor.
+    """The components of this process: its sources (as found on the first call), Python, libraries, the processor.
 
-    NumPy computes constants, and has other code for other processors.
+    The processor matters because NumPy computes constants with code that depends on it.
     """
     found = {"sources": installed(Path(onert.ir.__file__).parents[1], DISTRIBUTION)}
     found["python"] = f"{sys.implementation.cache_tag} {sys.hexversion:x}"
@@ -53,18 +53,18 @@ def process() -> Mapping[str, str]:
 
 
 def is_process_known() -> bool:
-    """Whether `process` was asked for: that takes time for the first, who may have to read all sources."""
+    """Whether `process` was already called: the first call is slow, as it may have to read all sources."""
     return process.cache_info().currsize > 0
 
 
 def _version(name: str) -> str:
-    """The installed version of a package, which need not be imported for that."""
+    """The installed version of a package, determined without importing it."""
     found = find_spec(name)
     return "" if found is None or found.origin is None else installed(Path(found.origin).parent, name)
 
 
 def _features() -> Iterable[str]:
-    """What NumPy found that the processor can do."""
+    """The processor features that NumPy detected."""
     umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
     features: Mapping[str, bool] = getattr(umath, "__cpu_features__", {})
     return (name for name, there in features.items() if there)
@@ -73,9 +73,9 @@ def _features() -> Iterable[str]:
 def components(
     package: Package, options: Options, backends: Sequence[Backend], constants: Sequence[Constant]
 ) -> dict[str, str] | None:
-    """What decides a program, by name, but for the elements of constants; None if a backend does not say its part.
+    """A key's components by name, except the elements of constants; None if a backend has no fingerprint.
 
-    EncodeError if the package has operations of classes that are not listed, such as a user's own.
+    Raises EncodeError if the package has operations whose classes are not in the closed list, such as a user's own.
     """
     fingerprints = [(backend.name, backend.fingerprint(options.settings)) for backend in backends]
     if any(fingerprint is None for _, fingerprint in fingerprints):
@@ -92,22 +92,22 @@ def components(
 
 
 def _options(options: Options) -> Mapping[str, str]:
-    """Each option as text; what has no order in one."""
+    """Each option as text, with sets sorted."""
     found = {f.name: getattr(options, f.name) for f in fields(Options) if f.name not in NOT_IN_KEY}
     return {name: repr(sorted(value) if isinstance(value, frozenset) else value) for name, value in found.items()}
 
 
 def label(package: Package, options: Options, backends: Sequence[Backend]) -> str:
-    """What people call a program, with tabs between: its package, the backends, and options that are not the usual."""
+    """A program's label for people, separated by tabs: package, backends, and options that differ from the default."""
     usual, chosen = _options(Options()), _options(options)
     others = [f"{name}={value}" for name, value in chosen.items() if value != usual[name]]
     return "\t".join(("program", package.name, f"backends={';'.join(b.name for b in backends)}", *others))
 
 
 def structure(value: object, constants: Sequence[Constant]) -> str:
-    """A digest of a value, and the types of `constants` without their elements.
+    """A digest of a value, and of the types of `constants` without their elements.
 
-    EncodeError if it holds values of classes that are not listed.
+    Raises EncodeError if it contains a value whose class is not in the closed list.
     """
     parts = {id(constant): at for at, constant in enumerate(constants)}
     document, buffers = encode((value, tuple(_type(constant.array) for constant in constants)), Records(), parts)
@@ -115,17 +115,17 @@ def structure(value: object, constants: Sequence[Constant]) -> str:
 
 
 def _type(array: Array) -> object:
-    """What is known of a constant before its elements are read; all of it where these are objects."""
+    """The dtype and shape of a constant's array; the array itself if its elements are objects."""
     return array if array.dtype == object else (str(array.dtype), array.shape)
 
 
 def joined(components: Mapping[str, str]) -> str:
-    """The key of components."""
+    """The key made of components."""
     return Cache.key(*(part for pair in components.items() for part in pair))
 
 
 def elements(constants: Iterable[Constant]) -> str:
-    """A digest of the elements of constants whose types, or objects, are part of the structure."""
+    """A digest of the elements of constants, except object arrays, which are part of the structure."""
     found = digest()
     for constant in constants:
         if constant.array.dtype != object:
@@ -145,11 +145,11 @@ def operands_of(models: Models) -> Iterable[Operand]:
 
 
 def content_digest(content: Content) -> str:
-    """The digest of a content. That of a file is kept under what the system says of the file, so that only a file that
-    is new or was changed is read for it.
+    """The digest of a content. A file's digest is cached under the file's state, so that only a new or changed file is
+    read for it.
 
-    Nobody can set the time of the last change of a file's state. Nothing is kept of a file that was changed so recently
-    that another change could bear the same time.
+    The time of the last change of a file's state (ctime) cannot be forged. Nothing is cached for a file changed so
+    recently that another change could have the same time.
     """
     state = content.state
     if state is None:
@@ -166,7 +166,7 @@ def content_digest(content: Content) -> str:
 
 
 def well_formed(content: Content) -> Iterable[str]:
-    """The keys of empty entries that say that content is well-formed; for the first not all of it is read."""
+    """The keys of the empty entries that mark content as well-formed; the first needs only part of the content."""
     outline = {**process(), "well-formed": content.outline}
     yield joined(outline)
     yield joined({**outline, "digest": content_digest(content)})

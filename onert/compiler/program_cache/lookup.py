@@ -1,4 +1,4 @@
-"""Where programs come from: the disk, or the compiler."""
+"""Obtain a program from the cache on disk, or from the compiler."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .serialize import Ahead, known, program_entry
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
 WORTH_KEEPING = 0.03
-"""Seconds of compiling and of getting ready for it from which on a program is kept: finding it saves no fewer."""
+"""Programs that took at least this many seconds to prepare and compile are cached."""
 
 
 def compile(  # noqa: A001
@@ -29,9 +29,9 @@ def compile(  # noqa: A001
 ) -> Program:
     """The program of a package on `backends`, loaded and in order of preference.
 
-    The package's configuration fills what `options` leave open. ModelError if the package's models do not fit
-    together, CompileError if these options or backends cannot compile it, BackendError if a backend fails. `begun` is
-    what `ahead` gave.
+    The package's configuration fills in options that were not chosen explicitly. `begun` is the result of `ahead`.
+    Raises ModelError if the package's models do not fit together, CompileError if these options or backends cannot
+    compile it, BackendError if a backend fails.
     """
     options = options.with_config(package.config)
     place = None if options.extensions else program_entry(package, options, backends)
@@ -55,7 +55,7 @@ def compile(  # noqa: A001
 
 
 def _uncollected(specialize: Specialize) -> Specialize:
-    """What makes programs for other shapes, with no search for reference cycles meanwhile."""
+    """Wrap a `specialize` function so that the garbage collector does not run meanwhile."""
 
     def specialized(shapes: Mapping[int, tuple[int, ...]]) -> Program:
         hold = UNCOLLECTED.hold()
@@ -66,15 +66,15 @@ def _uncollected(specialize: Specialize) -> Specialize:
 
 
 def expect(package: Package) -> None:
-    """Get ready to compile a package that was read (`warmup`).
+    """Prepare to compile a package that was read (`warmup`).
 
-    Nothing is done for content whose program was kept, and for a package without a content: compiling will tell whether
-    it was.
+    Does nothing if a program of its content is cached, or if the package has no content, for which only `compile` finds
+    out.
     """
     if package.content is not None and not known(package):
         imports.module("onert.compiler.program_cache.warmup").read(package, package.content)
 
 
 def _compiler() -> Any:
-    """Read only when something is compiled."""
+    """The compiler's module, imported only when something is compiled."""
     return imports.module("onert.compiler.compiler")

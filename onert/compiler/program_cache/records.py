@@ -1,8 +1,8 @@
-"""Which classes a serialized program may hold, and under which names.
+"""The closed list of classes that a serialised program may contain, and their names.
 
-The list is closed: the values that programs are made of, the kinds of operations of this project with the enumerations
-and values that are their attributes, and the classes that the program's backends list for their kernels. A name in an
-entry selects one of them and nothing else, and no module is imported by a name but those of `onert.ir.ops`.
+The list has the values that programs consist of, this project's operation kinds with the enumerations and values that
+are their attributes, and the classes that the program's backends list for their kernels. A name in an entry can only
+select one of these, and the only modules imported by name are those of `onert.ir.ops`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CORE: tuple[type[Any], ...] = (
     *(Subgraph, Operand, Resource, Operation, TensorType, Quantization, StateUpdate, DType, CallTypes),
     *(Package, Port, Connection, Subgraphs, Signature, SignatureTensor),
 )
-"""The classes of which programs and packages consist, enumerations among them."""
+"""The classes, including enumerations, that programs and packages consist of."""
 
 _OPS = "onert.ir.ops."
 _PLAIN: Mapping[str, tuple[type[Any], ...]] = {
@@ -65,11 +65,11 @@ _PLAIN: Mapping[str, tuple[type[Any], ...]] = {
     "Constant": (Constant,),
     "Numbers": (Numbers,),
 }
-"""The types of values that a field may have, by the name its annotation begins with."""
+"""The types that a field's values may have, by the first name in its annotation."""
 
 
 class Records:
-    """The classes by name. `backends` are those of the program: their classes, and the memories they name."""
+    """The classes by name, including the classes and memories of the program's `backends`."""
 
     def __init__(self, backends: Iterable[Backend] = ()) -> None:
         own = [(f"{b.name}:{kind.__qualname__}", kind) for b in backends for kind in b.serializable]
@@ -79,32 +79,32 @@ class Records:
         self._accepted: dict[Any, frozenset[type[Any]] | None] = {}
 
     def name(self, kind: type[Any]) -> str | None:
-        """The name of a class; None if its values cannot be serialized."""
+        """The name of a class; None if its values cannot be serialised."""
         found = self._names.get(kind)
         if found is None and kind.__module__.startswith(_OPS) and (has(kind) or issubclass(kind, Enum)):
             found = self._names[kind] = f"{kind.__module__.removeprefix(_OPS)}.{kind.__qualname__}"
         return found
 
     def kind(self, name: str) -> type[Any]:
-        """The class of a name; LookupError if there is none."""
+        """The class with a name. Raises LookupError if there is none."""
         found = self._classes.get(name)
         if found is None:
             module, _, within = name.rpartition(".")
             if not _is_family(module):
-                raise LookupError(f"{name!r} names no class that a program may hold")
+                raise LookupError(f"{name!r} is not a class that a program may contain")
             found = vars(imports.module(_OPS + module))[within]
             if not isinstance(found, type) or self.name(found) != name:
-                raise LookupError(f"{name!r} names no class that a program may hold")
+                raise LookupError(f"{name!r} is not a class that a program may contain")
             self._classes[name] = found
         return found
 
     def expect(self, names: Iterable[str]) -> None:
-        """Import together what classes of these names need."""
+        """Import the modules of these classes together, ahead of use."""
         modules = {name.rpartition(".")[0]: None for name in names if name not in self._classes}
         imports.ahead(_OPS + module for module in modules if _is_family(module))
 
     def accepts(self, attribute: Attribute[Any], values: Sequence[Any]) -> bool:
-        """Whether a field may have these values, as far as its annotation names plain types and listed classes."""
+        """Whether a field may have these values; True if its annotation names other than plain and listed types."""
         annotation = attribute.type
         if annotation not in self._accepted:
             self._accepted[annotation] = self._types(annotation)
@@ -112,7 +112,7 @@ class Records:
         return allowed is None or allowed.issuperset(map(type, values))
 
     def _types(self, annotation: Any) -> frozenset[type[Any]] | None:
-        """The types that an annotation names; None if it names others, such as protocols and bases."""
+        """The types that an annotation names; None if it names others, such as protocols and base classes."""
         found: set[type[Any]] = set()
         for head in _heads(annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")):
             listed = self._classes.get(head)
@@ -124,15 +124,16 @@ class Records:
 
 @cache
 def construction(kind: Any) -> tuple[Attribute[Any], ...]:
-    """The fields of a class in the order of its constructor; TypeError if values are not made by that alone."""
+    """The fields of a class in constructor order. Raises TypeError if the constructor does not accept all of them by
+    position."""
     found: tuple[Attribute[Any], ...] = fields(kind)
     if any(not each.init or each.kw_only for each in found):
-        raise TypeError(f"{kind.__qualname__} has fields that its constructor does not take by position")
+        raise TypeError(f"{kind.__qualname__} has fields that its constructor does not accept by position")
     return found
 
 
 def _is_family(module: str) -> bool:
-    """Whether this is a module of operation kinds, as its name goes on after `onert.ir.ops.`."""
+    """Whether a name, after `onert.ir.ops.`, is that of a module of operation kinds."""
     *folders, file = module.split(".")
     if file == "__init__":
         return False
@@ -146,13 +147,13 @@ def _is_family(module: str) -> bool:
 
 @cache
 def _listed(folder: str) -> frozenset[str]:
-    """The names in a folder of the package; nothing of a file."""
+    """The names in a folder of the package; empty for a file."""
     return frozenset(os.listdir(folder) if os.path.isdir(folder) else ())
 
 
 @cache
 def _heads(annotation: str) -> tuple[str, ...]:
-    """`tuple[int | None, ...] | None` begins with `tuple` and `None`."""
+    """The outermost names in an annotation: `tuple` and `None` for `tuple[int | None, ...] | None`."""
     depth, outside = 0, ""
     for character in annotation:
         depth += character == "["

@@ -1,12 +1,12 @@
-"""Programs on disk: compiled once, found again by all that they depend on (`key`).
+"""The on-disk program cache. A program is compiled once and looked up by everything it depends on (`key`).
 
-An entry is data (`encoding`): everything of a program but its kernels, which their backends give as data too, and but
-for what is taken from the model again, above all large constants. Arrays lie beside that, so that packed weights need
-not be packed again. Nothing of an entry is run but the machine code that a backend keeps in it. A model with operations
-that somebody else's code declares is not cached: nothing tells whether that code is still the same.
+An entry is data (`encoding`): the program, with its kernels as data from their backends, but without what is taken from
+the model again, above all large constants. Arrays are stored beside the document, so weights need not be packed again.
+Nothing in an entry is executed except the machine code that a backend stored. Models with operations declared by
+third-party code are not cached, because nothing tells whether that code has changed.
 
-Of a model that a file's content says alone, the content is what programs are found by, and where one is found the file
-is read no further: that it is well-formed was found out before.
+If a file fully determines its model, the digest of its content is part of the key. On a hit the file is not parsed
+again, because it was validated when the entry was stored.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from .records import Records
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
 Ahead = tuple[str, Task[memoryview | None]]
-"""The key of an entry, and its payload on its way."""
+"""The key of an entry, and the task that reads its payload."""
 
 _ALIGNMENT = 64
 
 
 @frozen(eq=False)
 class ProgramEntry(Told):
-    """Where the program of one package for one set of options is cached; `parts` are what it takes from the package.
+    """The cache entry of one package's program for one set of options; `parts` is what it takes from the package.
 
-    `key` reads all of the package. `outline` is a key of some of it: an empty entry of that key says that a program for
-    such a package was stored, so that nobody reads all of a package that is new; None where the program is not cached.
-    A package that `is_new` was not known when it was read, and is not looked for before the keys of this process are
-    known: to make them takes tens of milliseconds where nothing is kept. `also` are the keys of other entries that go
-    with the program: they are empty, but that the last one notes the program's key and size for `ahead`. `label` says
-    what the program is for people who look at the cache.
+    `key` reads the whole package. `outline` is a key of a part of it: an empty entry under that key says that a program
+    of such a package was stored, which saves reading all of a new package; None if the program is not cacheable.
+    A package that `is_new` was unknown when it was read. It is not looked up before this process's key components are
+    known, since computing them takes tens of milliseconds if nothing is cached. `also` has the keys of further entries
+    to store with the program: all are empty, except that the last holds the program's key and size for `ahead`.
+    `label` describes the program to people who inspect the cache.
     """
 
     cache: Cache
@@ -69,8 +69,8 @@ class ProgramEntry(Told):
     is_new: bool = False
 
     def load(self, specialize: Specialize, begun: Ahead | None = None) -> Program | None:
-        """The program, where it is there; `specialize` becomes what it has of that name. An entry that is not usable is
-        removed. One whose reading was `begun` is not read again."""
+        """The cached program with the given `specialize` function; None on a miss. An unusable entry is removed. If the
+        reading of the entry was `begun`, its result is used."""
         if self.is_new and not keys.is_process_known():
             return None
         WRITERS.finish()
@@ -97,15 +97,15 @@ class ProgramEntry(Told):
         return evolve(routine, steps=tuple(steps))
 
     def store(self, program: Program) -> None:
-        """Store a program, where all that it consists of is data, while the caller goes on."""
+        """Store a program in the background, if all of it can be represented as data."""
         WRITERS.begin(partial(self._store, program))
 
     def _store(self, program: Program) -> None:
         outline = self.outline()
         if outline is None:
             return
-        digesting = Task(self.key)  # reads all of the content, for which it does not need the interpreter
-        with suppress(RuntimeError):  # there is no thread to be had
+        digesting = Task(self.key)  # reads and digests all of the content, which releases the GIL
+        with suppress(RuntimeError):  # no thread can be started
             Pool(1, "onert-digest").give(digesting)
         kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
         if any(kernel is None for each in kernels for kernel in each):
@@ -115,7 +115,7 @@ class ProgramEntry(Told):
             pieces = pack((bare(program), kernels), self.records, self.parts)
         except EncodeError:
             return
-        digesting.run()  # where no thread did
+        digesting.run()  # does nothing if a thread has begun it
         key = digesting.result()
         if self.cache.store(key, *pieces, label=self.label()):
             empty = (outline, *self.also())
@@ -128,11 +128,11 @@ class ProgramEntry(Told):
 
 
 _UNUSABLE = (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError)
-"""What is raised for data that a backend did not keep so, by `decode` and by `Backend.revive`."""
+"""The exceptions that `decode` and `Backend.revive` raise for damaged data."""
 
 
 def bare(program: Program) -> Program:
-    """What of a program is data: nothing for its kernels, and none of what a process adds to it."""
+    """The part of a program that is data: without kernels, and without what a process adds to it."""
     nothing: Any = None
     routines = tuple(
         evolve(routine, steps=tuple(evolve(step, kernel=nothing) for step in routine.steps))
@@ -142,10 +142,9 @@ def bare(program: Program) -> Program:
 
 
 def program_entry(package: Package, options: Options, backends: Sequence[Backend]) -> ProgramEntry | None:
-    """The place of a package's program; None if it is not cached.
+    """The cache entry of a package's program; None if it is not cacheable.
 
-    That is so with a backend that does not keep kernels, and where compiling has effects or causes of its own: measured
-    times, files for people.
+    That is the case if a backend has no fingerprint, and if compilation depends on measured times or writes dot files.
     """
     if options.use_scheduler or options.graph_dot_dump:
         return None
@@ -172,7 +171,7 @@ def program_entry(package: Package, options: Options, backends: Sequence[Backend
 
 
 def known(package: Package) -> bool:
-    """Whether a program of a package with this content was stored, so that the content is well-formed."""
+    """Whether a program of a package with this content was stored, which implies that the content is well-formed."""
     content = package.content
     if content is None:
         return False
@@ -189,10 +188,9 @@ def known(package: Package) -> bool:
 
 
 def ahead(package: Package) -> Ahead | None:
-    """The program that was kept last of this content, being read in another thread: it is probably asked for next.
+    """Start reading, in another thread, the program that was last stored for this content: it is probably needed next.
 
-    None where there is none, where it is so large that reading it for nothing would matter, and where there is no
-    thread to be had.
+    None if there is none, if it is so large that reading it in vain would matter, or if no thread can be started.
     """
     content = package.content
     key, _, size = ("" if content is None else content.kept.decode(errors="replace")).partition(" ")
@@ -210,7 +208,7 @@ _MOST_AHEAD = 1 << 26
 
 
 class Parts:
-    """What a program takes from its package, by number."""
+    """The objects that a program takes from its package, by number."""
 
     def __init__(self, members: Sequence[object]) -> None:
         self._members = members
@@ -223,15 +221,15 @@ class Parts:
         return self._members[at]
 
     def check(self) -> None:
-        """Nothing: the package was looked at when its key was made."""
+        """Do nothing: the package was checked when its key was made."""
 
 
 _OWN_BYTES = 1 << 16
-"""Constants of so many bytes at most, biases among them, an entry holds itself, so that no model is read for them."""
+"""Constants of up to this many bytes, such as biases, are stored in the entry, so the model is not read for them."""
 
 
 class LaterParts(Parts):
-    """The larger constants of models, which are read when one of these is; all else of them an entry holds itself."""
+    """The larger constants of models, which are parsed when the first of these is used; entries contain all others."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
@@ -243,7 +241,7 @@ class LaterParts(Parts):
         return Constant(lambda: self._constants[at].array)
 
     def check(self) -> None:
-        """EncodeError if the models have operations that others declare. Nothing else in them can be others'."""
+        """Raise EncodeError if the models have operations declared by third-party code, the only part that can be."""
         operations = tuple(s.operations for model in self._content.models for s in model.subgraphs)
         encode(operations, Records(), self.numbers())
 
@@ -252,11 +250,11 @@ class LaterParts(Parts):
         return keys.constants_of(self._content.models)
 
 
-# ---- documents beside which buffers lie
+# ---- payloads: a document and its buffers
 
 
 def pack(value: object, records: Records, parts: Parts) -> list[bytes | memoryview]:
-    """Sizes of the document and of every buffer, then these, each on a cache line."""
+    """The sizes of the document and of every buffer, followed by these, each aligned to a cache line."""
     document, buffers = encode(value, records, parts.numbers())
     pieces = [document, *buffers]
     sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *map(len, pieces))
@@ -264,7 +262,7 @@ def pack(value: object, records: Records, parts: Parts) -> list[bytes | memoryvi
 
 
 def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]]]:
-    """The program and what its backends kept; DecodeError if the payload holds something else."""
+    """The program and its backends' kernel data. Raises DecodeError if the payload has something else."""
     try:
         (count,) = struct.unpack_from("<Q", payload)
         sizes = (8 * (1 + count), *struct.unpack_from(f"<{count}Q", payload, 8))
@@ -276,5 +274,5 @@ def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program
     _, document, *buffers = (payload[start : start + size] for start, size in zip(starts, sizes, strict=False))
     found = decode(document, buffers, records, parts)
     if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], Program)):
-        raise DecodeError("the entry holds no program")
+        raise DecodeError("the entry does not contain a program")
     return found

@@ -1,4 +1,4 @@
-"""Programs as bytes that another process makes the same programs of: as in the cache, but whole."""
+"""Sending programs to other processes, in the cache's format but with all constants included."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .serialize import Parts, bare, pack, unpack
 
 
 def sent(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
-    """A program's bytes, in pieces. BackendError for a backend whose kernels are not data, CompileError where the
-    program holds operations that somebody else's code declares."""
+    """A program's bytes, in pieces. Raises BackendError if a backend's kernels are not data, CompileError if the
+    program contains operations declared by third-party code."""
     by_name = {backend.name: backend for backend in backends}
     kernels = tuple(tuple(_kept(by_name, step) for step in routine.steps) for routine in program.routines)
     try:
@@ -36,8 +36,8 @@ def _kept(backends: Mapping[str, Backend], step: Step) -> Any:
 
 
 def received(payload: memoryview, backends: Sequence[Backend]) -> Program:
-    """The program that was sent by an equal installation, for the shapes that it was compiled for. Bytes start on a
-    cache line, and are used in place. BackendError where they hold no program of these backends."""
+    """The program sent by an identical installation, for the shapes that it was compiled for. The payload must be
+    aligned to a cache line, and is used in place. Raises BackendError if it has no program of these backends."""
     by_name = {backend.name: backend for backend in backends}
     try:
         program, kernels = unpack(payload, Records(backends), Parts(()))
@@ -52,9 +52,9 @@ def received(payload: memoryview, backends: Sequence[Backend]) -> Program:
             for routine, own in zip(program.routines, kernels, strict=True)
         ]
     except (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise BackendError(f"a program that was sent cannot be read: {error}") from error
+        raise BackendError(f"the program that was received cannot be read: {error}") from error
     return evolve(program, routines=tuple(routines), specialize=_fixed, residents=Residents(), stretch=None)
 
 
 def _fixed(shapes: Mapping[int, tuple[int, ...]]) -> Program:
-    raise CompileError("a program that was sent to another process takes inputs of the shapes that it was compiled for")
+    raise CompileError("a program sent to another process accepts only inputs of the shapes that it was compiled for")

@@ -1,4 +1,4 @@
-"""What is done for a model that was read and is probably compiled next."""
+"""Warm-up: import the compiler and prepare backends for a model that was read and is probably compiled next."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from onert.ir.process import imports
 
 
 def read(package: Package, content: Content) -> None:
-    """Read the compiler, and have backends read what the package's operations ask of them.
+    """Import the compiler, and let backends import what the package's operations need.
 
-    All this takes a tenth of a second, once in a process; here it is part of reading, where a code generator can start
-    beside.
+    This takes a tenth of a second, once per process. Done while the model is read, it overlaps with the start of a code
+    generator.
     """
     start = perf_counter()
     _read(package)
@@ -29,15 +29,15 @@ def read(package: Package, content: Content) -> None:
 
 def _read(package: Package) -> None:
     try:
-        # What there is to note about these choices is said by compile, not twice.
+        # Notes about these choices are discarded here, because compile reports them.
         options = Options(**parse(os.environ, PREFIX), fixed=frozenset()).with_config(package.config)
         backends, _ = find_backends(options.backends)
-    except OnertError:  # whoever compiles may choose others; whoever does not is told then
+    except OnertError:  # other options may be chosen for compiling; otherwise the error is reported then
         return
     operations = tuple(_kinds(package).values())
     waiting: list[Callable[[], object] | None] = []
     for backend in backends:
-        with suppress(Exception):  # what is wrong with it is told to whoever compiles for it, and to nobody else
+        with suppress(Exception):  # a faulty backend is reported only when something is compiled for it
             waiting.append(backend.expect(operations, options.settings))
     imports.module("onert.compiler.compiler")
     _ = PLANNERS[options.planner]
@@ -47,7 +47,7 @@ def _read(package: Package) -> None:
 
 
 def _kinds(package: Package) -> dict[object, tuple[Operation, CallTypes]]:
-    """An operation of each kind, by that and the types of its elements."""
+    """One operation for each combination of kind and element types."""
     found: dict[object, tuple[Operation, CallTypes]] = {}
     for model in package.models:
         for subgraph in model.subgraphs:

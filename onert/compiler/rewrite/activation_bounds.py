@@ -1,4 +1,4 @@
-"""Activations that only bound their operand, and what two of them in a row are."""
+"""Activations that only clamp their operand, and the combination of two of them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from onert.ir.value import Value
 
 @frozen
 class Bounds(Value):
-    """The smallest and the largest number that an activation gives; infinite where there is none."""
+    """The smallest and the largest result of an activation; infinite if unbounded."""
 
     low: float = -math.inf
     high: float = math.inf
 
     @classmethod
     def of(cls, activation: Activation) -> Bounds | None:
-        """The bounds of an activation; None if it does more than bound."""
+        """The bounds of an activation; None if it does more than clamp."""
         clamp = activation.value
         if clamp.function is not None:
             return None
         return cls(-math.inf if clamp.low is None else clamp.low, math.inf if clamp.high is None else clamp.high)
 
     def within(self, other: Bounds) -> bool:
-        """Whether what these bounds let through is within the others already."""
+        """Whether every value within these bounds is within the others too."""
         return other.low <= self.low and self.high <= other.high
 
 
@@ -41,12 +41,12 @@ _UNARY = {
 
 
 def as_clamp(op: Op) -> Bounds | None:
-    """The bounds of an operation that is nothing but an activation; None for any other."""
+    """The bounds of an operation that is a clamping activation; None for any other."""
     return _UNARY.get(op.kind) if isinstance(op, Unary) else None
 
 
 def activation_within(first: Bounds | None, then: Bounds) -> Activation | None:
-    """The activation that is the first clamp and then the second; None if no activation is."""
+    """The activation equivalent to the first clamp followed by the second; None if there is none."""
     if first is None or max(first.low, then.low) > min(first.high, then.high):
         return None
     both = Bounds(max(first.low, then.low), min(first.high, then.high))

@@ -1,4 +1,4 @@
-"""Graphs that take the place of the operations that call them, or that operations hold."""
+"""Inlining called graphs, and enclosing graphs in operations."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from .effects import is_function
 
 @frozen
 class Enclosed(Value):
-    """An operation that holds its graphs, what it has room for and what it gives: first entries are whole tensors, and
-    behind all of them is how many of each count. All entries of the results at the places `whole` do."""
+    """An operation with its enclosed graphs, and its operands (`takes`) and results (`gives`): tensors with a number of
+    valid first entries are passed whole, followed by all these numbers. In results at the positions `whole` all entries
+    are valid."""
 
     op: Op
     takes: Sequence[End]
@@ -33,7 +34,7 @@ class Enclosed(Value):
 
 
 def size(graph: Subgraph) -> int:
-    """The operations of a graph and of those in it."""
+    """The number of operations in a graph and in the graphs it encloses."""
     return sum(1 + sum(map(size, held(operation.op))) for operation in graph.operations)
 
 
@@ -44,7 +45,7 @@ def held(op: Op) -> tuple[Subgraph, ...]:
 
 
 def informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
-    """The graph whose operations read constants instead of the inputs at some positions."""
+    """The graph with operations reading constants (`fixed`, by position) instead of some inputs."""
     if not fixed:
         return graph
     edit = Edit(graph)
@@ -60,7 +61,7 @@ def informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
 
 
 def settled_call(op: Op, ends: Sequence[End]) -> int | None:
-    """The subgraph that an operation is sure to run once, on its last operands; None where that is not known."""
+    """The subgraph that an operation is certain to run once, on its last operands; None if that is unknown."""
     if isinstance(op, Call):
         return op.subgraph
     chosen = ends[0].type.value if isinstance(op, If) and ends else None
@@ -68,14 +69,14 @@ def settled_call(op: Op, ends: Sequence[End]) -> int | None:
 
 
 def refusal(graph: Subgraph) -> Operation | None:
-    """The operation that a run of a graph is sure to end with, if it does nothing but give results or refuse."""
+    """The `Refuse` with which every run of a graph without side effects fails; None if there is none."""
     if graph.state or not all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations):
         return None
     return next((operation for operation in graph.operations if isinstance(operation.op, Refuse)), None)
 
 
 def refusing_like(other: Subgraph, refused: Operation) -> Subgraph:
-    """A graph with the ends of another that does nothing but refuse."""
+    """A graph with the inputs and outputs of another that only fails, as `refused` does."""
     assert isinstance(refused.op, Refuse)
     types = declared(tuple(other.type(o) for o in other.outputs))
     inputs = tuple(Operand(t) for t in plain([other.type(i) for i in other.inputs]))
@@ -86,14 +87,14 @@ def refusing_like(other: Subgraph, refused: Operation) -> Subgraph:
 
 @frozen
 class Taken(Value):
-    """A graph that takes the place of a call, and what it is given."""
+    """A graph that replaces a call, and its operands."""
 
     graph: Subgraph
     givens: Sequence[Given]
 
 
 def inlined(graph: Subgraph, found: Mapping[int, Taken]) -> Subgraph:
-    """The graph with the operations of what is called in the stead of calls, by number."""
+    """The graph with calls, by operation number, replaced by the operations of the called graphs."""
     edit = Edit(graph)
     for at, taken in found.items():
         operation, called = graph.operations[at], taken.graph
@@ -117,12 +118,15 @@ def inlined(graph: Subgraph, found: Mapping[int, Taken]) -> Subgraph:
 
 
 def _handed(givens: Sequence[Given]) -> list[int]:
-    """The operands of a graph that is given such tensors."""
+    """The operands to pass to a graph: the tensors, followed by their numbers of valid entries."""
     return [each.operand for each in givens] + [count for each in givens for count in each.counts]
 
 
 def replaced(graph: Subgraph, at: int, givens: Sequence[Given], made: Enclosed) -> tuple[Subgraph, int]:
-    """The graph with an operation that has room for what it is given, and gives whole tensors, and where it stands."""
+    """The graph with operation `at` replaced by its enclosed form, and the index of that.
+
+    Operands are fitted into the room that it has for them, and first entries are taken of its whole results.
+    """
     old = graph.operations[at]
     w = Writer(Edit(graph))
     w.begin(old.location)
@@ -147,13 +151,13 @@ def replaced(graph: Subgraph, at: int, givens: Sequence[Given], made: Enclosed) 
 
 
 def plain(types: Sequence[TensorType]) -> list[TensorType]:
-    """Types without what is known of elements."""
+    """Types without known elements."""
     return [evolve(t, data=None) for t in types]
 
 
 def own_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
-    """The graph, every output defined by an operation of its own; with `keep` but for inputs that are their own next
-    values.
+    """The graph with every output defined by a separate operation, except, with `keep`, inputs that are returned
+    unchanged at the same position.
     """
     operands, operations, outputs = list(graph.operands), list(graph.operations), list(graph.outputs)
     for at, output in enumerate(graph.outputs):

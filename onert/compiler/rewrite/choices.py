@@ -1,4 +1,4 @@
-"""A choice among several graphs as choices between two, which can be enclosed.
+"""Rewrite a choice among several graphs as choices between two, which can be enclosed.
 
     y = Case(i, x) {branches=(1, 2, 3)}   -->   j = Select(0 <= i < 3, i, 2)
                                                 y = If(j < 1, j, x) {then=4, otherwise=5}
@@ -21,11 +21,11 @@ from onert.ir.ops.elementwise.select import Select
 from .edit import Edit
 
 MOST_ENDS = 1 << 12
-"""Inputs and outputs of all branches together; with more of them a choice stays."""
+"""A choice whose branches have more inputs and outputs in total is left as it is."""
 
 
 def in_pairs(model: Subgraphs) -> Subgraphs:
-    """The model with choices between two graphs; itself where there are no others."""
+    """The model with only choices between two graphs; the same object if there are no others."""
     graphs = list(model.subgraphs)
     for at, graph in enumerate(model.subgraphs):
         edit = Edit(graph)
@@ -40,7 +40,7 @@ def in_pairs(model: Subgraphs) -> Subgraphs:
 
 
 def _chosen(edit: Edit, operation: Operation, op: Case, graphs: list[Subgraph]) -> list[Operation]:
-    """The operations in the place of a choice; graphs that they run are added."""
+    """The operations that replace a choice; the graphs that they run are appended to `graphs`."""
     index, *xs = operation.used
     if len(op.branches) == 1:
         return [evolve(operation, op=Call(op.branches[0], op.results), inputs=tuple(xs))]
@@ -65,13 +65,13 @@ def _chosen(edit: Edit, operation: Operation, op: Case, graphs: list[Subgraph]) 
 
 
 def _sides(op: Case, number: TensorType, first: int, end: int, graphs: list[Subgraph]) -> tuple[int, int]:
-    """Graphs that run one of the branches in the first half of some, and in the second."""
+    """Two graphs that run one of the branches `first` .. `end`: one for the first half, one for the second."""
     middle = first + (end - first) // 2
     return _among(op, number, first, middle, graphs), _among(op, number, middle, end, graphs)
 
 
 def _among(op: Case, number: TensorType, first: int, end: int, graphs: list[Subgraph]) -> int:
-    """A graph that runs one of some branches, by its number, on what follows the number."""
+    """A graph that runs one of the branches `first` .. `end`; its inputs are the branch number and the operands."""
     branch, b = graphs[op.branches[first]], Builder()
     index = b.input(number)
     xs = [b.input(evolve(branch.type(i), data=None)) for i in branch.inputs]

@@ -1,4 +1,4 @@
-"""What a pass is: a rewrite, what it requires of a subgraph, and what it ensures of the result."""
+"""Passes and their contracts: a rewrite, what it requires of a subgraph, and what it ensures for the result."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from onert.ir.value import Value
 from .effects import is_removable
 
 Rewrite = Callable[[Subgraph], Subgraph]
-"""Gives an equivalent subgraph; the same object where it changes nothing."""
+"""Returns an equivalent subgraph, or the same object if nothing changes."""
 
 
 @frozen
 class Property(Value):
-    """Something that is true of a subgraph or not: `contradiction` says what in a subgraph is against it, if anything.
+    """A property that a subgraph may have: `contradiction` describes the first violation, None if it holds.
 
-    A `quick` one is checked whenever a pass has changed something, others in tests.
+    A `quick` property is checked whenever a pass has changed something, others only in tests.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Property(Value):
 
 @frozen
 class Pass(Value):
-    """A rewrite with its contract. Its name, by which it can be disabled, is that of the function."""
+    """A rewrite with its contract. Its name, by which it can be disabled, is the function's."""
 
     rewrite: Rewrite
     requires: tuple[Property, ...]
@@ -43,14 +43,14 @@ class Pass(Value):
         return self.rewrite.__name__
 
     def __call__(self, subgraph: Subgraph) -> Subgraph:
-        """The subgraph after the pass; CompileError if it changed and something quick that it ensures does not hold."""
+        """The subgraph after the pass. Raises CompileError if it changed and violates a quick property it ensures."""
         result = self.rewrite(subgraph)
         if result is not subgraph:
             hold(self.name, "ensures", (each for each in (WELL_FORMED, *self.ensures) if each.quick), result)
         return result
 
     def checked(self, subgraph: Subgraph) -> Subgraph:
-        """The same, with every property checked that the pass requires and ensures."""
+        """The subgraph after the pass, with every property checked that the pass requires and ensures."""
         hold(self.name, "requires", (WELL_FORMED, *self.requires), subgraph)
         result = self.rewrite(subgraph)
         hold(self.name, "ensures", (WELL_FORMED, *self.ensures), result)
@@ -58,12 +58,12 @@ class Pass(Value):
 
 
 def rewriting(*, requires: tuple[Property, ...] = (), ensures: tuple[Property, ...] = ()) -> Callable[[Rewrite], Pass]:
-    """Makes a pass of a function. Every pass requires and ensures `WELL_FORMED`, whatever else."""
+    """Decorator that makes a function a pass. Every pass also requires and ensures `WELL_FORMED`."""
     return lambda rewrite: Pass(rewrite, requires, ensures)
 
 
 def hold(name: str, verb: str, properties: Iterable[Property], subgraph: Subgraph) -> None:
-    """CompileError, a defect of the named pass or of one before it, unless the properties hold of the subgraph."""
+    """Raise CompileError, a defect of the named pass or an earlier one, unless the subgraph has the properties."""
     for each in properties:
         found = each.contradiction(subgraph)
         if found is not None:
@@ -104,7 +104,7 @@ def _untyped(subgraph: Subgraph) -> str | None:
 def _shared_outputs(subgraph: Subgraph) -> str | None:
     for output, times in Counter(subgraph.outputs).items():
         if output not in subgraph.definitions:
-            return f"output {subgraph.label(output)} is no operation's result"
+            return f"output {subgraph.label(output)} is not an operation's result"
         if times > 1:
             return f"output {subgraph.label(output)} occurs {times} times"
     read = (u.source for u in subgraph.state if subgraph.operands[u.source].variable)
@@ -119,7 +119,7 @@ def _dead(subgraph: Subgraph) -> str | None:
     return None
 
 
-WELL_FORMED = Property("every operand is there, defined once, and before it is read", _ill_formed)
+WELL_FORMED = Property("every operand exists, and is defined once before it is read", _ill_formed)
 TYPED = Property("the types of results are those that operations infer", _untyped, quick=False)
 OWN_OUTPUTS = Property(
     "every output is one operation's result and occurs once, and no state update reads a variable", _shared_outputs

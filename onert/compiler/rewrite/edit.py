@@ -1,4 +1,4 @@
-"""Editing a subgraph: collect changes, get a new one."""
+"""Editing a subgraph: collect changes, then build a new subgraph."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from onert.ir import Array, Constant, DType, Operand, Operation, Quantization, S
 class Edit:
     """Changes to one subgraph, applied together by `done`.
 
-    Indices are those of the subgraph that is edited; `operand` and `constant` give indices of new operands, which may
-    be used at once. Every operation stays at its place unless it is replaced or removed.
+    Indices refer to the original subgraph; `operand` and `constant` return the indices of new operands, which can be
+    used at once. Every operation keeps its place unless it is replaced or removed.
     """
 
     def __init__(self, subgraph: Subgraph) -> None:
@@ -27,39 +27,39 @@ class Edit:
         self._state: tuple[StateUpdate, ...] | None = None
 
     def operand(self, operand: Operand) -> int:
-        """A new operand."""
+        """Add an operand and return its index."""
         self._operands.append(operand)
         return len(self._operands) - 1
 
     def like(self, operand: int, name: str = "") -> int:
-        """A new operand of the same type, defined by whoever asks."""
+        """Add an operand of the same type, which the caller has to define."""
         return self.operand(Operand(evolve(self.subgraph.type(operand), data=None), name))
 
     def constant(self, array: Array, dtype: DType | None = None, quantization: Quantization | None = None) -> int:
-        """A new constant."""
+        """Add a constant."""
         type_ = TensorType(dtype or DType.from_numpy(array.dtype), array.shape, quantization)
         return self.operand(Operand(type_, data=Constant(array)))
 
     def redefine(self, operand: int, new: Operand) -> None:
-        """Another type or value for an operand."""
+        """Change the type or value of an operand."""
         self._operands[operand] = new
         self._redefined = True
 
     def replace(self, at: int, *operations: Operation) -> None:
-        """These operations instead of operation `at`."""
+        """Replace operation `at` by these operations."""
         self._replaced[at] = operations
 
     def remove(self, at: int) -> None:
-        """No operation `at`; whoever asks redirects its results or knows them unused."""
+        """Remove operation `at`. The caller must redirect its results, unless they are unused."""
         self._replaced[at] = ()
 
     def insert(self, at: int, operation: Operation) -> None:
-        """An operation before operation `at`; behind the last one where `at` is their number."""
+        """Insert an operation before operation `at`, or at the end if `at` is the number of operations."""
         self._inserted.setdefault(at, []).append(operation)
 
     def inline(self, at: int, graph: Subgraph, given: Sequence[int], results: Sequence[int]) -> None:
-        """A graph's operations in the place of operation `at`, whose place in the model they take, on these operands
-        and for these results."""
+        """Replace operation `at` by a graph's operations on these operands, producing these results. They get the
+        location of the replaced operation."""
         operation = self.subgraph.operations[at]
         number = dict(zip(graph.inputs, given, strict=True))
         passed_on: list[tuple[int, int]] = []
@@ -83,17 +83,17 @@ class Edit:
         self.replace(at, *made)
 
     def redirect(self, operand: int, to: int) -> None:
-        """Whoever reads `operand` reads `to` instead: operations, outputs and state updates alike."""
+        """Let all readers of `operand` (operations, outputs and state updates) read `to` instead."""
         self._redirected[operand] = to
 
     def end_with(self, outputs: Sequence[int], state: Sequence[StateUpdate]) -> None:
-        """Other outputs and state updates."""
+        """Replace the outputs and state updates."""
         self._outputs, self._state = tuple(outputs), tuple(state)
 
     def done(self) -> Subgraph:
-        """The edited subgraph, its operands numbered anew without those that nothing mentions any more.
+        """The edited subgraph, with operands renumbered and unreferenced ones dropped.
 
-        The same object comes back when no change was asked for.
+        Returns the original object if no change was requested.
         """
         if not (self._redefined or self._replaced or self._inserted or self._redirected or self._outputs is not None):
             return self.subgraph
@@ -131,7 +131,7 @@ class Edit:
 
 
 def compact(subgraph: Subgraph) -> Subgraph:
-    """The subgraph without the operands that nothing mentions; the same object where all are needed."""
+    """The subgraph without unreferenced operands; the same object if there are none."""
     mentioned = {*subgraph.inputs, *subgraph.outputs}
     for update in subgraph.state:
         mentioned |= {update.variable, update.source}
@@ -145,7 +145,7 @@ def compact(subgraph: Subgraph) -> Subgraph:
 
 
 def renumbered(subgraph: Subgraph, number: Mapping[int, int], operands: tuple[Operand, ...]) -> Subgraph:
-    """The subgraph on `operands`, of which `number[i]` is what operand `i` was."""
+    """The subgraph on the new `operands`, where operand `i` becomes operand `number[i]`."""
     return evolve(
         subgraph,
         operands=operands,
@@ -164,7 +164,7 @@ def renumbered(subgraph: Subgraph, number: Mapping[int, int], operands: tuple[Op
 
 
 def only_user(subgraph: Subgraph, operand: int) -> int | None:
-    """The operation that is the only one to read `operand`, and reads it once; None if others do or it is kept."""
+    """The only operation that reads `operand`, if it reads it once; None if there are other readers or it is kept."""
     users = subgraph.uses.get(operand, ())
     if len(users) != 1 or operand in subgraph.kept:
         return None

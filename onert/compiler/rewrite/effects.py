@@ -1,4 +1,4 @@
-"""What operations do besides giving results, and the order which that asks for."""
+"""Side effects of operations, and the order that they impose."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _STRENGTH = {Effect.NONE: 0, Effect.READ: 1, Effect.WRITE: 2}
 
 
 def stronger(a: Effect, b: Effect) -> Effect:
-    """The one that restricts more."""
+    """The more restrictive of two effects."""
     return a if _STRENGTH[a] >= _STRENGTH[b] else b
 
 
 def is_function(operation: Operation) -> bool:
-    """Whether the results depend on the operands alone, so that running it once is as good as twice, or before the run.
+    """Whether the results depend only on the operands, so that the operation may be merged with an equal one or folded.
 
-    Of a user's Python function no one knows.
+    False for a user's Python function, for which this is unknown.
     """
     op = operation.op
     known = op.evaluate is not None or op.evaluate_quantized is not None
@@ -26,20 +26,20 @@ def is_function(operation: Operation) -> bool:
 
 
 def is_removable(operation: Operation) -> bool:
-    """Whether leaving the operation out, when no one uses its results, changes nothing.
+    """Whether the operation can be removed if its results are unused.
 
-    A pass sees one subgraph, so an operation that runs others counts as one that changes state. So does a user's
-    Python function.
+    A pass sees only one subgraph, so an operation that runs others counts as changing state. So does a user's Python
+    function.
     """
     op = operation.op
     return op.effect is not Effect.WRITE and not op.subgraphs and not isinstance(op, Python)
 
 
 def subgraph_effects(model: Subgraphs) -> tuple[Effect, ...]:
-    """The effect of running each subgraph once, with all that it calls: one with variables changes state."""
+    """The effect of running each subgraph once with all that it calls. A subgraph with variables changes state."""
     found = [Effect.WRITE if subgraph.state else Effect.NONE for subgraph in model.subgraphs]
     changed = True
-    while changed:  # ends: an effect only ever grows, and there are three
+    while changed:  # terminates, because an effect only grows, and there are three
         changed = False
         for index, subgraph in enumerate(model.subgraphs):
             effect = found[index]
@@ -51,7 +51,7 @@ def subgraph_effects(model: Subgraphs) -> tuple[Effect, ...]:
 
 
 def operation_effect(operation: Operation, of_subgraphs: Sequence[Effect]) -> Effect:
-    """The operation's own effect, or the stronger one of a subgraph that it runs."""
+    """The operation's own effect, or that of a subgraph it runs if that is stronger."""
     effect = operation.op.effect
     for called in operation.op.subgraphs:
         effect = stronger(effect, of_subgraphs[called])
@@ -61,8 +61,8 @@ def operation_effect(operation: Operation, of_subgraphs: Sequence[Effect]) -> Ef
 def predecessors(
     subgraph: Subgraph, of_subgraphs: Sequence[Effect], after: Mapping[int, Sequence[int]]
 ) -> tuple[tuple[int, ...], ...]:
-    """The operations that must have run before each operation: those that define what it reads, those whose effect
-    comes before its own (two that only read state keep no order), and those that it comes `after` for another reason.
+    """For each operation those that must run before it: the producers of its operands, earlier operations with effects
+    (two that only read state are not ordered), and those listed in `after` for other reasons.
     """
     found = []
     last_write: int | None = None

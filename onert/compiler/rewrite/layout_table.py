@@ -1,9 +1,9 @@
-"""Which operations give the same with the axes of their operands in another order, and how their attributes change.
+"""Which operations can run on permuted axes, and how their attributes change.
 
-A row of the table says where an operation names axes. What its axes become follows from the types: blocks of the
-operand's axes, each with the axes of the result that are made of it. `Reduce` over the third of [2, 3, 4] has the
-blocks 0 -> 0, 1 -> 1 and 2 -> nothing; a reshape of [2, 3, 4] to [2, 12] has 0 -> 0 and 1, 2 -> 1. The blocks may come
-in any order.
+A row of the table says where an operation refers to axes. How operand axes correspond to result axes follows from the
+types, as blocks: some operand axes, and the result axes made from them. `Reduce` over the third axis of [2, 3, 4] has
+the blocks 0 -> 0, 1 -> 1 and 2 -> nothing; a reshape of [2, 3, 4] to [2, 12] has 0 -> 0 and 1, 2 -> 1. The blocks may
+be in any order.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ from onert.ir.shape import normalize_axis, static
 from onert.ir.value import Value
 
 Order = tuple[int, ...]
-"""Axes in a new order, as a transpose has them: axis i of the result is axis `order[i]` of the operand."""
+"""A permutation as in a transpose: axis i of the result is axis `order[i]` of the operand."""
 
 Block = tuple[Order, Order]
-"""Axes of the operand, and those of the result that are made of them."""
+"""Axes of the operand, and the axes of the result made from them."""
 
 
 @frozen
 class Orders(Value):
-    """In which order the operands' axes and the results' come."""
+    """The order of the operands' axes, and that of the results' axes."""
 
     operand: Order
     result: Order
 
 
 Changed = tuple[Op, Mapping[int, Array]]
-"""An operation, and new elements for operands that say something for axes."""
+"""An operation, and new elements for operands that refer to axes."""
 
 
 @frozen
 class Row(Value):
-    """Where an operation names axes.
+    """How an operation refers to axes.
 
-    `operands` are those whose axes move, all of them if it is None: those of lower rank are broadcast. `attributes` and
-    the elements of the operands `named` are axes: of the operand, or of the result where that has more of them; where
-    it has fewer, these are missing in it. The operands in `each` have an element, or a row, for each axis. So many
-    axes at the end as `last` says stay there. `when` says which forms of the operation may be moved at all, `change`
-    what becomes of it where the rest does not say it.
+    `operands` are those whose axes move, None for all; those of lower rank are broadcast. `attributes`, and the
+    elements of the operands `named`, are axes of the operand, or of the result if its rank is higher; if its rank is
+    lower, these axes are missing in it. The operands in `each` have an element, or a row, for each axis. The last
+    `last` axes have to stay last. `when` says which forms of the operation may be moved at all; `change` computes the
+    changed operation if the other fields do not suffice.
     """
 
     operands: tuple[int, ...] | None = (0,)
@@ -77,7 +77,7 @@ class Row(Value):
 
 
 def _resized(op: Interpolate, types: CallTypes, orders: Orders) -> Changed:
-    """Axes are named in their order, what belongs to them likewise."""
+    """The resize with axes in ascending order, and their scales and regions in the same order."""
     places = [orders.operand.index(axis) for axis in op.axes]
     order = sorted(range(len(places)), key=places.__getitem__)
 
@@ -92,7 +92,7 @@ def _resized(op: Interpolate, types: CallTypes, orders: Orders) -> Changed:
         ends=sorted_(op.ends),
     )
     given = {
-        i: t.value.reshape(-1, len(order))[:, order].reshape(t.value.shape)  # a region has starts and then ends
+        i: t.value.reshape(-1, len(order))[:, order].reshape(t.value.shape)  # a region has all starts, then all ends
         for i, t in enumerate(types.inputs)
         if i and t is not None and t.value is not None
     }
@@ -104,7 +104,7 @@ def _known(op: Op, types: CallTypes) -> bool:
 
 
 def _sliced(op: StridedSlice, types: CallTypes, orders: Orders) -> Changed:
-    """Bounds for every axis, masks for their bits; what is left out takes the whole way."""
+    """The slice with bounds for every axis and permuted mask bits; missing bounds become full ranges."""
     rank = len(orders.operand)
     bounds = [t.value.reshape(-1) for t in types.inputs[1:] if t is not None and t.value is not None]
     count = len(bounds[0])
@@ -134,7 +134,7 @@ def _reshaped(op: Op, types: CallTypes, orders: Orders) -> Changed:
 
 
 def _pointwise(op: Conv2D, types: CallTypes) -> bool:
-    """Whether each pixel becomes a pixel by itself, wherever it lies."""
+    """Whether the convolution computes each pixel only from the pixel at the same position."""
     filters = types.input(1)
     steps = (op.stride_height, op.stride_width)
     return filters.shape[1:3] == steps == (1, 1) and op.padding in (Padding.VALID, Padding.SAME)
@@ -187,7 +187,7 @@ TABLE: Mapping[type[Op], Row] = {
     Squeeze: Row(change=_reshaped),
     ExpandDims: Row(change=_reshaped),
 }
-"""The operations whose axes may come in another order."""
+"""The operations whose axes may be permuted."""
 
 
 def _axes(named: TensorType | None, rank: int) -> list[int]:
@@ -196,7 +196,7 @@ def _axes(named: TensorType | None, rank: int) -> list[int]:
 
 
 def row_of(op: Op, types: CallTypes) -> Row | None:
-    """The row of an operation on these types; None if its axes stay."""
+    """The row of an operation on these types; None if its axes cannot move."""
     row = TABLE.get(type(op))
     given = (*types.inputs, *types.outputs)
     if row is None or not all(t is None or t.ranked for t in given):
@@ -214,7 +214,7 @@ def moved_operands(row: Row, types: CallTypes) -> tuple[int, ...]:
 
 
 def blocks_of(op: Op, types: CallTypes, row: Row) -> tuple[Block, ...] | None:
-    """The blocks of an operation's axes; None where they are not known."""
+    """The blocks of an operation's axes; None if they are unknown."""
     ranks = [types.input(i).rank for i in moved_operands(row, types)]
     rank, results = max(ranks), types.outputs[0].rank
     if rank == 0:
@@ -235,7 +235,7 @@ def blocks_of(op: Op, types: CallTypes, row: Row) -> tuple[Block, ...] | None:
 
 
 def _counted(operand: Any, result: Any) -> list[Block]:
-    """Blocks of so many axes on either side, one behind the other."""
+    """Consecutive blocks, given the number of axes of each in the operand and in the result."""
     found, i, j = [], 0, 0
     for a, b in zip(operand, result, strict=True):
         found.append((tuple(range(i, i + a)), tuple(range(j, j + b))))
@@ -244,7 +244,7 @@ def _counted(operand: Any, result: Any) -> list[Block]:
 
 
 def _blocks_of_reshape(op: Op, types: CallTypes) -> tuple[Block, ...] | None:
-    """Dimensions of the operand and of the result with equal products."""
+    """The blocks of a reshape: groups of operand and result dimensions with equal products."""
     before, after = types.input(0).shape, types.output.shape
     if isinstance(op, Squeeze) and op.axes:
         gone = {normalize_axis(a, len(before)) for a in op.axes}
@@ -280,7 +280,7 @@ def _factored(before: Sequence[int], after: Sequence[int]) -> list[Block]:
 
 
 def rearranged(op: Op, types: CallTypes, row: Row, orders: Orders) -> Changed:
-    """The operation on operands whose axes come in these orders."""
+    """The operation changed for operands and results with axes in these orders."""
     if row.change is not None:
         return row.change(op, types, orders)
     wide = orders.operand if len(orders.operand) >= len(orders.result) else orders.result

@@ -1,9 +1,9 @@
-"""In which order the axes of tensors lie in memory: what transposes cost, and orders that cost less.
+"""Layout optimisation: the cost of transposes, and a search for axis orders that cost less.
 
-A tensor is a root (what an operation gives, an input or a constant) with its axes in some order; transposes only say
-which. An operation that the table has runs in any order of its blocks: then it wants its operands' roots in certain
-orders and gives its results in others. Wherever a root is wanted in another order than it is given in, it is moved once
-for each such order; that costs its bytes, next to nothing where no element moves, and nothing for a constant.
+A tensor is a root (an operation's result, an input or a constant) with its axes in some order; transposes only change
+the order. An operation in the table can run with its blocks in any order, which determines the orders in which it needs
+its operands' roots and produces its results. If a root is needed in another order than it is produced in, it is
+transposed once for each such order. That costs its bytes, almost nothing if no element moves, nothing for a constant.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from onert.ir.value import Value
 from .layout_table import Block, Order, Orders, Row, blocks_of, moved_operands, row_of
 
 UNKNOWN = 32
-"""What an unknown dimension counts as."""
+"""The assumed size of an unknown dimension."""
 _MOVE = 1
 _BYTE = 1 << 24
-"""Costs: fewer bytes first, then fewer transposes."""
+"""Costs: moved bytes count first, then the number of transposes."""
 _SWEEPS = 8
-"""How often all roots are looked at, at most: real graphs settle in two or three."""
+"""The most iterations over all roots: real graphs settle in two or three."""
 
 
 def identity(rank: int) -> Order:
-    """Axes in the order that they have."""
+    """The identity permutation."""
     return tuple(range(rank))
 
 
 def after(first: Order, then: Order) -> Order:
-    """The order that one transpose and then another give."""
+    """The composition of two transposes."""
     return tuple(first[axis] for axis in then)
 
 
 def between(first: Order, wanted: Order) -> Order:
-    """The transpose that makes of axes in one order axes in another."""
+    """The transpose from one order to another."""
     return tuple(first.index(axis) for axis in wanted)
 
 
 def moves_nothing(shape: tuple[int | None, ...], order: Order) -> bool:
-    """Whether the dimensions that are not 1 keep their order."""
+    """Whether dimensions other than 1 keep their order."""
     kept = [axis for axis in order if shape[axis] != 1]
     return kept == sorted(kept)
 
 
 @frozen
 class Movable(Value):
-    """An operation of the table: its blocks, and the operands whose axes move with them."""
+    """An operation in the table: its blocks, and the operands whose axes move with them."""
 
     at: int
     operation: Operation
@@ -59,14 +59,14 @@ class Movable(Value):
     moved: tuple[int, ...]
     """Positions of operands of full rank."""
     narrow: tuple[int, ...]
-    """Positions of operands that are broadcast along axes which they do not have, with more than one element."""
+    """Positions of lower-rank operands, which are broadcast and have more than one element."""
 
     @property
     def usual(self) -> Order:
         return tuple(range(len(self.blocks)))
 
     def orders(self, layout: Order) -> Orders:
-        """How axes come where the blocks come so."""
+        """The orders of axes for an order of blocks."""
         return Orders(
             tuple(axis for b in layout for axis in self.blocks[b][0]),
             tuple(axis for b in layout for axis in self.blocks[b][1]),
@@ -77,9 +77,9 @@ class Movable(Value):
         return count == 0 or layout[-count:] == self.usual[-count:]
 
     def layout_of(self, axes: Order, side: int) -> Order | None:
-        """The order of blocks in which the axes on a side (0: operands, 1: results) come so; None if there is none.
+        """The order of blocks that puts the axes on a side (0: operands, 1: results) in this order; None if none does.
 
-        Blocks without axes there follow the block that they followed.
+        Blocks without axes on that side stay behind the block that they follow.
         """
         starts = {block[side][0]: i for i, block in enumerate(self.blocks) if block[side]}
         found = [i for i, block in enumerate(self.blocks) if not self._before(i, side)]
@@ -97,33 +97,33 @@ class Movable(Value):
         return tuple(found) if self.allows(tuple(found)) else None
 
     def _before(self, block: int, side: int) -> bool:
-        """Whether a block has axes on a side, or follows one that has."""
+        """Whether a block, or one before it, has axes on a side."""
         return any(self.blocks[i][side] for i in range(block + 1))
 
 
 @frozen
 class Use(Value):
-    """Who wants a root: an operation of the table (its place) through an operand of it, or someone who stays."""
+    """A use of a root: an operand of a movable operation (its index), or (None) of one that does not move."""
 
     movable: int | None
     position: int
     order: Order
-    """The axes of the operand as those of its root."""
+    """The operand's axes in terms of its root's."""
 
 
 @define(eq=False)
 class Layouts:
-    """A subgraph's roots and movable operations, and the order of blocks in which each of these runs."""
+    """A subgraph's roots and movable operations, and the order of blocks in which each operation runs."""
 
     subgraph: Subgraph
     root: dict[int, tuple[int, Order]]
-    """Of each operand of known rank: its root, and its axes as those of the root."""
+    """For each operand: its root, and its axes in terms of the root's."""
     movable: dict[int, Movable]
     uses: dict[int, list[Use]]
     giver: dict[int, int]
-    """Of each root that an operation of the table gives, that operation."""
+    """The movable operation that produces each root."""
     layout: dict[int, Order] = field(factory=dict)
-    """Of each operation that runs in another order than its own."""
+    """The order of blocks of each operation that does not run in its original order."""
 
     def type(self, root: int) -> TensorType:
         return self.subgraph.type(root)
@@ -133,14 +133,14 @@ class Layouts:
         return self.layout.get(at) or self.movable[at].usual
 
     def given(self, root: int, layouts: Mapping[int, Order]) -> Order:
-        """The order in which a root is given."""
+        """The order in which a root is produced."""
         at = self.giver.get(root)
         if at is None:
             return self.root[root][1]
         return self.movable[at].orders(self._chosen(at, layouts)).result
 
     def wanted(self, use: Use, layouts: Mapping[int, Order]) -> Order:
-        """The order in which someone wants a root."""
+        """The order in which a use needs its root."""
         if use.movable is None:
             return use.order
         return after(use.order, self.movable[use.movable].orders(self._chosen(use.movable, layouts)).operand)
@@ -149,23 +149,23 @@ class Layouts:
         return layouts.get(at) or self.running(at)
 
     def free(self, root: int, first: Order, then: Order) -> bool:
-        """Whether a root in one order is there in another without any operation."""
+        """Whether a root in one order is available in another without an operation."""
         return first == then or self.subgraph.operands[root].is_constant
 
     def cost(self, root: int, layouts: Mapping[int, Order]) -> int:
-        """What moving a root costs."""
+        """The cost of all transposes of a root."""
         first = self.given(root, layouts)
         wanted = {self.wanted(use, layouts) for use in self.uses.get(root, ())}
         return sum(self._move(root, first, then) for then in wanted if not self.free(root, first, then))
 
     def _move(self, root: int, first: Order, then: Order) -> int:
-        """The cost of a transpose, or of the reshape that does where no element moves."""
+        """The cost of a transpose, or of a reshape if no element moves."""
         shape = self.type(root).shape
         still = moves_nothing(tuple(shape[a] for a in first), between(first, then))
         return _MOVE if still else size(self.type(root)) * _BYTE + _MOVE
 
     def own_cost(self, at: int, layouts: Mapping[int, Order]) -> int:
-        """What moving operands of lower rank costs an operation."""
+        """The cost of transposing an operation's operands of lower rank."""
         each, total = self.movable[at], 0
         order = each.orders(self._chosen(at, layouts)).operand
         if order == identity(len(order)):
@@ -183,24 +183,25 @@ class Layouts:
         return total
 
     def roots_of(self, at: int) -> list[int]:
-        """The roots that an operation reads and gives."""
+        """The roots that an operation reads and produces."""
         operation = self.movable[at].operation
         operands = [operation.inputs[i] for i in self.movable[at].moved]
         found = [self.root[i][0] for i in operands if i is not None] + list(operation.outputs)
         return list(dict.fromkeys(found))
 
     def difference(self, changes: Mapping[int, Order]) -> int:
-        """What it costs more if these operations run in these orders."""
+        """The additional cost if these operations run in these orders."""
         return self.cost_around(changes, changes) - self.cost_around(changes, {})
 
     def cost_around(self, places: Iterable[int], layouts: Mapping[int, Order]) -> int:
-        """What moving costs for the roots that some operations read and give, and for these alone."""
+        """The cost of moving the roots that some operations read and produce, including their own cost."""
         places = tuple(places)
         roots = dict.fromkeys(root for at in places for root in self.roots_of(at))
         return sum(self.cost(root, layouts) for root in roots) + sum(self.own_cost(at, layouts) for at in places)
 
     def layout_for(self, at: int, root: int, use: Use | None, order: Order) -> Order | None:
-        """How an operation must run to give a root in an order, or with a `use` to want it so; None if it cannot."""
+        """The order of blocks in which an operation produces a root in `order`, or, for a `use`, needs it in `order`;
+        None if there is none."""
         each = self.movable[at]
         if use is None:
             return each.layout_of(order, 1)
@@ -208,7 +209,7 @@ class Layouts:
 
 
 def size(type_: TensorType) -> int:
-    """Bytes of a tensor; unknown dimensions count as some."""
+    """The bytes of a tensor, with unknown dimensions as `UNKNOWN`."""
     count = 1
     for dim in type_.shape:
         count *= UNKNOWN if dim is None else dim
@@ -216,7 +217,7 @@ def size(type_: TensorType) -> int:
 
 
 def layouts_of(subgraph: Subgraph, orders: Mapping[int, Order]) -> Layouts:
-    """The roots of a subgraph whose transposes, by their place, order axes so."""
+    """The roots of a subgraph with the given transposes: their orders by operation."""
     root: dict[int, tuple[int, Order]] = {}
     movable: dict[int, Movable] = {}
     uses: dict[int, list[Use]] = {}
@@ -264,11 +265,11 @@ def _movable(subgraph: Subgraph, at: int, operation: Operation) -> Movable | Non
 
 
 def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
-    """Choose orders that cost less until none is found, or for so many `steps`; whether any was."""
+    """Choose orders that cost less, until none is found or `steps` are used up. Returns whether any was found."""
     improved = False
     for _ in range(_SWEEPS):
         before = dict(layouts.layout)
-        for root in layouts.uses:  # not the costliest first: which one that is may depend on lengths
+        for root in layouts.uses:  # not sorted by cost, which may depend on lengths
             changes, taken = _better(layouts, root, steps)
             steps -= taken
             layouts.layout.update(changes)
@@ -279,7 +280,7 @@ def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
 
 
 def _better(layouts: Layouts, root: int, steps: int) -> tuple[dict[int, Order], int]:
-    """The first orders found that save something at a root, none where there are none, and the steps that it took."""
+    """The first orders found that lower the cost at a root (empty if there are none), and the steps used."""
     if steps <= 0 or not layouts.cost(root, {}):
         return {}, 0
     taken = 0
@@ -293,7 +294,7 @@ def _better(layouts: Layouts, root: int, steps: int) -> tuple[dict[int, Order], 
 
 
 def _seeds(layouts: Layouts, root: int) -> Iterable[tuple[int, Order]]:
-    """Operations that may run so that a root is moved less."""
+    """Operations, with orders, that would avoid a transpose of a root."""
     first = layouts.given(root, {})
     for use in tuple(layouts.uses[root]):
         then = layouts.wanted(use, {})
@@ -310,7 +311,7 @@ def _seeds(layouts: Layouts, root: int) -> Iterable[tuple[int, Order]]:
 
 
 def _spread(layouts: Layouts, at: int, order: Order, steps: int) -> tuple[dict[int, Order], int]:
-    """The order of one operation, and those that all operations around take which can follow."""
+    """The order of one operation, the orders of all surrounding operations that can follow it, and the steps used."""
     changes, waiting, taken = {at: order}, [at], 0
     while waiting and taken < steps:
         now = waiting.pop()
@@ -339,7 +340,7 @@ def _spread(layouts: Layouts, at: int, order: Order, steps: int) -> tuple[dict[i
 
 
 def _trimmed(layouts: Layouts, changes: dict[int, Order]) -> tuple[dict[int, Order], int]:
-    """The changes without those that cost more than they save, and what the rest costs more."""
+    """The changes without those that cost more than they save, and the additional cost of the rest."""
     kept = dict(changes)
     for at in reversed(changes):
         if len(kept) > 1:

@@ -1,4 +1,4 @@
-"""Lists of tensors that a loop makes, as tensors: where each round adds one of a known shape."""
+"""Turn lists of tensors that a loop builds into tensors, if each round adds one of a known shape."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Settle = Callable[[Subgraph], Subgraph]
 
 
 def as_tensors(model: Subgraphs, graph: Subgraph, at: int, settle: Settle) -> tuple[Subgraphs, Subgraph] | None:
-    """The model with two more subgraphs, and the graph whose loop at operation `at` runs these: they have a tensor for
-    each list. None where there is no list, or a list is used in another way, or a shape is not known.
+    """The model with two more subgraphs that have a tensor for each list, and the graph whose loop, operation `at`,
+    runs them. None if there is no list, a list is used in another way, or a shape is unknown.
 
         items = SequenceOf(); While {items = SequenceInsert(items, x)}; y = SequenceJoin(items)   -->
         items = []; While {items = Concat(items, ExpandDims(x))}; y = items
@@ -75,7 +75,7 @@ def as_tensors(model: Subgraphs, graph: Subgraph, at: int, settle: Settle) -> tu
 
 
 def _is_list(graph: Subgraph, condition: Subgraph, body: Subgraph, operation: Operation, k: int) -> bool:
-    """Whether operand `k` of a loop is a list that is empty at first, to which rounds add, and that is joined then."""
+    """Whether operand `k` of a loop is a list that starts empty, only grows in each round, and is then only joined."""
     made = definer(graph, operation.used[k])
     added = definer(body, body.outputs[k])
     result = operation.outputs[k]
@@ -99,7 +99,7 @@ def _is_list(graph: Subgraph, condition: Subgraph, body: Subgraph, operation: Op
 
 
 def _item(body: Subgraph, k: int) -> TensorType:
-    """What a round adds to a list."""
+    """The type of what a round adds to list `k`."""
     added = definer(body, body.outputs[k])
     assert added is not None
     return body.type(added.used[1]).with_data(None)
@@ -113,7 +113,7 @@ def _with_lists(graph: Subgraph, lists: dict[int, TensorType]) -> Subgraph:
 
 
 def _grown(body: Subgraph, lists: dict[int, TensorType]) -> Subgraph:
-    """The body with what a round adds behind the entries of a tensor."""
+    """The body that appends what a round adds to the entries of a tensor."""
     edit = Edit(_with_lists(body, lists))
     for k, list_ in lists.items():
         (at,) = (i for i, o in enumerate(body.operations) if body.outputs[k] in o.outputs)

@@ -1,7 +1,7 @@
-"""Arithmetic on sizes that are symbolic numbers: what operations on shapes give, element by element.
+"""Arithmetic on symbolic sizes: evaluates operations on shapes element by element.
 
-Elements of integer types are plain or symbolic integers. So are those of floats, as long as they are small enough to be
-exact: then sums, differences and products are too.
+Elements of integer types are plain or symbolic integers. So are elements of float types, as long as they are small
+enough to be exact: then sums, differences and products are exact too.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from onert.ir.shape import broadcast, static
 from onert.ir.symbolic.trace import has_symbols, is_symbolic, maximum, minimum, where_greater
 
 _EXACT = {DType.FLOAT16: 1 << 11, DType.FLOAT32: 1 << 24, DType.FLOAT64: 1 << 53}
-"""Integers of at most this size are elements of the type."""
+"""Integers up to this magnitude are exactly representable in the type."""
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
 class _InexactError(ValueError):
-    """A result may be no integer, or one that depends on how it is rounded."""
+    """A result might not be an integer, or might depend on rounding."""
 
 
 def _cut(x: Any, y: Any) -> Any:
-    """Integers divided as C does, where neither is negative."""
+    """Integer division as in C, for non-negative numbers."""
     return x // y if x >= 0 and y > 0 else _refused()
 
 
 def _whole(x: Any, y: Any) -> Any:
-    """A quotient of floats that is an integer for all lengths."""
+    """A float quotient that is an integer for all lengths."""
     rest = x % y if y > 0 else _refused()
     return _refused() if is_symbolic(rest) or rest else _signed(x // y)
 
 
 def _signed(x: Any) -> Any:
-    """A product of floats: one that is 0 may be -0."""
+    """A float product; raises if it is 0, because it might be -0."""
     return x if x != 0 else _refused()
 
 
@@ -105,7 +105,7 @@ _SEGMENTS = {SegmentReduction.SUM: Reduction.SUM, SegmentReduction.PROD: Reducti
 _MOVED = (BroadcastTo, Concat, ExpandDims, Fill, Gather, Pack, Reshape, Slice, Squeeze, StridedSlice, Transpose)
 _APART = (Split, SplitV, Unpack)
 KINDS = (*_MOVED, *_APART, Binary, BroadcastArgs, Cast, Comparison, CumSum, Range, Reduce, Select, Unary)
-"""The operations that are known to be exact on integers, and but for a few functions on floats."""
+"""The operations that are exact on integers and, except for a few functions, on floats."""
 EXACT = (
     *KINDS,
     Copy,
@@ -122,14 +122,13 @@ EXACT = (
     Tile,
     ZerosLike,
 )
-"""Those, and others that only move elements, or add them up in an order that is told."""
+"""`KINDS`, and others that only move elements, or sum them in a defined order."""
 
 
 def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int = 0) -> Array | None:
-    """What an operation gives for these elements, symbolic ones or plain, as one of its results; None where it is not
-    known to be exact.
+    """Result `which` of an operation on symbolic or plain elements; None if it is not known to be exact.
 
-    What is decided becomes a condition.
+    Every decision on a symbolic number becomes a condition of the trace.
     """
     if (
         not isinstance(op, (*KINDS, UnsortedSegment))
@@ -155,11 +154,11 @@ def evaluated(op: Op, arrays: list[Array | None], output: TensorType, which: int
 
 
 def rounded(op: Op, scaled: Binary, x: Array, by: Array, between: DType, output: TensorType) -> Array | None:
-    """What rounding gives of lengths times a number, or divided by one, which need be no integers; None where that is
-    not known to be exact.
+    """The result of rounding lengths multiplied or divided by a number, not necessarily to integers; None if it is not
+    known to be exact.
 
-    Such a float is as close to the true one as floats of its type are. Of lengths that are small enough no integer, and
-    no middle of two, lies between the two, so that the true one is rounded alike.
+    Such a float is off from the true value by its type's rounding error. For small enough lengths there is no integer
+    or midpoint of two integers between the two, so rounding the true value gives the same result.
     """
     kind = UnaryKind.TRUNC if isinstance(op, Cast) and output.dtype.is_integer else getattr(op, "kind", None)
     function = _ROUNDED.get(kind) if isinstance(op, Cast | Unary) else None
@@ -183,7 +182,7 @@ def rounded(op: Op, scaled: Binary, x: Array, by: Array, between: DType, output:
 
 
 def _to_even(x: Any, y: Any) -> Any:
-    """A quotient rounded to the nearest integer, from the middle of two to the even one."""
+    """A quotient rounded to the nearest integer, ties to even."""
     up, rest = divmod(2 * x + y, 2 * y)
     return up - where_greater(1, rest, up % 2, 0)
 
@@ -205,7 +204,7 @@ def _limits(dtype: DType) -> tuple[int, int]:
 
 
 def _exact(array: Array) -> Array | None:
-    """An array of numbers as one of objects, floats as integers; None where they are no integers, or -0."""
+    """An array as an object array, with floats as integers; None if a float is not an integer, or is -0."""
     if array.dtype == object or array.dtype.kind in "biu":
         return array
     if array.dtype.kind != "f":
@@ -254,7 +253,7 @@ def _each(function: Callable[..., Any] | None, *arrays: Array) -> Any:
 
 
 def _reduced(op: Reduce, x: Array, axes: Array) -> Array:
-    """All elements made one: shapes are vectors."""
+    """The reduction of all elements of a vector: shapes are vectors."""
     function = _REDUCTIONS.get(op.kind)
     if function is None or axes.dtype == object or len(axes_of(axes, x.ndim)) != x.ndim or not x.size:
         raise _InexactError
@@ -264,7 +263,7 @@ def _reduced(op: Reduce, x: Array, axes: Array) -> Array:
 
 
 def _segments(op: UnsortedSegment, x: Array, numbers: Array, count: Array) -> Array:
-    """Elements with the same number made one, as axes are that are merged."""
+    """The reductions of elements with the same segment number, as used for merging axes."""
     kind, segments = _SEGMENTS.get(op.kind), count.reshape(-1).tolist()
     if kind is None or x.ndim != 1 or numbers.shape != x.shape or has_symbols(numbers) or has_symbols(count):
         raise _InexactError

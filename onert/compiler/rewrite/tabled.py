@@ -1,4 +1,4 @@
-"""Tensors that are functions of places, by tables: what operations make of them."""
+"""Tensors that are functions of positions, given by tables, and operations on them."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from onert.ir.shape import normalize_axis, static
 from onert.ir.symbolic.trace import are_same, is_symbolic, largest
 
 MOST_BYTES = 16 << 20
-"""Of one table. What takes more is computed for each length alone."""
+"""The largest table. Larger ones are computed for each length separately."""
 
 _MOST = 1 << 24
-"""Integers of at most this size are elements of every type that tables are made of."""
+"""Integers up to this magnitude are exact in every element type of tables."""
 
 
 class UnknownError(ValueError):
-    """It is not known how a tensor depends on places."""
+    """It is not known how a tensor depends on positions."""
 
 
 @frozen(eq=False)
 class Tabled:
-    """A tensor whose elements depend on their place through an integer alone, which is an element of `root`.
+    """A tensor whose elements depend on their position only through an integer, which is an element of `root`.
 
-    The table has the tensor's rank. Along the first of `axes` it has an entry for every integer from `low` on. It is 1
-    along the others of these, and along symbolic dimensions along which elements are alike.
+    The table has the tensor's rank. Along the first of `axes` it has an entry for every integer from `low` on. Its size
+    is 1 along the other `axes`, and along symbolic dimensions in which elements do not vary.
     """
 
     root: int | None
-    """An operand of integers, whose axes lie along `axes` of the tensor, or of a single one, which has one axis there;
-    None where elements depend on no place."""
+    """An integer operand whose axes correspond to `axes` of the tensor, or a single integer with one axis there; None
+    if elements do not depend on positions."""
     low: int
     axes: tuple[int, ...]
     table: Array
 
 
 def stretched(tabled: Tabled, type_: TensorType) -> Tabled:
-    """What was found, with a table that has all elements along the dimensions that are the same for all lengths."""
+    """The table broadcast to full size along the dimensions that are the same for all lengths."""
     shape = static(type_.shape)
     kept = [at in tabled.axes or is_symbolic(d) for at, d in enumerate(shape)]
     wanted = tuple(have if keep else d for keep, have, d in zip(kept, tabled.table.shape, shape, strict=True))
@@ -62,13 +62,13 @@ def stretched(tabled: Tabled, type_: TensorType) -> Tabled:
 
 
 def _bound(elements: int, dtype: DType) -> None:
-    """UnknownError for a table of more elements than are worth it, before it is made."""
+    """Raise UnknownError if a table would be larger than `MOST_BYTES`, before it is allocated."""
     if elements * dtype.itemsize > MOST_BYTES:
         raise UnknownError
 
 
 def _root(operand: int, rank: int, low: int, high: int, dtype: DType) -> Tabled:
-    """An operand of integers from `low` to before `high`, of which the table says which they are."""
+    """An operand of integers from `low` to `high` - 1, with the table of the identity."""
     if not -_MOST <= low <= high <= _MOST:
         raise UnknownError
     _bound(high - low, dtype)
@@ -77,7 +77,7 @@ def _root(operand: int, rank: int, low: int, high: int, dtype: DType) -> Tabled:
 
 
 def counted(operand: int, types: CallTypes) -> Tabled:
-    """Places, which begin and end with lengths."""
+    """The table of a `Range` whose start and limit may be lengths."""
     start, limit, delta = (_number(types.input(at)) for at in range(3))
     if is_symbolic(delta) or delta < 1:
         raise UnknownError
@@ -85,13 +85,13 @@ def counted(operand: int, types: CallTypes) -> Tabled:
 
 
 def of_length(operand: int, type_: TensorType) -> Tabled:
-    """A single number that depends on lengths, as a place."""
+    """The table of a single number that depends on lengths, as a position."""
     low, high = _ends(_number(type_))
     return evolve(_root(operand, max(1, type_.rank), low, high + 1, type_.dtype), axes=(0,))
 
 
 def _ends(number: Any) -> tuple[int, int]:
-    """Between which two a number is for all lengths."""
+    """Lower and upper bound of a number over all lengths."""
     if not is_symbolic(number):
         return number, number
     most = largest(number)
@@ -99,12 +99,12 @@ def _ends(number: Any) -> tuple[int, int]:
 
 
 def refused() -> Any:
-    """UnknownError, where an expression has no other way to say it."""
+    """Raise UnknownError, for use in expressions."""
     raise UnknownError
 
 
 def _number(type_: TensorType) -> Any:
-    """The only element of an operand: an integer, plain or symbolic."""
+    """The only element of an operand, a plain or symbolic integer."""
     if type_.data is None:
         raise UnknownError
     (found,) = type_.data.array.reshape(-1).tolist()
@@ -112,7 +112,7 @@ def _number(type_: TensorType) -> Any:
 
 
 def apart(operand: int, op: Binary, given: Sequence[Tabled]) -> Tabled:
-    """Distances between places, or sums of them."""
+    """The table of differences or sums of positions along different axes."""
     first, second = (each.table for each in given)
     whole = all(table.dtype.kind in "if" and (table == np.rint(table)).all() for table in (first, second))
     if not whole or op.activation is not Activation.NONE or op.kind not in (BinaryKind.ADD, BinaryKind.SUB):
@@ -124,14 +124,14 @@ def apart(operand: int, op: Binary, given: Sequence[Tabled]) -> Tabled:
 
 
 def behind(tabled: Tabled, rank: int) -> Tabled:
-    """The same with dimensions of 1 in front."""
+    """The table with leading dimensions of 1 added, up to `rank`."""
     more = rank - tabled.table.ndim
     axes = tuple(axis + more for axis in tabled.axes)
     return evolve(tabled, axes=axes, table=tabled.table.reshape((1,) * more + tabled.table.shape))
 
 
 def reshaped(tabled: Tabled, before: tuple[int, ...], after: tuple[int, ...]) -> Tabled:
-    """The same with dimensions of 1 put in or taken out."""
+    """The table after a reshape that only adds or removes dimensions of 1."""
     old, new = ([at for at, d in enumerate(shape) if is_symbolic(d) or d != 1] for shape in (before, after))
     if len(old) != len(new) or not all(are_same(before[a], after[b]) for a, b in zip(old, new, strict=True)):
         raise UnknownError
@@ -142,13 +142,13 @@ def reshaped(tabled: Tabled, before: tuple[int, ...], after: tuple[int, ...]) ->
 
 
 def evaluated(op: Op, given: Sequence[Tabled], types: CallTypes) -> Tabled:
-    """A function of elements that depend on the same places in the same way, or on none."""
+    """The table of an element-wise function of operands that depend on the same positions, or on none."""
     _bound(math.prod(np.broadcast_shapes(*(each.table.shape for each in given))), types.output.dtype)
     return _placed(op, given, types)
 
 
 def _placed(op: Op, given: Sequence[Tabled], types: CallTypes) -> Tabled:
-    """An operation on operands that depend on the same places in the same way, or on none."""
+    """The table of an operation on operands that depend on the same positions in the same way, or on none."""
     placed = next((each for each in given if each.root is not None), given[0])
     for each in given:
         if each.root is None:
@@ -160,7 +160,7 @@ def _placed(op: Op, given: Sequence[Tabled], types: CallTypes) -> Tabled:
 
 
 def _made(op: Op, given: Sequence[Tabled], types: CallTypes) -> Array:
-    """What an operation gives of tables."""
+    """The result of an operation on tables."""
     tables = [each.table for each in given]
     inputs = tuple(types.input(at).with_shape(table.shape) for at, table in enumerate(tables))
     (found,) = evaluate(op, tables, CallTypes(inputs, types.outputs))
@@ -168,7 +168,7 @@ def _made(op: Op, given: Sequence[Tabled], types: CallTypes) -> Array:
 
 
 def looked_up(op: Gather, given: Sequence[Tabled], types: CallTypes) -> Tabled:
-    """Entries of a constant that are named by places."""
+    """The table of a gather from a constant with positions as indices."""
     x, indices = given
     if x.root is not None or op.batch_dims or any(map(is_symbolic, types.input(0).shape)):
         raise UnknownError
@@ -179,7 +179,7 @@ def looked_up(op: Gather, given: Sequence[Tabled], types: CallTypes) -> Tabled:
 
 
 def joined(op: Concat, given: Sequence[Tabled], types: CallTypes) -> Tabled:
-    """Tensors that depend on the same places, one behind the other along another axis."""
+    """The table of a concatenation, along another axis, of tensors that depend on the same positions."""
     axis = normalize_axis(op.axis, types.output.rank)
     if any(axis in each.axes for each in given) or is_symbolic(types.output.shape[axis]):
         raise UnknownError
@@ -196,7 +196,7 @@ def joined(op: Concat, given: Sequence[Tabled], types: CallTypes) -> Tabled:
 
 
 def multiplied(op: BatchMatMul, given: Sequence[Tabled], types: CallTypes) -> Tabled:
-    """Products of single elements: no sum depends on how many rows there are."""
+    """The table of an outer product (depth 1), in which no sum depends on the number of rows."""
     rank, moved = types.output.rank, []
     for each, turned, is_first in zip(given, (op.adjoint_x, op.adjoint_y), (True, False), strict=True):
         last = each.table.ndim - 1

@@ -1,8 +1,8 @@
-"""Constants that depend on lengths, as the run gets them where kernels might round otherwise than `evaluate` does.
+"""Tables for length-dependent constants that kernels might round differently from `evaluate`.
 
-Such a constant is mostly a function of places, as rotary embeddings and relative positions are. It is computed for
-every integer that a place may be, once for many lengths, and the run gathers what it needs. So its elements have the
-bits that folding gives them in a program for one length.
+Such a constant is mostly a function of positions, like rotary embeddings and relative positions. It is computed once
+for every possible integer position of many lengths, and the run gathers what it needs. Its elements are then
+bit-identical to those that constant folding produces in a program for one length.
 
     p = Range(0, length, 1); y = Cos(p * const)   -->   p = Range(0, length, 1); y = Gather(const', p)
 """
@@ -70,14 +70,14 @@ _ROUNDED_ONCE = (
     BinaryKind.MAXIMUM,
     BinaryKind.MINIMUM,
 )
-"""The functions of floats that round once, as kernels do."""
+"""The float functions that round exactly once, and so are identical in kernels."""
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError)
 
 
 class Tables:
-    """The tensors of a graph that lengths decide. `types` are asked whether a program for one length has their results
-    as constants (`is_folded`)."""
+    """The tensors of a graph that lengths determine. `is_folded` says whether a program for one length would fold an
+    operation on such types."""
 
     def __init__(self, subgraph: Subgraph, is_folded: Callable[[CallTypes], bool]) -> None:
         self._subgraph = subgraph
@@ -85,12 +85,13 @@ class Tables:
         self._made: dict[int, tuple[int, CallTypes]] = {}
         self._folded: set[int] = set()
         self._tabled: dict[int, Tabled | None] = {}
-        self._inexact: dict[int, int] = {}  # tensors that kernels might compute otherwise, and their operations
+        self._inexact: dict[int, int] = {}  # tensors that kernels might compute differently, and their operations
 
     def add(self, at: int, types: CallTypes) -> bool:
-        """Learn what operation `at` gives: whether a program for one length may have it as a constant.
+        """Record operation `at`. Returns whether its result may be a constant in a program for one length.
 
-        OneLengthError where it has, kernels might give another, and it is not known how that depends on places.
+        Raises OneLengthError if it is one, kernels might compute it differently, and its dependence on positions is
+        unknown.
         """
         operation = self._subgraph.operations[at]
         exact = _is_exact(operation.op, types)
@@ -103,11 +104,11 @@ class Tables:
             if self._is_known(operation):
                 self._inexact[operation.outputs[0]] = at
             elif not exact:
-                raise OneLengthError(f"{operation} is computed before the run for each length")
+                raise OneLengthError(f"{operation} has to be folded for each length separately")
         return True
 
     def _is_known(self, operation: Operation) -> bool:
-        """Find how a result depends on places, and all that it is made of."""
+        """Determine how a result, and everything it is computed from, depends on positions; False if unknown."""
         waiting, found = list(operation.outputs), set[int]()
         while waiting:
             operand = waiting.pop()
@@ -120,7 +121,7 @@ class Tables:
         return self._tabled[operation.outputs[0]] is not None
 
     def place(self, edit: Edit) -> None:
-        """Gather what kernels might compute otherwise, where an operation that stays needs it."""
+        """Replace operations that kernels might compute differently by gathers, if a remaining operation needs them."""
         gone = set(self._inexact.values())
         staying = (operation for at, operation in enumerate(self._subgraph.operations) if at not in gone)
         needed = {i for operation in staying for i in operation.used} | set(self._subgraph.kept)
@@ -128,7 +129,7 @@ class Tables:
             edit.replace(at, *(self._gathered(edit, operand) if operand in needed else ()))
 
     def _would_fold(self, operation: Operation, types: CallTypes) -> bool:
-        """Whether a program for one length computes an operation before the run, and all that it depends on."""
+        """Whether a program for one length would fold an operation and everything that it depends on."""
         if not self._is_folded(types):
             return False
         waiting = list(operation.used)
@@ -143,7 +144,7 @@ class Tables:
         return True
 
     def _found(self, operation: Operation, types: CallTypes) -> Tabled | None:
-        """How the result depends on places; None where nobody knows."""
+        """The table of a result as a function of positions; None if unknown."""
         try:
             found = self._tabled_by(operation, types)
             return stretched(found, types.output) if found.table.nbytes <= MOST_BYTES else None
@@ -184,7 +185,7 @@ class Tables:
         return evaluated(op, given, types)
 
     def _given(self, operation: Operation, types: CallTypes, at: int) -> Tabled:
-        """An operand; a constant one depends on no place, and a length is a place itself."""
+        """The table of an operand; a constant depends on no position, and a length is a position itself."""
         operand, data = operation.inputs[at], types.input(at).data
         if data is None:
             return self._tabled[-1 if operand is None else operand] or refused()
@@ -194,7 +195,7 @@ class Tables:
         return Tabled(None, 0, (), data.array)
 
     def _gathered(self, edit: Edit, operand: int) -> list[Operation]:
-        """Operations that give a tensor by its table."""
+        """Operations that compute a tensor from its table."""
         tabled, type_ = self._tabled[operand], self._subgraph.type(operand)
         assert tabled is not None
         made: list[Operation] = []
@@ -234,7 +235,7 @@ class Tables:
 
 
 def _is_exact(op: Op, types: CallTypes) -> bool:
-    """Whether kernels give the very results of `evaluate`."""
+    """Whether kernels are bit-identical to `evaluate`."""
     if not any(t is not None and t.dtype.is_float for t in (*types.inputs, *types.outputs)):
         return True  # integers never differ
     rounds = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer

@@ -1,6 +1,6 @@
-"""Subgraphs whose operations run on transposed operands: what `passes.layout.move_transposes` makes.
+"""Rewriting a subgraph so that operations run on transposed operands, for `passes.layout.move_transposes`.
 
-A file of its own, for most models have no transposes: the table of kinds and their modules are not read for them.
+This is a separate file so that models without transposes, the majority, do not import the table and its kinds.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .layouts import Layouts, Movable, after, between, identity, improve, layout
 
 
 def transposed(subgraph: Subgraph, orders: Mapping[int, Order]) -> Subgraph:
-    """The subgraph in the orders that cost least, `orders` being those of its transposes by operation; the same object
-    where these do already."""
+    """The subgraph in cheaper axis orders, given the orders of its transposes by operation; the same object if none is
+    found."""
     layouts = layouts_of(subgraph, orders)
     return _Written(layouts).done() if improve(layouts) else subgraph
 
 
 class _Written:
-    """A subgraph whose operations run in the orders that were chosen."""
+    """Writes the subgraph with operations in the chosen orders."""
 
     def __init__(self, layouts: Layouts) -> None:
         self.layouts = layouts
         self.subgraph = layouts.subgraph
         self.edit = Edit(self.subgraph)
         self.there: dict[tuple[int, Order], int] = {}
-        """The operand that is a root in an order."""
+        """The operand that holds a root in an order."""
         self.names: dict[tuple[int, Order], int] = {}
-        """Operands that have been a root in an order before: what is kept first, for that has a name."""
+        """Original operands for a root in an order; kept operands take precedence, so that they keep their names."""
         known = layouts.root.items()
         for operand, of in (*((o, r) for o, r in known if o in self.subgraph.kept), *known):
             self.names.setdefault(of, operand)
@@ -50,7 +50,7 @@ class _Written:
         for at, operation in enumerate(self.subgraph.operations):
             self.written = []
             if operation.outputs[:1] and self.layouts.root[operation.outputs[0]][0] != operation.outputs[0]:
-                self.edit.remove(at)  # a transpose, made again where it is needed
+                self.edit.remove(at)  # a transpose, written again wherever it is needed
                 continue
             self._write(at, operation)
             if self.written != [operation]:
@@ -84,12 +84,12 @@ class _Written:
             for i, operand in enumerate(inputs)
         ]
         if isinstance(op, Reshape):
-            changed = changed[:1]  # its shape is its own now
+            changed = changed[:1]  # its shape is an attribute now
         outputs = tuple(self._result(output, orders.result) for output in operation.outputs)
         self.written.append(evolve(operation, op=op, inputs=tuple(changed), outputs=outputs))
 
     def _operand(self, each: Movable, position: int, operand: int, order: Order) -> int:
-        """What a rearranged operation reads in an operand's place."""
+        """The operand that a rearranged operation reads instead."""
         root, own = self.layouts.root[operand]
         if position in each.moved:
             return self._root(root, after(own, order), operand)
@@ -97,7 +97,7 @@ class _Written:
         return self._widened(found, each.types.input(position), order) if position in each.narrow else found
 
     def _result(self, output: int, order: Order) -> int:
-        """The operand that a result in an order becomes."""
+        """The operand for a result in an order."""
         if order == identity(len(order)):
             self.there[output, order] = output
             return output
@@ -105,13 +105,13 @@ class _Written:
         return self.there[output, order]
 
     def _name(self, root: int, order: Order) -> int:
-        """The operand for a root in an order: the one that has been it, or a new one."""
+        """The operand for a root in an order: the original one if there is one, otherwise a new one."""
         if (root, order) in self.names:
             return self.names[root, order]
         return self.edit.operand(Operand(_ordered(self.layouts.type(root), order)))
 
     def _root(self, root: int, order: Order, operand: int) -> int:
-        """The operand that is a root in an order, `operand` so far, made where it is not there yet."""
+        """The operand that holds a root in an order (originally `operand`), transposed first if it does not exist."""
         if (root, order) not in self.there:
             data = self.subgraph.operands[root].data
             if data is not None:
@@ -129,7 +129,7 @@ class _Written:
         self.there.setdefault((root, order), result)
 
     def _widened(self, operand: int, type_: TensorType, order: Order) -> int:
-        """An operand of lower rank with ones in front, its axes in an order."""
+        """An operand of lower rank with leading dimensions of 1 added, its axes in an order."""
         wide = (*(1,) * (len(order) - type_.rank), *static(type_.shape))
         data = self.subgraph.operands[operand].data if operand < len(self.subgraph.operands) else None
         if data is not None:

@@ -1,4 +1,4 @@
-"""How often loops go round, where their graphs tell: counters that grow towards bounds that stay."""
+"""Trip counts of loops whose counters grow towards constant bounds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .edit import definer
 
 
 def ends(condition: Subgraph, body: Subgraph) -> bool:
-    """Whether a loop is sure to end: it goes on only while a counter, one more in each round, is below a bound that
-    stays as it is.
+    """Whether a loop is certain to end: it continues only while a counter that grows in each round is below a bound
+    that does not change.
     """
     return next(_counters(condition, body), None) is not None
 
@@ -27,9 +27,9 @@ def ends(condition: Subgraph, body: Subgraph) -> bool:
 def trips(
     condition: Subgraph, body: Subgraph, given: Sequence[TensorType], largest: Mapping[int, int] | None = None
 ) -> int | None:
-    """The most rounds of a loop whose counter starts at a number that is known; None if it is not.
+    """The most rounds of a loop, if a counter starts at a known number; otherwise None.
 
-    `largest` says how large some of what the loop is given can be, by position.
+    `largest` has upper bounds of some of the loop's operands, by position.
     """
     found = []
     for at, limit, step in _counters(condition, body, largest or {}):
@@ -40,7 +40,8 @@ def trips(
 
 
 def known_trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
-    """How many rounds a loop makes that goes on while one counter is below a known bound, and else only ends."""
+    """The exact number of rounds of a loop whose only condition is that one counter is below a known bound; otherwise
+    None."""
     made = definer(condition, condition.outputs[0])
     if made is None or not isinstance(made.op, Comparison) or len(condition.operations) != 1:
         return None
@@ -56,7 +57,7 @@ def known_trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]
 def _counters(
     condition: Subgraph, body: Subgraph, largest: Mapping[int, int] | None = None
 ) -> Iterator[tuple[int, int, int]]:
-    """The counters of a loop: the position of each, the bound below which the loop goes on, and the step."""
+    """The counters of a loop: for each its position, the bound below which the loop continues, and its step."""
     waiting = [condition.outputs[0]]
     seen: set[int] = set()
     while waiting:
@@ -88,13 +89,13 @@ def _counter(
     step = grows(body, at)
     if limit is None or step is None or step < 1:
         return None
-    # A counter that comes to the bound does not pass the largest number on its way.
+    # The counter must not overflow before it reaches the bound.
     sure = step == 1 or limit + step <= np.iinfo(condition.type(counter).dtype.numpy).max
     return (at, limit, step) if sure else None
 
 
 def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int, int]) -> int | None:
-    """The largest that a bound can be; None if it may be any number, and change."""
+    """The largest possible value of a bound; None if it may be any number, or may change."""
     data = condition.operands[bound].data
     if data is not None:
         return _number(data.array)
@@ -108,7 +109,7 @@ def _limit(condition: Subgraph, body: Subgraph, bound: int, largest: Mapping[int
 
 
 def _number(array: Array | None) -> int | None:
-    """The only element of an array; None where it has several, or is not known."""
+    """The only element of an array; None if it has several, or is unknown."""
     if array is None or array.size != 1:
         return None
     found: int = array.reshape(-1).tolist()[0]
@@ -116,7 +117,7 @@ def _number(array: Array | None) -> int | None:
 
 
 def grows(body: Subgraph, at: int) -> int | None:
-    """By how much an input grows in each round; None if it does something else, or is no integer."""
+    """By how much an input grows in each round; None if it changes in another way, or is not an integer."""
     operand, total = body.outputs[at], 0
     if not body.type(body.inputs[at]).dtype.is_integer:
         return None

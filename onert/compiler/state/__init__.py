@@ -1,1 +1,1 @@
-"""State of models: variables as operands of the entry, and what of them is updated in place."""
+"""Model state: variables as operands of the entry, and updates in place."""

@@ -1,10 +1,10 @@
-"""Random numbers as functions of the state of a generator, which is a variable of the entry, kept from run to run.
+"""Random numbers as functions of a generator's state, which becomes a variable of the entry and lasts from run to run.
 
-%y = Random(UNIFORM, 1, 2) %shape   -->   %s = variable "1 2 0", begins with [1, 0, 2]
+%y = Random(UNIFORM, 1, 2) %shape   -->   %s = variable "1 2 0", initially [1, 0, 2]
                                           %n, %y = RandomFrom(UNIFORM) %s, %shape
                                           after the run: %s := %n
 
-Subgraphs take the states that any of them draws from as inputs behind their own, and give the next ones.
+Subgraphs receive the states that any of them draws from as additional inputs, and return the next states.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from onert.ir.ops.control_flow.control import Call, Case, If, While
 from onert.ir.ops.data_movement.random_numbers import STATE, Multinomial, Random
 
 MOST_HANDED = 1 << 16
-"""States of generators that subgraphs draw from, times operations that run subgraphs."""
+"""The most generator states that subgraphs draw from, times operations that run subgraphs."""
 _HANDING = (Call, Case, If, While)
 
 
 class _Role(Enum):
-    """What a graph does with states."""
+    """What a graph does with states: keep them as variables (the entry), receive and return them, only receive them (a
+    loop's condition), or nothing."""
 
     KEEPS = auto()
     GIVES = auto()
@@ -33,9 +34,9 @@ class _Role(Enum):
 
 
 def with_generators(model: Subgraphs, entry: int) -> Subgraphs:
-    """The model with variables of the entry in the place of generators; itself where there are none.
+    """The model with generators replaced by variables of the entry; the same object if there are no generators.
 
-    Generators stay that a subgraph draws from which cannot hand on a state, such as the condition of a loop.
+    A generator stays if a subgraph that cannot return a state, such as a loop's condition, draws from it.
     """
     drawn = [_drawn(graph) for graph in model.subgraphs]
     if not any(drawn):
@@ -61,7 +62,7 @@ def _drawn(graph: Subgraph) -> dict[str, Resource]:
 
 
 def _roles(model: Subgraphs, entry: int) -> tuple[dict[int, set[_Role]], int]:
-    """What each graph that the entry runs does with states; how many operations run graphs."""
+    """The roles of each graph that the entry reaches, and how many operations run graphs."""
     found, calls, waiting = dict[int, set[_Role]](), 0, [(entry, _Role.KEEPS)]
     while waiting:
         at, role = waiting.pop()
@@ -76,7 +77,7 @@ def _roles(model: Subgraphs, entry: int) -> tuple[dict[int, set[_Role]], int]:
 
 
 def _called(op: Op) -> Iterator[tuple[int, _Role]]:
-    """The graphs that an operation runs, and what they do with states."""
+    """The graphs that an operation runs, and their roles."""
     if isinstance(op, While):
         yield from ((op.condition, _Role.TAKES), (op.body, _Role.GIVES))
     else:
@@ -84,7 +85,7 @@ def _called(op: Op) -> Iterator[tuple[int, _Role]]:
 
 
 def _rewritten(graph: Subgraph, role: _Role, names: dict[str, Resource], handed: Sequence[str]) -> Subgraph:
-    """A graph that has the states of some generators, and hands some to those that it runs."""
+    """A graph with the states of the generators in `names`, which passes the `handed` ones to the graphs it runs."""
     operands, operations = list(graph.operands), []
 
     def new(operand: Operand) -> int:

@@ -1,8 +1,8 @@
-"""What is updated in place: results of updates that have the memory of the tensor that they update.
+"""Updates in place: results that share the memory of the tensor they update.
 
-A variable, an input or a result is one *version* of some memory, and so is each of its reshaped views. An update of
-parts makes the next version. It may do so in the same memory if everything that reads the version before runs earlier,
-and nothing keeps that version beyond the run.
+A variable, an input or a result, together with its reshaped views, is one *version* of some memory. A part update
+produces the next version. It may reuse the memory if all readers of the previous version run earlier, and nothing needs
+that version beyond the run.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from onert.ir.ops.data_movement.part_update import Record, Update
 from onert.ir.value import Value
 
 Order = Callable[[int], int]
-"""When each operation runs, by its index in the subgraph."""
+"""Maps the index of an operation in the subgraph to the time at which it runs."""
 
 
 @frozen
 class InPlace(Value):
-    """The decision for a subgraph.
+    """The decisions for a subgraph.
 
-    `roots` are operands that lie outside of the arena with no memory of their own: where each one lies, a variable, an
-    input or an output. `updates` are the part updates whose results lie where their first operands do. `after` names,
-    for each of these, what must have run before: all else that reads what it overwrites. `pairs` are inputs and the
-    outputs that a caller may let lie in the same memory: nothing reads the input when the output is written.
+    `roots` maps operands outside the arena without memory of their own to the variable, input or output whose memory
+    they share. `updates` are the part updates whose results share their first operand's memory. `after` lists, for each
+    of these, the operations that must run before: all other readers of what it overwrites. `pairs` are inputs and
+    outputs for which a caller may pass the same memory: no operation reads the input once the output is written.
     """
 
     roots: Mapping[int, int] = field(factory=dict)
@@ -37,10 +37,10 @@ class InPlace(Value):
 
 @frozen
 class Chain(Value):
-    """Versions of one memory, by the operands that they begin with, and the updates between them.
+    """Successive versions of one memory, each given by its first operand, and the updates between them.
 
-    `origin` is the variable or input that the first version is, None where an operation makes it; `end` is the variable
-    or output in whose memory the last one is to be at the end.
+    `origin` is the variable or input that is the first version, None if an operation produces it; `end` is the variable
+    or output in whose memory the last version has to be at the end of the run.
     """
 
     versions: tuple[int, ...]
@@ -50,10 +50,10 @@ class Chain(Value):
 
 
 class Versions:
-    """The versions of a subgraph, and what reads each of them.
+    """The versions of a subgraph and their readers.
 
-    `can` says whether an operation may be updated in place as far as who runs it is concerned, `shared` whether two
-    operands lie in one memory space that both can share.
+    `can` says whether an operation's backend supports updating in place, `shared` whether two operands are in a memory
+    space in which they can share memory.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class Versions:
                 self._members.setdefault(version, [version]).append(made)
 
     def of(self, operand: int) -> int:
-        """The operand that the version begins with which an operand is a view of."""
+        """The version (its first operand) that an operand is a view of."""
         return self._version.get(operand, operand)
 
     def members(self, version: int) -> list[int]:
-        """All views of a version, itself first."""
+        """A version and all its views, the version first."""
         return self._members.get(version, [version])
 
     def readers(self, version: int) -> Iterator[int]:
@@ -91,7 +91,7 @@ class Versions:
             yield from self.subgraph.uses.get(member, ())
 
     def late(self, update: int) -> list[int]:
-        """What reads the version that a part update replaces, and does not run before it."""
+        """The readers of the version that a part update replaces that do not run before the update."""
         version = self.of(self._source(update))
         when = self._order(update)
         return [at for at in self.readers(version) if at != update and self._order(at) >= when]
@@ -116,8 +116,8 @@ class Versions:
         return self.subgraph.operations[update].used[0]
 
     def chain(self, last: int, end: int) -> Chain | None:
-        """The chain that ends in the version of operand `last`, as far as its updates are in place; None if it has
-        no update, or one that is not."""
+        """The chain that ends with the version of operand `last`; None if it has no update, or one that cannot be made
+        in place."""
         versions, updates = [self.of(last)], []
         while True:
             at = self.subgraph.definitions.get(versions[-1])
@@ -132,7 +132,7 @@ class Versions:
         return Chain(tuple(reversed(versions)), tuple(reversed(updates)), None if made else first, end)
 
     def chains(self) -> Iterator[Chain]:
-        """What ends in a variable that it begins with, or in an output."""
+        """The chains that end in the variable they start from, or in an output."""
         graph = self.subgraph
         outputs = frozenset(graph.outputs)
         taken: set[int] = set()
@@ -153,9 +153,9 @@ class Versions:
             yield found
 
     def views_of_ends(self, claimed: Set[int]) -> dict[int, int]:
-        """Which results lie where an input does that they are views of, or where an output does that is a view of them.
+        """Results that share the memory of an input that they are views of, or of an output that is a view of them.
 
-        None of `claimed` versions, nor of those that an update reads or makes, nor what outlives a run.
+        Excludes `claimed` versions, versions that an update reads or produces, and operands that outlive a run.
         """
         graph, found = self.subgraph, dict[int, int]()
         for end in dict.fromkeys((*graph.inputs, *graph.outputs)):
@@ -170,14 +170,14 @@ class Versions:
         return found
 
     def _before(self, output: int) -> int:
-        """The operand that an output is a view of, itself if it is none."""
+        """The operand that an output is a view of; the output itself if it is not a view."""
         at = self.subgraph.definitions.get(output)
         viewed = None if at is None else _viewed(self.subgraph, self.subgraph.operations[at])
         return output if viewed is None or not self._shared(viewed, output) else viewed
 
 
 def _viewed(subgraph: Subgraph, operation: Operation) -> int | None:
-    """The operand of which an operation's result is the same memory in another shape; None if it is none."""
+    """The operand that an operation's result is a reshaped view of; None if it is not a view."""
     if not operation.op.shares:
         return None
     source = operation.used[0]
@@ -191,7 +191,7 @@ def _fits(subgraph: Subgraph, source: int, result: int) -> bool:
 
 
 def records(subgraph: Subgraph) -> Mapping[int, int]:
-    """The operation that keeps what each update overwrites, by the update."""
+    """For each update, the operation that saves what it overwrites."""
     keeping = {
         operation.outputs[-2]: at
         for at, operation in enumerate(subgraph.operations)
@@ -200,7 +200,7 @@ def records(subgraph: Subgraph) -> Mapping[int, int]:
     found = {}
     for at, operation in enumerate(subgraph.operations):
         if isinstance(operation.op, Update):
-            places = operation.op.places(operation.used)  # none in a tensor of no dimensions
+            places = operation.op.places(operation.used)  # empty for a scalar tensor
             if places and places[-1] in keeping:
                 found[at] = keeping[places[-1]]
     return found
@@ -212,9 +212,9 @@ def decide(
     can: Callable[[int], bool] = lambda at: True,
     shared: Callable[[int, int], bool] = lambda a, b: True,
 ) -> InPlace:
-    """What of a subgraph is updated in place if its operations run in `order`.
+    """Decide what is updated in place if a subgraph's operations run in `order`.
 
-    What a variable or an input holds is overwritten only where a record is kept of it, so that a run that fails can be
+    The contents of a variable or an input are overwritten only if they are saved first, so that a failed run can be
     undone.
     """
     versions = Versions(subgraph, order, can, shared)

@@ -1,9 +1,9 @@
-"""Resource variables as operands: state that an executor, or C, has room for.
+"""Resource variables as operands: state that an executor, or a caller in C, can allocate.
 
-What is read is what was assigned before in the same run, else what the last run left. What a subgraph that is called
-once assigns is what the variable begins with.
+A read returns the value assigned earlier in the same run, otherwise the value that the previous run left. What a
+subgraph that is called once assigns is the variable's initial value.
 
-    CallOnce (n := 5)                         %s = variable 'n', begins with 5
+    CallOnce (n := 5)                         %s = variable 'n', initially 5
     %h = VarHandle 'n'
     %a = ReadVariable %h            -->       %b = ADD %s, 1
     %b = ADD %a, 1                            after the run: %s := %b
@@ -43,9 +43,9 @@ Key = tuple[str, str]
 
 
 def with_variables(graph: Subgraph, model: Subgraphs) -> Subgraph:
-    """The subgraph of a model with its resource variables as operands; itself if it has none.
+    """The subgraph of a model with its resource variables as operands; the same object if it has none.
 
-    CompileError if it cannot be known before the run what a variable is, or of which type.
+    Raises CompileError if a variable's identity or type is unknown before the run.
     """
     if not any(isinstance(o.op, VarHandle | CallOnce) for o in graph.operations):
         return graph
@@ -61,9 +61,10 @@ def with_variables(graph: Subgraph, model: Subgraphs) -> Subgraph:
 
 @define(eq=False)
 class _Conversion(Told):
-    """A subgraph under conversion, operation by operation.
+    """The conversion of a subgraph, operation by operation.
 
-    `handles` are the keys of operands, `initial` what was assigned once, `current` what a variable is by now.
+    `handles` has the variable of each handle operand, `initial` the initial values, `variables` the operands that are
+    variables, `current` the operand with a variable's current value, `instead` the replacements of operands.
     """
 
     graph: Subgraph
@@ -80,7 +81,7 @@ class _Conversion(Told):
         self.operands = list(self.graph.operands)
 
     def take(self, operation: Operation) -> None:
-        """The next operation: resolved, or kept with what its operands have become."""
+        """Process the next operation: resolve it, or keep it with its operands replaced."""
         op = operation.op
         if isinstance(op, VarHandle):
             self.handles[operation.outputs[0]] = (op.container, op.shared_name)
@@ -96,7 +97,7 @@ class _Conversion(Told):
         else:
             for handle in operation.used:
                 if handle in self.handles:
-                    raise CompileError(f"{operation} takes the handle of variable {self.handles[handle][1]!r}")
+                    raise CompileError(f"{operation} reads the handle of variable {self.handles[handle][1]!r}")
             inputs = tuple(None if i is None else self._now(i) for i in operation.inputs)
             self.operations.append(evolve(operation, inputs=inputs))
 
@@ -105,7 +106,7 @@ class _Conversion(Told):
 
     def _key(self, operation: Operation, handle: int) -> Key:
         if handle not in self.handles:
-            raise CompileError(f"{operation} is given a handle that is known at run time only")
+            raise CompileError(f"{operation} has a handle that is known only at run time")
         return self.handles[handle]
 
     def _read(self, operation: Operation) -> None:
@@ -121,7 +122,7 @@ class _Conversion(Told):
             self.instead[result] = value
 
     def _variable(self, key: Key, type_: TensorType) -> int:
-        """The operand that a variable is when a run begins."""
+        """A new variable operand, with the variable's value at the start of a run."""
         initial = self.initial.get(key)
         if initial is not None:
             _require(key, TensorType(DType.from_numpy(initial.dtype), initial.shape), type_)
@@ -133,7 +134,7 @@ class _Conversion(Told):
         return self.variables[key]
 
     def done(self) -> Subgraph:
-        """All operations are taken."""
+        """The converted subgraph, once all operations are processed."""
         if ends := [o for o in (*self.graph.inputs, *self.graph.outputs) if self._is_handle(o)]:
             raise CompileError(f"{self.graph.label(ends[0])}, an input or output, is a handle")
         updates = list(self.graph.state)
@@ -152,11 +153,11 @@ class _Conversion(Told):
 
 def _require(key: Key, type_: TensorType, wanted: TensorType) -> None:
     if (type_.dtype, type_.shape) != (wanted.dtype, wanted.shape) or not type_.is_static:
-        raise CompileError(f"variable {key[1]!r} has {type_} where {wanted} is expected")
+        raise CompileError(f"variable {key[1]!r} has {type_}, expected {wanted}")
 
 
 def _assigned(graph: Subgraph) -> Mapping[Key, Array]:
-    """What a subgraph that is called once assigns; CompileError if it does more than to assign what is known."""
+    """What a subgraph that is called once assigns. Raises CompileError if it does more than assign known values."""
     known: dict[int, Array] = {i: o.data.array for i, o in enumerate(graph.operands) if o.data is not None}
     handles: dict[int, Key] = {}
     found: dict[Key, Array] = {}
@@ -170,5 +171,5 @@ def _assigned(graph: Subgraph) -> Mapping[Key, Array]:
             given = [None if i is None else known[i] for i in operation.inputs]
             known |= dict(zip(operation.outputs, evaluate(op, given, graph.types(operation)), strict=True))
         else:
-            raise CompileError(f"{operation}, which is called once, does more than to assign what is known")
+            raise CompileError(f"{operation}, which is called once, does more than assign known values")
     return found
