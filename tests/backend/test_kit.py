@@ -292,5 +292,5 @@ def test_a_verdict_is_a_line_whatever_a_backend_does(
 def test_an_answer_that_is_no_sentence_is_an_error_of_the_compiler_s(answer: object) -> None:
     graph = ADD.subgraph
     (operation,) = graph.operations
-    with pytest.raises(BackendError, match=f"backend wrong answers {answer!r} when asked for .*, expected None or a"):
+    with pytest.raises(BackendError, match=f"backend wrong returns {answer!r} as its support for .*, expected None"):
         why_not(Answering(raising, answer), operation, graph.types(operation))

@@ -189,8 +189,8 @@ def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
         "operation 0 ToyScale": "fast",
         "operation 1 ToyRead": "slow",
     }
-    assert "operation 0 ToyScale is not measured on slow, which are not considered for it" in program.notes
-    assert "operation 1 ToyRead is measured on no backend; it stays on slow" in program.notes
+    assert "operation 0 ToyScale was not measured on slow, and is not assigned there" in program.notes
+    assert "operation 1 ToyRead was measured on no backend and stays on slow" in program.notes
 
 
 def test_what_the_user_chose_stays(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_measuring_again_gives_the_mean() -> None:
     ("text", "sentence"),
     [
         (None, "the scheduler needs .*exec_time.json: No such file.*`onert_run --profile-backends` makes it"),
-        ("{", "exec_time.json is no JSON"),
+        ("{", "exec_time.json is not valid JSON"),
         ("[1]", "exec_time.json does not have the layout"),
         ('{"cpu": {"Add": {"0": [[1]]}}}', "exec_time.json does not have the layout"),
     ],

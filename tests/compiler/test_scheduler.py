@@ -52,8 +52,8 @@ def test_a_choice_for_one_kind_leaves_the_others_to_the_choice_for_all() -> None
     ("type_", "reason"),
     [
         (TensorType(DType.FLOAT32, (4,)), None),
-        (TensorType(DType.FLOAT32, (None,)), "cannot lie in elsewhere memory"),
-        (TensorType(DType.STRING, (4,)), "cannot lie in elsewhere memory"),
+        (TensorType(DType.FLOAT32, (None,)), "cannot be stored in elsewhere memory"),
+        (TensorType(DType.STRING, (4,)), "cannot be stored in elsewhere memory"),
     ],
 )
 def test_only_plain_tensors_of_a_known_size_lie_on_a_device(type_: TensorType, reason: str | None) -> None:
@@ -120,5 +120,7 @@ class Broken(ToyBackend):
 
 
 def test_a_backend_that_breaks_is_named() -> None:
-    with pytest.raises(BackendError, match="backend broken failed when asked for operation 0 ToyScale: ZeroDivision"):
+    with pytest.raises(
+        BackendError, match="backend broken failed to say if it supports operation 0 ToyScale: ZeroDivision"
+    ):
         assigned(Options(), [Broken("broken")])

@@ -1,1 +1,1 @@
-"""Programs for lengths that were not seen before, made by the recipe of one that was."""
+"""Recipes: programs for new lengths, derived from one compilation."""

@@ -13,22 +13,21 @@ from onert.ir.symbolic.trace import OneLengthError, Trace
 from .substitution import Substitution
 
 _APART_ALONE, _APART_TOGETHER = 4, 2
-"""How many times longer or shorter lengths may be than those that a recipe was made for, if one changes by itself and
-if more do: memory is planned for the longest, and tiles were chosen for those in the middle."""
+"""The factor by which lengths may differ from those that a recipe was made for, if a single length changes, and if
+several do: memory is planned for the longest lengths, and tiles were chosen for the original ones."""
 
 MOST, MOST_IN_VAIN = 24, 4
-"""Recipes that are kept, those used last; and made without one of them being of use, before lengths are twice as long
-again: what is done otherwise from some size on may be told for all of these.
-"""
+"""How many recently used recipes are cached, and how many may be made in vain before no more are, until lengths have
+doubled again: decisions that depend on a size may hold for all larger ones."""
 
 Compiled = Callable[[tuple[int, ...]], Program]
 Stretched = Callable[[Trace, Program, Callable[[], None]], Stretch | None]
 
 
 class Recipe:
-    """How a program was compiled for some lengths, told in terms of them, and for which others it is told so too.
+    """A program compiled for symbolic lengths, and the conditions under which it is valid for others.
 
-    `alike` gives for each length the first one that it is the same as: one number stands for both.
+    `alike` has, for each length, the index of the first length that is always equal to it: both share one symbol.
     """
 
     def __init__(self, lengths: Sequence[int], alike: Sequence[int], compiled: Compiled, stretched: Stretched) -> None:
@@ -43,16 +42,16 @@ class Recipe:
             self._trace.hold(symbol <= apart * max(length, 1))
         template = compiled(tuple(symbols[at] for at in alike))
         self.used = False
-        """Whether it has been of use since this was asked last: executions ask for no program while a frame serves."""
+        """Whether it was used since this was last reset: executions request no program while a frame serves them."""
         self._stretch = stretched(self._trace, template, self._use)
-        self._substitution = Substitution(self._trace, template)  # when the trace has all of its numbers
+        self._substitution = Substitution(self._trace, template)  # only now, when the trace is complete
         self.is_general = not self._trace.is_fixed(*range(len(lengths)))
 
     def _use(self) -> None:
         self.used = True
 
     def program(self, lengths: Sequence[int]) -> Program | None:
-        """The program for other lengths; None where it would have to be another."""
+        """The program for other lengths; None if they violate a condition."""
         numbers = self._trace.at(lengths)
         if numbers is None:
             return None
@@ -61,9 +60,9 @@ class Recipe:
 
 
 class Recipes:
-    """The recipes of one entry with some of its dimensions open, given as positions of inputs and axes.
+    """The recipes of one entry with some open dimensions, given as positions of inputs and axes.
 
-    Dimensions of different inputs that were the same for all lengths so far are taken for one, as a batch is.
+    Dimensions of different inputs that have always been equal so far, such as a batch, are treated as one.
     """
 
     def __init__(self, opened: Sequence[tuple[int, int]]) -> None:
@@ -73,7 +72,7 @@ class Recipes:
         self._alike: tuple[int, ...] | None = None
 
     def _alike_now(self, lengths: Sequence[int]) -> tuple[int, ...]:
-        """For each length the first that has always been the same, of these and all before."""
+        """For each length, the index of the first one that has been equal to it now and in all earlier calls."""
         known = self._alike or (0,) * len(lengths)
         found: list[int] = []
         for at, length in enumerate(lengths):
@@ -89,9 +88,9 @@ class Recipes:
         return tuple(found)
 
     def program(self, lengths: tuple[int, ...], compiled: Compiled, stretched: Stretched) -> Program | None:
-        """The program for these lengths, by a recipe that is there or by a new one, which `compiled` makes the program
-        for, and `stretched` its stretch; None where there is none, and the program is to be compiled for these lengths
-        alone.
+        """The program for these lengths, from an existing recipe or a new one. For a new one `compiled` compiles the
+        program with symbolic lengths, and `stretched` makes its stretch. None if there is no recipe, so that the
+        program has to be compiled for these lengths individually.
         """
         self._alike = self._alike_now(lengths)
         if any(recipe.used for recipe in self._recipes):
@@ -112,7 +111,7 @@ class Recipes:
         try:
             recipe = Recipe(lengths, self._alike, compiled, stretched)
         except (OneLengthError, OnertError):
-            return None  # where lengths are refused, compiling for them alone says so
+            return None  # if lengths are invalid, individual compilation reports it
         if not recipe.is_general:
             return None
         self._recipes = (recipe, *self._recipes[: MOST - 1])

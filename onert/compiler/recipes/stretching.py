@@ -1,4 +1,4 @@
-"""What executions need to run a program for other lengths without another program."""
+"""Stretching: what an execution needs to run a program for other lengths without specialising it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ def stretch(
     backends: Mapping[str, Backend],
     lengths: Sequence[tuple[int, int]],
 ) -> Stretch | None:
-    """The stretch of a program with symbolic numbers, whose lengths are those of `lengths`: positions of inputs, axes.
-    `used` is called when it is.
+    """The stretch of a program with symbolic numbers, whose lengths are the (input position, axis) pairs in `lengths`.
+    `used` is called whenever the stretch is used.
 
-    None where lengths change more than numbers: where there is state, another memory space or a call of a subgraph,
-    where a kernel reads a constant that depends on lengths, or where a backend says so. Where something is to be
-    decided, it becomes a condition of the trace.
+    None if lengths change more than numbers: if there is state, another memory space or a call of a subgraph, if a
+    kernel reads a constant that depends on lengths, or if a backend declines. Decisions become conditions of the trace.
     """
     routine = template.main
     graph = routine.subgraph
@@ -63,12 +62,12 @@ def stretch(
 
 
 def _dims(shape: Any) -> tuple[Any, ...]:
-    """Dimensions, which may be symbolic."""
+    """The dimensions of a shape, which may be symbolic."""
     return tuple(shape)
 
 
 def _is_open(trace: Trace, number: Any) -> bool:
-    """Whether a number is another for other lengths."""
+    """Whether a number depends on the lengths."""
     return isinstance(number, Symbolic) and not trace.is_fixed(number.index)
 
 

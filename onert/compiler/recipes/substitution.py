@@ -1,4 +1,4 @@
-"""Values made again with other numbers in the place of symbolic ones."""
+"""Rebuilding values with plain numbers in place of symbolic ones."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _Made = Callable[[list[Any]], Any]
 
 
 class UnknownValueError(OneLengthError):
-    """A value may hold symbolic numbers where nobody knows how to find them."""
+    """A value may contain symbolic numbers that cannot be found."""
 
 
 class Substitution:
-    """How to make a value again: what has no symbolic number in it is used as it is, what several have is made once.
+    """Rebuilds a value: parts without symbolic numbers are reused, shared parts are rebuilt once.
 
-    A number on which a condition of the trace depends is the same for all lengths, and no more symbolic.
+    A number that the trace's conditions fix is the same for all lengths, and so no longer symbolic.
     """
 
     def __init__(self, trace: Trace, value: object) -> None:
@@ -42,7 +42,7 @@ class Substitution:
         self._alive.clear()
 
     def value(self, numbers: list[Any]) -> Any:
-        """The value with these numbers, which are those of the trace by index."""
+        """The value with these numbers, in the order of the trace's indices."""
         found = list(numbers)
         add = found.append
         for step in self._steps:
@@ -51,7 +51,7 @@ class Substitution:
         return found[place] if made else place
 
     def _found(self, value: object) -> tuple[bool, Any]:
-        """Whether a value is made anew, and its place among what is made; else the value itself."""
+        """(True, index of the rebuilt part) if a value has to be rebuilt, otherwise (False, the value)."""
         if value is None or isinstance(value, _LEAVES):
             return False, value
         if isinstance(value, Constant):
@@ -75,7 +75,7 @@ class Substitution:
             return self._rebuilt(value, [value.type, *elements], partial(_constant, value))
         if isinstance(value, np.ndarray):
             if value.dtype == object and any(isinstance(element, Symbolic) for element in value.reshape(-1)):
-                raise UnknownValueError("an array holds symbolic numbers")
+                raise UnknownValueError("an array contains symbolic numbers")
             return False, value
         if type(value) in (tuple, list):
             return self._rebuilt(value, value, type(value))
@@ -87,13 +87,13 @@ class Substitution:
             return self._rebuilt(value, tuple(value.values()), lambda parts: dict(zip(keys, parts, strict=True)))
         if isinstance(value, frozenset | set):
             if any(self._found(each)[0] for each in value):
-                raise UnknownValueError("a set holds symbolic numbers")
+                raise UnknownValueError("a set contains symbolic numbers")
             return False, value
         if isinstance(value, FunctionType) and value.__closure__ is None:
             return False, value
         kind = type(value)
         if not attrs.has(kind):
-            raise UnknownValueError(f"it is not known what is in a {kind.__qualname__}")
+            raise UnknownValueError(f"the contents of a {kind.__qualname__} are unknown")
         fields = [a for a in attrs.fields(kind) if a.init]
         parts = [getattr(value, a.name) for a in fields]
         if any(a.kw_only for a in fields):
@@ -102,7 +102,7 @@ class Substitution:
         return self._rebuilt(value, parts, lambda given: kind(*given))
 
     def _rebuilt(self, value: object, parts: Any, build: Callable[[Any], Any]) -> tuple[bool, Any]:
-        """A value that is built of parts."""
+        """A value that `build` makes from its parts."""
         found = [self._found(part) for part in parts]
         fresh = [(at, place) for at, (made, place) in enumerate(found) if made]
         if not fresh:
@@ -121,7 +121,7 @@ class Substitution:
 
 
 def _constant(operand: Operand, given: list[Any]) -> Operand:
-    """An operand with elements that were symbolic: its type, and these."""
+    """A constant operand with formerly symbolic elements; `given` has its type, then the elements."""
     type_: TensorType = given[0]
     array = np.array(given[1:], type_.dtype.numpy).reshape(static(type_.shape))
     return attrs.evolve(operand, type=type_, data=Constant(array))

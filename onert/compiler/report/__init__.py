@@ -1,1 +1,1 @@
-"""What a compiled program looks like: tables and pictures."""
+"""Reports on compiled programs: tables and diagrams."""

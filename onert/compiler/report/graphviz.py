@@ -1,4 +1,4 @@
-"""Subgraphs as graphs of Graphviz."""
+"""Subgraphs as Graphviz graphs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _COLOURS = ("lightblue", "palegreen", "khaki", "lightsalmon", "plum", "lightgrey
 
 
 def dot(subgraph: Subgraph, routine: Routine | None = None) -> str:
-    """The subgraph in the DOT language: operations as boxes, tensors as edges, constants left out.
+    """The subgraph in the DOT language: operations as boxes, tensors as edges, constants omitted.
 
-    With its routine, operations have the colour of their backend and are framed by step.
+    With its routine, operations have the colour of their backend and are grouped by step.
     """
     lines = [f"digraph {_quoted(subgraph.name or 'main')} {{", "  node [shape=box, style=filled, fillcolor=white];"]
     if routine is None:
@@ -56,7 +56,7 @@ def _quoted(text: str) -> str:
 
 
 def write_dots(folder: Path, graphs: Mapping[str, str]) -> None:
-    """Write graphs by their file's stem; CompileError if that is not possible."""
+    """Write graphs, given by file stem. Raises CompileError if a file cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for stem, text in graphs.items():

@@ -1,4 +1,4 @@
-"""A memory plan as a picture: tensors as bars over time and offset."""
+"""A memory plan as a diagram: tensors as bars over time and offset."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#
 
 
 def plan_svg(routine: Routine, plan: ArenaPlan, title: str) -> str:
-    """An SVG document: time runs to the right, in moments of a run step by step, offsets upwards.
+    """An SVG document: time, in moments of a sequential run, runs to the right, offsets run upwards.
 
-    Each bar is a tensor with its operand, type and place as a tooltip; those that share memory are one bar. The dashed
-    line is the lower bound.
+    Each bar is a tensor with its operand, type and offsets as a tooltip; tensors that share memory are one bar. The
+    dashed line is the lower bound.
     """
     tensors, alive = bars(routine, plan)
     moments = max((int(m) + 1 for m in alive.last), default=1)
@@ -59,7 +59,7 @@ def plan_svg(routine: Routine, plan: ArenaPlan, title: str) -> str:
 
 
 def bars(routine: Routine, plan: ArenaPlan) -> tuple[list[list[int]], Lifetimes]:
-    """The operands that share each place of a routine's arena, and the moments between which they are alive."""
+    """The groups of operands that share memory in a routine's arena, and their lifetimes in moments."""
     shared: dict[int, list[int]] = {}
     for operand, place in plan.placements.items():
         shared.setdefault(place.root, []).append(operand)

@@ -1,4 +1,4 @@
-"""What was compiled, as plain rows for tools to print: the operations, and the memory plan."""
+"""Tables of a compiled program's operations and memory plan, for tools to print."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onert.ir.value import Value
 
 @frozen
 class Table(Value):
-    """A heading for every column, and rows of as many texts."""
+    """A heading for every column, and rows with a text for each."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def __str__(self) -> str:
-        """The table in columns as wide as their widest text."""
+        """The table with columns as wide as their longest text."""
         lines = (self.headings, *self.rows)
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
         return "\n".join(
@@ -26,7 +26,7 @@ class Table(Value):
 
 
 def operations_table(routine: Routine) -> Table:
-    """Every operation in the order of the run: step, backend, where it comes from, kind, what it reads and makes."""
+    """Every operation in execution order: step, backend, location, kind, operands and results."""
     rows = []
     for number, step in enumerate(routine.steps):
         for operation in step.sequence.body:
@@ -37,7 +37,7 @@ def operations_table(routine: Routine) -> Table:
 
 
 def plan_table(subgraph: Subgraph, plan: ArenaPlan) -> Table:
-    """Every tensor of an arena by offset: where it starts and ends, its bytes, its type, and whose memory it shares."""
+    """Every tensor of an arena by offset: its start and end, bytes, type, and the tensor whose memory it shares."""
     rows = []
     for operand, place in sorted(plan.placements.items(), key=lambda item: (item[1].offset, item[0])):
         shared = "" if place.root == operand else _operand(place.root)
@@ -47,7 +47,7 @@ def plan_table(subgraph: Subgraph, plan: ArenaPlan) -> Table:
 
 
 def memory_lines(program: Program) -> tuple[str, ...]:
-    """For every arena of the entry its bytes, and the least that any plan needs."""
+    """For every arena of the entry, a line with its bytes and the lower bound."""
     return tuple(
         f"{name}: {plan.size} bytes for {len(plan.placements)} tensors by {plan.planner}, "
         f"at least {plan.lower_bound} needed"

@@ -1,1 +1,1 @@
-"""Schedulers: which backend runs which operation."""
+"""Schedulers, which assign operations to backends."""

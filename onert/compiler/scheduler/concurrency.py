@@ -1,4 +1,4 @@
-"""What steps that may run at a time ask of the compiler: threads shared among them, and ranks."""
+"""Concurrent steps: the threads that each of them gets, and their ranks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .exec_time import ExecTimes
 
 BYTES_PER_FLOP = 4
-"""Memory traffic that takes about as long as one multiplication and addition: what a rough guess goes by."""
+"""The memory traffic that takes about as long as one arithmetic operation, for rough guesses."""
 
 Dependencies = Sequence[Sequence[int]]
 
 
 def beside(dependencies: Dependencies) -> list[int]:
-    """How many steps each step may run beside."""
+    """For each step, the number of steps that may run concurrently with it."""
     count = len(dependencies)
     if count > MOST_STEPS:
         return [count - 1] * count
@@ -34,12 +34,12 @@ def beside(dependencies: Dependencies) -> list[int]:
 
 
 def threads_for(dependencies: Dependencies, threads: int) -> list[int]:
-    """Threads for each step's kernel: all where it runs alone, else a share for each that it may run beside."""
+    """Threads for each step's kernel: all if it runs alone, otherwise an equal share among concurrent steps."""
     return [max(1, threads // min(threads, 1 + others)) for others in beside(dependencies)]
 
 
 def ranks(dependencies: Dependencies, costs: Sequence[float]) -> tuple[float, ...]:
-    """The cost of the longest way from each step to the end, its own included."""
+    """The cost of the longest path from each step to the end, including its own."""
     found = list(costs)
     longest = [0.0] * len(costs)
     for step in range(len(costs) - 1, -1, -1):
@@ -50,7 +50,7 @@ def ranks(dependencies: Dependencies, costs: Sequence[float]) -> tuple[float, ..
 
 
 def guessed_costs(steps: Sequence[Step]) -> list[float]:
-    """What each step takes, by arithmetic and memory traffic, where nothing was measured."""
+    """The cost of each step by arithmetic and memory traffic, if nothing was measured."""
     found = []
     for step in steps:
         subgraph = step.sequence.subgraph
@@ -60,7 +60,7 @@ def guessed_costs(steps: Sequence[Step]) -> list[float]:
 
 
 def measured_costs(steps: Sequence[Step], known: ExecTimes) -> list[float]:
-    """What each step takes by measured times; what was not measured counts as nothing."""
+    """The measured time of each step; operations that were not measured count as 0."""
     found = []
     for step in steps:
         subgraph = step.sequence.subgraph

@@ -1,4 +1,4 @@
-"""How long a subgraph takes with its operations on certain backends, by measured times."""
+"""Estimates how long a subgraph takes with a given assignment of backends, by measured times."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from onert.ir.value import Value
 from .exec_time import ExecTimes
 
 BYTES_PER_MICROSECOND = 400
-"""How fast a copy is thought to be that was never measured: ONE's guess."""
+"""The assumed speed of a copy that was not measured: ONE's guess."""
 
 Times = Sequence[dict[str, float]]
-"""For each operation, microseconds by the backends that may run it."""
+"""For each operation, its microseconds on each possible backend."""
 
 
 @frozen
 class Transfers(Value):
-    """What it takes to hand a tensor to another backend: nothing where both use the same memory."""
+    """The cost of passing a tensor to another backend: nothing if both use the same memory."""
 
     subgraph: Subgraph
     known: ExecTimes
@@ -42,10 +42,10 @@ class Transfers(Value):
 
 
 def total(subgraph: Subgraph, chosen: Sequence[Backend], times: Times, transfers: Transfers, workers: int) -> float:
-    """Microseconds of a run: one operation after the other, or with several `workers` as soon as operands are there.
+    """Microseconds of a run: one operation after the other, or with several `workers` as soon as operands are ready.
 
-    Copies take a worker's time too. Each tensor is copied once to each memory space that reads it; inputs come from the
-    host and outputs go there.
+    Copies occupy a worker too. Each tensor is copied once to each memory space that reads it; inputs come from the
+    host, and outputs go there.
     """
     ready_at: dict[tuple[int, str], float] = {(i, transfers.host.memory.name): 0.0 for i in subgraph.inputs}
     owner: dict[int, Backend] = dict.fromkeys(subgraph.inputs, transfers.host)

@@ -1,8 +1,8 @@
-"""What operations were measured to take on each backend: `exec_time.json`.
+"""Measured times of operations on each backend, in `exec_time.json`.
 
 Source of the layout: ONE's runtime, `{backend: {operation: {"0" | "1": [[bytes, microseconds], ...]}}}`, where "1"
 stands for quantised operands, bytes are those of all operands and results, and a copy to another backend is an
-operation named like that backend.
+operation with that backend's name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onert.ir.value import Value
 
 FILE = "exec_time.json"
 FAILED = (1 << 31) - 1
-"""The time that says that a backend could not run an operation."""
+"""The time recorded if a backend could not run an operation."""
 
 Records = Mapping[int, float]
 
@@ -32,19 +32,19 @@ _ONE_NAMES = {
     "TopK": "TopKV2",
     "PRelu": "PReLU",
 }
-"""What ONE calls kinds that are called otherwise here."""
+"""ONE's names of kinds whose names differ here."""
 
 
 @frozen
 class ExecTimes(Value):
-    """Times by backend, operation, whether quantised, and bytes; values, of which `with_time` makes new ones."""
+    """Times by backend, operation, whether quantised, and bytes. Immutable; `with_time` returns a new object."""
 
     times: Mapping[tuple[str, str, bool], Records] = field(factory=dict)
 
     def operation(self, backend: str, op: Op, types: CallTypes) -> float | None:
-        """Microseconds of an operation on a backend; infinite where it failed there, None if nothing is known.
+        """Microseconds of an operation on a backend; infinite if it failed there, None if nothing is known.
 
-        The very operation is looked for first, then operations of its kind by their bytes.
+        Measurements of exactly this operation take precedence over those of its kind, which are matched by bytes.
         """
         quantized, size = is_quantized(types), total_bytes(types)
         for name in (detail(op, types), op.label, op.name(), _ONE_NAMES.get(op.name(), op.name())):
@@ -60,7 +60,7 @@ class ExecTimes(Value):
         return _at(records, 2 * type_.nbytes) if records else None
 
     def with_time(self, backend: str, name: str, quantized: bool, nbytes: int, microseconds: float) -> ExecTimes:
-        """These times and one more; the mean with what was known for these bytes."""
+        """These times with one more, averaged with the time already known for this size."""
         key = (backend, name, quantized)
         records = dict(self.times.get(key, {}))
         known = records.get(nbytes)
@@ -69,7 +69,7 @@ class ExecTimes(Value):
 
 
 def detail(op: Op, types: CallTypes) -> str:
-    """An operation with its attributes and types: what two operations share only where they take the same time."""
+    """A description with attributes and types, which two operations share only if they take the same time."""
     attributes = ", ".join(f"{name}={_text(value)}" for name, value in op.attributes.items())
     inputs = ", ".join("-" if t is None else str(t) for t in types.inputs)
     return f"{op.label}({attributes}) {inputs} -> {', '.join(map(str, types.outputs))}"
@@ -89,7 +89,7 @@ def total_bytes(types: CallTypes) -> int:
 
 
 def _at(records: Records, size: int) -> float:
-    """The time for a size: known, the only one there is, or on the line through the two nearest sizes; at least 1."""
+    """The time for a size: the known one, the only one, or interpolated between the nearest two sizes; at least 1."""
     points = sorted((nbytes, time) for nbytes, time in records.items() if time < FAILED)
     if not points:
         return float("inf")
@@ -103,7 +103,7 @@ def _at(records: Records, size: int) -> float:
 
 
 def load(path: Path) -> ExecTimes:
-    """The times in a file; CompileError if it is not there or does not have the layout."""
+    """The times in a file. Raises CompileError if it is missing or has another layout."""
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -111,7 +111,7 @@ def load(path: Path) -> ExecTimes:
             f"the scheduler needs {path}: {error.strerror or error}; `onert_run --profile-backends` makes it"
         ) from error
     except ValueError as error:
-        raise CompileError(f"{path} is no JSON: {error}") from error
+        raise CompileError(f"{path} is not valid JSON: {error}") from error
     try:
         return ExecTimes(
             {
@@ -126,7 +126,7 @@ def load(path: Path) -> ExecTimes:
 
 
 def save(times: ExecTimes, path: Path) -> None:
-    """Write the times; CompileError if that is not possible."""
+    """Write the times. Raises CompileError if the file cannot be written."""
     tree: dict[str, dict[str, dict[str, list[list[float]]]]] = {}
     for (backend, name, quantized), records in sorted(times.times.items()):
         kinds = tree.setdefault(backend, {}).setdefault(name, {})

@@ -1,9 +1,9 @@
-"""The heterogeneous scheduler: backends chosen by what operations were measured to take on each.
+"""The heterogeneous scheduler: chooses backends by measured times of operations.
 
 Source of the idea: Topcuoglu, Hariri and Wu, "Performance-Effective and Low-Complexity Task Scheduling for
-Heterogeneous Computing", 2002: operations by rank, each on the backend on which it would be finished first. The result
-is improved by changing single operations and runs of them, and held against every backend alone, so that it is never
-thought worse.
+Heterogeneous Computing", 2002: operations are taken by rank, each assigned to the backend on which it would finish
+first. The result is improved by changing single operations and runs of them, and compared with every backend alone, so
+that its estimate is never worse.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .exec_time import ExecTimes
 from .manual import Assignment, Choices, assign, why_not
 
 MOST_IMPROVED = 400
-"""How many operations a subgraph may have for its assignment to be improved change by change."""
+"""Assignments of larger subgraphs are not improved by local changes."""
 ROUNDS = 4
 
 
 @frozen
 class _Problem(Value):
-    """A subgraph, who may run each operation and in what time, and how a whole assignment is judged."""
+    """A subgraph, the times of each operation on its possible backends, and the cost of a whole assignment."""
 
     subgraph: Subgraph
     backends: Mapping[str, Backend]
@@ -47,10 +47,10 @@ class _Problem(Value):
 def assign_measured(
     subgraph: Subgraph, backends: Sequence[Backend], chosen: Choices, options: Options, known: ExecTimes
 ) -> Assignment:
-    """A backend for each operation by measured times; what the user chose stays.
+    """A backend for each operation by measured times; the user's choices stay.
 
-    The notes say what was not measured: a backend on which an operation was not is not considered for it, and where it
-    was on none the manual scheduler's choice stands. CompileError if that has none.
+    A backend on which an operation was not measured is not considered for it. If there is no measurement at all, the
+    manual scheduler's choice stands. The notes report both. Raises CompileError if the manual scheduler does.
     """
     by_hand = assign(subgraph, backends, chosen)
     notes: list[str] = []
@@ -83,7 +83,7 @@ def _times(
     fallback: Backend,
     notes: list[str],
 ) -> dict[str, float]:
-    """Microseconds of an operation by the backends that may run it: the chosen one, or all that were measured."""
+    """The microseconds of an operation on the chosen backend, or on all that were measured."""
     operation = subgraph.operations[at]
     types = subgraph.types(operation)
     if chosen.of(operation) is not None or isinstance(operation.op, Permute) or operation.op.subgraphs:
@@ -94,22 +94,22 @@ def _times(
     measured = {name: time for name, time in found.items() if time is not None and isfinite(time)}
     missing = [name for name, time in found.items() if time is None]
     if not measured:
-        notes.append(f"{operation} is measured on no backend; it stays on {fallback.name}")
+        notes.append(f"{operation} was measured on no backend and stays on {fallback.name}")
         return {fallback.name: 1.0}
     if missing:
-        notes.append(f"{operation} is not measured on {', '.join(missing)}, which are not considered for it")
+        notes.append(f"{operation} was not measured on {', '.join(missing)}, and is not assigned there")
     return measured
 
 
 def _candidates(problem: _Problem) -> Iterator[list[str]]:
-    """Assignments to choose from: by earliest finish, and for each backend as much as it can run."""
+    """Candidate assignments: by earliest finish, and for each backend with as much as possible on it."""
     yield _earliest(problem)
     for name in problem.backends:
         yield [name if name in known else min(known, key=known.__getitem__) for known in problem.times]
 
 
 def _alone(problem: _Problem) -> dict[str, float]:
-    """What a run takes on each backend that can run all of it."""
+    """The cost of a run on each backend alone; infinite if it cannot run everything."""
     return {
         name: problem.cost([name] * len(problem.times)) if all(name in known for known in problem.times) else inf
         for name in problem.backends
@@ -117,7 +117,7 @@ def _alone(problem: _Problem) -> dict[str, float]:
 
 
 def _earliest(problem: _Problem) -> list[str]:
-    """Operations by rank, each on the backend on which it is finished first, its operands' copies counted."""
+    """Operations by rank, each on the backend on which it finishes first, including copies of its operands."""
     subgraph, backends = problem.subgraph, problem.backends
     names = [""] * len(problem.times)
     finished: dict[int, float] = {}
@@ -145,7 +145,7 @@ def _earliest(problem: _Problem) -> list[str]:
 
 
 def _ranks(problem: _Problem) -> list[float]:
-    """For each operation the mean time of the longest way from it to the end; operations before others rank higher."""
+    """For each operation the mean time of the longest path to the end; predecessors rank higher than successors."""
     subgraph = problem.subgraph
     found = [0.0] * len(problem.times)
     for at in range(len(found) - 1, -1, -1):
@@ -156,7 +156,7 @@ def _ranks(problem: _Problem) -> list[float]:
 
 
 def _improved(problem: _Problem, names: list[str]) -> list[str]:
-    """Change single operations and runs of them on one backend for as long as that makes a run shorter."""
+    """Move single operations, and runs of operations on one backend, to other backends while that lowers the cost."""
     best, lowest = list(names), problem.cost(names)
     for _ in range(ROUNDS):
         before = lowest
@@ -174,6 +174,6 @@ def _improved(problem: _Problem, names: list[str]) -> list[str]:
 
 
 def _runs(names: Sequence[str]) -> list[tuple[int, int]]:
-    """Where one backend begins and ends in the order of the file."""
+    """The start and stop of each run of operations on one backend, in file order."""
     cuts = [0, *(i for i in range(1, len(names)) if names[i] != names[i - 1]), len(names)]
     return [(a, b) for a, b in pairwise(cuts) if b > a]

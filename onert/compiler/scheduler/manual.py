@@ -1,4 +1,4 @@
-"""The scheduler that the user directs: a backend for every operation, for a kind, for one operation."""
+"""The manual scheduler: the user may choose a backend for all operations, for a kind, or for one operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUILTIN = "builtin"
 
 @frozen
 class Choice(Value):
-    """A backend that the user named for an operation, and the option that named it."""
+    """A backend that the user chose for an operation, and the option that did so."""
 
     backend: str
     option: str
@@ -29,14 +29,14 @@ class Choice(Value):
 
 @frozen
 class Choices(Value):
-    """What the user chose by hand. `by_location` is OP_BACKEND_MAP with an operation's place for its index."""
+    """The user's choices. `by_location` is OP_BACKEND_MAP with operations' locations instead of indices."""
 
     all_operations: str | None = None
     by_kind: Mapping[str, str] = field(factory=dict)
     by_location: Mapping[str, str] = field(factory=dict)
 
     def of(self, operation: Operation) -> Choice | None:
-        """The strongest choice that concerns an operation: by place, then by kind, then for all."""
+        """The most specific choice for an operation: by location, then by kind, then for all."""
         if operation.location in self.by_location:
             return Choice(self.by_location[operation.location], "OP_BACKEND_MAP")
         for name in kinds(operation) if self.by_kind else ():
@@ -48,10 +48,10 @@ class Choices(Value):
 
 
 def choices(subgraph: Subgraph, options: Options, others: Iterable[Subgraph] = ()) -> Choices:
-    """What the options say about the operations of the entry, before passes number them anew.
+    """The options' choices for the operations of the entry, before passes renumber these.
 
-    `others` are the model's other subgraphs. CompileError for an index that no operation has, and for a name that no
-    kind of operation has.
+    `others` are the model's other subgraphs. Raises CompileError for an index that no operation has, and for an unknown
+    kind of operation.
     """
     check_kinds(options.op_backend, (subgraph, *others), explicit=options.is_explicit("op_backend"))
     by_location = {}
@@ -66,7 +66,7 @@ def choices(subgraph: Subgraph, options: Options, others: Iterable[Subgraph] = (
 
 @frozen
 class Assignment(Value):
-    """A backend for every operation of a subgraph; `notes` say which operations fell to a later backend, and why."""
+    """A backend for every operation of a subgraph; `notes` say which operations fell back to another, and why."""
 
     backends: tuple[Backend, ...]
     notes: tuple[str, ...] = ()
@@ -84,10 +84,10 @@ class _Refusal(Value):
 
 
 def assign(subgraph: Subgraph, backends: Sequence[Backend], chosen: Choices) -> Assignment:
-    """The chosen backend for each operation, else the first that supports it.
+    """The chosen backend for each operation, otherwise the first that supports it.
 
-    Permutes, and operations that run subgraphs, go to `builtin` where it can run them, whatever else is chosen for all
-    operations. CompileError names every operation that no backend supports, or that the chosen one does not.
+    Permutes, and operations that run subgraphs, go to `builtin` if it supports them, even if another backend is chosen
+    for all operations. Raises CompileError naming every operation that no backend, or not the chosen one, supports.
     """
     found: list[Backend] = []
     missing: list[_Refusal] = []
@@ -128,34 +128,34 @@ def _candidates(operation: Operation, by_name: Mapping[str, Backend], chosen: Ch
 
 
 def why_not(backend: Backend, operation: Operation, types: CallTypes) -> str | None:
-    """Why the backend cannot run the operation, None if it can; BackendError when asking fails.
+    """Why the backend cannot run the operation, None if it can. Raises BackendError if the query fails.
 
-    Only in host memory can a tensor lie whose size is not known before the run.
+    A tensor whose size is unknown before the run can only be in host memory.
     """
     if backend.memory.name != HOST.name:
         for type_ in (*types.inputs, *types.outputs):
             if type_ is not None and not (type_.is_static and not type_.dtype.is_handle):
-                return f"a tensor of {type_} cannot lie in {backend.memory.name} memory"
+                return f"a tensor of {type_} cannot be stored in {backend.memory.name} memory"
     try:
         reason: object = backend.supports(operation, types)
     except OnertError:
         raise
-    except Exception as error:  # a third party's code: whatever it raises becomes an error with its name
+    except Exception as error:  # third-party code: report any exception under the backend's name
         raise BackendError(
-            f"backend {backend.name} failed when asked for {operation}: {type(error).__name__}: {error}"
+            f"backend {backend.name} failed to say if it supports {operation}: {type(error).__name__}: {error}"
         ) from error
     if reason is None or isinstance(reason, str):
         return reason
     raise BackendError(
-        f"backend {backend.name} answers {reason!r} when asked for {operation}, expected None or a sentence on why not"
+        f"backend {backend.name} returns {reason!r} as its support for {operation}, expected None or a reason"
     )
 
 
 def support(operation: Operation, types: CallTypes, backends: Sequence[Backend], chosen: Choices) -> Support:
-    """How the best of the backends that may run an operation runs it.
+    """The support level of the best backend that may run an operation.
 
-    A backend that the user named for this operation or its kind runs it as well as any could. One that is given single
-    operations evaluates those that call subgraphs: it goes through Python for each call.
+    A backend that the user chose for this operation or its kind counts as the best. A `single` backend counts as
+    evaluating operations that call subgraphs, because each call goes through Python.
     """
     choice = chosen.of(operation)
     named = choice is not None and choice.option != "OP_BACKEND_ALLOPS"

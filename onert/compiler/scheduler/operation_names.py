@@ -1,6 +1,6 @@
 """The names by which users choose backends for kinds of operations: this project's own, and ONE's.
 
-Source of ONE's names: runtime/onert/core/include/ir/Operations.lst, the newest together with those of version 1.8.
+Source of ONE's names: runtime/onert/core/include/ir/Operations.lst of the newest version and of version 1.8.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ ONE_NAMES: Mapping[str, tuple[str, ...]] = {
     "Unpack": ("Unpack",),
     "While": ("While", "Loop"),
 }
-"""ONE's names of operation kinds, and what these are here: classes, or members of elementwise classes."""
+"""ONE's names of operation kinds, and their equivalents here: classes, or members of element-wise classes."""
 
 
 def _inverse() -> dict[str, tuple[str, ...]]:
-    """ONE's names by ours, those that cover the fewest of ours first."""
+    """ONE's names by this project's names, the most specific first."""
     found: dict[str, tuple[str, ...]] = {}
     for name, own in sorted(ONE_NAMES.items(), key=lambda item: len(item[1])):
         for each in own:
@@ -132,10 +132,10 @@ def kinds(operation: Operation) -> tuple[str, ...]:
 
 
 def check_kinds(names: Iterable[str], subgraphs: Iterable[Subgraph], *, explicit: bool) -> None:
-    """CompileError for a name that no kind of operation has, with the names that are most like it.
+    """Raise CompileError for an unknown kind of operation, listing the most similar names.
 
-    Names are those of `kinds`: ONE's, this project's, those that plugins declare, and codes of custom operators that
-    the model has. `explicit` names are those of the option, others those of the variables.
+    Valid are the names of `kinds` (ONE's, this project's, and those that plugins declare) and the codes of the model's
+    custom operators. `explicit` names come from the option, others from the variables.
     """
     wanted = [name for name in names if name not in ONE_NAMES]
     if wanted:
@@ -149,7 +149,7 @@ def check_kinds(names: Iterable[str], subgraphs: Iterable[Subgraph], *, explicit
 
 
 def _declared() -> set[str]:
-    """The names of every operation class, and of the members that elementwise classes have."""
+    """The names of all operation classes, and of the members of element-wise classes."""
     found: set[str] = set()
     for name, op in OPS.items():
         found.add(name)

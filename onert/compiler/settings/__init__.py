@@ -1,1 +1,1 @@
-"""Options as users and packages write them: names, types, and what a package may set."""
+"""Options as users and packages write them: names, types, and which of them a package may set."""

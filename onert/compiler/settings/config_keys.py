@@ -1,6 +1,6 @@
-"""ONE's configuration variables: their names, and how their values are written.
+"""ONE's configuration variables: their names and the format of their values.
 
-Source: runtime/onert/core/include/util/Config.lst. A package's configuration file has these names, and so has the
+Source: runtime/onert/core/include/util/Config.lst. A package's configuration file uses these names, and so does the
 environment that `onert_run` reads; elsewhere the environment's names begin with `PREFIX`.
 """
 
@@ -17,9 +17,9 @@ EXECUTORS = ("Linear", "Dataflow", "Parallel")
 PRECISIONS = ("exact", "fast", "bf16", "fp16")
 
 PREFIX = "ONERT_"
-"""What names begin with in the environment of an application."""
+"""The prefix of names in an application's environment."""
 PER_KIND = "OP_BACKEND_"
-"""What the variables that choose a backend for a kind of operations begin with."""
+"""The prefix of variables that choose a backend for a kind of operations."""
 
 _TRUE, _FALSE = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 _MAX_DIGITS = 9
@@ -27,12 +27,10 @@ _MAX_DIGITS = 9
 
 
 def parse(variables: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
-    """Fields of Options by name, from the variables that are there; an empty value counts as absent.
+    """Fields of Options by name, from the variables whose names begin with `prefix`. An empty value counts as absent.
 
-    Their names begin with `prefix`.
-
-    CompileError, naming the variable, for a value that cannot be read. Unknown names are not looked at: the
-    environment is full of them.
+    Raises CompileError, naming the variable, for an invalid value. Unknown names are ignored, as the environment is
+    full of them.
     """
     found = dict(_fields(variables, prefix))
     kinds = dict(_kinds(variables, prefix))
@@ -83,7 +81,7 @@ def _flag(name: str, text: str) -> bool:
 
 
 def _threads(name: str, text: str) -> int | None:
-    """A number of threads; None, which leaves the default, for ONE's -1."""
+    """A number of threads; None, which stands for the default, for ONE's -1."""
     expected = f"-1 or 1 to {MAX_THREADS}"
     value = _integer(name, text, expected)
     if not 1 <= value <= MAX_THREADS and value != -1:
@@ -117,9 +115,9 @@ def _map(name: str, text: str) -> dict[int, str]:
 
 
 def without_effect(variables: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each of ONE's variables that asks for what has no effect here.
+    """A sentence for each of ONE's variables that is set but has no effect here.
 
-    CompileError, naming the variable, for a value that cannot be read.
+    Raises CompileError, naming the variable, for an invalid value.
     """
     for name, (read, reason) in _WITHOUT_EFFECT.items():
         text = variables.get(name, "").strip()
@@ -129,7 +127,7 @@ def without_effect(variables: Mapping[str, str]) -> Iterator[str]:
 
 def _size(name: str, text: str) -> int:
     value = _integer(name, text, "an integer")
-    return max(value, 0)  # ONE's -1 and 0 leave the default
+    return max(value, 0)  # ONE's -1 and 0 stand for the default
 
 
 _VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
@@ -150,7 +148,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "ONERT_LOG_ENABLE": ("log", _flag),  # its name in ONE before 1.28
     "TRACE_FILEPATH": ("trace_filepath", _name),
 }
-"""The field of Options that each variable sets, and how its value is read."""
+"""The field of Options that each variable sets, and the function that parses its value."""
 
 _WITHOUT_EFFECT: Mapping[str, tuple[Callable[[str, str], Any], str]] = {
     "INTERNAL_OUTPUT_ALLOC": (_flag, "outputs without a buffer from set_output are always allocated internally"),
@@ -164,7 +162,7 @@ _WITHOUT_EFFECT: Mapping[str, tuple[Callable[[str, str], Any], str]] = {
     "ACL_LAYOUT": (_name, "each backend's memory says which layout its tensors have"),
     "NCNN_LAYOUT": (_name, "each backend's memory says which layout its tensors have"),
 }
-"""ONE's other variables, of its newest Config.lst and of version 1.8: how a value is read, and why it has no effect."""
+"""ONE's other variables, of its newest Config.lst and of version 1.8: a parser, and why the variable has no effect."""
 
 NAMES = frozenset(_VARIABLES)
-"""All variables that are read, besides those that begin with `PER_KIND`."""
+"""All variables with an effect, except those that begin with `PER_KIND`."""

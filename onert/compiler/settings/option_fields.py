@@ -1,4 +1,4 @@
-"""The fields of `Options` as keywords: what type checkers know of `onert.compile(package, backends=...)`."""
+"""The fields of `Options` as typed keywords, so that type checkers know `onert.compile(package, backends=...)`."""
 
 from __future__ import annotations
 

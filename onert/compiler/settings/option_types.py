@@ -1,4 +1,4 @@
-"""What type each option has: a wrong one is an error that says what to write."""
+"""The type of each option, with what an error says about a wrong one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Holds = Callable[[Any], bool]
 
 
 def whole(value: object) -> bool:
-    """Whether it is a whole number; True and False are none."""
+    """Whether a value is a whole number; booleans are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _number(value: object) -> bool:
-    """Whether it is a number, which may be whole."""
+    """Whether a value is a whole or a floating-point number."""
     return whole(value) or isinstance(value, float | np.floating)
 
 
@@ -41,7 +41,7 @@ def _shape(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes) and all(map(whole, value))
 
 
-_TEXT, _FLAG = (_is(str), "a text"), (_is(bool), "True or False")
+_TEXT, _FLAG = (_is(str), "a string"), (_is(bool), "True or False")
 _KINDS: Mapping[str, tuple[Holds, str]] = {
     "backends": (_texts(tuple), "a tuple of names such as ('llvm',)"),
     "executor": _TEXT,
@@ -77,7 +77,7 @@ _KINDS: Mapping[str, tuple[Holds, str]] = {
 
 
 def wrong_type(name: str, value: object) -> str | None:
-    """What follows an option's name in the sentence on a value of a wrong type; None for a right one."""
+    """The rest of the error message, after the option's name, for a value of a wrong type; None for a right one."""
     if name not in _KINDS:
         return None
     holds, expected = _KINDS[name]
@@ -88,15 +88,15 @@ def wrong_type(name: str, value: object) -> str | None:
 
 
 def tupled(value: Any) -> Any:
-    """A list as a tuple; whatever else as it is."""
+    """A list as a tuple; any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def as_set(value: Any) -> Any:
-    """A set, list or tuple as a frozen set; whatever else as it is."""
+    """A set, list or tuple as a frozen set; any other value unchanged."""
     return frozenset(value) if isinstance(value, set | list | tuple) else value
 
 
 def path_text(value: Any) -> Any:
-    """A path as text; whatever else as it is."""
+    """A path as text; any other value unchanged."""
     return os.fsdecode(value) if isinstance(value, os.PathLike) else value

@@ -1,8 +1,8 @@
-"""What a package's own configuration may choose.
+"""What a package's own configuration may set.
 
-A package comes from a stranger, so its configuration is held to a list of what it may set: installed backends by name,
-and options that only change how the model is run. Everything else - import paths, files, dumps, profiling - is the
-user's to choose. `SECURITY.md` says what else is trusted.
+A package is untrusted, so its configuration may only set what is on a list: installed backends by name, and options
+that only change how the model is run. Everything else - import paths, files, dumps, profiling - is the user's choice.
+`SECURITY.md` says what else is trusted.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from onert.ir.process.cpus import available_cpus
 from .config_keys import NAMES, PER_KIND, parse
 
 Check = Callable[[str, Any], Any]
-"""Takes a variable and its parsed value; gives the value to use, or raises ModelError."""
+"""Takes a variable and its parsed value; returns the value to use, or raises ModelError."""
 
 
 def package_options(config: Mapping[str, str]) -> dict[str, Any]:
     """Fields of `Options` by name, from a package's configuration.
 
-    A variable of onert's that is not in `PERMITTED` is refused, as is a value that is not allowed: ModelError names
-    both. Other keys have no meaning here and are ignored, as ONE ignores them.
+    Raises ModelError for one of onert's variables that is not in `PERMITTED`, and for a value that is not allowed.
+    Other keys have no meaning here and are ignored, as in ONE.
     """
     found: dict[str, Any] = {}
     for variable, text in config.items():
@@ -36,7 +36,7 @@ def package_options(config: Mapping[str, str]) -> dict[str, Any]:
         try:
             parsed = parse({variable: text})
         except CompileError as error:
-            raise ModelError(f"the package's configuration is wrong: {error}") from error
+            raise ModelError(f"the package's configuration is invalid: {error}") from error
         for option, value in parsed.items():
             checked = check(variable, value)
             found[option] = {**found.get(option, {}), **checked} if isinstance(checked, Mapping) else checked
@@ -54,7 +54,7 @@ def _as_it_is(variable: str, value: Any) -> Any:
 
 
 def _backend(variable: str, name: str) -> str:
-    """The name of an installed backend. A colon makes an import path, which runs whatever it names."""
+    """The name of an installed backend. A name with a colon is an import path, which could run any code."""
     if name not in OWN and (":" in name or name not in available()):
         installed = ", ".join(sorted({*OWN, *available()}))
         raise ModelError(
@@ -68,7 +68,7 @@ def _each_backend(variable: str, chosen: Mapping[Any, str]) -> Mapping[Any, str]
 
 
 def _threads(variable: str, count: int) -> int:
-    """A package never gets more threads than the CPUs that the process may use."""
+    """The number of threads, at most the number of CPUs that the process may use."""
     return min(count, available_cpus())
 
 
@@ -80,4 +80,4 @@ PERMITTED: Mapping[str, Check] = {
     "CPU_MEMORY_PLANNER": _as_it_is,
     "NUM_THREADS": _threads,
 }
-"""The variables that a package may set, and what its values are held to. `OP_BACKEND_<Op>` may be set too."""
+"""The variables that a package may set, and the checks of their values. `OP_BACKEND_<Op>` may be set too."""

@@ -1,1 +1,1 @@
-"""What runs at a time under the Parallel executor: steps, and inside of a step groups on threads of their own."""
+"""Concurrency under the Parallel executor: between steps, and between groups of a step on separate threads."""

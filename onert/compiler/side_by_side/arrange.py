@@ -1,9 +1,9 @@
-"""Which groups of a sequence run side by side, and on which threads.
+"""Which groups of a sequence run concurrently, and on which threads.
 
-A group that comes before or after every other one runs alone, on all threads or on one where these take no less time.
-What lies between two of those is a region: its groups are malleable tasks, scheduled by estimated times (`malleable`).
-A region whose schedule is not clearly shorter runs one group after the other. If no region is, the whole is what the
-Linear executor runs.
+A group that is ordered with respect to every other runs alone, on all threads, or on one if that is no slower.
+Between two of these lies a region: its groups are malleable tasks, scheduled by estimated times (`malleable`).
+If a region's schedule is not clearly shorter, its groups run one after the other. If that applies to all regions, the
+result is what the Linear executor runs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from onert.ir.value import Value
 from .malleable import Task, length, schedule
 
 WORTH, LEAST, OVERALL = 0.9, 1.0, 0.95
-"""The part of the time without it that a region's schedule may take, the microseconds that it must save, and the part
-that all groups may take: between regions nothing is gained."""
+"""The fraction of the sequential time that a region's schedule may take, the microseconds that it must save, and the
+fraction that the whole sequence may take."""
 MOST = 400
-"""How many groups a region may have for a schedule to be made."""
+"""The most groups of a region that are scheduled."""
 
 Durations = Callable[[Group], tuple[float, ...]]
 Needs = Sequence[tuple[int, ...]]
@@ -30,20 +30,20 @@ Needs = Sequence[tuple[int, ...]]
 
 @frozen
 class Arranged(Value):
-    """Groups in the order in which they begin, with their threads; for each the groups, by their place in that order,
-    that must have run before it, by their results or because they have threads in common."""
+    """Groups in the order in which they begin, with their threads. `needs` has, for each, the positions of the groups
+    that must run before it, because of their results or because they share threads."""
 
     groups: tuple[Group, ...]
     needs: tuple[tuple[int, ...], ...]
 
     @property
     def is_chain(self) -> bool:
-        """Whether one group runs after the other, on all threads."""
+        """Whether the groups run one after the other on all threads."""
         return all(group.threads is None for group in self.groups)
 
 
 def arrange(sequence: OperationSequence, before: Needs, threads: int, durations: Durations) -> Arranged:
-    """The groups of a sequence on so many threads. `before` names for each operation those that must have run."""
+    """The groups of a sequence arranged on `threads` threads. `before` has the predecessors of each operation."""
     groups = sequence.groups
     owner = {at: number for number, group in enumerate(groups) for at in group.operations}
     needs = [
@@ -67,7 +67,7 @@ def arrange(sequence: OperationSequence, before: Needs, threads: int, durations:
 
 
 def _alone(times: Sequence[float]) -> tuple[int, int]:
-    """The threads of a group that runs beside no other: all, or the first where that takes no longer."""
+    """The threads of a group that runs alone: all, or only the first if that is no slower."""
     return (0, len(times)) if times[-1] < times[0] else (0, 1)
 
 
@@ -78,7 +78,7 @@ def in_turn(sequence: OperationSequence) -> Arranged:
 
 
 def _tasks(region: Sequence[int], groups: Sequence[Group], needs: Needs, durations: Durations) -> list[Task]:
-    """The groups of a region as tasks; numbers are places in the region."""
+    """The groups of a region as tasks, numbered by position in the region."""
     number = {group: at for at, group in enumerate(region)}
     return [
         Task(durations(groups[group]), tuple(number[need] for need in needs[group] if need in number))
@@ -87,7 +87,7 @@ def _tasks(region: Sequence[int], groups: Sequence[Group], needs: Needs, duratio
 
 
 def _regions(needs: Needs) -> Iterator[list[int]]:
-    """Groups in their order, cut at those that come before or after every other one."""
+    """Groups in order, cut at those that are ordered with respect to every other."""
     before = [0] * len(needs)
     for number, own in enumerate(needs):
         for need in own:

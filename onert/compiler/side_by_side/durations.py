@@ -1,4 +1,4 @@
-"""How long a fusion group takes on several threads: guessed from its types, or by measured times."""
+"""The duration of a fusion group on several threads: estimated from its types, or from measured times."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
 FLOPS, STORED_FLOPS, BYTES = 150_000, 400_000, 60_000
-"""What one thread does in a microsecond, roughly: multiplications and additions of floats and of 8-bit numbers, and
-bytes that it reads or writes."""
+"""The rough throughput of one thread per microsecond: multiplications and additions of floats, of 8-bit numbers, and
+bytes read or written."""
 UNKNOWN = 1e6
-"""Microseconds that a group is thought to take on a backend of which nothing is known."""
+"""The assumed microseconds of a group on a backend about which nothing is known."""
 EVALUATION, EVALUATED_BYTES = 20.0, 2_000
-"""Microseconds to evaluate an operation in NumPy, and the bytes that it reads or writes in one."""
+"""Microseconds to evaluate an operation in NumPy, and the bytes it then reads or writes per microsecond."""
 START, SHARE = 0.1, 0.25
-"""Microseconds to begin a kernel, and for threads to meet after they shared one."""
+"""Microseconds to start a kernel, and for threads to synchronise after sharing one."""
 
 
 def durations(
@@ -29,7 +29,7 @@ def durations(
 ) -> tuple[float, ...]:
     """Microseconds of a group on 1, 2, ... `threads` threads.
 
-    Where all its operations were measured, which they were on so many threads, the guess is scaled to that.
+    If all its operations were measured (on `threads` threads), the estimate is scaled to match.
     """
     guessed = _guessed(subgraph, group, backend, threads)
     measured = None if known is None else _measured(subgraph, group, backend, known)
@@ -58,14 +58,14 @@ def _guessed(subgraph: Subgraph, group: Group, backend: Backend, threads: int) -
 
 
 def _elsewhere(subgraph: Subgraph, group: Group, backend: Backend) -> float:
-    """A group on a backend that does not say how it uses threads."""
+    """The duration of a group on a backend that does not say how it uses threads."""
     if not backend.evaluates:
         return UNKNOWN
     return EVALUATION * len(group.operations) + traffic(subgraph, group) / EVALUATED_BYTES
 
 
 def traffic(subgraph: Subgraph, group: Group) -> int:
-    """Bytes of what the group reads and does not make, and of what it makes and stores."""
+    """The bytes that a group reads from outside, and that it stores."""
     operations = [subgraph.operations[at] for at in group.operations]
     made = dict.fromkeys(o for operation in operations for o in operation.outputs)
     read = dict.fromkeys(i for operation in operations for i in operation.used if i not in made)
@@ -74,7 +74,7 @@ def traffic(subgraph: Subgraph, group: Group) -> int:
 
 
 def _measured(subgraph: Subgraph, group: Group, backend: Backend, known: ExecTimes) -> float | None:
-    """The sum of what its operations were measured to take; None where one was not."""
+    """The sum of its operations' measured times; None if one was not measured."""
     found = 0.0
     for at in group.operations:
         operation = subgraph.operations[at]

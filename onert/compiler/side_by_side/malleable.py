@@ -1,8 +1,8 @@
-"""Schedules of malleable tasks: tasks that take less time on more threads.
+"""Scheduling of malleable tasks, which take less time on more threads.
 
 Source of the allotment (critical path and area): Radulescu and van Gemund, "A Low-Cost Approach towards Mixed Task and
-Data Parallel Scheduling", 2001. Every task begins with one thread, and those on the longest way get more for as long as
-that way, and not the sum of all work, bounds the whole. Then tasks are placed by rank, each where it can begin first.
+Data Parallel Scheduling", 2001. Every task begins with one thread, and those on the critical path get more as long as
+that path, and not the total work, bounds the schedule. Then tasks are placed by rank, each where it can begin first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from attrs import frozen
 from onert.ir.value import Value
 
 HAND_OVER, FAR = 0.3, 1.0
-"""Microseconds until a thread sees that another is done, and more that a task takes whose operands another has made."""
+"""Microseconds until a thread sees that another is done, and the extra time of a task with operands from other
+threads."""
 
 
 @frozen
 class Task(Value):
-    """`times[k - 1]` are the microseconds on k threads, `needs` the tasks, by number, that must be done before."""
+    """A task: `times[k - 1]` are the microseconds on k threads, `needs` the numbers of its predecessors."""
 
     times: tuple[float, ...]
     needs: tuple[int, ...] = ()
@@ -28,7 +29,7 @@ class Task(Value):
 
 @frozen
 class Placed(Value):
-    """A task with the `count` threads from `first` on that run it, and when, in microseconds."""
+    """A task scheduled on the `count` threads from `first` on, with its start and end in microseconds."""
 
     task: int
     first: int
@@ -38,10 +39,10 @@ class Placed(Value):
 
 
 def schedule(tasks: Sequence[Task], threads: int) -> tuple[Placed, ...]:
-    """A schedule of tasks, each given after those it needs, in the order in which they begin.
+    """A schedule of tasks, given in topological order, in the order in which they begin.
 
-    The shortest of four: with one thread for each task or with what critical path and area allot, each task by itself
-    or chains of them as one.
+    The shortest of four: with one thread per task or with the allotment by critical path and area, and with single
+    tasks or with chains merged into one.
     """
     chains = _chains(tasks)
     number = {at: n for n, chain in enumerate(chains) for at in chain}
@@ -61,7 +62,7 @@ def _placements(tasks: Sequence[Task], threads: int) -> list[tuple[Placed, ...]]
 
 
 def _chains(tasks: Sequence[Task]) -> list[list[int]]:
-    """The tasks in chains: each next one needs the one before alone, and is the only one that does."""
+    """The tasks grouped in chains: each task needs only the one before, and is the only one that needs it."""
     users = Counter(need for task in tasks for need in task.needs)
     chains: list[list[int]] = []
     chain_of: dict[int, list[int]] = {}
@@ -77,12 +78,12 @@ def _chains(tasks: Sequence[Task]) -> list[list[int]]:
 
 
 def _before(tasks: Sequence[Task], chain: Sequence[int], number: Mapping[int, int]) -> tuple[int, ...]:
-    """The chains that one needs."""
+    """The chains that a chain needs."""
     return tuple(sorted({number[need] for need in tasks[chain[0]].needs}))
 
 
 def _apart(placed: Sequence[Placed], tasks: Sequence[Task], chains: Sequence[Sequence[int]]) -> tuple[Placed, ...]:
-    """The tasks of chains that were placed as one."""
+    """The placements of the tasks in chains that were placed as one."""
     found: list[Placed] = []
     for chain in placed:
         times = [tasks[at].times[chain.count - 1] for at in chains[chain.task]]
@@ -100,7 +101,7 @@ def length(placed: Sequence[Placed]) -> float:
 
 
 def allotment(tasks: Sequence[Task], threads: int) -> list[int]:
-    """How many threads each task gets."""
+    """The number of threads for each task."""
     given = [1] * len(tasks)
     times = [task.times[0] for task in tasks]
     area = sum(times)
@@ -119,12 +120,12 @@ def allotment(tasks: Sequence[Task], threads: int) -> list[int]:
 
 
 def _gain(task: Task, count: int) -> float:
-    """What another thread takes off a task's time for each of its threads."""
+    """How much another thread reduces a task's time divided by its number of threads."""
     return task.times[count - 1] / count - task.times[count] / (count + 1)
 
 
 def _longest_way(tasks: Sequence[Task], times: Sequence[float]) -> list[int]:
-    """The tasks on the longest way from a beginning to an end, in their order."""
+    """The tasks on the critical path, in order."""
     ends: list[float] = []
     before: list[int | None] = []
     for task, time in zip(tasks, times, strict=True):
@@ -140,8 +141,8 @@ def _longest_way(tasks: Sequence[Task], times: Sequence[float]) -> list[int]:
 
 
 def place(tasks: Sequence[Task], given: Sequence[int], threads: int) -> tuple[Placed, ...]:
-    """Tasks with so many threads each, by rank, where they can begin first: on threads that are neighbours, of equal
-    ones on those that made what they need."""
+    """Place tasks with the given numbers of threads, by rank, where they can begin first: on adjacent threads, and if
+    there is a choice, on those that produced their operands."""
     ranks = _ranks(tasks, given)
     free = [0.0] * threads
     found: dict[int, Placed] = {}
@@ -161,7 +162,7 @@ def _by_start(placed: Iterable[Placed]) -> tuple[Placed, ...]:
 
 
 def _option(task: Task, at: int, count: int, free: Sequence[float], found: dict[int, Placed]) -> Placed:
-    """Where and when a task can begin first."""
+    """The earliest placement of a task."""
     best: tuple[float, int, int] | None = None
     for first in range(len(free) - count + 1):
         start = max(free[first : first + count])
@@ -178,7 +179,7 @@ def _option(task: Task, at: int, count: int, free: Sequence[float], found: dict[
 
 
 def _ranks(tasks: Sequence[Task], given: Sequence[int]) -> list[float]:
-    """The time of the longest way from each task to an end, its own included."""
+    """The time of the longest path from each task to the end, including its own."""
     found = [task.times[count - 1] for task, count in zip(tasks, given, strict=True)]
     after = [0.0] * len(tasks)
     for at in range(len(tasks) - 1, -1, -1):

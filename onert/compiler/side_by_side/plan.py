@@ -1,8 +1,8 @@
-"""What the Parallel executor runs: steps that may run at a time, and inside of them groups that run side by side.
+"""Planning for the Parallel executor: concurrent steps, and concurrent groups within steps.
 
-A step costs a hand-over between threads of the interpreter, some tens of microseconds, so there are steps beside others
-only where that pays: where backends that run groups side by side themselves (`arrange`) are joined by others. Where
-nothing pays, the plan is what the Linear executor runs.
+A step costs a hand-over between interpreter threads, some tens of microseconds, so steps run concurrently only if that
+pays off, as when backends that run groups side by side themselves (`arrange`) are combined with others. If nothing pays
+off, the plan is what the Linear executor runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
 HAND_OVER = 60.0
-"""Microseconds that steps at a time must save: what it takes to hand one to another thread and to wait for it."""
+"""Microseconds that concurrent steps must save: the cost of handing one to another thread and waiting for it."""
 
 
 def plan(
@@ -39,7 +39,7 @@ def plan(
     options: Options,
     known: ExecTimes | None = None,
 ) -> Steps:
-    """The steps of a subgraph, whose `parts` the Linear executor would run; `known` are measured times."""
+    """The steps of a subgraph; `parts` are what the Linear executor would run, `known` are measured times."""
     cut = split(lowered, before, parts, at_a_time=True)
     if not _pays(lowered.subgraph, cut, options, known):
         cut = tuple(evolve(part, dependencies=tuple(range(at))[-1:]) for at, part in enumerate(parts))
@@ -70,7 +70,7 @@ def _arranged(subgraph: Subgraph, before: Predecessors, part: Part, threads: int
 
 
 def _pays(subgraph: Subgraph, parts: Sequence[Part], options: Options, known: ExecTimes | None) -> bool:
-    """Whether these parts, run at a time, save more than it costs to hand them to other threads."""
+    """Whether running these parts concurrently saves more than handing them to other threads costs."""
     if options.num_threads == 1 or not any(_beside(parts)):
         return False
     tasks = [Task((_microseconds(subgraph, part, options, known),), part.dependencies) for part in parts]
@@ -79,18 +79,18 @@ def _pays(subgraph: Subgraph, parts: Sequence[Part], options: Options, known: Ex
 
 
 def _beside(parts: Sequence[Part]) -> list[bool]:
-    """Whether each part but the first may run beside the one before it."""
+    """For each part except the first, whether it may run concurrently with the one before it."""
     return [at not in part.dependencies for at, part in enumerate(parts[1:])]
 
 
 def _microseconds(subgraph: Subgraph, part: Part, options: Options, known: ExecTimes | None) -> float:
-    """What a part takes on all threads."""
+    """The duration of a part on all threads."""
     each = [durations(subgraph, group, part.backend, options.num_threads, known)[-1] for group in part.sequence.groups]
     return sum(each)
 
 
 def _moment_needs(arranged: Sequence[Arranged], dependencies: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """For each group of all parts, in their order, those that must be over before it."""
+    """For each group of all parts, in order, the groups that must finish before it."""
     found: list[tuple[int, ...]] = []
     last: list[tuple[int, ...]] = []
     for own, needed in zip(arranged, dependencies, strict=True):

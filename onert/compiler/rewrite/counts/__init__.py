@@ -1,1 +1,1 @@
-"""Results of which only a run knows how many there are, as whole tensors of which first entries count."""
+"""Results whose number of entries is known only at run time, as whole tensors with valid first entries."""

@@ -1,4 +1,4 @@
-"""Operations on tensors of which first entries count along several axes, axis by axis."""
+"""Operations on tensors with valid first entries along several axes, handled axis by axis."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from onert.ir.value import Value
 from .first_entries import Moved, moved
 
 MOST_TRIED = 64
-"""Ways in which axes of operands may belong together that are looked at."""
+"""How many ways of matching the operands' axes are tried."""
 
 Axes = Sequence[Mapping[int, int]]
-"""For each operand the axes along which first entries count, with how many do."""
+"""For each operand, its counted axes with their numbers of valid entries."""
 
 
 @frozen
 class Together(Value):
-    """Axes of operands, one of each at most, along which equally many entries count, and how they are treated alike."""
+    """Axes of operands, at most one of each, with the same number of valid entries, and how they move."""
 
     count: int
     axes: tuple[int | None, ...]
@@ -29,11 +29,11 @@ class Together(Value):
 
 
 def apart(op: Op, types: CallTypes, axes: Axes) -> list[Together] | None:
-    """How an operation on first entries runs on the whole tensors, of the types given: each axis that counts by itself,
-    with those of other operands that it goes with. None where it cannot.
+    """How an operation on first entries runs on whole tensors of the given types: each counted axis separately, with
+    the matching axes of other operands. None if it cannot.
 
-    What holds for all tensors along one axis holds for those that are cut along others, so axes need not know of one
-    another.
+    A rule that holds along one axis for all tensors also holds for tensors that are cut along other axes, so the axes
+    are independent.
     """
     first = next((at for at, each in enumerate(axes) if each), None)
     if first is None:
@@ -54,5 +54,5 @@ def apart(op: Op, types: CallTypes, axes: Axes) -> list[Together] | None:
 
 
 def chosen_axes(axes: Axes) -> list[tuple[int | None, ...]]:
-    """One axis of each operand, or none, in some ways."""
+    """Combinations of one axis, or none, of each operand; at most `MOST_TRIED`."""
     return list(islice(product(*((*each, None) if each else (None,) for each in axes)), MOST_TRIED))

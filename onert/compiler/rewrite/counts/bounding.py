@@ -1,4 +1,4 @@
-"""A graph whose results of which only a run knows how many there are lie in memory for the most there can be."""
+"""Rewrite a graph so that results of run-time size are whole tensors of the largest size, with valid first entries."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .counting import Counted, Given, Writer, Written, first_entries, first_of, 
 from .ends import COUNT, MOST_BYTES
 
 _LOWEST = float.fromhex("-0x1.fffffep+127")
-"""The least float32 that is finite."""
+"""The lowest finite float32."""
 MOST_PAIRS = 1 << 31
-"""Of boxes that may have to be compared: with more of them a run may take as long as a run may, at most."""
+"""The most pairs of boxes to compare: with more, a single operation might use up the limit of a run."""
 
 
 class Bounding:
-    """One graph, of which `native` says what runs natively."""
+    """The rewriting of one graph; `native` says which operations run natively."""
 
     def __init__(self, graph: Subgraph, native: Callable[[Operation, CallTypes], bool]) -> None:
         self.graph = graph
@@ -44,7 +44,7 @@ class Bounding:
         self.writer = Writer(self.edit)
         self.types = self.writer.types
         self.known = self.writer.known
-        self.checked: dict[tuple[int, int], int] = {}  # by a number of first entries and how many there are
+        self.checked: dict[tuple[int, int], int] = {}  # checked counts, by count and size of the axis
 
     def run(self) -> Subgraph:
         replaced: dict[int, list[Operation]] = {}
@@ -68,7 +68,7 @@ class Bounding:
         return self.edit.done()
 
     def told(self, operation: Operation) -> None:
-        """What is known of results of an operation that stays, where more is known of its operands than before."""
+        """Infer the results of an operation that stays, if more is now known about its operands."""
         if operation.op.subgraphs or all(self.types[o].is_static for o in operation.outputs):
             return
         given = [None if i is None else self.types[i] for i in operation.inputs]
@@ -76,12 +76,12 @@ class Bounding:
             try:
                 results = infer(operation.op, given)
             except RuleError:
-                return  # the run says so
+                return  # the run will report it
             for out, result in zip(operation.outputs, results or (), strict=False):
                 self.types[out] = evolve(result, dtype=self.types[out].dtype, quantization=self.types[out].quantization)
 
     def instead(self, operation: Operation) -> list[Operation] | None:
-        """The operations on whole tensors in the place of one; None where it stays."""
+        """The operations on whole tensors that replace one; None if it stays."""
         for each in (self.taken, self.found, self.followed, self.together):
             self.writer.begin(operation.location)
             if each(operation):
@@ -90,8 +90,8 @@ class Bounding:
         return None
 
     def taken(self, operation: Operation) -> bool:
-        """First entries that the graph has, of which no more count than there are; the number is looked at where
-        nothing says so."""
+        """Handle first entries taken in the original graph. Their number is checked, unless it is known to be in
+        range."""
         op, w = operation.op, self.writer
         if not isinstance(op, FirstEntries):
             return False
@@ -122,14 +122,14 @@ class Bounding:
         return not trusted
 
     def know(self, operand: int, counted: Counted) -> None:
-        """An operand is first entries of a tensor."""
+        """Record that an operand is first entries of a tensor."""
         self.known[operand] = counted
         most, shape = self.writer.most, self.types[counted.operand].shape
         for axis, count in counted.axes.items():
             most[count] = min(shape[axis] or 0, most.get(count, 1 << 62))
 
     def found(self, operation: Operation) -> bool:
-        """What finds places or boxes, and counts them, if that is native."""
+        """Replace an operation that finds positions or boxes by one that also counts them, if that is native."""
         op, w = operation.op, self.writer
         if not isinstance(op, Where | BoxesPerClass):
             return False
@@ -147,7 +147,7 @@ class Bounding:
         return True
 
     def places(self, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
-        """Of what does not count nothing is found."""
+        """The counting form of `Where`; invalid entries are masked so that nothing is found in them."""
         w, x = self.writer, operation.used[0]
         counted = self.known.get(x)
         x = x if counted is None else counted.operand
@@ -161,7 +161,8 @@ class Bounding:
         return CountedWhere(), (x,)
 
     def boxes(self, op: BoxesPerClass, operation: Operation) -> tuple[Op, tuple[int | None, ...]] | None:
-        """Boxes that do not count have scores that are above nothing; without a bound all others get one that is."""
+        """The counting form of `BoxesPerClass`. Invalid boxes get the score -inf, which is above no threshold. If there
+        is no threshold, it becomes -inf, and valid scores are raised to at least the lowest finite number."""
         w, inputs = self.writer, list(operation.inputs)
         boxes, scores = (self.known.get(i) for i in operation.used[:2])
         if boxes is not None and scores is not None:
@@ -185,7 +186,7 @@ class Bounding:
         return None if bound * (x.shape[1] or 0) > MOST_PAIRS else (CountedBoxes(bound, op.centred), tuple(inputs))
 
     def together(self, operation: Operation) -> bool:
-        """Operations that take first entries together, as native ones on whole tensors."""
+        """Rewrite an operation that combines entries by its rule, as native operations on whole tensors."""
         given = [None if i is None else self.known.get(i) for i in operation.inputs]
         opens = is_open(self.graph, operation)
         absent = None in operation.inputs and not isinstance(operation.op, LSTM | GRU)
@@ -197,7 +198,7 @@ class Bounding:
         try:
             results = self._written(operation, given, wholes)
         except RuleError:
-            return False  # the run says so
+            return False  # the run will report it
         made = self.writer.made
         if results is None or not all(map(self.is_native, made)):
             return False
@@ -221,8 +222,8 @@ class Bounding:
         return True
 
     def _written(self, operation: Operation, given: Given, wholes: Sequence[int | None]) -> Written | None:
-        """The operation as a rule writes it. One that knows of a single axis is asked about one of each operand; along
-        the others entries must be treated alike."""
+        """The operation as written by its rule. A rule for a single axis gets one axis of each operand; along the other
+        axes the operation must treat entries independently."""
         if isinstance(operation.op, OF_SEVERAL_AXES):
             return written(self.writer, operation, given)
         types = CallTypes(tuple(None if i is None else self.types[i] for i in wholes), ())
@@ -254,7 +255,7 @@ class Bounding:
         return self.native(operation, types)
 
     def followed(self, operation: Operation) -> bool:
-        """What treats first entries alike, on the whole tensors."""
+        """Run an operation that treats entries independently on the whole tensors."""
         given = [None if i is None else self.known.get(i) for i in operation.inputs]
         if not any(given):
             return False
@@ -273,7 +274,7 @@ class Bounding:
                 inputs[position] = self.writer.integers(integers)
             results = infer(operation.op, [None if i is None else self.types[i] for i in inputs])
         except RuleError:
-            return False  # the run says so
+            return False  # the run will report it
         along = {each.how.axis: each.count for each in found}
         sizes = {each.how.axis: self._size(each, types) for each in found}
         if not results or len(along) < len(found) or not all(self._fits(r, sizes) for r in results):
@@ -296,7 +297,7 @@ class Bounding:
 
     @staticmethod
     def _size(each: Together, types: CallTypes) -> int | None:
-        """How many entries there are along axes that go together."""
+        """The size of matching axes."""
         return next(types.input(at).shape[axis] for at, axis in enumerate(each.axes) if axis is not None)
 
     @staticmethod
@@ -305,7 +306,7 @@ class Bounding:
         return plain and all(result.shape[axis] == size for axis, size in sizes.items())
 
     def _shape(self, operation: Operation, x: Counted) -> None:
-        """The shape of first entries: the number of these among the dimensions that are known."""
+        """Write the shape of first entries: their numbers, combined with the known dimensions."""
         op, w = operation.op, self.writer
         assert isinstance(op, ShapeOf)
         parts: list[int] = []

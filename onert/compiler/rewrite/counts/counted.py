@@ -1,4 +1,4 @@
-"""Operations that take first entries together, written on whole tensors of which the first entries count."""
+"""Operations that combine entries along a counted axis, rewritten for whole tensors with valid first entries."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from .sized import SIZED
 
 
 def written(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """The operation on whole tensors, in `w.made`; None where it is none of those that are known.
+    """The operation on whole tensors, in `w.made`; None if there is no rule for it.
 
-    `given` says which operands are known to be first entries, of static tensors; all others are static too. Of layers
-    with a state some may be absent.
+    `given` says which operands are first entries of static tensors; all others are static too. Operands may be absent
+    in recurrent layers.
     """
     rule = _RULES.get(type(operation.op))
     return None if rule is None else rule(w, operation, given)
 
 
 def _concat(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Each whole tensor is put where the entries of those before it end, over what does not count of these."""
+    """Each whole tensor is written where the valid entries before it end, over their invalid entries."""
     op = operation.op
     assert isinstance(op, Concat)
     parts = [(i if c is None else c.operand, c) for i, c in zip(operation.used, given, strict=True)]
@@ -78,14 +78,14 @@ def _concat(w: Writer, operation: Operation, given: Given) -> Written | None:
             whole = w.add(DynamicUpdateSlice(), whole, part, start, quantization=out.quantization)
         own = w.number(type_.shape[along] or 0) if counted is None else counted.count
         size = w.extents.one(own)
-        assert size is not None  # a number that counts has a bound
+        assert size is not None  # every count has a bound
         count, total = w.sum(count, own), added(total, size, 1)
         moved = moved or counted is not None
     return (Counted(whole, w.length(total, known_as(count)), along, False),)
 
 
 def _neutral(kind: Reduction, type_: TensorType) -> float | None:
-    """What changes nothing in a reduction, as it is stored; None where that is not known."""
+    """The stored neutral element of a reduction; None if unknown."""
     if kind in (Reduction.ANY, Reduction.ALL) or type_.dtype is DType.BOOL:
         return kind in (Reduction.ALL, Reduction.PROD, Reduction.MIN)
     if type_.quantization is not None:
@@ -98,7 +98,7 @@ def _neutral(kind: Reduction, type_: TensorType) -> float | None:
 
 
 def _reduce(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """What does not count is made neutral."""
+    """Invalid entries are replaced by the neutral element."""
     op, (counted, other) = operation.op, given
     assert isinstance(op, Reduce)
     axes = w.types[operation.used[1]].value
@@ -122,7 +122,7 @@ def _reduce(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _gather(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Indices are checked against how many entries there are to gather from."""
+    """Indices are checked against the number of valid entries to gather from."""
     op, (x, indices) = operation.op, given
     at = operation.used[1] if indices is None else indices.operand
     places = w.types[at]
@@ -144,13 +144,13 @@ def _gather(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _last(op: Op, dtype: DType) -> float:
-    """What no element comes behind in the order of TopK."""
+    """A value that sorts last in the order of TopK."""
     least = isinstance(op, TopK) and op.least
     return np.nan if least and dtype.is_float else identity(Reduction.MIN if least else Reduction.MAX, dtype.numpy)
 
 
 def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """As many as can be asked for are put into order; as many count as the run asks for."""
+    """The largest possible number of entries is sorted; the run's k of them are valid."""
     op, (x, wanted) = operation.op, given
     whole = operation.used[0] if x is None else x.operand
     type_, k = w.types[whole], operation.used[1]
@@ -160,7 +160,7 @@ def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
     if x is not None:
         if x.axis != last or type_.quantization is not None or type_.dtype.numpy.kind not in "fiu":
             return None
-        if fixed is not None:  # as many as are asked for in any case, if so many count
+        if fixed is not None:  # k is known: that many entries must be valid
             number = int(fixed.reshape(-1)[0])
             if not 0 < number <= w.bound(x):
                 return None
@@ -182,17 +182,17 @@ def _top(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _unique(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """The elements in falling order, in which equal ones are neighbours: each difference begins a group.
+    """The elements are sorted in descending order, so equal ones are adjacent: each difference starts a group.
 
-    Of equal elements the one that stands first comes first, so a group begins with its first place. What does not count
-    is like the first element, and counts as none.
+    Equal elements keep their order, so a group starts with the first occurrence. Invalid elements become copies of the
+    first element, with an occurrence count of 0.
     """
     op, (counted,) = operation.op, given
     x = operation.used[0] if counted is None else counted.operand
     type_ = w.types[x]
     count = math.prod(d or 0 for d in type_.shape)
     flat = isinstance(op, Unique) or op == UniqueSlices(None, op.sorted) or type_.rank == 1  # type: ignore[attr-defined]
-    real = type_.dtype.is_float and not isinstance(op, Unique)  # of which NaN is told from NaN
+    real = type_.dtype.is_float and not isinstance(op, Unique)  # where each NaN is unique
     if not flat or real or not count or type_.quantization is not None or (counted is not None and type_.rank != 1):
         return None
     x = x if type_.rank == 1 else w.add(Reshape((count,)), x)
@@ -235,7 +235,7 @@ def _unique(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _differ(w: Writer, a: int, b: int) -> int:
-    """Where two tensors differ; what is not a number is like what is not one."""
+    """Where two tensors differ; NaN equals NaN."""
     differ = w.add(Comparison(ComparisonKind.NOT_EQUAL), a, b)
     if not w.types[a].dtype.is_float:
         return differ
@@ -244,7 +244,7 @@ def _differ(w: Writer, a: int, b: int) -> int:
 
 
 def _moved_back(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Read backwards, beginning with the last entry that counts."""
+    """Entries in reverse order, starting with the last valid one."""
     x, axes = given[0], w.types[operation.used[1]].value
     if x is None or axes is None:
         return None
@@ -261,7 +261,7 @@ def _moved_back(w: Writer, operation: Operation, given: Given) -> Written | None
 
 
 def _best(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """The first best one of those that count, of which there must be one: what is behind is no better than any."""
+    """The first extreme of the valid entries, which must exist: invalid ones become the worst value."""
     op, x, axis = operation.op, given[0], w.types[operation.used[1]].value
     assert isinstance(op, ArgReduce)
     if x is None or given[1] is not None or axis is None:
@@ -275,7 +275,7 @@ def _best(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _into_segments(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """What does not count belongs to no segment."""
+    """Invalid entries get the segment -1, which is ignored."""
     data, ids, number = given
     if data is None or ids is None or number is not None or data.count != ids.count or data.axis != ids.axis:
         return None
@@ -283,7 +283,7 @@ def _into_segments(w: Writer, operation: Operation, given: Given) -> Written | N
 
 
 def _products(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Sums of products along what counts: what does not count is 0."""
+    """Sums of products along the counted axis: invalid entries become 0."""
     op, axes = operation.op, [None if c is None else c.axis for c in given]
     if isinstance(op, Einsum):
         label = counted_label(op, axes)
@@ -299,7 +299,7 @@ def _products(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _layers_with_state(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Sequences of a batch one by one, each with a state of its own; operands may be absent."""
+    """Recurrent layers along the batch axis, whose sequences are independent; operands may be absent."""
     op, x = operation.op, given[0]
     states = {GRU: (5,), RNN: (4,), LSTM: (18, 19)}[type(op)]
     if x is None or any((c is not None) != (at in (0, *states)) for at, c in enumerate(given)):
@@ -315,7 +315,7 @@ def _layers_with_state(w: Writer, operation: Operation, given: Given) -> Written
 
 
 def _suppressed(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Boxes that do not count have scores that are above nothing."""
+    """Invalid boxes get the score -inf, which is above no threshold."""
     boxes, scores = given[:2]
     if boxes is None or scores is None or any(given[2:]) or boxes.count != scores.count or boxes.axis:
         return None
@@ -343,4 +343,4 @@ _RULES: dict[type[Op], Rule] = {
 }
 
 OF_SEVERAL_AXES = (Reduce, Reshape, Fill, BroadcastTo, Tile, Pad, StridedSlice, Slice, *DRAWN, *RESIZING)
-"""The kinds whose rules look at all axes along which first entries count."""
+"""The kinds whose rules handle all counted axes."""

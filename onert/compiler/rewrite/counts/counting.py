@@ -1,4 +1,4 @@
-"""Whole tensors of which the first entries count, and how operations on them are written."""
+"""Whole tensors of which only the first entries are valid, and a writer for operations on them."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ COUNTING = (
     RandomFrom,
     MultinomialFrom,
 )
-"""Kinds of which only a run may know how much they give, though they are given no first entries."""
+"""Kinds whose result size may be known only at run time even if all their operands are whole."""
 
 
 def is_open(graph: Subgraph, operation: Operation) -> bool:
-    """Whether only a run may know how much an operation gives that is given no first entries, or where a slice is."""
+    """Whether the result size of an operation on whole operands, or the index it picks, is known only at run time."""
     op = operation.op
     if isinstance(op, StridedSlice) and op.picks(graph.type(operation.used[1])):
         return True
@@ -64,13 +64,13 @@ def is_open(graph: Subgraph, operation: Operation) -> bool:
 
 
 MOST_SIZED = 1 << 22
-"""Entries that an integer of the run may ask for; with more of them the operation waits for it."""
+"""The most entries to allocate for a size computed at run time; beyond it the operation is left to the run."""
 
 
 @frozen
 class Counted(Value):
-    """A tensor whose first entries along an axis count: their number is an operand, one int64, and whether 0 lies
-    behind. `more` are further axes along which only first ones do, each with their number."""
+    """A tensor with valid first entries along `axis`: `count` is the operand with their number (one int64), `zeros`
+    says whether all others are 0. `more` has further counted axes, each with its number."""
 
     operand: int
     count: int
@@ -80,17 +80,17 @@ class Counted(Value):
 
     @property
     def axes(self) -> dict[int, int]:
-        """By the axes along which first entries count: how many do."""
+        """The number of valid entries by counted axis."""
         return {self.axis: self.count, **dict(self.more)}
 
 
 def known_as(number: int) -> Callable[[], int]:
-    """A number of entries that is written already, for `Writer.length`."""
+    """A function that returns a count that is already written, for `Writer.length`."""
     return lambda: number
 
 
 def first_of(operand: int, axes: Mapping[int, int], *, zeros: bool = False) -> Counted | int:
-    """A tensor of which first entries count along some axes; itself where all do."""
+    """A tensor with its counted axes; the operand itself if there are none."""
     if not axes:
         return operand
     (axis, count), *more = axes.items()
@@ -98,14 +98,14 @@ def first_of(operand: int, axes: Mapping[int, int], *, zeros: bool = False) -> C
 
 
 def opened(type_: TensorType, axis: int) -> TensorType:
-    """First entries of a tensor along an axis."""
+    """The type with an unknown dimension along an axis."""
     return type_.with_shape((*type_.shape[:axis], None, *type_.shape[axis + 1 :]))
 
 
 def first_entries(
     whole: int, type_: TensorType, axes: Mapping[int, int], out: int, new: Callable[[TensorType], int]
 ) -> Iterator[Operation]:
-    """What takes the entries of a tensor that count as operand `out`, axis by axis: `axes` says how many do."""
+    """Operations that take the valid entries of a tensor, axis by axis, as operand `out`; `axes` has their numbers."""
     *before, last = axes
     for axis in before:
         type_ = opened(type_, axis)
@@ -116,16 +116,16 @@ def first_entries(
 
 
 class Writer:
-    """Operations written one after the other in the place of one of a graph, the types of all operands, and which of
-    the graph's operands are known to be first entries.
+    """Writes the operations that replace one of a graph. Has the types of all operands, and the graph's operands that
+    are known to be first entries.
     """
 
     def __init__(self, edit: Edit) -> None:
         self.edit = edit
         self.types: dict[int, TensorType] = {i: o.known for i, o in enumerate(edit.subgraph.operands)}
         self.known: dict[int, Counted] = {}
-        self.most: dict[int, int] = {}  # of each number of entries that count, how large it can be
-        self.lengths: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}  # by what they are sums of
+        self.most: dict[int, int] = {}  # the upper bound of each count
+        self.lengths: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}  # counts by their terms and constant
         self.extents = Extents(edit.subgraph, self.types, self.most, self._lengths)
         self.made: list[Operation] = []
         self.settled: set[int] = set()
@@ -136,15 +136,15 @@ class Writer:
         return {} if counted is None else counted.axes
 
     def _stands(self, operand: int | None) -> bool:
-        """Whether an operand is written, and was not given up."""
+        """Whether an operand is written and was not discarded."""
         return operand in self.settled or any(operand in operation.outputs for operation in self.made)
 
     def settle(self) -> None:
-        """What was written stays."""
+        """Keep what was written."""
         self.settled.update(o for operation in self.made for o in operation.outputs)
 
     def begin(self, location: str) -> None:
-        """In the place of another operation."""
+        """Start to replace another operation."""
         self.made, self.location = [], location
 
     def new(self, type_: TensorType) -> int:
@@ -160,17 +160,17 @@ class Writer:
         return operand
 
     def like(self, type_: TensorType, value: float) -> int:
-        """A stored number of a type."""
+        """A constant scalar of a type, with a stored value."""
         return self.constant(np.array(value, type_.dtype.numpy), type_.dtype, type_.quantization)
 
     def add(self, op: Op, *inputs: int | None, quantization: Quantization | None = None) -> int:
-        """An operation with one result."""
+        """Append an operation with one result."""
         (result,) = self.add_many(op, *inputs, quantization=quantization)
         return result
 
     def add_many(self, op: Op, *inputs: int | None, quantization: Quantization | None = None) -> tuple[int, ...]:
-        """An operation behind those that are there; its results, quantised so where they hold what its first operand
-        does."""
+        """Append an operation and return its results. Those with the element type of its first operand get
+        `quantization`."""
         results = infer(op, [None if i is None else self.types[i] for i in inputs])
         assert results is not None
         first = None if inputs[0] is None else self.types[inputs[0]].dtype
@@ -179,7 +179,7 @@ class Writer:
         return outputs
 
     def integers(self, values: Any, dtype: DType = DType.INT64) -> int:
-        """A constant of integers in the shape of these, some of which may depend on lengths."""
+        """A constant of integers, some of which may be symbolic."""
         array = np.array(values, object)
         return self.constant(array if has_symbols(array) else array.astype(dtype.numpy), dtype)
 
@@ -187,7 +187,7 @@ class Writer:
         return self.integers(value)
 
     def numbers(self, count: int, behind: int = 0, dtype: DType = DType.INT64) -> int:
-        """0, 1 .. along an axis with so many others of one entry behind it."""
+        """The numbers 0 .. count - 1 along an axis, followed by `behind` axes of size 1."""
         shape = (-1, *(1,) * behind)
         if not is_symbolic(count):
             return self.constant(np.arange(count, dtype=dtype.numpy).reshape(shape))
@@ -195,7 +195,7 @@ class Writer:
         return self.add(Reshape(shape), found) if behind else found
 
     def equal(self, value: int, count: int) -> int:
-        """So many times the same integer in a row."""
+        """A vector with the same integer `count` times."""
         if is_symbolic(count):
             return self.add(Fill(), self.integers([count]), self.number(value))
         return self.constant(np.full(count, value, np.int64))
@@ -204,20 +204,20 @@ class Writer:
         return self.add(Binary(BinaryKind.ADD), a, b)
 
     def part(self, x: int, begin: int, size: int) -> int:
-        """So many entries of a row, from one on."""
+        """The `size` entries of a vector from `begin` on."""
         return self.add(Slice(), x, *(self.integers([each], DType.INT32) for each in (begin, size)))
 
     def running(self, mask: int) -> int:
-        """How many of a row are true up to each, itself included."""
+        """The inclusive running count of true elements of a vector."""
         return self.add(CumSum(), self.add(Cast(DType.INT64), mask), self.integers(0, DType.INT32))
 
     def put(self, row: int, places: int, given: int, combination: Combination = Combination.REPLACE) -> int:
-        """A row with elements put at places, but for those below 0."""
+        """A vector with elements scattered to places; negative places are skipped."""
         column = self.add(Reshape((self.types[places].shape[0] or 0, 1)), places)
         return self.add(ScatterSlices(combination, skips=True), row, column, given)
 
     def inside(self, counted: Counted) -> int:
-        """Which entries count, in a shape that broadcasts along the others."""
+        """A mask of the valid entries, which broadcasts along the other axes."""
         type_, found = self.types[counted.operand], None
         for axis, count in counted.axes.items():
             number = self.numbers(type_.shape[axis] or 0, type_.rank - axis - 1)
@@ -227,13 +227,13 @@ class Writer:
         return found
 
     def filled(self, counted: Counted, value: float) -> int:
-        """The whole tensor with a stored number behind the entries that count."""
+        """The whole tensor with its invalid entries replaced by a stored value."""
         type_ = self.types[counted.operand]
         behind = self.like(type_, value)
         return self.add(Select(), self.inside(counted), counted.operand, behind, quantization=type_.quantization)
 
     def if_sure(self, whole: int, axis: int, number: int, exact: int) -> int:
-        """A result whose length is computed too, and must be that."""
+        """A result whose computed length `number` must equal `exact`, checked at run time."""
         wrong = self.add(Binary(BinaryKind.SUB), number, self.number(exact))
         none = self.add(Within(inclusive=True), wrong, self.number(0))
         return self.filled(Counted(whole, self.sum(none, self.number(exact)), axis, False), 0)
@@ -242,17 +242,17 @@ class Writer:
         return counted.operand if counted.zeros else self.filled(counted, 0)
 
     def bound(self, counted: Counted) -> int:
-        """How many entries there are, whether they count or not."""
+        """The number of all entries along the axis, valid or not."""
         return self.types[counted.operand].shape[counted.axis] or 0
 
     def as_count(self, operand: int) -> int:
-        """The only element of an operand as a number of entries is kept."""
+        """The only element of an operand as a count: an int64 scalar."""
         one = operand if not self.types[operand].shape else self.add(Reshape(()), operand)
         return one if self.types[one].dtype is DType.INT64 else self.add(Cast(DType.INT64), one)
 
     def length(self, found: Extent, compute: Callable[[], int]) -> int:
-        """A number of entries that is `found` to be, at most its `high`: the one that is known to be the same, or what
-        `compute` writes, which is checked."""
+        """A count with the extent `found`: a constant or an existing count if it is known to be equal, otherwise what
+        `compute` writes, checked to be at most `found.high`."""
         key = None if found.terms is None else (found.terms, found.constant)
         if found.exact is not None:
             return self.number(found.exact)
@@ -268,5 +268,5 @@ class Writer:
 
 Given = Sequence[Counted | None]
 Written = tuple[Counted | int, ...]
-"""For each result a whole tensor of which first entries count, or one that is the result itself."""
+"""For each result a counted whole tensor, or an operand that is the result itself."""
 Rule = Callable[[Writer, Operation, Given], Written | None]

@@ -1,6 +1,6 @@
-"""Random numbers of which only a run knows how many there are, and classes of rows that count.
+"""Random numbers whose count is known only at run time, and random classes for valid rows.
 
-As many are drawn as there can be at most; the generator moves on by what the run asked for.
+The largest possible count is drawn; the generator then advances by what the run actually requested.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def _times(w: Writer, a: int, b: int) -> int:
 
 
 def _fours(w: Writer, count: int) -> int:
-    """How many blocks of four there are in so many, the last one begun."""
+    """The number of blocks of four for a count, rounded up."""
     return w.add(Binary(BinaryKind.FLOOR_DIV), w.sum(count, w.number(3)), w.number(4))
 
 
 def _moved_on(w: Writer, state: int, blocks: int) -> int:
-    """The state of a generator so many blocks later."""
+    """The state of a generator advanced by a number of blocks."""
     steps = _times(w, w.constant(np.array([0, 1, 0], np.int64)), blocks)
     return w.add(Bitcast(DType.UINT64), w.sum(w.add(Bitcast(DType.INT64), state), steps))
 
 
 def _numbers(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Numbers in a computed shape lie one behind the other: where not only the first axis is counted, each is looked
-    up."""
+    """Random numbers of a computed shape. They are consecutive in the run's actual shape, so unless only the first axis
+    is counted, each is gathered by its position there."""
     state, dims = operation.used
     type_ = w.types[dims]
     found = None if any(given) or type_.rank != 1 else open_sizes(w, dims, type_.shape[0] or 0)
@@ -67,7 +67,7 @@ def _numbers(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _classes(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Classes that do not count are never drawn, and of rows that do not count all are as likely."""
+    """Random classes: invalid classes get the logit -inf and are never drawn; invalid rows get equal logits."""
     op, (state, logits, samples), counted = operation.op, operation.used, given[1]
     axes = {} if counted is None else counted.axes
     whole = logits if counted is None else counted.operand

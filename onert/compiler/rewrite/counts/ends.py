@@ -1,4 +1,4 @@
-"""What subgraphs are given and give of which the first entries count: whole tensors, and how many entries do."""
+"""Inputs and outputs of subgraphs with valid first entries: whole tensors and their numbers of valid entries."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .counting import Writer, first_entries, opened
 COUNT = TensorType(DType.INT64, ())
 
 MOST_BYTES = 1 << 22
-"""Of a whole tensor that is computed for its first entries; where it has more it is less work to know their number."""
+"""The largest whole tensor that is computed for its first entries; beyond it, knowing their number first is cheaper."""
 
 
 @frozen
 class End(Value):
-    """A tensor of a known type, of which the first entries along some axes count, or all.
+    """The type of an input or output, and its counted axes, along which only first entries are valid.
 
-    `like` says of each of these axes which number, of all those that a graph is given, is the first equal one; it is
-    empty where that is not known.
+    `like` has, for each counted axis, the index of the first equal one among all counts that a graph is given; empty if
+    unknown.
     """
 
     type: TensorType
@@ -38,14 +38,14 @@ class End(Value):
     like: tuple[int, ...] = ()
 
     def sized(self, shape: Sequence[int]) -> End | None:
-        """First entries of a tensor of a shape; None if these are more than are worth computing."""
+        """The end with another shape; None if it has counted axes and exceeds `MOST_BYTES`."""
         type_ = self.type.with_shape(tuple(shape))
         return End(type_, self.axes) if not self.axes or type_.nbytes <= MOST_BYTES else None
 
 
 @frozen
 class Given(Value):
-    """A tensor as a graph has it, and the operands that say how many of its entries count along the axes of its end."""
+    """A tensor in a graph, and the operands with the numbers of valid entries along the axes of its end."""
 
     end: End
     operand: int
@@ -53,7 +53,7 @@ class Given(Value):
 
 
 def given(graph: Subgraph, operand: int) -> Given | None:
-    """An operand of known type, or first entries of one; None where neither is so."""
+    """An operand of known type, or one that is first entries of such an operand; otherwise None."""
     if graph.type(operand).dtype.is_handle:
         return None
     axes: dict[int, int] = {}
@@ -72,7 +72,7 @@ def given(graph: Subgraph, operand: int) -> Given | None:
 
 
 def ends_of(givens: Sequence[Given]) -> list[End]:
-    """What a graph is given, of which some tensors may have one number of entries that count."""
+    """The ends of a graph's operands; `like` tells which share a count."""
     first: dict[int, int] = {}
     numbers = [first.setdefault(count, at) for at, count in enumerate(c for each in givens for c in each.counts)]
     found = []
@@ -83,13 +83,13 @@ def ends_of(givens: Sequence[Given]) -> list[End]:
 
 
 def left(graph: Subgraph) -> list[Given] | None:
-    """What a graph gives; None where a type is not known."""
+    """A graph's outputs; None if a type is unknown."""
     found = [given(graph, o) for o in graph.outputs]
     return None if None in found else [f for f in found if f is not None]
 
 
 def is_known(graph: Subgraph) -> bool:
-    """Whether all types are, but for first entries that the graph gives and does not use itself."""
+    """Whether all types are known, except for first entries that the graph returns and does not otherwise use."""
     return all(
         not operand.variable
         and not operand.type.dtype.is_handle
@@ -99,14 +99,14 @@ def is_known(graph: Subgraph) -> bool:
 
 
 def _is_only_taken(graph: Subgraph, operand: int) -> bool:
-    """Whether a graph uses an operand for nothing but to take first entries, or gives it and does not use it."""
+    """Whether a graph only takes first entries of an operand, or only returns it."""
     users = graph.uses.get(operand, ())
     return all(isinstance(graph.operations[at].op, FirstEntries) for at in users) if users else operand in graph.outputs
 
 
 def unified(a: End, b: End) -> End | None:
-    """What tensors of both kinds fit in: alike, or first entries along the axes in which they differ; None if they are
-    more than are worth computing."""
+    """An end that both fit into: equal, or counted along the axes in which they differ; None if there is none, or it
+    is too large to be worthwhile."""
     x, y = evolve(a.type, data=None), evolve(b.type, data=None)
     if x == y and not a.axes and not b.axes:
         return End(x)
@@ -118,7 +118,7 @@ def unified(a: End, b: End) -> End | None:
 
 
 def entered(graph: Subgraph, ends: Sequence[End]) -> Subgraph:
-    """The graph for what it is given so: behind its inputs it has a number for each axis that is counted."""
+    """The graph for operands with these ends: after its inputs come the counts, one per counted axis."""
     types = {i: graph.type(i).with_shape(e.type.shape) for i, e in zip(graph.inputs, ends, strict=True)}
     if not any(e.axes for e in ends):
         return graph.with_types(types)
@@ -144,9 +144,9 @@ def entered(graph: Subgraph, ends: Sequence[End]) -> Subgraph:
 
 
 def leaving(graph: Subgraph, ends: Sequence[End]) -> Subgraph:
-    """The graph that gives its outputs so, and behind them a number for each axis that is counted.
+    """The graph returning outputs with these ends, followed by the counts, one per counted axis.
 
-    Where more entries count than there is room for it fails. Precondition: `left` and `unified` say that they fit.
+    The run fails if there are more valid entries than room. Precondition: the outputs fit by `left` and `unified`.
     """
     found = left(graph)
     assert found is not None
@@ -162,7 +162,7 @@ def leaving(graph: Subgraph, ends: Sequence[End]) -> Subgraph:
 
 
 def fitted(w: Writer, each: Given, end: End) -> tuple[int, tuple[int, ...]]:
-    """A tensor in the room of an end, and how many of its entries count."""
+    """A tensor fitted into the room of an end, and its counts."""
     if not end.axes:
         return each.operand, ()
     have, room = static(each.end.type.shape), static(end.type.shape)
@@ -189,8 +189,8 @@ def fitted(w: Writer, each: Given, end: End) -> tuple[int, tuple[int, ...]]:
 
 
 def _appended(w: Writer, whole: int, end: End) -> tuple[int, ...] | None:
-    """What is put over which tensor of the end's size, and where, if that is how first entries were joined: then no
-    larger tensor is made."""
+    """The operands of a DynamicUpdateSlice on a tensor of the end's size, if `whole` appends to such a tensor by way of
+    a larger concatenation, which is then not needed; otherwise None."""
     put = definer(w.edit.subgraph, whole)
     if put is None or not isinstance(put.op, DynamicUpdateSlice):
         return None

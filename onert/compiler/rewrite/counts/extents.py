@@ -1,4 +1,4 @@
-"""What integers of a graph can be at most and at least, and which are sums of how many entries count."""
+"""Lower and upper bounds of integers in a graph, and those that are linear in counts of valid entries."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from onert.ir.symbolic.trace import is_symbolic
 from onert.ir.value import Value
 
 MOST_CELLS = 64
-"""Integers that are told from one another; of more of them one extent says what all can be."""
+"""Tensors with more integers get one extent that covers all of them."""
 
 MOST_DEPTH = 64
-"""Operations behind one another that are looked at."""
+"""The longest chain of operations that is followed."""
 
 Cells = Any
 """An array of extents in the shape of the integers, or one extent for all of them."""
@@ -40,7 +40,7 @@ Cells = Any
 
 @frozen
 class Extent(Value):
-    """An integer from `low` to `high`: `constant` and each count of `terms` so many times, if terms are known."""
+    """An integer from `low` to `high`; if `terms` is not None, it is `constant` plus the sum of count * factor."""
 
     low: int
     high: int
@@ -49,7 +49,7 @@ class Extent(Value):
 
     @property
     def exact(self) -> int | None:
-        """The integer, where there is only one that it can be."""
+        """The integer if only one is possible; otherwise None."""
         return self.low if self.low == self.high else None
 
 
@@ -58,7 +58,7 @@ def sure(number: int) -> Extent:
 
 
 def added(a: Extent, b: Extent, sign: int) -> Extent:
-    """The sum or the difference of two."""
+    """The sum (`sign` 1) or the difference (`sign` -1) of two extents."""
     low, high = (a.low + b.low, a.high + b.high) if sign > 0 else (a.low - b.high, a.high - b.low)
     if a.terms is None or b.terms is None:
         return Extent(low, high)
@@ -91,7 +91,7 @@ def _largest(a: Extent, b: Extent) -> Extent:
 
 
 def _quotient(a: Extent, b: Extent) -> Extent | None:
-    """Rounded down or towards 0, of what is not negative."""
+    """A quotient of non-negative numbers, for which rounding down and towards 0 are the same."""
     return Extent(a.low // b.high, a.high // b.low) if a.low >= 0 and b.low > 0 else None
 
 
@@ -111,8 +111,8 @@ _MOVING = (Copy, Reshape, Squeeze, ExpandDims, Gather, Slice, StridedSlice, Tran
 
 @frozen
 class Extents(Value):
-    """The integers of a graph, of operands of the given `types`. `most` says of each operand that is a number of
-    entries how many there can be, and `lengths` along which axes a tensor has such a number."""
+    """The extents of integers in a graph with operands of the given `types`. `most` has the upper bound of each operand
+    that is a count, `lengths` returns the counts of a tensor by axis."""
 
     graph: Subgraph
     types: Mapping[int, TensorType]
@@ -121,7 +121,7 @@ class Extents(Value):
     _found: dict[int, Cells] = field(factory=dict, init=False, eq=False)
 
     def of(self, operand: int, depth: int = 0) -> Cells | None:
-        """What the elements of an operand can be; None where they are no integers or booleans, or of unknown shape."""
+        """The extents of an operand's elements; None unless it has integers or booleans and a known shape."""
         if operand not in self._found:
             type_ = self.types[operand]
             if not type_.ranked or not type_.is_static or not (type_.dtype is DType.BOOL or type_.dtype.is_integer):
@@ -141,12 +141,12 @@ class Extents(Value):
         return self._found[operand]
 
     def one(self, operand: int) -> Extent | None:
-        """What the only element of an operand can be."""
+        """The extent of an operand's only element; None if it has several, or none is known."""
         cells = self.of(operand)
         return cells.reshape(-1)[0] if cells is not None and cells.size == 1 else None
 
     def bounded(self, each: Extent) -> Extent:
-        """An integer, and how large it can be as counts tell."""
+        """An extent narrowed by the bounds of its counts."""
         if each.terms is not None:
             ends = [(times * self.most[count]) for count, times in each.terms]
             low = max(each.low, each.constant + sum(e for e in ends if e < 0))
@@ -155,7 +155,7 @@ class Extents(Value):
         return each
 
     def _within(self, each: Extent, everything: Extent) -> Extent:
-        """An integer as it is stored: one that its type cannot hold is any other."""
+        """An extent as stored: if it exceeds its type, the integer may wrap around to anything."""
         each = self.bounded(each)
         return each if everything.low <= each.low and each.high <= everything.high else everything
 
@@ -215,12 +215,12 @@ class Extents(Value):
         return self._reduced(operation, op, depth) if isinstance(op, Reduce) else None
 
     def _moved(self, operation: Operation, moving: tuple[int, ...], depth: int) -> Cells | None:
-        """The extents where the operation puts the integers: it is asked where it puts their numbers."""
+        """The extents moved as the operation moves elements, found by evaluating it on element numbers."""
         cells: list[Cells] = []
         for i in moving:
             each = self.of(i, depth)
             if each is None or each.shape != self.types[i].shape:
-                return None  # one extent says what all of many can be
+                return None  # there is only one extent for many elements
             cells.append(each)
         others = [self.types[i].value for i in operation.used[len(moving) :]]
         if any(o is None for o in others):
@@ -264,7 +264,7 @@ _REDUCING: dict[Reduction, Callable[[Extent, Extent], Extent]] = {
 
 
 def _everything(dtype: DType) -> Extent:
-    """All that a type can hold."""
+    """The full range of a type."""
     if dtype is DType.BOOL:
         return Extent(0, 1)
     limits = np.iinfo(dtype.numpy)
@@ -272,7 +272,7 @@ def _everything(dtype: DType) -> Extent:
 
 
 def _of_array(array: Array) -> Cells | None:
-    """Integers that are known."""
+    """The extents of known integers; None for other types and empty arrays."""
     if array.dtype.kind not in "iubO" or not array.size:
         return None
     if array.size > MOST_CELLS:
@@ -287,13 +287,13 @@ def _row(extents: list[Extent]) -> Cells:
 
 
 def _hull(cells: Cells) -> Extent:
-    """What any of several can be."""
+    """The extent that covers several."""
     flat = cells.reshape(-1)
     return Extent(min(e.low for e in flat), max(e.high for e in flat))
 
 
 def _chosen(condition: Extent, a: Extent, b: Extent) -> Extent:
-    """The one or the other, where it is known which."""
+    """The extent selected by a condition; covers both if the condition is unknown."""
     if condition.exact is not None:
         return a if condition.exact else b
     return Extent(min(a.low, b.low), max(a.high, b.high))
@@ -312,7 +312,7 @@ _COMPARING: dict[ComparisonKind, Callable[[Extent, Extent], Extent]] = {
 
 
 def _common(a: Extent, b: Extent) -> Extent | None:
-    """What two dimensions broadcast to, where it is known which of them it is."""
+    """What two dimensions broadcast to, if it is known which of them that is; otherwise None."""
     for one, other in ((a, b), (b, a)):
         if one.exact == 1 or (other.low > 1 and other.exact is not None):
             return other
@@ -320,12 +320,12 @@ def _common(a: Extent, b: Extent) -> Extent | None:
 
 
 def _behind(cells: Cells | None, length: int) -> Cells | None:
-    """A shape with ones before it."""
+    """A shape padded with leading ones to `length`."""
     return None if cells is None or cells.ndim != 1 else np.concatenate([_row([sure(1)] * length), cells])[-length:]
 
 
 def _each(function: Callable[..., Extent | None], *cells: Cells | None) -> Cells | None:
-    """A function of extents, element by element; None where it is not known of one."""
+    """A function of extents, element by element; None if one result is unknown."""
     if any(c is None for c in cells):
         return None
     arrays = np.broadcast_arrays(*(np.array(c, object) for c in cells))

@@ -1,4 +1,4 @@
-"""Operations on the first entries of tensors as operations on the whole tensors, of which the first entries count."""
+"""Operations that treat entries along a counted axis independently, and so can run on whole tensors."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from onert.ir.value import Value
 
 @frozen
 class Moved(Value):
-    """How an operation runs on whole tensors: along which axis of the results the entries that count come first, what
-    operands must have behind theirs, integers that take the place of operands, and whether zeros behind stay zeros."""
+    """How an operation runs on whole tensors: the counted axis of the results, the values that operands must be filled
+    with after their valid entries, constant integers that replace operands, and whether zeros there stay zeros."""
 
     axis: int
     filled: Mapping[int, float] = field(factory=dict)
@@ -54,21 +54,21 @@ class Moved(Value):
 
 
 Axes = Sequence[int | None]
-"""For each operand the axis along which the first entries count; None where all do."""
+"""For each operand its counted axis; None if all its entries are valid."""
 Rule = Callable[..., Moved | None]
 
 
 def moved(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
-    """How an operation on first entries runs on the whole tensors, of the types given; None where it cannot.
+    """How an operation on first entries runs on whole tensors of the given types; None if it cannot.
 
-    All operands of which the first entries count have equally many.
+    All counted operands have the same number of valid entries.
     """
     rule = _RULES.get(type(op))
     return None if rule is None else rule(op, types, axes)
 
 
 def _each(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
-    """Functions of elements of one shape, or broadcast from the back."""
+    """Element-wise functions, possibly with broadcasting."""
     if isinstance(op, Select) and op.rows and types.input(0).rank == 1 < types.input(1).rank:
         return None
     divides = isinstance(op, Binary) and op.kind in _REPORTING and types.input(1).dtype.is_integer
@@ -82,7 +82,7 @@ def _each(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
         if axis is None and t is not None and t.rank >= distance and t.shape[-distance] != 1:
             return None
     rank = max(t.rank for t in types.inputs if t is not None)
-    filled = {1: 1.0} if divides and axes[1] is not None else {}  # what lies behind may be 0, and no divisor
+    filled = {1: 1.0} if divides and axes[1] is not None else {}  # an invalid entry must not be a zero divisor
     return Moved(rank - distance, filled, keeps_zeros=isinstance(op, Cast | Copy))
 
 
@@ -94,7 +94,7 @@ def _gather(op: Gather, types: CallTypes, axes: Axes) -> Moved | None:
     along = normalize_axis(op.axis, x.rank)
     if op.batch_dims or None not in axes:
         return None
-    if axes[1] is not None:  # behind the entries that count it is the first slice that is taken
+    if axes[1] is not None:  # invalid indices become 0, the first slice
         return Moved(along + axes[1], {1: 0}, keeps_zeros=False) if (x.shape[along] or 0) > 0 else None
     own = axes[0]
     if own is None or own == along:
@@ -139,7 +139,7 @@ def _expand(op: ExpandDims, types: CallTypes, axes: Axes) -> Moved | None:
 
 
 def _reshape(op: Reshape, types: CallTypes, axes: Axes) -> Moved | None:
-    """Where -1 stands for the entries that count, with as many elements before them and behind."""
+    """A reshape in which -1 is the counted dimension, with the same number of elements before and after it."""
     own, shape = axes[0], static(types.input(0).shape)
     given = types.inputs[1].value if len(types.inputs) > 1 and types.inputs[1] is not None else None
     if own is None or given is None or op.new_shape is not None or 0 in shape:
@@ -161,7 +161,7 @@ def _slice(op: Slice, types: CallTypes, axes: Axes) -> Moved | None:
 
 
 def _strided(op: StridedSlice, types: CallTypes, axes: Axes) -> Moved | None:
-    """Where the axis is taken whole, however long it is."""
+    """A slice that takes the whole counted axis, whatever its length."""
     own, given = axes[0], [types.input(i).value for i in (1, 2, 3)]
     if own is None or any(g is None for g in given) or op.ellipsis_mask or op.new_axis_mask or op.offset:
         return None
@@ -183,7 +183,7 @@ def _concat(op: Concat, types: CallTypes, axes: Axes) -> Moved | None:
 
 
 def _beside(types: CallTypes, axes: Axes) -> tuple[int, tuple[int, ...]] | None:
-    """The axis of the first operand, and those that the second one names; None where these are not known or have it."""
+    """The first operand's counted axis and the axes in the second operand; None if these are unknown or include it."""
     own, found = axes[0], types.input(1).value
     if own is None or found is None:
         return None
@@ -201,17 +201,17 @@ def _reduce(op: Reduce | ArgReduce, types: CallTypes, axes: Axes) -> Moved | Non
 
 
 def _alone(op: Op, types: CallTypes, axes: Axes) -> int | None:
-    """The axis of the first operand, where all of the others count."""
+    """The first operand's counted axis if no other operand has one; otherwise None."""
     return axes[0] if all(axis is None for axis in axes[1:]) else None
 
 
 def _pictures(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
-    """What treats the entries along the first axis one by one."""
+    """Operations that treat entries along the first axis independently."""
     return Moved(0, keeps_zeros=False) if _alone(op, types, axes) == 0 else None
 
 
 def _vectors(op: Op, types: CallTypes, axes: Axes) -> Moved | None:
-    """What treats vectors along the last axis one by one."""
+    """Operations that treat vectors along the last axis independently."""
     own = _alone(op, types, axes)
     return None if own is None or own == types.input(0).rank - 1 else Moved(own, keeps_zeros=False)
 
@@ -221,7 +221,7 @@ def _connected(op: FullyConnected, types: CallTypes, axes: Axes) -> Moved | None
 
 
 def _product(op: BatchMatMul, types: CallTypes, axes: Axes) -> Moved | None:
-    """Along rows, along columns, or along an axis in front that no operand is broadcast along."""
+    """Counted rows, counted columns, or a counted batch axis along which no operand is broadcast."""
     x, y = types.input(0), types.input(1)
     rank = max(x.rank, y.rank)
     behind = [None if axis is None else t.rank - axis for t, axis in zip((x, y), axes, strict=True)]
@@ -242,14 +242,14 @@ def _product(op: BatchMatMul, types: CallTypes, axes: Axes) -> Moved | None:
 
 
 def _einsum(op: Einsum, types: CallTypes, axes: Axes) -> Moved | None:
-    """Along a label of the result."""
+    """The counted axis has a label of the result."""
     at = counted_label(op, axes)
     result = op.equation.replace(" ", "").partition("->")[2]
     return None if at is None or at not in result else Moved(result.index(at), keeps_zeros=False)
 
 
 def counted_label(op: Einsum, axes: Axes) -> str | None:
-    """The label of the entries that count, in all operands that have it; None where some of these count wholly."""
+    """The label of the counted axis; None if it is not counted in all operands that have it."""
     groups = op.equation.replace(" ", "").partition("->")[0].split(",")
     found = {group[axis] for group, axis in zip(groups, axes, strict=True) if axis is not None}
     for label in found:
@@ -259,7 +259,7 @@ def counted_label(op: Einsum, axes: Axes) -> str | None:
 
 
 def _aligned(op: RoiAlign, types: CallTypes, axes: Axes) -> Moved | None:
-    """Regions behind those that count are nothing of the first picture."""
+    """Invalid regions become empty regions of the first image."""
     plain = axes[0] is None and axes[1] == 0 == axes[2] and 0 not in types.input(0).shape
     return Moved(0, {1: 0, 2: 0}, keeps_zeros=False) if plain else None
 
@@ -319,14 +319,14 @@ def _one_hot(op: OneHot, types: CallTypes, axes: Axes) -> Moved | None:
 
 
 def _scatter_elements(op: ScatterElements, types: CallTypes, axes: Axes) -> Moved | None:
-    """What lies behind is put beside what counts."""
+    """Invalid entries get index 0; they only affect invalid entries of the result."""
     (own, *others), along = axes, normalize_axis(op.axis, types.input(0).rank)
     beside = own is not None and own != along and others == [own, own] and (types.input(0).shape[along] or 0) > 0
     return Moved(own, {1: 0}, keeps_zeros=False) if own is not None and beside else None
 
 
 def _scatter_slices(op: ScatterSlices, types: CallTypes, axes: Axes) -> Moved | None:
-    """Along an axis of the slices."""
+    """The counted axis is an axis of the slices."""
     own, depth = axes[0], types.input(1).shape[-1] or 0
     if own is None or own < depth or axes[1] is not None or axes[2] != own - depth + types.input(1).rank - 1:
         return None
@@ -334,7 +334,7 @@ def _scatter_slices(op: ScatterSlices, types: CallTypes, axes: Axes) -> Moved | 
 
 
 def _gather_elements(op: GatherElements, types: CallTypes, axes: Axes) -> Moved | None:
-    """Behind the indices that count it is the first element that is taken."""
+    """Invalid indices become 0."""
     x, along = types.input(0), normalize_axis(op.axis, types.input(0).rank)
     if axes[1] is None or 0 in x.shape or (axes[0] is not None and (axes[0] != axes[1] or axes[0] == along)):
         return None
@@ -347,7 +347,7 @@ def _resized(op: Interpolate, types: CallTypes, axes: Axes) -> Moved | None:
 
 
 def _shares(op: Softmax | LogSoftmax, types: CallTypes, axes: Axes) -> Moved | None:
-    """What does not count has no share."""
+    """Invalid entries become -inf, which has the weight 0."""
     own, x = axes[0], types.input(0)
     if own is None or own != x.rank - 1:
         return None if own is None else Moved(own, keeps_zeros=False)

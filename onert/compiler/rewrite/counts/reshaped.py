@@ -1,4 +1,4 @@
-"""Shapes of which one dimension is what counts, together with dimensions beside it."""
+"""Reshapes of tensors with valid first entries."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .extents import Extent, sure, times
 
 
 def reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Where one dimension is what counts, together with dimensions beside it; else of what counts one behind the
-    other."""
+    """A reshape that merges the counted dimension with dimensions beside it, or splits it; otherwise a reshape of the
+    compacted valid elements."""
     op, x = operation.op, given[0]
     assert isinstance(op, Reshape)
     if x is None or any(given[1:]) or (op.new_shape is None and len(given) < 2):
@@ -34,7 +34,7 @@ def reshaped(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _flat(w: Writer, x: Counted) -> Counted:
-    """The elements that count, one behind the other."""
+    """The valid elements, compacted to a vector."""
     type_ = w.types[x.operand]
     mask = w.add(BroadcastTo(), w.inside(x), w.integers(type_.shape))
     places, count = w.add_many(CountedWhere(), mask)
@@ -54,7 +54,7 @@ def _of_one_axis(w: Writer, op: Reshape, x: Counted, wanted: list[Extent]) -> Wr
     behind = math.prod(c.low for c in wanted[at + 1 :])
     outer, inner = math.prod(shape[: x.axis]), math.prod(shape[x.axis + 1 :])
     if not before or not behind or before != outer:
-        return None  # what counts would not come first
+        return None  # the valid entries would not come first
     length = times(Extent(0, w.bound(x), ((x.count, 1),)), sure(inner))
     if wanted[at].exact is None and not _same(wanted[at], behind, length):
         return None
@@ -75,7 +75,7 @@ def _of_one_axis(w: Writer, op: Reshape, x: Counted, wanted: list[Extent]) -> Wr
 
 
 def _reshaped_if_sure(w: Writer, x: Counted, wanted: list[int]) -> Written | None:
-    """A shape that is known: as many entries as it takes must count."""
+    """A reshape to a known shape, which requires exactly that number of valid entries."""
     type_ = w.types[x.operand]
     one = math.prod(static(type_.shape)) // w.bound(x)
     exact, left = divmod(math.prod(wanted), one)
@@ -88,7 +88,7 @@ def _reshaped_if_sure(w: Writer, x: Counted, wanted: list[int]) -> Written | Non
 
 
 def _same(found: Extent, behind: int, length: Extent) -> bool:
-    """Whether a dimension times those behind it is as many elements as there are."""
+    """Whether a dimension times `behind` is known to equal the number of elements."""
     product = times(found, sure(behind))
     return product.terms is not None and (product.terms, product.constant) == (length.terms, length.constant)
 

@@ -1,7 +1,7 @@
-"""Resizing to sizes that only a run knows, or pictures of which only a run knows how large they are.
+"""Resizing to sizes known only at run time, or of images whose size is known only then.
 
-Elements are gathered from the whole tensor: for the largest size, their places are computed of the lengths as the
-operations' definitions in NumPy compute them.
+Elements are gathered from the whole tensor, for the largest size. Their positions are computed from the lengths in the
+same way as in the operations' NumPy definitions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .counting import MOST_SIZED, Counted, Given, Writer, Written, first_of
 from .sized import number_at
 
 _MOST_SHARES = 1 << 20
-"""Of all elements in all results along an axis."""
+"""The most weights along an axis: of each element in each result."""
 RESIZING = (ResizeBilinear, ResizeNearestNeighbor, Interpolate)
 
 
@@ -45,7 +45,7 @@ def _binary(kind: BinaryKind) -> Callable[[_Numbers, _Numbers | float], _Numbers
 
 @frozen(eq=False)
 class _Numbers:
-    """An operand that is being written. A number beside it has its element type."""
+    """An operand under construction with arithmetic operators; plain numbers get its element type."""
 
     w: Writer
     operand: int
@@ -71,7 +71,7 @@ class _Numbers:
         return _Numbers(self.w, self.w.add(Unary(UnaryKind.FLOOR), self.operand))
 
     def rounded(self) -> _Numbers:
-        """To the nearest integer, halves up, exact for every float that is not negative."""
+        """Rounded to the nearest integer, halves up; exact for every non-negative float."""
         whole = self.down()
         above = self.w.add(Comparison(ComparisonKind.GREATER_EQUAL), (self - whole).operand, self.like(0.5))
         return whole + _Numbers(self.w, above).cast(self.w.types[self.operand].dtype)
@@ -83,17 +83,17 @@ class _Numbers:
         return _Numbers(self.w, self.w.add(Cast(to), self.operand))
 
     def if_above(self, limit: float, than: _Numbers, otherwise: _Numbers) -> _Numbers:
-        """One of two by whether this single number is above a limit."""
+        """`than` if this single number is above a limit, otherwise `otherwise`."""
         above = self.w.add(Comparison(ComparisonKind.GREATER), self.operand, self.like(limit))
         return _Numbers(self.w, self.w.add(Select(), above, than.operand, otherwise.operand))
 
     def at(self, axis: int, places: _Numbers) -> _Numbers:
-        """The entries at places along an axis, as they are stored."""
+        """The stored entries at places along an axis."""
         kept = self.w.types[self.operand].quantization
         return _Numbers(self.w, self.w.add(Gather(axis), self.operand, places.operand, quantization=kept))
 
     def size(self) -> _Numbers:
-        """Without signs."""
+        """The absolute values."""
         return self.most(self * -1)
 
     def total(self) -> _Numbers:
@@ -104,7 +104,7 @@ class _Numbers:
         )
 
     def part(self, first: int, size: int) -> _Numbers:
-        """Some columns."""
+        """The `size` columns from `first` on."""
         w = self.w
         bounds = (w.constant(np.array(each, np.int32)) for each in ((0, first), (-1, size)))
         return _Numbers(w, w.add(Slice(), self.operand, *bounds))
@@ -114,17 +114,17 @@ class _Numbers:
         return _Numbers(self.w, self.w.add(Reshape(), self.operand, self.w.integers(shape, DType.INT32)))
 
     def turned(self, order: Sequence[int]) -> _Numbers:
-        """The axes in another order."""
+        """The transpose by `order`."""
         return _Numbers(self.w, self.w.add(Transpose(), self.operand, self.w.constant(np.array(order, np.int32))))
 
     def along(self, axis: int, rank: int) -> _Numbers:
-        """A row as factors along an axis."""
+        """A vector shaped to broadcast along an axis."""
         return self.shaped(-1, *(1,) * (rank - 1 - axis))
 
 
 @frozen(eq=False)
 class _Along:
-    """An axis: how many entries there are and will be (int64 scalars), and how many results at most."""
+    """An axis: its number of entries before and after (int64 scalars), and the largest number of results."""
 
     axis: int
     before: _Numbers
@@ -136,16 +136,16 @@ class _Along:
         return _Numbers(w, w.constant(np.arange(self.room).astype(dtype.numpy)))
 
     def inside(self, places: _Numbers) -> _Numbers:
-        """The nearest places that there are."""
+        """Places clamped to the valid range."""
         return places.cast(DType.INT64).most(0).least(self.before - 1)
 
     def has(self, places: _Numbers) -> _Numbers:
-        """1 where there is such a place, else 0; float64."""
+        """1 for places in the valid range, otherwise 0; float64."""
         return (places + 1).least(self.before.cast(DType.FLOAT64) - places).least(1).most(0)
 
 
 def resized(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A picture, or any tensor, in a size that only a run knows."""
+    """An image, or any tensor, resized to a size known only at run time."""
     op, counted = operation.op, given[0]
     whole = operation.inputs[0] if counted is None else counted.operand
     assert whole is not None
@@ -175,14 +175,14 @@ def resized(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _alongs(w: Writer, operation: Operation, counted: Counted | None, axes: tuple[int, ...]) -> list[_Along] | None:
-    """The axes that are resized; None where a size has no bound, or the operation goes by other rules."""
+    """The resized axes; None if a size has no bound, or the operation has other rules."""
     op = operation.op
     if isinstance(op, Interpolate):
         plain = op.interpolation is Interpolation.NEAREST or w.edit.subgraph.type(operation.outputs[0]).dtype.is_float
         if not plain or op.coordinates is Coordinates.CROP or op.scales is not None:
             return None
         if op.coordinates is Coordinates.TF_NEAREST and op.rounding is not Rounding.FLOOR:
-            return None  # an axis that stays as long as it is must stay as it is
+            return None  # an axis that keeps its length must keep its elements
         if len(operation.inputs) != 2 or operation.inputs[1] is None:
             return None
     x, sizes = operation.used
@@ -196,8 +196,8 @@ def _alongs(w: Writer, operation: Operation, counted: Counted | None, axes: tupl
         there = w.number(type_.shape[axis] or 0) if counted is None or axis not in counted.axes else counted.axes[axis]
         after = _Numbers(w, number_at(w, sizes, at, each))
         if each.low < 1 and not isinstance(op, Interpolate):
-            after += _Numbers(w, w.add(Within(), w.number(0), after.operand))  # it is not 0
-        if w.types[there].value is None:  # nothing becomes no more than nothing
+            after += _Numbers(w, w.add(Within(), w.number(0), after.operand))  # checks that it is not 0
+        if w.types[there].value is None:  # checks that an empty axis stays empty
             one = w.add(Within(inclusive=True), after.least(1).operand, there)
             after += _Numbers(w, one) - after.least(1)
         found.append(_Along(axis, _Numbers(w, there), after, each.high))
@@ -205,7 +205,7 @@ def _alongs(w: Writer, operation: Operation, counted: Counted | None, axes: tupl
 
 
 def _scale(op: ResizeBilinear | ResizeNearestNeighbor, along: _Along) -> _Numbers:
-    """How many entries of a picture one of the result stands for."""
+    """The number of input entries per result entry."""
     before, after = along.before, along.after
     if op.align_corners:
         before, after = before - 1, (after - 1).most(1)
@@ -221,7 +221,7 @@ def _nearest_pixels(op: ResizeNearestNeighbor, x: _Numbers, alongs: list[_Along]
 
 
 def _between_pixels(op: ResizeBilinear, x: _Numbers, alongs: list[_Along]) -> _Numbers:
-    """Averages of four neighbours in float32."""
+    """Bilinear interpolation in float32."""
     type_ = x.w.types[x.operand]
     taken = []
     for along in alongs:
@@ -242,7 +242,7 @@ def _between_pixels(op: ResizeBilinear, x: _Numbers, alongs: list[_Along]) -> _N
 
 
 def _between_bytes(op: ResizeBilinear, x: _Numbers, alongs: list[_Along]) -> _Numbers:
-    """Averages of four neighbours in steps of 1/1024, halves away from zero."""
+    """Bilinear interpolation in fixed point with steps of 1/1024, rounding halves away from zero."""
     taken = []
     for along in alongs:
         before, after = along.before, along.after
@@ -264,14 +264,14 @@ def _between_bytes(op: ResizeBilinear, x: _Numbers, alongs: list[_Along]) -> _Nu
 
 
 def _stored(result: _Numbers, x: _Numbers) -> _Numbers:
-    """Numbers as elements of a tensor's type."""
+    """Numbers converted to the element type and quantisation of `x`."""
     w, type_ = x.w, x.w.types[x.operand]
     cast = result.cast(type_.dtype)
     return _Numbers(w, w.add(Copy(), cast.operand, quantization=type_.quantization)) if type_.quantization else cast
 
 
 def _places(op: Interpolate, along: _Along) -> _Numbers:
-    """For each element of the result along an axis, where it lies among those of `x`."""
+    """For each result element along an axis, its coordinate in the input."""
     dtype = DType.FLOAT32 if op.interpolation is Interpolation.NEAREST else DType.FLOAT64
     before, after = along.before.cast(DType.FLOAT64), along.after.cast(DType.FLOAT64)
     index, scale = along.indices(dtype), (after / before).cast(dtype)
@@ -298,7 +298,7 @@ def _rounded(rounding: Rounding, where: _Numbers) -> _Numbers:
 
 
 def _between(op: Interpolate, x: _Numbers, alongs: list[_Along]) -> _Numbers:
-    """Averages of neighbours along each axis; an axis that stays as long as it is is not looked at."""
+    """Interpolation along each axis; an axis that keeps its length is copied."""
     wide, type_ = x.cast(DType.FLOAT64), x.w.types[x.operand]
     for along in alongs:
         made = (_of_all if op.antialias else _of_neighbours)(op, wide, along, type_)
@@ -308,7 +308,7 @@ def _between(op: Interpolate, x: _Numbers, alongs: list[_Along]) -> _Numbers:
 
 
 def _share(op: Interpolate, distance: _Numbers) -> _Numbers:
-    """The share of an element at a distance."""
+    """The weight of an element at a distance."""
     if op.interpolation is Interpolation.LINEAR:
         return (distance * -1 + 1).most(0)
     a, t = op.cubic, distance
@@ -322,7 +322,7 @@ def _reach(op: Interpolate) -> int:
 
 
 def _of_neighbours(op: Interpolate, wide: _Numbers, along: _Along, type_: TensorType) -> _Numbers:
-    """Elements on both sides, one by one."""
+    """Weighted sums of the neighbours on both sides, one tap after the other."""
     where, reach = _places(op, along), _reach(op)
     taps = [where.down() + at for at in range(1 - reach, reach + 1)]
     shares = [_share(op, (tap - where).size()) for tap in taps]
@@ -340,7 +340,7 @@ def _of_neighbours(op: Interpolate, wide: _Numbers, along: _Along, type_: Tensor
 
 
 def _beside(op: Interpolate, entries: int) -> int:
-    """How far outside of as many entries there may be shares, whatever becomes of them."""
+    """How many positions beyond each border may have a weight; 0 if these are excluded."""
     return 0 if op.exclude_outside else _reach(op) * entries + 1
 
 
@@ -350,8 +350,8 @@ def _width(op: Interpolate, type_: TensorType, along: _Along) -> int:
 
 
 def _of_all(op: Interpolate, wide: _Numbers, along: _Along, type_: TensorType) -> _Numbers:
-    """A product with the shares of all elements: those outside are the border's, and where a length shrinks they are
-    spread."""
+    """A product with the weights of all elements: weights beyond a border are added to the border element, and the
+    kernel is widened when the axis shrinks."""
     w, axis, rank, entries = wide.w, along.axis, type_.rank, type_.shape[along.axis] or 0
     beside = _beside(op, entries)
     before, after = (each.cast(DType.FLOAT64) for each in (along.before, along.after))

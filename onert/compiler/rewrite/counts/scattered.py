@@ -1,4 +1,4 @@
-"""Entries put into tensors, where only a run knows how many there are, or how many they are put into."""
+"""Scatters whose number of updates, or whose result size, is known only at run time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .sized import number_at, open_sizes
 
 
 def _together(indices: Counted | None, updates: Counted | None) -> bool:
-    """Whether as many indices count as updates, along one axis."""
+    """Whether indices and updates have the same number of valid entries, along the same axis."""
     if indices is None or updates is None:
         return indices is updates
     return (indices.count, indices.axis) == (updates.count, updates.axis)
 
 
 def _below(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> int:
-    """Rows of indices, of which each column is checked that has a limit; of the rows as many as are said."""
+    """Index rows with each limited column checked, in the first `rows` rows (all if None)."""
     *front, depth = w.types[at].shape
     if not limits:
         return at
@@ -40,7 +40,7 @@ def _below(w: Writer, at: int, limits: Mapping[int, int], rows: int | None) -> i
 
 
 def _slices(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """What does not count is put nowhere."""
+    """ScatterSlices: invalid updates get the index -1, which is skipped."""
     op, (x, at, updates), (counted, indices, others) = operation.op, operation.used, given
     assert isinstance(op, ScatterSlices)
     x, at, updates = (i if c is None else c.operand for i, c in zip((x, at, updates), given, strict=True))
@@ -58,7 +58,7 @@ def _slices(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _sums(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """What does not count is added as 0 to the first place."""
+    """ScatterNd: invalid updates become zeros that are added at index 0."""
     at, updates, shape = operation.used
     indices, others, fixed = given
     at, updates = (i if c is None else c.operand for i, c in ((at, indices), (updates, others)))
@@ -89,7 +89,7 @@ def _sums(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _elements(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """What does not count is put behind the tensor, which is one entry longer for it."""
+    """ScatterElements: invalid updates go to an extra last entry, which is cut off afterwards."""
     op, (counted, indices, others) = operation.op, given
     assert isinstance(op, ScatterElements)
     x, at, updates = (i if c is None else c.operand for i, c in zip(operation.used, given, strict=True))

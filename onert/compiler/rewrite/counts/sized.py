@@ -1,4 +1,4 @@
-"""Operations whose results are as large as a run computes, on whole tensors for the most this can be."""
+"""Operations whose result size is computed at run time, on whole tensors of the largest possible size."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from .extents import Cells, Extent, added, sure
 from .reshaped import reshaped
 
 MOST_SLICED = 1 << 16
-"""Bytes of a tensor that is taken as a whole where a run asks for a slice of it: to move them takes less time than an
-operation in NumPy."""
+"""The largest tensor that is moved whole for a slice with run-time bounds: that is faster than an operation in
+NumPy."""
 
 
 def open_sizes(w: Writer, dims: int, rank: int) -> tuple[list[Extent], list[int]] | None:
-    """What the integers of a row can be, and where those are that are not known; None where one has no bound."""
+    """The extents of a vector's integers and the positions of unknown ones; None if there are none, or one has no
+    bound."""
     cells = w.extents.of(dims)
     if cells is None or cells.shape != (rank,) or not rank:
         return None
@@ -42,12 +43,12 @@ def open_sizes(w: Writer, dims: int, rank: int) -> tuple[list[Extent], list[int]
 
 
 def number_at(w: Writer, row: int, at: int, found: Extent) -> int:
-    """An integer of a row as a number of entries."""
+    """An integer of a vector as a count."""
     return w.length(found, lambda: w.as_count(w.part(row, at, 1)))
 
 
 def _range(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """The numbers up to the most that there can be, of which as many count as lie before the limit."""
+    """The longest possible range; the numbers before the run's limit are valid."""
     start, limit, _ = operation.used
     first, last, step = (w.extents.one(i) for i in operation.used)
     kind = w.types[limit].dtype
@@ -66,7 +67,7 @@ def _range(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A tensor in a shape of which dimensions are computed."""
+    """A tensor broadcast to a shape with computed dimensions."""
     value, dims = operation.used if isinstance(operation.op, BroadcastTo) else operation.used[::-1]
     rank = w.types[dims].shape[0] if w.types[dims].rank == 1 else None
     x = w.known.get(value)
@@ -95,7 +96,7 @@ def _filled(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _tiled(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Repeated as often as it can be at most along axes of which all counts."""
+    """A tensor repeated the largest possible number of times along axes that are not counted."""
     (x, multiples), counted = operation.used, given[0]
     whole, counts = (x, {}) if counted is None else (counted.operand, dict(counted.axes))
     type_ = w.types[whole]
@@ -115,7 +116,7 @@ def _tiled(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Margins of a computed width behind, or around what counts: they lie over what does not."""
+    """Padding with a computed width at the end, or after valid entries, where it overwrites invalid ones."""
     op, x, value = operation.op, given[0], operation.used[2] if len(operation.used) > 2 else None
     whole, margins = operation.used[0] if x is None else x.operand, operation.used[1]
     type_, cells = w.types[whole], w.extents.of(operation.used[1])
@@ -147,24 +148,24 @@ def _padded(w: Writer, operation: Operation, given: Given) -> Written | None:
     flat, counts = w.add(Reshape((cells.size,)), margins), {}
     for axis, total in totals.items():
         margin = w.as_count(w.part(flat, 2 * axis + 1, 1))
-        checked = w.add(Within(inclusive=True), margin, w.number(MOST_SIZED))  # it is not negative
+        checked = w.add(Within(inclusive=True), margin, w.number(MOST_SIZED))  # checks that it is not negative
         number = w.sum(w.sum(checked, _own_count(w, axes, type_, axis)), w.number(int(amounts[axis, 0])))
         if total.exact is not None:
             whole = w.if_sure(whole, axis, number, total.exact)
             continue
-        if w.extents.bounded(cells[axis][1]).low < 0:  # whoever knows the sum does not know this
+        if w.extents.bounded(cells[axis][1]).low < 0:  # equal sums do not imply that this was checked
             total = evolve(total, terms=None)
         counts[axis] = w.length(total, known_as(number))
     return (first_of(whole, counts),)
 
 
 def _own_count(w: Writer, axes: Mapping[int, int], type_: TensorType, axis: int) -> int:
-    """How many entries count along an axis."""
+    """The number of valid entries along an axis."""
     return axes[axis] if axis in axes else w.number(type_.shape[axis] or 0)
 
 
 def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A slice whose bounds along axes only the run tells: what it begins with is moved to the front."""
+    """A slice with run-time bounds along some axes: entries from its begin on are moved to the front."""
     op, (x, begin, end, strides) = operation.op, operation.used
     assert isinstance(op, StridedSlice)
     counted = given[0]
@@ -193,7 +194,7 @@ def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
         numbers = [w.integers(b) for b in bounds] + [w.constant(step.astype(np.int64))]
         whole = w.add(rest, whole, *numbers, quantization=type_.quantization)
     counts = {a - len(gone): n for a, n in axes.items() if a >= step.size}
-    for axis in reversed(open_):  # so that what goes stands behind what is left
+    for axis in reversed(open_):  # so that removing an axis does not renumber those still to come
         size, at = type_.shape[axis] or 0, axis - sum(a < axis for a in gone if a not in open_)
         count = _own_count(w, axes, type_, axis)
         if axis in gone:
@@ -213,7 +214,7 @@ def _sliced(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _is_open(op: StridedSlice, axis: int, low: Cells, high: Cells) -> bool:
-    """Whether only the run tells the bounds of a slice along an axis."""
+    """Whether the bounds of a slice along an axis are known only at run time."""
     if op.shrink_axis_mask >> axis & 1:
         return low[axis].exact is None
     begins = op.begin_mask >> axis & 1 or low[axis].exact is not None
@@ -221,14 +222,14 @@ def _is_open(op: StridedSlice, axis: int, low: Cells, high: Cells) -> bool:
 
 
 def _from(w: Writer, x: int, axis: int, first: int, size: int) -> int:
-    """The entries of a tensor from one on, the last one again and again behind them."""
+    """The entries of a tensor from `first` on, padded by repeating the last one."""
     places = w.sum(w.numbers(size), first)
     places = w.add(Binary(BinaryKind.MINIMUM), places, w.number(size - 1))
     return w.add(Gather(axis), x, places, quantization=w.types[x].quantization)
 
 
 def _clip(w: Writer, bounds: int, axis: int, count: int, *, clipped: bool = True) -> int:
-    """A bound of a slice as a place from 0 to a count; one below 0 counts from the end."""
+    """A bound of a slice as an index, clipped to 0 .. count; a negative bound counts from the end."""
     found = w.as_count(w.part(bounds, axis, 1))
     below = w.add(Comparison(ComparisonKind.LESS), found, w.number(0))
     found = w.add(Select(), below, w.sum(found, count), found)
@@ -239,7 +240,7 @@ def _clip(w: Writer, bounds: int, axis: int, count: int, *, clipped: bool = True
 
 
 def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """A slice of computed sizes along axes, all of which must be there."""
+    """A slice with computed begins and sizes, which must be in range."""
     x, begin, size = operation.used
     counted = given[0]
     whole = x if counted is None else counted.operand
@@ -278,7 +279,7 @@ def _cut(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _parts(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Parts of computed sizes, one behind the other."""
+    """Consecutive parts of computed sizes."""
     op, (x, sizes, along) = operation.op, operation.used
     assert isinstance(op, SplitV)
     type_, axis, cells = w.types[x], w.types[along].value, w.extents.of(sizes)
@@ -296,7 +297,7 @@ def _parts(w: Writer, operation: Operation, given: Given) -> Written | None:
         if cell.exact != -1:
             left = w.add(Binary(BinaryKind.SUB), left, number)
     rest = [i for i, c in enumerate(cells) if c.exact == -1]
-    left = w.add(Within(inclusive=True), left, w.number(size if rest else 0))  # what they do not add up to
+    left = w.add(Within(inclusive=True), left, w.number(size if rest else 0))  # the remainder, 0 unless one size is -1
     for i in rest:
         numbers[i] = left
     first, found = (w.number(0) if rest else left), []
@@ -308,7 +309,7 @@ def _parts(w: Writer, operation: Operation, given: Given) -> Written | None:
 
 
 def _hot(w: Writer, operation: Operation, given: Given) -> Written | None:
-    """Rows as long as they can be at most."""
+    """One-hot rows of the largest possible depth."""
     op, (indices, depth, on, off) = operation.op, operation.used
     assert isinstance(op, OneHot)
     most, type_ = w.extents.one(depth), w.types[indices]
