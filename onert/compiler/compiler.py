@@ -230,7 +230,7 @@ class Compilation:
             resident = index == entry and entry not in called
             chosen = self.choices if index == entry else evolve(self.choices, by_location={})
             try:
-                routine, said = compile_routine(
+                routine, own_notes = compile_routine(
                     subgraph, effects, self.backends, chosen, self.options, self.measured, memory, resident
                 )
             except CompileError as error:
@@ -242,7 +242,7 @@ class Compilation:
                     "model of this size (max_work)"
                 )
             routines.append(routine)
-            notes += (_summary(index, routine), *said) if subgraph.operands or index == entry else ()
+            notes += (_summary(index, routine), *own_notes) if subgraph.operands or index == entry else ()
         if missing:
             raise CompileError("; ".join(missing))
         return tuple(routines), tuple(notes)
@@ -300,9 +300,9 @@ def _prepared(entry: Entry, asked: Compilation, budget: Budget, allowed: Limits)
             own = chosen if index == entry.index else evolve(chosen, by_location={})
             supports = partial(support, backends=backends, chosen=own)
             entered = index == entry.index
-            told = None if watch is None else partial(watch, index)
+            on_change = None if watch is None else partial(watch, index)
             found[index] = optimize(
-                model[index], options, model, runs, allowed.work, supports, extensions, entered, told
+                model[index], options, model, runs, allowed.work, supports, extensions, entered, on_change
             )
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
             waiting += sorted(called - found.keys())

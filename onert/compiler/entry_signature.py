@@ -153,7 +153,7 @@ def _signature(model: Subgraphs, key: str) -> Signature:
             return signature
     keys = ", ".join(signature.key for signature in model.signatures)
     raise CompileError(
-        f"there is no signature {key!r}, expected " + (f"one of {keys}" if keys else "none: it has none")
+        f"there is no signature {key!r}, expected " + (f"one of {keys}" if keys else "none: the model has none")
     )
 
 

@@ -76,7 +76,7 @@ def limits(
     pairs = [(entry.type(a), declared.type(b)) for a, b in zip(entry.inputs, declared.inputs, strict=True)]
     given = sum(maximum(0, _bytes(own) - _bytes(before)) for own, before in pairs)
     more = sum(maximum(0, _elements(own) - _elements(before)) for own, before in pairs)
-    products = 2 * elements * more // PRODUCTS  # each element of a filter meets each element of a picture
+    products = 2 * elements * more // PRODUCTS  # each weight meets each added input element
     memory = MEMORY + MEMORY_PER_BYTE * size + MEMORY_PER_GIVEN_BYTE * given
     work = WORK + WORK_PER_BYTE * size + WORK_PER_GIVEN_BYTE * given + products
     times = EVALUATED if backends and backends[0].evaluates else 1

@@ -252,7 +252,7 @@ def test_measuring_again_gives_the_mean() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (None, "the scheduler needs .*exec_time.json: No such file.*`onert_run --profile-backends` makes it"),
+        (None, "the scheduler needs .*exec_time.json: No such file.*`onert_run --profile-backends` creates it"),
         ("{", "exec_time.json is not valid JSON"),
         ("[1]", "exec_time.json does not have the layout"),
         ('{"cpu": {"Add": {"0": [[1]]}}}', "exec_time.json does not have the layout"),

@@ -64,7 +64,7 @@ def test_the_scheduler_without_measurements_says_how_to_make_them(
 ) -> None:
     monkeypatch.setenv("USE_SCHEDULER", "1")
     assert run.main([str(DIGITS)]) == 1
-    assert "`onert_run --profile-backends` makes it" in capsys.readouterr().err
+    assert "`onert_run --profile-backends` creates it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Parallel"])

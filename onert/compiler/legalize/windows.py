@@ -1,4 +1,4 @@
-"""Windows that no kernel slides: of float64, of computed filters, and what ONNX asks of their places."""
+"""Sliding windows without a native kernel: float64, computed filters, ONNX's Col2Im and pooling with indices."""
 
 from __future__ import annotations
 

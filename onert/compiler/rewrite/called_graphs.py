@@ -107,7 +107,7 @@ def inlined(graph: Subgraph, found: Mapping[int, Taken]) -> Subgraph:
                     o,
                     inputs=tuple(None if i is None else number[i] for i in o.inputs),
                     outputs=tuple(number[i] for i in o.outputs),
-                    location=f"{operation}, in it {o}",
+                    location=f"{o} in {operation}",
                 )
                 for o in called.operations
             ),

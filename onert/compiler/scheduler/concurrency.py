@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .exec_time import ExecTimes
 
 BYTES_PER_FLOP = 4
-"""The memory traffic that takes about as long as one arithmetic operation, for rough guesses."""
+"""The memory traffic that takes about as long as one multiplication and addition, for rough guesses."""
 
 Dependencies = Sequence[Sequence[int]]
 

@@ -108,7 +108,7 @@ def load(path: Path) -> ExecTimes:
         tree = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CompileError(
-            f"the scheduler needs {path}: {error.strerror or error}; `onert_run --profile-backends` makes it"
+            f"the scheduler needs {path}: {error.strerror or error}; `onert_run --profile-backends` creates it"
         ) from error
     except ValueError as error:
         raise CompileError(f"{path} is not valid JSON: {error}") from error

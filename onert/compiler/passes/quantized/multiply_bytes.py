@@ -28,10 +28,10 @@ _MOST_IN_FLOATS = (1 << 24) // (255 * 128)
 """How many products of two bytes can be summed exactly in float32."""
 
 _WIDE = 16
-"""Input channels that make a separate convolution for a group worthwhile."""
+"""Groups are combined until each convolution has at least this many input channels."""
 
 _FEW = 4
-"""With fewer channels no kernel uses transforms (such as Winograd), so sums of whole numbers stay whole."""
+"""With fewer channels per group, no kernel transforms operands in registers, so sums of whole numbers stay whole."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))

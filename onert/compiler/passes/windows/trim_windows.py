@@ -101,4 +101,4 @@ def _trimmed(window: Window, inputs: int) -> tuple[int, int, Window, tuple[int, 
         left = evolve(left, padding=Margins((margins,)))
         if left.outputs(inputs) == outputs:
             return start, stop, left, margins
-    raise AssertionError("the whole window has as many outputs as itself")
+    raise AssertionError("the untrimmed window must have as many outputs as before")

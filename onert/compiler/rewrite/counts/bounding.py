@@ -50,12 +50,12 @@ class Bounding:
         replaced: dict[int, list[Operation]] = {}
         needed = set(self.graph.kept)
         for at, operation in enumerate(self.graph.operations):
-            operations = self.instead(operation)
+            operations = self.replacement(operation)
             if operations is not None:
                 replaced[at] = operations
             else:
                 needed.update(operation.used)
-                self.told(operation)
+                self.infer_again(operation)
         for at, operations in replaced.items():
             for out in self.graph.operations[at].outputs:
                 counted = self.known.get(out)
@@ -67,7 +67,7 @@ class Bounding:
             self.edit.replace(at, *operations)
         return self.edit.done()
 
-    def told(self, operation: Operation) -> None:
+    def infer_again(self, operation: Operation) -> None:
         """Infer the results of an operation that stays, if more is now known about its operands."""
         if operation.op.subgraphs or all(self.types[o].is_static for o in operation.outputs):
             return
@@ -80,7 +80,7 @@ class Bounding:
             for out, result in zip(operation.outputs, results or (), strict=False):
                 self.types[out] = evolve(result, dtype=self.types[out].dtype, quantization=self.types[out].quantization)
 
-    def instead(self, operation: Operation) -> list[Operation] | None:
+    def replacement(self, operation: Operation) -> list[Operation] | None:
         """The operations on whole tensors that replace one; None if it stays."""
         for each in (self.taken, self.found, self.followed, self.together):
             self.writer.begin(operation.location)
