@@ -1,4 +1,4 @@
-"""The compiler: from a package to programs."""
+"""Compilation of a package to programs."""
 
 from __future__ import annotations
 

@@ -85,8 +85,7 @@ def passes_of(extensions: Iterable[Extension]) -> tuple[Pass, ...]:
 
 
 def decompositions_with(extensions: Iterable[Extension]) -> Callable[[type[Op]], tuple[Decomposition, ...]]:
-    """A function that returns all decompositions of a kind, the compiler's first. Failures in others' decompositions
-    become a CompileError."""
+    """A function returning a kind's decompositions, the compiler's first. Failures in others become a CompileError."""
     added = tuple(extensions)
     if not added:
         return decompositions

@@ -1,1 +1,1 @@
-"""Operations that no backend runs natively, written as graphs of operations that one does."""
+"""Decompositions: operations that no backend runs natively, as graphs of operations that one does."""

@@ -1,4 +1,4 @@
-"""Giving every output an operation that defines it."""
+"""Give every output an operation that defines it."""
 
 from __future__ import annotations
 

@@ -49,6 +49,6 @@ def _constant_key(operand: Operand) -> Hashable:
 
 
 def _operation_key(subgraph: Subgraph, operation: Operation, same: dict[int, int]) -> Hashable:
-    """What equal operations have in common."""
+    """A key that is the same for equal operations."""
     inputs = tuple([None if i is None else same.get(i, i) for i in operation.inputs])
     return operation.op, inputs, tuple([subgraph.type(o) for o in operation.outputs])

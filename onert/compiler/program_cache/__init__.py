@@ -1,1 +1,1 @@
-"""Compiled programs on disk: their key, their encoding, and finding them again."""
+"""The on-disk cache of compiled programs: keys, encoding and lookup."""

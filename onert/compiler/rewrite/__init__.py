@@ -1,1 +1,1 @@
-"""What passes are written with: editing a graph, checks after it, and which operations have effects."""
+"""Tools for writing passes: editing graphs, contracts, effects, layouts, constant tables and run-time sizes."""

@@ -1,1 +1,1 @@
-"""Passes that simplify how windows slide."""
+"""Passes that simplify sliding windows."""
