@@ -124,7 +124,7 @@ class Grouping(ToyBackend):
         ((Group((0, 1, 2), (1,)),), "does not store .*, which is read outside its group"),
         ((Group((0, 1, 2), (2,)),), "does not store .*, which is read outside its group"),
         ((Group((0, 2)), Group((1,))), "runs .* before the producer of an operand"),
-        ((Group((0, 1)),), r"groups operations \[0, 1\], expected \[0, 1, 2\] once"),
+        ((Group((0, 1)),), r"groups operations \[0, 1\], expected each of \[0, 1, 2\] once"),
         ((Group((0, 1, 1, 2)),), "once"),
     ],
 )

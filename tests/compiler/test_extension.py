@@ -165,7 +165,7 @@ INSTALLED = [_Entry("one", "an_extension:MADE"), _Entry("two", "an_extension:MAD
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nobody", "no extension is called 'nobody' (one, two); name one that is installed, or 'module:NAME'"),
+        ("nobody", "no extension is called 'nobody' (one, two); expected an installed one, or 'module:NAME'"),
         ("two", "several extensions are called 'two': an_extension:MADE and other:MADE"),
         ("nowhere:MADE", "extension 'nowhere:MADE' at nowhere:MADE cannot be loaded: ModuleNotFoundError"),
         ("an_extension:OTHER", "cannot be loaded: AttributeError"),
