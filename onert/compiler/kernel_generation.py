@@ -52,8 +52,7 @@ def _range(sequence: OperationSequence) -> str:
 
 
 def _check(backend: Backend, sequence: OperationSequence, groups: tuple[Group, ...]) -> None:
-    """Raise BackendError unless every operation occurs once and after its producers, operations with effects keep
-    their order, and no unstored result is an output or read by another group."""
+    """Raise BackendError for groups that are incomplete, wrongly ordered, or do not store what is read elsewhere."""
     subgraph = sequence.subgraph
     said = [at for group in groups for at in group.operations]
     if sorted(said) != sorted(sequence.operations):

@@ -26,8 +26,8 @@ from onert.ir.value import Value
 from .options import Options
 
 MEMORY, MEMORY_PER_BYTE, MEMORY_PER_GIVEN_BYTE = 640 << 20, 64, 128
-"""The floor, and what a byte of constants or of enlarged inputs adds. Networks on large images hold a few tensors with
-a hundred features per pixel at the same time."""
+"""The floor, and the factors for bytes of constants and of added inputs: a network on large images has a hundred
+features per pixel, and holds a few such tensors at a time."""
 WORK, WORK_PER_BYTE, WORK_PER_GIVEN_BYTE = 100_000_000_000, 40_000, 10_000
 EVALUATED = 10
 STEPS, STEPS_PER_BYTE = 2_000_000, 0.25

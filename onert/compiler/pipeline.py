@@ -187,10 +187,7 @@ def simplified(
     watch: Watch | None,
     supports: Supports | None,
 ) -> Subgraph:
-    """The subgraph after the optional passes, widened, and passed through them again if widening changed it.
-
-    The result is valid for all lengths.
-    """
+    """The subgraph after the optional passes, widened, and if that changed it after them again; for all lengths."""
     subgraph = simplify(subgraph, options, extensions, watch)
     if supports is None:
         return subgraph

@@ -17,7 +17,7 @@ Write = Callable[..., Sequence[int]]
 """Given a draft, an operation, its types and its operands in the draft: writes the graph and returns the results."""
 
 MOST_TABLED = 1 << 25
-"""The most entries of a table (such as the indices along an axis) in decompositions, which precede a run's limits."""
+"""The most entries of a table in a decomposition, such as indices along an axis: a run's limits apply only later."""
 
 
 @frozen

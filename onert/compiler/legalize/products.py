@@ -34,8 +34,8 @@ def contracted(
 ) -> int:
     """Products of elements summed over the pairs of dimensions in `summed`, for every index of the pairs in `batch`.
 
-    The result has the batch dimensions, then the remaining ones of x, then those of y. Without a batch, a constant
-    `y` becomes the weights of a layer. Dimensions that are already in order are not moved.
+    The result has the batch dimensions, then the remaining ones of x, then those of y. If the batch has size 1, a
+    constant `y` becomes the weights of a layer. Dimensions that are already in order are not moved.
     """
     (x_batch, y_batch), (x_sum, y_sum) = batch, summed
     shapes = d.shape(x), d.shape(y)

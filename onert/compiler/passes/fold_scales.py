@@ -141,10 +141,7 @@ Scale = tuple[Array | None, Array | None]
 
 
 def _scaled(kind: BinaryKind, vector: Array, first: bool) -> Scale | None:
-    """An operation with a constant vector as a factor and a summand; None if it is neither.
-
-    `first`: the other operand comes first.
-    """
+    """An operation with a constant `vector` as a scale; None if it is none. `first`: the other operand comes first."""
     match kind:
         case BinaryKind.MUL:
             return vector, None

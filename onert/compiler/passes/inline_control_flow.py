@@ -55,7 +55,7 @@ MOST_WIDENED = 4
 """How often the shapes of a loop's state may be widened."""
 
 MOST_REPEATED = 256
-"""Operations of subgraphs that are enclosed more than once: nested calls can multiply far beyond the subgraphs."""
+"""The most operations of subgraphs that are enclosed more than once: nested calls multiply the subgraphs."""
 
 Settle = Callable[[Subgraph], Subgraph]
 """Applies the passes and infers types again."""

@@ -26,8 +26,7 @@ def join_siblings(subgraph: Subgraph) -> Subgraph:
     """Join equal operations whose results are concatenated along the last axis into one operation.
 
     These are gathers of columns of one tensor by constant indices, and reductions of rows of the same width. Results
-    are bit-identical, because each row is reduced as before. Converted feature preprocessing has such graphs, column by
-    column.
+    are bit-identical, because each row is reduced as before. Converted feature preprocessing has such graphs.
 
         y = Concat(Gather(x, [0]), Gather(x, [2]), ...)      -->   y = Concat(Gather(x, [0, 2, ...]))
         y = Concat(Reduce(a, [1]), Reduce(b, [1]), ...)      -->   c = Concat(a, b, ...)

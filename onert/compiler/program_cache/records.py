@@ -124,8 +124,7 @@ class Records:
 
 @cache
 def construction(kind: Any) -> tuple[Attribute[Any], ...]:
-    """The fields of a class in constructor order. Raises TypeError if the constructor does not accept all of them by
-    position."""
+    """The fields of a class in constructor order. Raises TypeError unless the constructor accepts all by position."""
     found: tuple[Attribute[Any], ...] = fields(kind)
     if any(not each.init or each.kw_only for each in found):
         raise TypeError(f"{kind.__qualname__} has fields that its constructor does not accept by position")

@@ -23,9 +23,8 @@ from .effects import is_function
 
 @frozen
 class Enclosed(Value):
-    """An operation with its enclosed graphs, and its operands (`takes`) and results (`gives`): tensors with a number of
-    valid first entries are passed whole, followed by all these numbers. In results at the positions `whole` all entries
-    are valid."""
+    """An operation enclosing its graphs, its operands (`takes`) and results (`gives`): counted tensors are passed
+    whole, followed by all counts. All entries of results at the positions `whole` are valid."""
 
     op: Op
     takes: Sequence[End]
@@ -123,10 +122,7 @@ def _handed(givens: Sequence[Given]) -> list[int]:
 
 
 def replaced(graph: Subgraph, at: int, givens: Sequence[Given], made: Enclosed) -> tuple[Subgraph, int]:
-    """The graph with operation `at` replaced by its enclosed form, and the index of that.
-
-    Operands are fitted into the room that it has for them, and first entries are taken of its whole results.
-    """
+    """The graph with operation `at` replaced by its enclosed form, operands and results fitted, and the new index."""
     old = graph.operations[at]
     w = Writer(Edit(graph))
     w.begin(old.location)

@@ -200,8 +200,7 @@ class Layouts:
         return sum(self.cost(root, layouts) for root in roots) + sum(self.own_cost(at, layouts) for at in places)
 
     def layout_for(self, at: int, root: int, use: Use | None, order: Order) -> Order | None:
-        """The order of blocks in which an operation produces a root in `order`, or, for a `use`, needs it in `order`;
-        None if there is none."""
+        """The order of blocks with which an operation produces (or for a `use`, needs) a root in `order`, or None."""
         each = self.movable[at]
         if use is None:
             return each.layout_of(order, 1)

@@ -90,8 +90,7 @@ class Tables:
     def add(self, at: int, types: CallTypes) -> bool:
         """Record operation `at`. Returns whether its result may be a constant in a program for one length.
 
-        Raises OneLengthError if it is one, kernels might compute it differently, and its dependence on positions is
-        unknown.
+        Raises OneLengthError if it is one, kernels might differ, and its dependence on positions is unknown.
         """
         operation = self._subgraph.operations[at]
         exact = _is_exact(operation.op, types)

@@ -21,8 +21,7 @@ from .layouts import Layouts, Movable, after, between, identity, improve, layout
 
 
 def transposed(subgraph: Subgraph, orders: Mapping[int, Order]) -> Subgraph:
-    """The subgraph in cheaper axis orders, given the orders of its transposes by operation; the same object if none is
-    found."""
+    """The subgraph in cheaper axis orders, given its transposes' orders by operation; the same object if none exist."""
     layouts = layouts_of(subgraph, orders)
     return _Written(layouts).done() if improve(layouts) else subgraph
 

@@ -18,9 +18,7 @@ from .edit import definer
 
 
 def ends(condition: Subgraph, body: Subgraph) -> bool:
-    """Whether a loop is certain to end: it continues only while a counter that grows in each round is below a bound
-    that does not change.
-    """
+    """Whether a loop is certain to end: it continues only while a growing counter is below an invariant bound."""
     return next(_counters(condition, body), None) is not None
 
 
@@ -40,8 +38,7 @@ def trips(
 
 
 def known_trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
-    """The exact number of rounds of a loop whose only condition is that one counter is below a known bound; otherwise
-    None."""
+    """The exact number of rounds if a loop's only condition is a counter below a known bound; otherwise None."""
     made = definer(condition, condition.outputs[0])
     if made is None or not isinstance(made.op, Comparison) or len(condition.operations) != 1:
         return None

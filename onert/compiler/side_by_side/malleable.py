@@ -15,8 +15,7 @@ from attrs import frozen
 from onert.ir.value import Value
 
 HAND_OVER, FAR = 0.3, 1.0
-"""Microseconds until a thread sees that another is done, and the extra time of a task with operands from other
-threads."""
+"""Microseconds until a thread sees that another is done, and the extra time of a task with operands from others."""
 
 
 @frozen

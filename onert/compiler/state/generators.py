@@ -24,8 +24,7 @@ _HANDING = (Call, Case, If, While)
 
 
 class _Role(Enum):
-    """What a graph does with states: keep them as variables (the entry), receive and return them, only receive them (a
-    loop's condition), or nothing."""
+    """What a graph does with states: keep them in variables, receive and return them, only receive them, nothing."""
 
     KEEPS = auto()
     GIVES = auto()

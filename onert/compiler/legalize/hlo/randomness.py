@@ -186,7 +186,7 @@ def _drawn_classes(d: Draft, op: MultinomialFrom, types: CallTypes, operands: Se
 
 
 def _stateless(d: Draft, op: StatelessUniform, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """A Philox block of the seeds, with a fixed scrambling key, gives the key and the counter for the bits."""
+    """A Philox block of the seeds, with a fixed scrambling key, yields the key and the counter for the bits."""
     shape, zero = static(types.output.shape), _long(d, 0)
     seeds = d.cast(d.reshaped(operands[1], 2), DType.INT64)
     low, high = (d.part(seeds, (at,), (1,)) for at in (0, 1))

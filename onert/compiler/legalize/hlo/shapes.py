@@ -49,7 +49,7 @@ def _clamp_wide(d: Draft, op: hlo.HloClamp, types: CallTypes, operands: Sequence
 
 
 def _slice(d: Draft, op: hlo.HloSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """StridedSlice(x, starts, limits, strides), or Slice if all strides are 1"""
+    """StridedSlice(x, starts, limits, strides), or Slice if it skips no element"""
     (x,) = operands
     sizes = static(types.output.shape)
     steps = [min(step, max(size, 1)) for step, size in zip(op.strides, d.shape(x), strict=True)]

@@ -107,8 +107,7 @@ def _quantized_first(subgraph: Subgraph) -> Subgraph:
 
 
 def _steps(subgraph: Subgraph, at: int) -> list[int] | None:
-    """The operation that moves floats and the element-wise functions after it, up to the cast to bytes at `at`; None if
-    there is no such chain."""
+    """The chain of a move of floats, element-wise functions, and the cast to bytes at `at`; None if there is none."""
     operation = subgraph.operations[at]
     if not whole_in(subgraph, operation.used[0], subgraph.type(operation.outputs[0]).dtype):
         return None

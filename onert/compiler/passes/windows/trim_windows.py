@@ -39,8 +39,7 @@ def trim_windows(subgraph: Subgraph) -> Subgraph:
 
 
 def _larger(subgraph: Subgraph, operation: Operation) -> bool:
-    """Whether the window is constant and larger than the input along some axis. Symbolic sizes are not compared, since
-    that would add a condition to the trace."""
+    """Whether the window is constant and larger than the input along an axis of known, not symbolic, length."""
     op: Any = operation.op
     source, weight = operation.used[:2]
     if op.padding is Padding.VALID or subgraph.operands[weight].data is None:

@@ -90,8 +90,7 @@ class Bounding:
         return None
 
     def taken(self, operation: Operation) -> bool:
-        """Handle first entries taken in the original graph. Their number is checked, unless it is known to be in
-        range."""
+        """Handle first entries taken in the original graph; check their number unless it is known to be in range."""
         op, w = operation.op, self.writer
         if not isinstance(op, FirstEntries):
             return False

@@ -43,8 +43,8 @@ from .sized import SIZED
 def written(w: Writer, operation: Operation, given: Given) -> Written | None:
     """The operation on whole tensors, in `w.made`; None if there is no rule for it.
 
-    `given` says which operands are first entries of static tensors; all others are static too. Operands may be absent
-    in recurrent layers.
+    `given` says which operands are first entries of static tensors; all others are static too. Recurrent layers may
+    lack operands.
     """
     rule = _RULES.get(type(operation.op))
     return None if rule is None else rule(w, operation, given)

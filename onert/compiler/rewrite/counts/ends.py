@@ -29,8 +29,7 @@ MOST_BYTES = 1 << 22
 class End(Value):
     """The type of an input or output, and its counted axes, along which only first entries are valid.
 
-    `like` has, for each counted axis, the index of the first equal one among all counts that a graph is given; empty if
-    unknown.
+    `like` has, for each counted axis, the index of the first equal count among all that a graph is given, if known.
     """
 
     type: TensorType
@@ -105,8 +104,7 @@ def _is_only_taken(graph: Subgraph, operand: int) -> bool:
 
 
 def unified(a: End, b: End) -> End | None:
-    """An end that both fit into: equal, or counted along the axes in which they differ; None if there is none, or it
-    is too large to be worthwhile."""
+    """An end that both fit into, counted along the axes in which they differ; None if there is none, or too large."""
     x, y = evolve(a.type, data=None), evolve(b.type, data=None)
     if x == y and not a.axes and not b.axes:
         return End(x)

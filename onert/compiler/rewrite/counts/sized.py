@@ -25,13 +25,11 @@ from .extents import Cells, Extent, added, sure
 from .reshaped import reshaped
 
 MOST_SLICED = 1 << 16
-"""The largest tensor that is moved whole for a slice with run-time bounds: that is faster than an operation in
-NumPy."""
+"""The largest tensor moved whole for a slice with run-time bounds, which is faster than an operation in NumPy."""
 
 
 def open_sizes(w: Writer, dims: int, rank: int) -> tuple[list[Extent], list[int]] | None:
-    """The extents of a vector's integers and the positions of unknown ones; None if there are none, or one has no
-    bound."""
+    """A vector's extents and the positions of unknown ones; None if all are known, or one has no bound."""
     cells = w.extents.of(dims)
     if cells is None or cells.shape != (rank,) or not rank:
         return None
