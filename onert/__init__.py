@@ -9,11 +9,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-if sys.version_info < (3, 11):  # noqa: UP036 # before anything is imported that an older one cannot read
+if sys.version_info < (3, 11):  # noqa: UP036 # before importing files that older versions cannot parse
     raise ImportError(f"onert needs Python 3.11 or newer, this is {sys.version_info[0]}.{sys.version_info[1]}")
 if any(os.path.basename(name).startswith("onert_") for name in sys.argv[:1]):
-    # A command's own process, before NumPy is imported: threads of its linear algebra, which commands hardly use, would
-    # look for work for 2**26 cycles before they sleep.
+    # In a command's own process, before NumPy is imported: by default, idle threads of its linear algebra, which
+    # commands hardly use, spin for 2**26 cycles before they sleep.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 
 from onert.ir.process.later import later
@@ -95,14 +95,14 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is, read or not."""
+    """All public names, including those that are imported on first use."""
     return [*__all__, "__version__"]
 
 
 __getattr__ = later(
     __name__,
     {
-        # ONNX Runtime's names: an application that was written for it runs with `import onert as onnxruntime`.
+        # ONNX Runtime's names: an application written for it runs with `import onert as onnxruntime`.
         **dict.fromkeys(__all__, "onert.runtime.session"),
         "Bundle": "onert.bundle",
         "Interpreter": "onert.runtime",

@@ -1,4 +1,4 @@
-"""`python -m onert`: every command, without their scripts being on the path."""
+"""`python -m onert`: every command, even if the installed scripts are not on the path."""
 
 import sys
 

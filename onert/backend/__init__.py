@@ -1,4 +1,4 @@
-"""What a backend implements and what it is given: the contract that a third party reads."""
+"""The contract between the compiler and a backend: what third parties implement and what they receive."""
 
 from typing import TYPE_CHECKING
 

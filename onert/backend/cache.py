@@ -1,15 +1,14 @@
-"""A cache of compiled programs, code and packed weights on disk, keyed by content.
+"""An on-disk cache of compiled programs, code and packed weights, keyed by content.
 
 Each entry is one file: magic, lengths of payload and label, CRC-32 of both, payload at a 64-byte boundary, and a label
-for people: what kind of entry it is, its name, and options, with tabs between. An entry is written to a temporary name
-and renamed, so that a reader sees all of it or nothing; one that is cut, changed or foreign is ignored and removed. Any
-number of processes may use one directory at once: the worst that a race costs is work done twice.
-An entry is read into memory of this process, not mapped, and checked there: whoever truncates or writes to its file
-later changes nothing.
+for people: kind of entry, name and options, separated by tabs. An entry is written under a temporary name and renamed,
+so a reader sees a complete entry or none; a truncated, modified or foreign file is ignored and removed. Any number of
+processes may share a directory: the worst outcome of a race is duplicated work. An entry is read into this process's
+memory, not mapped, and checked there, so later changes to its file have no effect.
 
-Entries hold machine code, so the directory must be the user's own: it is made for the user alone, and one that belongs
-to another or that others may write to is not used, nor is such a file. The checksum finds damage; it is no signature,
-for who can write to the directory can write to the user's programs as well.
+Entries contain machine code, so the directory must be the user's own. It is created for the user alone; a directory or
+file that belongs to another user, or that others may write to, is not used. The checksum detects damage and is not a
+signature: whoever can write to the directory can write to the user's programs as well.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ MAGIC = b"onert cache 4\n\0\0"
 HEADER = 64
 DEFAULT_LIMIT = 512 << 20
 _LIMITS = "limits"
-"""The file of a directory's limits."""
+"""The name of the file with a directory's limits."""
 _FIELDS = struct.Struct("<QII")
 _LONGEST_LABEL = 1 << 12
 _KEPT_AFTER_EVICTION = 0.8  # leave room, so that not every store evicts
 _SMALL, _COUNTED = 256, 16
-"""Of the entries under a 256th of the limit, one in 16 has the directory counted: that costs more the more is there."""
+"""Entries under 1/256 of the limit trigger a scan of the directory once in 16: the scan's cost grows with its size."""
 _UNFINISHED = ".new-"
 _ABANDONED = 3600.0
-"""Seconds after which no writer is still at a file."""
+"""Seconds after which a temporary file is considered abandoned."""
 
 
 def default_directory(environment: Mapping[str, str]) -> Path:
@@ -56,16 +55,16 @@ def default_directory(environment: Mapping[str, str]) -> Path:
 
 
 def sources(package: Path) -> str:
-    """A digest of the names and contents of all files below a folder but Python's own caches.
+    """A digest of the names and contents of all files below a folder, except Python's caches.
 
-    OSError if the folder cannot be read.
+    Raises OSError if the folder cannot be read.
     """
     paths, _ = _files(str(package))
     return _digest_of({os.path.relpath(path, package).replace(os.sep, "/"): _row(_content(path)) for path in paths})
 
 
 def recorded(package: Path, distribution: str) -> str:
-    """What `sources` gives, taken from the installer's record where there is one, so that only that is read."""
+    """The same digest as `sources`, computed from the installer's record alone if there is one."""
     inside, found = f"{package.name}/", {}
     for record in _records(package, distribution):
         for line in record.read_text("utf-8", "surrogateescape").splitlines():
@@ -76,11 +75,11 @@ def recorded(package: Path, distribution: str) -> str:
 
 
 _ALGORITHM = "sha256="
-"""How digests begin in records of installed files (PyPA's "Recording installed projects")."""
+"""The prefix of digests in records of installed files (PyPA's "Recording installed projects")."""
 
 
 def _row(content: bytes) -> str:
-    """What a record says of a file, behind its name: its digest in URL-safe base 64, and its size in bytes."""
+    """A record's fields for a file, after its name: its digest in URL-safe base 64, and its size in bytes."""
     text = b2a_base64(imports.module("hashlib").sha256(content).digest(), newline=False).decode().rstrip("=")
     return f"{_ALGORITHM}{text.replace('+', '-').replace('/', '_')},{len(content)}"
 
@@ -91,21 +90,21 @@ def _digest_of(rows: Mapping[str, str]) -> str:
 
 
 _SETTLED = 2_000_000_000
-"""Nanoseconds after which a change gets another time than one before it, in every file system."""
+"""Nanoseconds after which two changes get different times on every file system."""
 
 _STATE = 5
-"""Numbers that the system says of a file and that change with each change of it."""
+"""The number of `stat` values per file, which differ after every change."""
 
 
 def is_settled(changed: int) -> bool:
-    """Whether a later change would have another time than one at `changed`, in nanoseconds since the epoch."""
+    """Whether a later change would get another time than one at `changed`, in nanoseconds since the epoch."""
     return changed < time.time_ns() - _SETTLED
 
 
 def _files(folder: str) -> tuple[list[str], list[int]]:
-    """The files below a folder: paths, and of each what changes with each change, the time of the last one at the end.
+    """The files below a folder: their paths, and for each the `stat` values that any change alters, ctime last.
 
-    Every start looks at some eight hundred files: numbers in one list take half of the time that a tuple for each does.
+    Every start visits some eight hundred files: one flat list takes half the time of a tuple for each.
     """
     paths: list[str] = []
     states: list[int] = []
@@ -126,7 +125,7 @@ _NAME = attrgetter("name")
 
 
 def _content(path: str) -> bytes:
-    """All of a file, in a third of the time that `Path` and a buffered file take: a first run reads hundreds."""
+    """The content of a file, in a third of the time of `Path` and a buffered file: a first run reads hundreds."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         return b"".join(iter(lambda: os.read(descriptor, _PIECE), b""))
@@ -138,21 +137,21 @@ _PIECE = 1 << 16
 
 
 def installed(package: Path, distribution: str) -> str:
-    """Names the version of a distribution that a package is installed by, and the digests of its files.
+    """A text identifying the version of a distribution that installed a package, and the digests of its files.
 
-    Both are in the installer's record beside the package; where there is none, as for a package that is worked on, the
-    files themselves are looked at.
+    Both are read from the installer's record beside the package. Without one, as for a package under development, the
+    files themselves are examined.
     """
     found = (f"{r.parent.name} {digest(r.read_bytes()).hexdigest()}" for r in _records(package, distribution))
     return " ".join(sorted(found)) or worked_on(package)
 
 
 def worked_on(package: Path) -> str:
-    """Another text after every change of a file below a folder.
+    """A text that differs after every change of a file below a folder.
 
-    To read all files takes ten milliseconds, so it is what the system says of each: inode, size, and the times of the
-    last change of content and of state. The latter nobody can set. Where a file was changed so recently that another
-    change could bear the same time, it is their content. OSError if the folder cannot be read.
+    Reading all files would take ten milliseconds, so the text depends on each file's inode, size, mtime and ctime
+    (which nobody can set). If a file was changed so recently that another change could get the same time, the content is used.
+    Raises OSError if the folder cannot be read.
     """
     paths, states = _files(str(package))
     if not is_settled(max(states[_STATE - 1 :: _STATE], default=0)):
@@ -161,18 +160,18 @@ def worked_on(package: Path) -> str:
 
 
 def _records(package: Path, distribution: str) -> list[Path]:
-    """The records of what a distribution installed beside a package."""
+    """The records of a distribution installed beside a package."""
     beside = os.listdir(package.parent)
     named = (name for name in beside if name.startswith(f"{distribution}-") and name.endswith(".dist-info"))
     return [record for name in named if (record := package.parent / name / "RECORD").is_file()]
 
 
 DISTRIBUTION = "onert_toolkit"
-"""What this package and its own backends are installed by."""
+"""The distribution that installs this package and its own backends."""
 
 
 def _own(status: os.stat_result) -> bool:
-    """Whether a directory or a file is this user's, and nobody else may write to it."""
+    """Whether a directory or a file belongs to this user and nobody else may write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
@@ -185,12 +184,12 @@ def _header(payload: Iterable[bytes | memoryview], label: bytes | memoryview) ->
 
 
 def _read(path: Path) -> memoryview:
-    """A copy of a file of this user's, as much as there is of it; OSError if it is not that."""
+    """A copy of a file owned by this user, as far as it can be read. Raises OSError if it is not such a file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
         if not (_own(status) and stat.S_ISREG(status.st_mode)):
-            raise PermissionError(f"{path} is not a file that only its user may write to")
+            raise PermissionError(f"{path} is not a file that only its owner may write to")
         target = room(status.st_size)
         return target[: read_into(descriptor, target)].toreadonly()
     finally:
@@ -198,7 +197,7 @@ def _read(path: Path) -> memoryview:
 
 
 def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """A new file that only this user may read; OSError if it is there already."""
+    """Create a file that only this user may read. Raises OSError if it exists."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         for piece in pieces:
             file.write(piece)
@@ -215,9 +214,9 @@ class Entry(Value):
 
 @frozen
 class Limits(Value):
-    """How many bytes a directory's entries may take together, and for how many seconds one may lie unused.
+    """The total size in bytes allowed for a directory's entries, and the age in seconds after which one unused expires.
 
-    None for `size` is DEFAULT_LIMIT, for `age` any time.
+    With None for `size`, DEFAULT_LIMIT applies; with None for `age`, entries never expire.
     """
 
     size: int | None = None
@@ -226,9 +225,9 @@ class Limits(Value):
 
 @frozen
 class Cache(Value):
-    """Entries in a directory, at most `limit` bytes and for a while a sixteenth more: the longest unused go first.
+    """Entries in a directory of at most `limit` bytes, temporarily a sixteenth more: least recently used are evicted.
 
-    Where `limit` is None it is that of the directory (`limits`).
+    If `limit` is None, the directory's own limit applies (`limits`).
     """
 
     directory: Path
@@ -236,7 +235,7 @@ class Cache(Value):
 
     @staticmethod
     def key(*parts: bytes | memoryview | str) -> str:
-        """A key of everything that the content depends on; parts are delimited, so that they cannot run together."""
+        """A digest of everything that the content depends on; parts are delimited, so that they cannot run together."""
         found = digest()
         for part in parts:
             raw = part.encode() if isinstance(part, str) else part
@@ -245,26 +244,26 @@ class Cache(Value):
         return found.hexdigest()
 
     def load(self, key: str) -> memoryview | None:
-        """The payload, a private copy that is read-only; None if it is not there or not whole."""
+        """The payload, a private read-only copy; None if it is missing or damaged."""
         path = self._path(key)
         try:
             if not _own(os.stat(self.directory)):
                 return None
             found = _read(path)
-        except (OSError, MemoryError):  # not there, not readable, not the user's own, or too large
+        except (OSError, MemoryError):  # missing, unreadable, another user's, or too large
             return None
         length = _FIELDS.unpack_from(found, len(MAGIC))[0] if len(found) >= HEADER else 0
         payload, label = found[HEADER : HEADER + length], found[HEADER + length :]
         if found[:HEADER] != _header((payload,), label):
             self._remove(path)
             return None
-        with contextlib.suppress(OSError):  # a read-only cache serves as well
+        with contextlib.suppress(OSError):  # a read-only cache works too
             os.utime(path)
         return payload
 
     def store(self, key: str, *payload: bytes | memoryview, label: str = "") -> bool:
-        """Keep the pieces of a payload one after the other; False where the directory cannot be written to, is not the
-        user's own, or the payload is over the limit. `label` is for people; what is too long of it is left out."""
+        """Store the pieces of a payload in order. Returns False if the directory is another user's or cannot be written
+        to, or if the payload exceeds the limit. `label` is for people; a label that is too long is left out."""
         words = label.encode(errors="replace") if len(label) <= _LONGEST_LABEL // 4 else b""
         size, limit = sum(map(len, payload)) + HEADER + len(words), self._most(self.limits())
         if size > limit:
@@ -284,8 +283,8 @@ class Cache(Value):
         return True
 
     def label(self, key: str) -> str:
-        """What an entry was labelled; empty where it has no label or cannot be read. Only its ends are read, and not
-        checked: this is for people."""
+        """The label of an entry; empty if it has none or cannot be read. Only header and label are read, without
+        verifying the checksum: this is for people."""
         try:
             descriptor = os.open(self._path(key), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
@@ -304,7 +303,7 @@ class Cache(Value):
                 return ""
 
     def limits(self) -> Limits:
-        """The directory's limits, none where they were not set or cannot be read."""
+        """The directory's limits, each None if it is not set or cannot be read."""
         try:
             words = bytes(_read(self.directory / _LIMITS)[:_LONGEST_LABEL]).decode().split()
             found = dict(zip(words[::2], map(float, words[1::2]), strict=True))
@@ -317,11 +316,11 @@ class Cache(Value):
         )
 
     def set_limits(self, limits: Limits) -> None:
-        """Set the directory's limits, and remove what is beyond them. OSError where it cannot be written to, or is not
-        the user's own."""
+        """Set the directory's limits and evict what exceeds them. Raises OSError if the directory cannot be written to,
+        or is another user's."""
         self.directory.mkdir(0o700, parents=True, exist_ok=True)
         if not _own(os.stat(self.directory)):
-            raise PermissionError("it is not a directory that only its user may write to")
+            raise PermissionError("it is not a directory that only its owner may write to")
         said = (("size", limits.size), ("age", limits.age))
         temporary = self.directory / f"{_UNFINISHED}{os.getpid()}-{os.urandom(8).hex()}"
         _write(temporary, ["".join(f"{name} {value}\n" for name, value in said if value is not None).encode()])
@@ -329,22 +328,22 @@ class Cache(Value):
         self.evict()
 
     def _most(self, limits: Limits) -> int:
-        """How many bytes entries may take together."""
+        """The total size in bytes allowed for entries."""
         if self.limit is not None:
             return self.limit
         return DEFAULT_LIMIT if limits.size is None else limits.size
 
     def entries(self) -> list[Entry]:
-        """What is there, the longest unused first."""
+        """The entries, least recently used first."""
         return sorted(self._scan(), key=lambda e: (e.used, e.key))
 
     @property
     def has_entries(self) -> bool:
-        """Whether anything is there."""
+        """Whether there are any entries."""
         return next(self._scan(), None) is not None
 
     def remove(self, keys: list[str] | None = None) -> int:
-        """Remove entries by key, all without; how many were removed."""
+        """Remove the entries with these keys, or all entries; returns how many were removed."""
         chosen = [e.key for e in self.entries()] if keys is None else keys
         return sum(self._remove(self._path(key)) for key in chosen)
 
@@ -360,8 +359,8 @@ class Cache(Value):
                     yield Entry(item.name.removesuffix(".onert"), status.st_size, status.st_mtime)
 
     def evict(self) -> None:
-        """Remove what is beyond the limits: entries that were too long unused, then the longest unused ones until four
-        fifths of what they may take are left."""
+        """Remove entries beyond the limits: first expired ones, then, if the total exceeds the limit, the least
+        recently used until four fifths of it are left."""
         self._sweep()
         limits, entries = self.limits(), self.entries()
         if limits.age is not None:
@@ -381,7 +380,7 @@ class Cache(Value):
             total -= entry.size
 
     def _sweep(self) -> None:
-        """Remove what writers left that were killed."""
+        """Remove temporary files of writers that were killed."""
         for path in self.directory.glob(f"{_UNFINISHED}*"):
             with contextlib.suppress(OSError):  # another process removed it meanwhile
                 if time.time() - path.stat().st_mtime > _ABANDONED:

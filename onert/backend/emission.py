@@ -1,4 +1,4 @@
-"""Code ahead of time: what a backend makes an object file of, and what it gives."""
+"""Ahead-of-time compilation: what a backend generates an object file from, and what it returns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .kernel import Sequence
 
 
 class Region(Enum):
-    """The memory that a compiled function is given: constants, then what outlives a call, then the rest."""
+    """A memory region passed to a compiled function: constants, state that outlives a call, and everything else."""
 
     CONSTANTS = "constants"
     MUTABLES = "mutables"
@@ -22,10 +22,10 @@ class Region(Enum):
 
 
 class Code(IntEnum):
-    """What entry points return beside 0 and the numbers of rules that elements broke.
+    """Return values of entry points other than 0 and the numbers of violated rules.
 
-    `CONTENT`: the constants are not those that the object was made with. Of an entry that runs layer by layer: `MORE`,
-    it has not come to the end; `NO_LAYER`, there is no layer of that number.
+    `CONTENT`: the constants are not those that belong to the object. Entries that run layer by layer also return
+    `MORE` if layers remain, and `NO_LAYER` if there is no layer with this number.
     """
 
     CONTENT = -1
@@ -35,7 +35,7 @@ class Code(IntEnum):
 
 @frozen
 class Place(Value):
-    """So many bytes from the beginning of a region."""
+    """An offset in bytes from the start of a region."""
 
     region: Region
     offset: int
@@ -43,7 +43,7 @@ class Place(Value):
 
 @frozen
 class Symbol(Value):
-    """A variable that callers may look up: its name, where it lies, and how many elements it has."""
+    """A variable that callers may look up: its name, place and number of elements."""
 
     name: str
     place: Place
@@ -52,10 +52,10 @@ class Symbol(Value):
 
 @frozen
 class Beginning(Value):
-    """What a variable operand begins with.
+    """How a variable operand gets its initial value.
 
-    It takes the elements of the constant operand `initial` while the boolean operand `started` is false, which then
-    becomes true.
+    While the boolean operand `started` is false, the variable is set to the elements of the constant operand `initial`,
+    and `started` to true.
     """
 
     variable: int
@@ -67,10 +67,10 @@ class Beginning(Value):
 class EntryPoint(Value):
     """A function `int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
 
-    It runs the sequences in order, then lets the subgraph's variables take their new values, and returns 0. Where
-    elements broke a rule it runs those of `undo` instead, which undo what was updated in place, and returns another
-    number. Before all this variables begin: see `Beginning`. `places` has every operand that lies in mutables or
-    activations; where constants lie the backend decides.
+    It initialises variables (see `Beginning`), runs the sequences in order, updates the subgraph's variables to their
+    new values, and returns 0. If elements break a rule, it runs the sequences of `undo` instead, which revert in-place
+    updates, and returns the rule's number. `places` has every operand in mutables or activations; the backend decides
+    where constants are placed.
     """
 
     symbol: str
@@ -83,12 +83,11 @@ class EntryPoint(Value):
 
 @frozen
 class CodeTarget(Value):
-    """What code is made for: the words of a user, None if nothing was said.
+    """The target of code generation, as the user specified it; None for what was not specified.
 
-    `cpu` may name several processors, separated by commas, or be "multi": the object then has a version of its code for
-    each, and takes the most able that the processor runs. `relocation` is "pic" or "static".
+    `cpu` may be several processors, separated by commas, or "multi": the object then has a version of its code for
+    each, and uses the most capable one that the processor can run. `relocation` is "pic" or "static".
     """
-
     triple: str | None = None
     cpu: str | None = None
     features: str | None = None
@@ -97,16 +96,16 @@ class CodeTarget(Value):
 
 @frozen
 class Blueprint(Value):
-    """All that one object file holds: functions that share constants and mutables, and what tells callers about them.
+    """The contents of one object file: functions that share constants and mutables, and their description for callers.
 
-    Every region starts at a multiple of `alignment` bytes. `symbols` are those of mutables, whose region has
-    `mutable_bytes`; what the entries' operands take of activations is `activation_bytes`. With `configuration` the
-    object also defines `NAME_config`: sizes, alignment and the table of all symbols, as `docs/bundles.md` lays them
-    out. `listings` names those wanted beside the code: "asm", "ir".
+    Every region is aligned to `alignment` bytes. `symbols` are in mutables, a region of `mutable_bytes`;
+    `activation_bytes` is the size of the entries' operands in activations. With `configuration` the object also defines
+    `NAME_config`: sizes, alignment and the table of all symbols, in the layout given in `docs/bundles.md`. `listings`
+    are the additional outputs wanted: "asm", "ir".
 
-    `steps` asks for entries that run layer by layer too (`symbol_step`), `hook` for calls of `NAME_hook(layer, ended)`
-    around layers, `embedded` for the constants in the object, as `NAME_weights`. With `footprint` it is found out what
-    the code takes of flash and stack.
+    `steps` adds entries that run layer by layer (`symbol_step`), `hook` adds calls of `NAME_hook(layer, ended)` around
+    layers, and `embedded` stores the constants in the object as `NAME_weights`. With `footprint` the flash and stack
+    usage of the code is measured.
     """
 
     name: str
@@ -128,8 +127,8 @@ class Blueprint(Value):
 class Layer(Value):
     """A part of an entry point's run: `operation` is the first it computes, by its index in the subgraph.
 
-    `kernels` are the symbols of the functions that compute it in the object's first version, and `constants` the bytes
-    of constants that it reads there.
+    `kernels` are the symbols of the functions that compute it in the object's first version; `constants` is the number
+    of bytes of constants that they read there.
     """
 
     entry: str
@@ -140,7 +139,7 @@ class Layer(Value):
 
 @frozen
 class Version(Value):
-    """A version of an object's code: the processor it is for, and the bytes of constants that it reads."""
+    """A version of an object's code: its processor, and the number of bytes of constants that it reads."""
 
     target: str
     constants: int
@@ -148,8 +147,8 @@ class Version(Value):
 
 @frozen
 class Footprint(Value):
-    """Bytes of an object's code and read-only data, and the most that a call of an entry point takes of the stack, what
-    the C library takes of it not counted."""
+    """Bytes of an object's code and read-only data, and the maximum stack usage of an entry point's call, without the C
+    library's."""
 
     flash: int
     stack: int
@@ -157,16 +156,15 @@ class Footprint(Value):
 
 @frozen
 class ObjectCode(Value):
-    """An object file, the bytes of the constants it reads, and what is known only now that both are there.
+    """An object file, the bytes of the constants it reads, and facts that are only known once both exist.
 
     `symbols` are the blueprint's and those of constants; `activation_bytes` includes the backend's own scratch memory.
-    `target` names what the code runs on. Entries return n for the n-th of `errors`, a sentence with N for the
-    element that broke the rule. `functions` are global functions beside the entries that it defines. `content` are 16
-    bytes that only this object, its constants and its header have in common; they end the constants. `layers` are those
-    of all entries in order, `versions` the versions of the code, the least able processor's first.
-    `notes` are sentences about the choice of processor.
+    `target` names the processors that the code runs on. Entries return n for the n-th of `errors`, a sentence with N
+    for the element that broke the rule. `functions` are its global functions besides the entries. `content` is an
+    identifier of 16 bytes that only this object, its constants and its header share; it ends the constants. `layers`
+    are those of all entries in order, `versions` the versions of the code, the least capable processor's first. `notes`
+    are sentences about the choice of processor.
     """
-
     code: bytes
     constants: bytes
     symbols: tuple[Symbol, ...]

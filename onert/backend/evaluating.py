@@ -1,4 +1,4 @@
-"""A kernel that calls each operation's own meaning: what runs everything that nothing faster runs."""
+"""A kernel that evaluates each operation's NumPy definition: the fallback for all operations."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _UNEXPECTED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, Att
 
 
 WORK_OF_AN_EVALUATION = 1_500_000
-"""Additions that take as long as evaluating an operation in NumPy, however small."""
+"""The fixed cost of evaluating an operation in NumPy, in equivalent additions."""
 WORK_OF_A_ROUND = 500_000
-"""The same for a round of a loop of Python's."""
+"""The cost of one iteration of a Python loop, likewise."""
 WORK_OF_AN_EVALUATED_BYTE = 300
-"""The same for a byte of an operation's operands and results."""
+"""The cost per byte of an operation's operands and results, likewise."""
 EVALUATED_ARITHMETIC = 20
-"""How much longer arithmetic takes in NumPy."""
+"""How many times slower arithmetic is in NumPy."""
 
 
 def work_of_evaluating(op: Op, types: CallTypes) -> int:
-    """Additions that take as long as evaluating the operation once; dimensions that are not known count nothing."""
+    """The cost of evaluating the operation once, in equivalent additions; unknown dimensions are not counted."""
     found = cost(op, types)
     known = (t for t in (*types.inputs, *types.outputs) if t is not None and t.is_static)
-    # Bytes and shorter integers are made wider before anything is computed.
+    # Bytes and shorter integers are widened before anything is computed.
     moved = sum(t.nbytes * max(4 // t.dtype.itemsize, 1) for t in known)
     arithmetic = EVALUATED_ARITHMETIC * found.flops + WORK_OF_A_ROUND * found.rounds
     return WORK_OF_AN_EVALUATION + arithmetic + WORK_OF_AN_EVALUATED_BYTE * moved
@@ -54,7 +54,7 @@ def work_of_evaluating(op: Op, types: CallTypes) -> int:
 
 @frozen(eq=False)
 class EvaluatingKernel(Told):
-    """A sequence evaluated one operation after the other."""
+    """A sequence whose operations are evaluated one after the other."""
 
     sequence: Sequence
 
@@ -68,7 +68,7 @@ class EvaluatingKernel(Told):
 
 
 class Evaluating:
-    """A sequence bound to tensors: a part for each operation."""
+    """A sequence bound to tensors, with one part per operation."""
 
     __slots__ = ("_calls", "parts")
 
@@ -93,7 +93,7 @@ def _call(sequence: Sequence, operation: Operation, tensors: Tensors, context: C
 
 
 def _placed(sequence: Sequence, operation: Operation, run: Callable[[], None]) -> None:
-    """Run, and say where a rule was broken."""
+    """Call `run` and add the place to its errors."""
     try:
         run()
     except RuleError as error:
@@ -108,8 +108,8 @@ def _place(sequence: Sequence) -> str:
 
 
 def _snapshot(tensor: Tensor) -> Array:
-    """A tensor's elements; integers as a copy, for they may be indices, sizes or offsets: what the operation checks is
-    then what it uses, even if another thread writes the caller's memory meanwhile.
+    """A tensor's elements; integers as a copy, because they may be indices, sizes or offsets: if another thread writes
+    to the caller's memory meanwhile, the operation still uses the values that it checked.
     """
     array = tensor.array
     return array.copy() if array.dtype.kind in "iu" and array.flags.writeable else array
@@ -126,7 +126,7 @@ def _run(operation: Operation, types: CallTypes, tensors: Tensors, context: Cont
 
 
 def _is_one_memory(operation: Operation, tensors: Tensors) -> bool:
-    """Whether an operation's result lies where its first operand does."""
+    """Whether an operation's result has the same address as its first operand."""
     source, result = (tensors[i] for i in (operation.used[0], operation.outputs[0]))
     return source.memory.name == result.memory.name == HOST.name and _address(source) == _address(result)
 
@@ -136,7 +136,7 @@ def _address(tensor: Tensor) -> int:
 
 
 def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> None:
-    """With the types of this run: the operation's rules are applied to them before anything is computed."""
+    """Evaluate with the types of this run: the operation's rules are checked against them before it is computed."""
     arrays = [None if i is None else _elements(tensors, i) for i in operation.inputs]
     inputs = tuple(
         None if i is None or array is None else _known(tensors[i], array)
@@ -159,20 +159,20 @@ def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> No
     try:
         found = evaluate(operation.op, arrays, types, context)
     except BaseException:
-        context.hold(held - needed)  # the tensors stay as they were
+        context.hold(held - needed)  # the tensors are unchanged
         raise
     for output, result in zip(operation.outputs, found, strict=True):
         tensors[output].assign(result)
-    # What could not be known before is known now.
+    # Sizes that were unknown before the evaluation are known now.
     now = sum(_held(tensors, o) for o in operation.outputs)
     context.hold(now - needed)
     context.spend(WORK_OF_AN_EVALUATED_BYTE * max(0, now - needed))
 
 
 def _run_cut(op: FirstEntries, x: Tensor, count: Tensor, result: Tensor, context: Context) -> None:
-    """Entries of a tensor whose shape is known: there is nothing to infer, and they are no more than the tensor has."""
+    """`FirstEntries` of a tensor of known shape: nothing needs inferring, and the result is not larger than it."""
     whole = x.array
-    found = op.evaluate(whole, count.array)  # which reads the count once
+    found = op.evaluate(whole, count.array)  # reads the count only once
     moved = found.nbytes + whole.nbytes
     context.hold(found.nbytes - _bytes_of(result), beside=moved)
     context.spend(WORK_OF_AN_EVALUATION + WORK_OF_AN_EVALUATED_BYTE * moved)
@@ -180,7 +180,7 @@ def _run_cut(op: FirstEntries, x: Tensor, count: Tensor, result: Tensor, context
 
 
 def _held(tensors: Tensors, operand: int) -> int:
-    """The bytes that a tensor of unknown size holds."""
+    """The current bytes of a tensor of unknown size."""
     return _bytes_of(tensors[operand])
 
 
@@ -195,5 +195,5 @@ def _elements(tensors: Tensors, operand: int) -> Array:
 
 
 def _known(tensor: Tensor, array: Array) -> TensorType:
-    """The type of an operand in this run, its elements known."""
+    """The type of an operand in this run, including its elements."""
     return evolve(tensor.declared, shape=array.shape, ranked=True, data=Constant(array))

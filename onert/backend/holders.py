@@ -1,4 +1,4 @@
-"""Settings of the process that are other than usual while somebody needs that."""
+"""Process-wide settings that are changed for as long as some code needs it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from weakref import WeakSet, ref
 
 
 class Holders:
-    """Who needs a setting to be other than usual: `begin` sets it, and `end` makes it usual again after the last.
+    """The current holders of a changed setting: `begin` changes it, and `end` restores it after the last one.
 
-    Holders are referred to weakly: one whose end a signal handler interrupted ends when it is dropped. In a child that
-    is forked there are none.
+    Holders are referenced weakly: one whose end was interrupted by a signal handler ends when it is garbage collected.
+    A forked child starts with none.
     """
 
     def __init__(self, begin: Callable[[], None], end: Callable[[], None]) -> None:
@@ -25,9 +25,9 @@ class Holders:
         return len(self._holders)
 
     def hold(self) -> Hold:
-        """A holder. `with hold.ended(), hold.ended(), hold:` ends it wherever one or two interrupts come.
+        """A new holder. `with hold.ended(), hold.ended(), hold:` ends it even if it is interrupted once or twice.
 
-        To end one twice does no harm.
+        Ending a holder twice is harmless.
         """
         return Hold(self)
 
@@ -40,7 +40,7 @@ class Holders:
         self._remove(id(hold))
 
     def _remove(self, number: int) -> None:
-        """Holders that were dropped count for nothing: an interrupt may have kept one from being removed."""
+        """Ignore holders that no longer exist: an interrupt may have prevented the removal of one."""
         self._holders.pop(number, None)
         if all(holder() is None for holder in tuple(self._holders.values())):
             self._end()
@@ -53,7 +53,7 @@ class Holders:
 
 
 class Hold:
-    """Somebody who needs a setting."""
+    """One use of a changed setting."""
 
     __slots__ = ("__weakref__", "_holders")
 
@@ -61,7 +61,7 @@ class Hold:
         self._holders = holders
 
     def ended(self) -> Ended:
-        """What ends the holder when it is left, even if an interrupt keeps the holder from being entered whole."""
+        """A context that ends the holder on exit, even if an interrupt came while the holder was being entered."""
         return Ended(self)
 
     def __enter__(self) -> None:
@@ -72,7 +72,7 @@ class Hold:
 
 
 class Ended:
-    """Ends a holder when it is left; entering it does nothing."""
+    """Ends a holder on exit; entering it does nothing."""
 
     __slots__ = ("_hold",)
 
@@ -80,7 +80,7 @@ class Ended:
         self._hold = hold
 
     def __enter__(self) -> None:
-        """Nothing begins."""
+        """Do nothing."""
 
     def __exit__(self, *_: object) -> None:
         self._hold.__exit__()
@@ -105,12 +105,12 @@ def _disable() -> None:
 
 def _enable() -> None:
     if _was_enabled:
-        gc.enable()  # first: an interrupt between the two leaves it to whoever ends the holder again
+        gc.enable()  # first: after an interrupt here, the next end of the holder does it again
         _was_enabled.clear()
 
 
 _was_enabled: list[None] = []
-"""Has elements while it was a holder here that disabled the search for reference cycles, and nobody else."""
+"""Not empty while a holder here, and nothing else, has disabled garbage collection."""
 UNCOLLECTED = Holders(_disable, _enable)
-"""Who makes many objects and next to no cycles: compilations, readings of programs, imports. There is no search for
-reference cycles meanwhile, which looks at all that a process has."""
+"""Held by code that makes many objects and hardly any cycles (compiling, reading programs, importing): the cyclic
+garbage collector, which visits all objects of the process, is disabled meanwhile."""

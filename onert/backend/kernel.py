@@ -1,4 +1,4 @@
-"""Kernels: what a backend makes of a sequence of operations."""
+"""Kernels: the executable form of a sequence of operations."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Group(Value):
     their operands, so results and operands never share memory.
 
     `unstored` are results that only this group uses and that the kernel never writes to memory; they get no memory.
-    `threads` says which of the kernel's threads run the group while others run other groups: the first thread and how
-    many. None means all threads. The compiler sets it, for backends with `side_by_side`.
+    `threads` says which of the kernel's threads run the group while others run other groups: the first thread and the
+    number of threads. None means all threads. The compiler sets it, for backends with `side_by_side`.
     """
 
     operations: tuple[int, ...]
@@ -37,7 +37,7 @@ class Sequence(Value):
 
     `inputs` are the operands that are read but not computed here, including constants. `outputs` are those that are
     used elsewhere or are results of the subgraph. All other operands are in the arena too, but nothing else reads them.
-    `groups` is the answer of the backend's `fuse`: every operation once, in the order in which the kernel runs them.
+    `groups` is the result of the backend's `fuse`: every operation once, in the order in which the kernel runs them.
     """
 
     subgraph: Subgraph
@@ -54,7 +54,7 @@ class Sequence(Value):
 
 @frozen(eq=False)
 class Part(Told):
-    """A piece of a bound sequence that can be run alone: which operations, and the call that runs them."""
+    """A piece of a bound sequence that can be run alone: its operations, and the call that runs them."""
 
     operations: tuple[int, ...]
     call: Callable[[], None]
@@ -62,9 +62,9 @@ class Part(Told):
 
 @runtime_checkable
 class HasParts(Protocol):
-    """What `bind` returns if it can also be run piece by piece: observers then time each piece.
+    """What `bind` returns if it can also be run piece by piece, so that observers can time each piece.
 
-    Running the parts in order is the same as calling it.
+    Running the parts in order is equivalent to calling the whole.
     """
 
     @property
@@ -74,7 +74,7 @@ class HasParts(Protocol):
 
 
 class Kernel(Protocol):
-    """A compiled sequence. All executions of a program share it, so it holds no data of any of them."""
+    """A compiled sequence. All executions of a program share it, so it must not hold any execution's data."""
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
         """A call without arguments that runs the sequence once on these tensors.
@@ -86,7 +86,7 @@ class Kernel(Protocol):
 
 
 class Stretched(Protocol):
-    """What `StretchedKernel.bind` returns. It runs for the lengths that were put last."""
+    """What `StretchedKernel.bind` returns. It runs for the lengths given by the latest `put`."""
 
     @property
     def run(self) -> Callable[[], None]:
@@ -94,13 +94,13 @@ class Stretched(Protocol):
 
     @property
     def become(self) -> Callable[[], bool]:
-        """A call that follows the instructions on the registers, which contain the lengths, and puts what they give.
+        """A call that executes the instructions on the registers, which contain the lengths, and then does `put`.
 
-        It returns False if they have no result for these lengths, and changes nothing but registers then.
+        It returns False, with nothing but registers changed, if the instructions have no result for these lengths.
         """
 
     def put(self) -> None:
-        """From now on run with the numbers that are in the registers now; all their conditions hold."""
+        """From now on run with the register values of this moment, which meet all conditions of the trace."""
 
 
 class StretchedKernel(Protocol):
@@ -108,17 +108,17 @@ class StretchedKernel(Protocol):
 
     @property
     def wanted(self) -> tuple[int, ...]:
-        """The numbers of the trace that it needs, by index."""
+        """The indices of the trace's numbers that it needs."""
 
     @property
     def operands(self) -> frozenset[int]:
-        """The operands whose memory it touches."""
+        """The operands whose memory it reads or writes."""
 
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
-        """A call that follows the instructions on these registers, which contain the lengths.
+        """A call that executes the instructions on these registers, which contain the lengths.
 
         It returns False if the instructions have no result for these lengths, and changes no other memory.
         """
 
     def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
-        """The sequence on these tensors, whose memory is enough for the longest, to be run with these registers."""
+        """Bind the sequence to these tensors, whose memory suffices for the longest lengths, and to these registers."""

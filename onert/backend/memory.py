@@ -1,4 +1,4 @@
-"""Where tensors live: memory spaces, their arenas, and the plan of what lies where."""
+"""Memory spaces, their arenas, and the plan of where each tensor is placed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from onert.ir import Array, ExecutionError, TensorType
 from onert.ir.value import Value
 
 Buffer = Any
-"""What a memory space hands out for a tensor: a NumPy array in host memory, the backend's own handle elsewhere."""
+"""What a memory space returns for a tensor: a NumPy array in host memory, the backend's own handle elsewhere."""
 
 
 class Memory(Protocol):
-    """A memory space. Backends whose memories have the same name pass tensors to one another without a copy.
+    """A memory space. Backends whose memories have the same name exchange tensors without a copy.
 
     If kernels only enqueue work, the memory also has a `queue` (`onert.backend.Queue`), and its copies are work in that
     queue. `copy_in` has read the source when it returns, `copy` may return before it has begun, and `copy_out` returns
@@ -34,7 +34,7 @@ class Memory(Protocol):
         """In bytes, a power of two: every offset in an arena is a multiple of it."""
 
     def allocate(self, nbytes: int) -> Buffer:
-        """An arena of at least `nbytes` zero bytes. ExecutionError if there is not enough memory."""
+        """An arena of at least `nbytes` zero bytes. Raises ExecutionError if there is not enough memory."""
 
     def free(self, arena: Buffer) -> None: ...
 
@@ -48,23 +48,23 @@ class Memory(Protocol):
         """Copy from this space to the host; the array may be a view."""
 
     def copy(self, source: Buffer, target: Buffer, type_: TensorType) -> None:
-        """Copy within this space. The two places do not overlap."""
+        """Copy within this space. Source and target do not overlap."""
 
 
 @runtime_checkable
 class OwnLayout(Protocol):
-    """A memory space in which elements are laid out otherwise than on the host: padded, in blocks, in another order.
+    """A memory space whose element layout differs from the host's: padded, blocked, or in another order.
 
     No tensor there shares the memory of a tensor of another shape.
     """
 
     def nbytes(self, type_: TensorType) -> int:
-        """The bytes that a tensor of a static type takes."""
+        """The bytes that a tensor of a static type occupies."""
 
 
 def tensor_bytes(memory: Memory, type_: TensorType) -> int:
-    """The bytes that a tensor of a static type takes in a memory space."""
-    takes = getattr(memory, "nbytes", None)  # isinstance of a protocol takes 25 us, and every tensor is asked about
+    """The bytes that a tensor of a static type occupies in a memory space."""
+    takes = getattr(memory, "nbytes", None)  # isinstance of a protocol costs 25 us, for every tensor
     return type_.nbytes if takes is None else int(takes(type_))
 
 
@@ -74,24 +74,24 @@ def has_own_layout(memory: Memory) -> bool:
 
 
 def require_room(nbytes: int) -> None:
-    """ExecutionError if the machine has less than `nbytes` of memory in total. So much is never asked for."""
+    """Raises ExecutionError if the machine has less than `nbytes` of memory in total, before anything is allocated."""
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if nbytes > room:
         raise ExecutionError(f"{nbytes} bytes are needed, more than the machine's {room}")
 
 
 _MAPPED, _HUGE_PAGE = 1 << 20, 2 << 20
-"""Bytes of an arena from which on it has pages of its own, and of a page of the larger kind that processors have."""
+"""The size in bytes from which an arena gets its own pages, and the size of a huge page."""
 
 
 def _mapped(nbytes: int) -> Array:
-    """Zeros that begin on a huge page, in pages of their own, which the system has back once nobody uses the array.
+    """Zeros that start on a huge page, in pages of their own, which are released with the array's last reference.
 
-    Arenas of many sizes leave holes in the heap of the C library, which grows by them. Where there are huge pages, one
-    is entered at a time: to touch memory for the first time takes a tenth of the time that it takes page by page.
+    Arenas of many sizes would fragment the C library's heap, which then grows. Huge pages, if available, are mapped one
+    at a time: touching memory for the first time then costs a tenth of what it costs page by page.
     """
     pages = mmap.mmap(-1, nbytes + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(AttributeError, OSError):  # where there are none
+    with suppress(AttributeError, OSError):  # the system has no huge pages
         pages.madvise(mmap.MADV_HUGEPAGE)
     raw = np.frombuffer(pages, np.uint8)
     start = -raw.ctypes.data % _HUGE_PAGE
@@ -99,14 +99,14 @@ def _mapped(nbytes: int) -> Array:
 
 
 _TOUCHED, _PAGE = 64 << 20, 4096
-"""Bytes up to which memory for lengths to come is touched when it is made, and of the smallest page."""
+"""The size in bytes up to which memory for future lengths is touched when it is allocated; the smallest page's size."""
 
 
 def touched(memory: Array) -> Array:
-    """The same bytes, which must be unused zeros. If they are few, the process gets each of their pages now.
+    """Touch each page of this memory, which must be unused zeros, if it is small, and return it.
 
-    Otherwise the first run at each greater length would wait for pages. Larger memory lies in huge pages, of which a
-    greater length needs only a few more.
+    Otherwise the first run at each greater length would wait for page faults. Larger memory is in huge pages, and a
+    greater length touches only a few more of these.
     """
     if memory.nbytes <= _TOUCHED:
         memory[::_PAGE] = 0
@@ -114,7 +114,7 @@ def touched(memory: Array) -> Array:
 
 
 class HostMemory:
-    """The memory that NumPy arrays lie in; every tensor is a NumPy array."""
+    """The memory of NumPy arrays; the buffer of every tensor is a NumPy array."""
 
     name = "host"
     alignment = 64
@@ -126,12 +126,12 @@ class HostMemory:
                 return _mapped(nbytes)
             raw = np.zeros(nbytes + self.alignment, np.uint8)
         except (MemoryError, OSError, OverflowError, ValueError) as error:
-            raise ExecutionError(f"no room for an arena of {nbytes} bytes in host memory") from error
+            raise ExecutionError(f"cannot allocate an arena of {nbytes} bytes in host memory") from error
         start = -raw.ctypes.data % self.alignment
         return raw[start : start + nbytes]
 
     def free(self, arena: Array) -> None:
-        """Nothing to do: NumPy frees an array with its last reference."""
+        """Nothing to do: an array is freed with its last reference."""
 
     def view(self, arena: Array, offset: int, type_: TensorType) -> Array:
         flat = arena[offset : offset + type_.nbytes].view(type_.dtype.numpy)
@@ -151,11 +151,11 @@ HOST = HostMemory()
 
 
 class ChannelsFirstMemory(HostMemory):
-    """Host memory for backends that want pictures as [batch, channels, height, width].
+    """Host memory for backends that want images as [batch, channels, height, width].
 
-    The buffer of every tensor with four dimensions is an array in that order. `copy_in` and `copy_out` change the
-    order, and so does a Permute between such a backend and another. The axes of operations stay as the operations
-    define them: a kernel for this memory has to translate them.
+    The buffer of every tensor of rank 4 is an array in that order. `copy_in` and `copy_out` transpose, and so does a
+    Permute between such a backend and another. The axes of operations stay as the operations define them: a kernel for
+    this memory has to translate them.
     """
 
     name = "host-channels-first"
@@ -181,7 +181,7 @@ CHANNELS_FIRST = ChannelsFirstMemory()
 
 @frozen
 class Placement(Value):
-    """Where a tensor lies in its arena, in bytes. `root` is the operand whose memory it shares, mostly itself."""
+    """A tensor's bytes in its arena. `root` is the operand whose memory it shares, usually itself."""
 
     offset: int
     nbytes: int
@@ -192,8 +192,8 @@ class Placement(Value):
 class ArenaPlan(Value):
     """The layout of one memory space's arena for one subgraph.
 
-    `size` is the arena's size in bytes. `lower_bound` is the size that no plan can beat: the largest sum of tensors,
-    each rounded up to the memory's alignment, that need memory at the same time under the program's executor.
+    `size` is the arena's size in bytes. `lower_bound` is a size below which no plan exists: the largest total of
+    tensors, each rounded up to the memory's alignment, that need memory at the same time under the program's executor.
     """
 
     memory: Memory

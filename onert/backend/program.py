@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from onert.ir.symbolic.instructions import Instructions
 
 WORK_OF_A_CALL = 1_500_000
-"""Additions that take as long as an executor does to run a subgraph of no operations."""
+"""The cost of an executor's call of an empty subgraph, in equivalent additions."""
 WORK_OF_A_HANDED_BYTE = 50
-"""The same for a byte of what the subgraph is given."""
+"""The cost per byte of the subgraph's arguments, in equivalent additions."""
 
 
 @frozen
 class TensorInfo(Value):
-    """An input or output as callers see it; a dimension that is not known before the run is None.
+    """An input or output as callers see it; a dimension that is unknown before the run is None.
 
     `signature_shape` is the shape of an input with None for the dimensions that the model leaves open although `shape`
-    has them; None if it leaves none open. Callers may use each of `other_names` in the place of `name`: those that
-    signatures give, and the tensor's own where the name is a signature's.
+    gives their sizes; None if it leaves none open. Callers may use any of `other_names` instead of `name`: names from
+    signatures, and the tensor's own name if `name` is from a signature.
     """
 
     name: str
@@ -47,7 +47,7 @@ class TensorInfo(Value):
 
     @property
     def open_shape(self) -> Shape:
-        """The shape, unknown in the dimensions that the model leaves open."""
+        """The shape, with None for the dimensions that the model leaves open."""
         return self.shape if self.signature_shape is None else self.signature_shape
 
     @property
@@ -57,7 +57,7 @@ class TensorInfo(Value):
 
 @frozen
 class Step(Value):
-    """One kernel with the sequence it runs and the backend it came from."""
+    """One kernel, the sequence it runs and the backend that generated it."""
 
     backend: str
     sequence: Sequence
@@ -66,16 +66,16 @@ class Step(Value):
 
 @frozen
 class Routine(Value):
-    """One compiled subgraph: kernels in an order that is right, and where every tensor lies.
+    """One compiled subgraph: kernels in a valid order, and the memory of every tensor.
 
-    `dependencies[i]` are the steps that must have run before step i; where the executor keeps no order, of the steps
-    that are ready the one with the highest of `ranks` goes first. `memories` gives each operand's memory space.
-    `arenas` holds, by the space's name, where each operand lies that has a place before the run: what operations make
-    with a static type. Inputs, outputs, constants, variables (which outlive a call of the subgraph) and dynamic tensors
-    have none, nor have copies of the entry's inputs in other spaces; an `unstored` operand of a group has no tensor at
-    all. `work` is what a run takes, in additions. Where it is `metered`, there are tensors of unknown size or calls of
-    subgraphs: only a run tells what they take. `roots` names operands that lie in the memory of a variable, an input or
-    an output, and which. `pairs` are inputs and outputs that a caller may let lie in one memory.
+    `dependencies[i]` are the steps that must have run before step i. An executor that runs steps out of order takes the
+    ready step with the highest value in `ranks` first. `memories` maps each operand to its memory space. `arenas` maps
+    the name of a space to the placement of the operands allocated before the run: results with a static type. Inputs,
+    outputs, constants, variables (which outlive a call of the subgraph), dynamic tensors and copies of the entry's
+    inputs in other spaces are not in an arena; an `unstored` operand of a group has no tensor at all. `work` is a run's
+    cost in additions. A `metered` routine has tensors of unknown size or calls subgraphs, so its cost is only known
+    at run time. `roots` maps operands to the variable, input or output whose memory they share. `pairs` are inputs and
+    outputs that a caller may place in the same memory.
     """
 
     subgraph: Subgraph
@@ -91,7 +91,7 @@ class Routine(Value):
 
     @cached_property
     def followers(self) -> tuple[tuple[int, ...], ...]:
-        """The steps that wait for each step."""
+        """For each step, the steps that depend on it."""
         found: list[list[int]] = [[] for _ in self.steps]
         for step, needed in enumerate(self.dependencies):
             for other in needed:
@@ -100,7 +100,7 @@ class Routine(Value):
 
     @cached_property
     def is_on_host(self) -> bool:
-        """Whether all tensors lie in host memory."""
+        """Whether all tensors are in host memory."""
         return all(memory.name == HOST.name for memory in {id(m): m for m in self.memories.values()}.values())
 
     @cached_property
@@ -111,15 +111,15 @@ class Routine(Value):
 
 @frozen(eq=False)
 class Stretch(Told):
-    """What programs have in common that differ by the lengths of some dimensions alone.
+    """What programs share that differ only in the lengths of some dimensions.
 
-    - `lengths`: where each length is: the position of an input, and an axis
-    - `numbers`: how all else is computed of the lengths, and for which ones it is
+    - `lengths`: where each length is read: the position of an input, and an axis
+    - `numbers`: how everything else is computed from the lengths, and for which lengths it is valid
     - `kernels`: that of each step of the entry
-    - `shapes`: of inputs, outputs and what lies in their memory, by operand: for each dimension a register and 0, or -1
-      and the dimension that it always is
-    - `capacities`: the bytes of the largest tensor that comes to lie there, for inputs and outputs
-    - `used`: to be called when a frame goes on to other lengths, so that whoever made the stretch knows of its use
+    - `shapes`: the shapes, by operand, of inputs, outputs and the operands in their memory: for each dimension a
+      register and 0, or -1 and the constant dimension
+    - `capacities`: for inputs and outputs, the bytes of the largest tensor that will be stored there
+    - `used`: called when a frame changes to other lengths, so that the stretch's creator can track its use
     """
 
     lengths: tuple[tuple[int, int], ...]
@@ -134,10 +134,10 @@ class Stretch(Told):
 class Program(Value):
     """A compiled model. It holds no state: any number of executions may run it at once, and share its `residents`.
 
-    `specialize` gives the program for other input shapes (by position), from a cache where it was made before.
-    What is not known before the run is held to `max_memory` bytes at a time and `max_work` additions for each run.
-    `recordings` are files that every execution writes: "trace", "table" or "minmax", and where. With a `stretch` an
-    execution runs for other lengths too, without another program.
+    `specialize` returns the program for other input shapes (by position), cached if it was compiled before.
+    Tensors of unknown size are limited to `max_memory` bytes at a time, and work of unknown amount to `max_work`
+    additions per run. `recordings` maps the files that every execution writes ("trace", "table" or "minmax") to their
+    paths. With a `stretch` an execution runs other lengths too, without another program.
     """
 
     name: str
@@ -167,12 +167,12 @@ class Program(Value):
 
     @property
     def constant_bytes(self) -> int:
-        """The bytes of the constants, each operand's counted by itself."""
+        """The bytes of the constants, each operand's counted separately."""
         operands = (operand for routine in self.routines for operand in routine.subgraph.operands)
         return sum(operand.type.nbytes for operand in operands if operand.is_constant)
 
     def _summary(self) -> tuple[tuple[str, str], ...]:
-        """What people ask first, in words."""
+        """The facts that people look for first, in words."""
         return (
             ("inputs", ", ".join(map(str, self.inputs)) or "none"),
             ("outputs", ", ".join(map(str, self.outputs)) or "none"),
@@ -190,11 +190,11 @@ class Program(Value):
         return f"<table><caption>Program {_html(self.name)}</caption>{rows}</table>"
 
     def describe(self) -> str:
-        """What runs where, and the memory it takes, in lines for people."""
+        """What runs where, and how much memory it needs, as lines for people."""
         lines = [f"{self.name or 'model'}: executor {self.executor}, {self.num_threads} threads"]
         for at, routine in enumerate(self.routines):
             if not routine.subgraph.operands and at != self.entry:
-                continue  # what no run comes to
+                continue  # never run
             title = f"subgraph {at}" + (f" '{routine.subgraph.name}'" if routine.subgraph.name else "")
             lines.append(f"{title}{' (entry)' if at == self.entry else ''}")
             for number, step in enumerate(routine.steps):
@@ -212,13 +212,13 @@ class Program(Value):
 
     @cached_property
     def arena_offsets(self) -> tuple[int, ...]:
-        """Where the host arena of each routine starts in one buffer for them all, and how long that is."""
+        """The offset of each routine's host arena in one buffer for all of them, followed by the buffer's size."""
         sizes = [r.arenas[HOST.name].size if HOST.name in r.arenas else 0 for r in self.routines]
         return tuple(accumulate((size + -size % HOST.alignment for size in sizes), initial=0))
 
     @property
     def arena_bytes(self) -> int:
-        """The bytes of host memory that an execution needs for its arenas, each subgraph's once."""
+        """The bytes of host memory that an execution needs for its arenas, with one for each subgraph."""
         return self.arena_offsets[-1]
 
     @property
@@ -228,5 +228,5 @@ class Program(Value):
 
 
 def _html(text: str) -> str:
-    """Text for a page: what would be markup is not."""
+    """Escape text for HTML."""
     return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

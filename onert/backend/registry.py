@@ -1,4 +1,4 @@
-"""Finding backends: by entry point, or by import path."""
+"""Find backends by entry point or by import path."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .backend import API_VERSION, Backend
 
 GROUP = "onert.backends"
 ALWAYS = ("builtin", "reference")
-"""What is loaded behind every choice: copies and control flow, and every operation in NumPy."""
+"""Loaded after every choice: `builtin` for copies and control flow, `reference` for every operation in NumPy."""
 PREFERRED = ("llvm",)
-"""What is tried first where the user names nothing; other plugins run only what they are asked to."""
+"""Tried first if the user names no backend. Other plugins run only what the user assigns to them."""
 OWN = {"builtin": "onert_builtin:Builtin", "reference": "onert_reference:Reference", "llvm": "onert_llvm:Llvm"}
-"""The project's own backends: a plugin under one of their names does not take their place unasked."""
+"""The project's own backends. A plugin under one of these names replaces it only if the user names it."""
 
 
 def available() -> Mapping[str, tuple[str, ...]]:
-    """The import paths of the installed backends by name, none imported; more than one for a name is a clash."""
-    import importlib.metadata as metadata  # noqa: PLC0415 # slow, and only who names a plugin needs it
+    """The import paths of the installed backends by name, none imported; several paths for a name are a clash."""
+    import importlib.metadata as metadata  # noqa: PLC0415 # slow, and only needed if a plugin is named
 
     found: dict[str, tuple[str, ...]] = {}
     for entry in metadata.entry_points(group=GROUP):
@@ -33,7 +33,7 @@ def available() -> Mapping[str, tuple[str, ...]]:
 
 
 class _Installed:
-    """What `available` found, looked for at most once and not before someone asks."""
+    """The result of `available`, computed at most once and only on demand."""
 
     @cached
     def paths(self) -> Mapping[str, tuple[str, ...]]:
@@ -41,20 +41,20 @@ class _Installed:
 
 
 def load_backends(names: Iterable[str] = ()) -> tuple[Backend, ...]:
-    """What `find_backends` finds, with an OnertWarning for each name that is passed over."""
+    """The backends that `find_backends` finds, with an OnertWarning for each name that is skipped."""
     found, notes = find_backends(names)
     for note in notes:
-        warnings.warn(note, OnertWarning, stacklevel=3)  # at whoever called compile
+        warnings.warn(note, OnertWarning, stacklevel=3)  # points to the caller of `compile`
     return found
 
 
 def find_backends(names: Iterable[str] = ()) -> tuple[tuple[Backend, ...], tuple[str, ...]]:
     """The backends of these names or import paths in order, and a sentence for each that cannot be loaded.
 
-    Without names, the best installed. `builtin` and `reference` follow where they are not named. A name that nothing is
-    installed under, a clash, an import that fails, or a backend made for another version of the contract is passed over
-    if another name can be loaded, and a BackendError if none can. What no one named is this project's own, whatever
-    else is installed under its name.
+    Without names, the best installed. `builtin` and `reference` follow unless they are named. A name is skipped if
+    nothing is installed under it, if it is ambiguous, if its import fails, or if its backend is made for another
+    version of the contract; if no name can be loaded, this raises BackendError. A backend that is not named is this
+    project's own, whatever else is installed under its name.
     """
     installed = _Installed()
     named = dict.fromkeys(names)
@@ -81,19 +81,19 @@ def find_backends(names: Iterable[str] = ()) -> tuple[tuple[Backend, ...], tuple
 
 
 def _is_there(path: str) -> bool:
-    """Whether the package of an import path is installed, working or not."""
+    """Whether the package of an import path is installed, even if it is broken."""
     package, _, _ = path.partition(":")
     try:
         imports.module(package)
     except ModuleNotFoundError as error:
         return error.name != package
-    except Exception:  # whatever else is wrong is told where the backend is made
+    except Exception:  # any other problem is reported when the backend is instantiated
         return True
     return True
 
 
 def load_backend(name: str) -> Backend:
-    """One backend by its name or by `package.module:Class`; BackendError as for `load_backends`."""
+    """One backend by its name or by `package.module:Class`. Raises BackendError if it cannot be loaded."""
     return _load(name, _Installed())
 
 
@@ -114,14 +114,14 @@ def _load(name: str, installed: _Installed) -> Backend:
 
 
 def _made(name: str, path: str) -> Backend:
-    """An instance of the class at an import path; whatever goes wrong in a plugin becomes one BackendError."""
+    """An instance of the class at an import path. Every failure of a plugin is raised as one BackendError."""
     module, _, attribute = path.partition(":")
     try:
         made = getattr(imports.module(module), attribute)()
     except (
         Exception,
         SystemExit,
-    ) as error:  # a plugin is a stranger's code: any of its failures is its own, told in one sentence
+    ) as error:  # plugins are foreign code: report whatever they raise in one sentence
         raise BackendError(f"backend {name!r} at {path} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(made, Backend):
         raise BackendError(f"backend {name!r} at {path} is a {type(made).__name__}, expected an onert.backend.Backend")

@@ -1,4 +1,4 @@
-"""The constants of a program where they lie in memory spaces other than the host's."""
+"""A program's constants in memory spaces other than the host's."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .memory import Buffer, Memory, tensor_bytes
 
 
 class Residents:
-    """What all executions of a program, and of its programs for other input shapes, share: each constant is put into a
-    memory space once, and its room given back when the last of these programs is gone.
+    """Constants shared by all executions of a program and of its specialisations for other input shapes. Each is copied
+    into a memory space once, and its memory is freed when the last of these programs is gone.
 
-    Constants are the same where their types and their bytes are: a pass makes another object of what it folds again.
+    Constants with equal types and bytes count as the same: folding a constant again makes a new object.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Residents:
         finalize(self, _free, self._buffers)
 
     def buffer(self, memory: Memory, type_: TensorType, data: Constant) -> Buffer:
-        """Where a constant's elements lie in a memory space. ExecutionError if there is no room for them."""
+        """A constant's buffer in a memory space. Raises ExecutionError if there is not enough memory."""
         key = (memory.name, type_, self._digest(data))
         found = self._buffers.get(key)
         if found is None:
@@ -36,12 +36,12 @@ class Residents:
                 memory.free(arena)
                 raise
             found = self._buffers.setdefault(key, (memory, arena, buffer))
-            if found[1] is not arena:  # another thread has put it there at this moment
+            if found[1] is not arena:  # another thread was faster
                 memory.free(arena)
         return found[2]
 
     def _digest(self, data: Constant) -> bytes:
-        """Names the elements; the object is kept, so that no other one comes to have its identity."""
+        """A digest of the elements; the object is stored too, so that its id cannot be reused."""
         known = self._digests.get(id(data))
         if known is None:
             known = self._digests[id(data)] = (data, digest(data.array.tobytes()).digest())

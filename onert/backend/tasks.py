@@ -1,8 +1,8 @@
-"""Calls that other threads make, safe from exceptions that signal handlers raise.
+"""Calls made by other threads, safe from exceptions that signal handlers raise.
 
-A handler runs in the main thread, between any two bytecodes. Where the standard library's pools, events and futures
-hold a lock at that moment, it stays locked, and whoever wants it next waits for ever. So nothing here takes a lock that
-must be given back: what must happen at once is one call of a function written in C.
+A handler runs in the main thread, between any two bytecodes. If the standard library's pools, events or futures hold a
+lock at that moment, it stays locked, and the next thread that wants it waits forever. So nothing here takes a lock that
+must be released: every step that must be atomic is one call of a function written in C.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import time
-from _queue import SimpleQueue  # of `queue`, which also has queues made of locks
+from _queue import SimpleQueue  # `queue` also defines queues made of locks
 from _thread import LockType, allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,12 +26,12 @@ _T = TypeVar("_T")
 
 _DROPPED = object()
 _LOOK = 1.0
-"""Seconds after which a thread that waits looks for itself whether it was forgotten: who opens a gate may have been
+"""Seconds after which a waiting thread checks its condition itself: the thread that opens a gate may have been
 interrupted."""
 
 
 class Gate:
-    """Opens once; threads wait for that."""
+    """A flag that is set once and that threads can wait for."""
 
     __slots__ = ("_waiting", "is_open")
 
@@ -44,11 +44,11 @@ class Gate:
         while self._waiting:
             try:
                 self._waiting.pop().release()
-            except IndexError:  # another thread opens it too
+            except IndexError:  # another thread is opening it too
                 return
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether it was opened before so many seconds were over."""
+        """Whether it was opened within `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         while not self.is_open:
             left = _LOOK if end is None else min(_LOOK, end - time.monotonic())
@@ -59,13 +59,13 @@ class Gate:
             self._waiting.append(mine)
             if not self.is_open:
                 mine.acquire(timeout=left)
-            with suppress(ValueError):  # it is not there any more when the gate is open
+            with suppress(ValueError):  # `open` removed it
                 self._waiting.remove(mine)
         return True
 
 
 class Task(Generic[_T]):
-    """A call that one thread makes, once, and whose result others wait for."""
+    """A call that one thread makes, once, and whose result others can wait for."""
 
     __slots__ = ("__weakref__", "_call", "_error", "_fate", "_gate", "_process", "_result")
 
@@ -79,7 +79,7 @@ class Task(Generic[_T]):
 
     @property
     def done(self) -> bool:
-        """Whether there is a result or an error, or the call is not going to be made."""
+        """Whether there is a result or an error; a dropped task has an error."""
         return self._gate.is_open
 
     def run(self) -> None:
@@ -91,14 +91,14 @@ class Task(Generic[_T]):
         assert call is not None
         try:
             self._result = call()
-        except BaseException as error:  # raised again by those who wait
+        except BaseException as error:  # raised again by `result`
             self._error = error
         finally:
-            del call  # and what it refers to, before anyone goes on
+            del call  # releases what it refers to before any waiting thread continues
             self._gate.open()
 
     def drop(self) -> bool:
-        """Do not make the call; False where it was begun."""
+        """Cancel the call; False if it has begun already."""
         if self._fate.setdefault(None, _DROPPED) is not _DROPPED:
             return False
         self._call = None
@@ -107,14 +107,14 @@ class Task(Generic[_T]):
         return True
 
     def wait(self) -> None:
-        """Until the task is done; BackendError if it was begun in the process that this one was forked from."""
+        """Wait until the task is done. Raises BackendError if it was begun before this process was forked."""
         while not self._gate.wait(_LOOK):
             if self._process != os.getpid():
                 raise BackendError("a task that was begun before the process was forked is not done in the child")
 
     def result(self) -> _T:
-        """What the call gives or raises, when it is done. Outside of the main thread a call that no thread has begun is
-        made here, so that threads of a pool may wait for one another's tasks."""
+        """Wait for the call's result, or raise its exception. Outside the main thread a call that no thread has begun
+        is made here, so that threads of a pool may wait for one another's tasks."""
         if current_thread() is not main_thread():
             self.run()
         self.wait()
@@ -125,19 +125,19 @@ class Task(Generic[_T]):
 
 
 class _Threads:
-    """The threads of a pool in one process, and what lies before them."""
+    """The threads of a pool in one process, and the queue of their tasks."""
 
     def __init__(self, most: int, name: str) -> None:
         self._name = name
         self.queue: SimpleQueue[Task[Any] | None] = SimpleQueue()
         self.free: list[None] = [None] * most
-        """As many as threads may still be started; each takes one when it begins."""
+        """One element for each thread that may still be started; a thread takes one when it begins."""
         self.idle: list[None] = []
-        """As many as threads wait. One may be lost to an interrupt: then a thread more than needed is started."""
+        """One element for each idle thread. An interrupt may lose one: then one thread more than needed is started."""
         self.members: list[int] = []
 
     def work(self) -> None:
-        """A thread's life."""
+        """The main loop of a thread."""
         try:
             self.free.pop()
         except IndexError:
@@ -147,7 +147,7 @@ class _Threads:
         while True:
             task = self.queue.get()  # the first is the one that the thread was started for
             if task is None:
-                self.queue.put(None)  # for the others
+                self.queue.put(None)  # for the other threads
                 _NAMES.pop(get_ident(), None)
                 return
             task.run()
@@ -156,7 +156,7 @@ class _Threads:
             self.idle.append(None)
 
     def ready(self) -> None:
-        """See to it that there is a thread; RuntimeError if the system has none and there is none."""
+        """Ensure that there is a thread. Raises RuntimeError if there is none and none can be started."""
         try:
             self.idle.pop()
         except IndexError:
@@ -177,7 +177,7 @@ class _Threads:
 class Pool:
     """Up to `most` threads, started when there are tasks for them; they end when the pool is dropped.
 
-    The process does not end before what they were given is done. A child that is forked starts threads of its own.
+    The process does not end before their tasks are done. A forked child starts its own threads.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -186,11 +186,11 @@ class Pool:
         self._threads: dict[int, _Threads] = {}
 
     def submit(self, call: Callable[[], _T]) -> Task[_T]:
-        """Have a thread make the call. RuntimeError if there is no thread, or none any more as the process ends."""
+        """Have a thread make the call. Raises RuntimeError if there is no thread, or if the process is ending."""
         return self.give(Task(call))
 
     def give(self, task: Task[_T]) -> Task[_T]:
-        """Have a thread do a task. To give it twice does no harm."""
+        """Have a thread run a task. Giving it twice is harmless."""
         threads = self._here()
         if _ENDED:
             raise RuntimeError("no thread can be started: the process is ending")
@@ -223,20 +223,20 @@ def thread_name() -> str:
 
 
 _UNDONE: dict[Task[Any], None] = {}
-"""Tasks that were given to pools of this process."""
+"""Tasks given to pools of this process and not yet done."""
 _ENDED: list[None] = []
-"""Has an element when no tasks are taken any more."""
+"""Not empty once no more tasks are accepted."""
 
 
 def finish() -> None:
-    """Take no more tasks, and wait for those that were taken: before the process ends, and looks for reference cycles
+    """Accept no more tasks, and wait for those accepted so far. Called before the process ends and collects garbage
     itself."""
     _ENDED.append(None)
     hold = UNCOLLECTED.hold()
     with hold.ended(), hold.ended(), hold:
         while _UNDONE:
             for task in tuple(_UNDONE):
-                task.run()  # where no thread has begun it
+                task.run()  # unless a thread has begun it
                 task.wait()
                 _UNDONE.pop(task, None)
 

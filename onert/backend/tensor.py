@@ -10,10 +10,10 @@ from .memory import HOST, Buffer, Memory
 class Tensor:
     """Type and buffer of one operand within one execution.
 
-    `dynamic` tensors have a type with unknown dimensions until a run gives them an array; their buffer is then that
-    array, and `type` its type. The buffer of a model's input or output may change between runs, never during one. That
-    of a constant in host memory may be given as the constant, whose elements are read when the buffer is asked for.
-    As long as `stamp` is one object, the elements are the same; None where nobody says so.
+    A `dynamic` tensor has a type with unknown dimensions until a run assigns an array, which becomes its buffer and
+    determines `type`. The buffer of a model's input or output may change between runs, never during one. The buffer of
+    a constant in host memory may be a `Constant`, whose elements are read when the buffer is first used.
+    While `stamp` is the same object, the elements are the same; None if that is not tracked.
     """
 
     __slots__ = ("_buffer", "declared", "dynamic", "memory", "stamp", "type")
@@ -28,7 +28,7 @@ class Tensor:
 
     @property
     def buffer(self) -> Buffer | None:
-        """Where the elements are; None while they are nowhere."""
+        """Where the elements are; None if there are none."""
         if isinstance(self._buffer, Constant):
             self._buffer = self._buffer.array
         return self._buffer
@@ -39,13 +39,13 @@ class Tensor:
 
     @property
     def array(self) -> Array:
-        """The elements in host memory; for another memory space a copy."""
+        """The elements in host memory; a copy if they are in another memory space."""
         return self.memory.copy_out(self.buffer, self.type)
 
     def assign(self, array: Array) -> None:
-        """Give a result to the tensor: copied into its buffer, or kept as its buffer where it is dynamic.
+        """Store a result: copied into the buffer, or, if the tensor is dynamic, as its new buffer.
 
-        A view is copied there too: it may look at an operand whose memory is used again.
+        A view is copied in either case: it may refer to an operand whose memory is reused.
         """
         if self.dynamic:
             self.buffer = array = array if array.flags.owndata else array.copy()

@@ -1,4 +1,4 @@
-"""The names of inputs and outputs: each answers to its own and to others that are as clear."""
+"""The names of inputs and outputs: each has its own name and further unambiguous ones."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from .program import TensorInfo
 
 _EXPORTED = "serving_default_"
-"""What TensorFlow's converter puts before the name that a signature gives, with the output's number behind it."""
+"""The prefix that TensorFlow's converter puts before a signature's name; the output's number follows the name."""
 
 
 def position_named(name: str, infos: Sequence[TensorInfo]) -> int | None:
-    """The position of the input or output that answers to a name; None if there is none."""
+    """The position of the input or output with this name; None if there is none."""
     for position, info in enumerate(infos):
         if info.name == name:
             return position
@@ -22,15 +22,15 @@ def position_named(name: str, infos: Sequence[TensorInfo]) -> int | None:
 
 
 def offered(infos: Sequence[TensorInfo]) -> str:
-    """The names that inputs or outputs answer to, for messages."""
+    """All valid names of these inputs or outputs, for messages."""
     return ", ".join(" or ".join(map(repr, (info.name, *info.other_names))) for info in infos) or "none"
 
 
 def other_names(names: Sequence[str], candidates: Iterable[tuple[int, str]]) -> tuple[tuple[str, ...], ...]:
-    """Beside each of `names` the other names that are clear.
+    """For each of `names`, the other names that are unambiguous.
 
-    `candidates` are positions with names for them. One that another position has, as its own name or as another, is
-    left out. From `serving_default_x:0` comes `x` too, where nothing else is called so.
+    `candidates` are positions with further names for them. A candidate that is also a name of another position is left
+    out. `serving_default_x:0` yields `x` too, unless something else has that name.
     """
     owners: dict[str, set[int]] = {}
     for position, name in candidates:

@@ -1,4 +1,4 @@
-"""What is written to the disk while nobody waits for it; the process ends when it is written."""
+"""Background writes to disk. The process waits for them before it ends."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .tasks import Pool, Task
 
 
 class Writers:
-    """What is being written, one thing after the other. A child that is forked has nothing to write."""
+    """Pending writes, done one after the other. A forked child starts with none."""
 
     def __init__(self) -> None:
         self._pool = Pool(1, "onert-write")
         self._tasks: list[Task[None]] = []
 
     def begin(self, write: Callable[[], object]) -> None:
-        """Call `write` after what was begun before, while the caller goes on; now where the system has no thread."""
+        """Call `write` in the background after all earlier writes; at once if no thread can be started."""
         self._tasks = [task for task in self._tasks if not task.done]
         task = Task(partial(_written, write))
         self._tasks.append(task)
@@ -30,21 +30,21 @@ class Writers:
             task.run()
 
     def finish(self) -> None:
-        """Wait until all that was begun before is written."""
+        """Wait until all pending writes are done."""
         for task in tuple(self._tasks):
-            with suppress(RuntimeError):  # the process ends, and whoever ends it sees to what is left
-                self._pool.give(task)  # again, where an interrupt came before it was given
+            with suppress(RuntimeError):  # the process is ending, and `tasks.finish` runs what is left
+                self._pool.give(task)  # again, in case an interrupt came before it was given
             task.wait()
-            with suppress(ValueError):  # another thread waited for it too
+            with suppress(ValueError):  # another thread removed it
                 self._tasks.remove(task)
 
     def forget(self) -> None:
-        """After a fork: the parent writes."""
+        """After a fork: the parent does these writes."""
         self._tasks = []
 
 
 def _written(write: Callable[[], object]) -> None:
-    """Nobody waits for the result: an error is reported as a thread's."""
+    """Write; nobody waits for the result, so an error is reported like a thread's uncaught exception."""
     try:
         write()
     except Exception:
@@ -52,5 +52,5 @@ def _written(write: Callable[[], object]) -> None:
 
 
 WRITERS = Writers()
-"""Those of this process."""
+"""The writers of this process."""
 os.register_at_fork(after_in_child=WRITERS.forget)

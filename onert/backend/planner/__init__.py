@@ -1,4 +1,4 @@
-"""Memory planners by the names that ONE gives them, and ours."""
+"""Memory planners, by their names in ONE, and this project's own."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _PLACES = {
     "GreedyByBreadth": ("greedy", "greedy_by_breadth"),
     "Recycle": ("recycle", "recycle"),
 }
-"""File and function of each."""
+"""The module and function of each."""
 
 
 class Planners(Mapping[str, "Planner"]):
-    """The planners; one is read when it is looked up."""
+    """The planners; each is imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Planner:
         file, function = _PLACES[name]

@@ -1,4 +1,4 @@
-"""The largest sum of tensors of which every two may be alive at a time, where steps keep no fixed order."""
+"""The largest total size of tensors that may all be alive at the same time if steps have no fixed order."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from .claims import Integers, Mask
 
 MOST = 1 << 10
-"""How many tensors the exact bound is worked out for."""
+"""The most tensors for which the exact bound is computed."""
 
 
 def heaviest_antichain(weights: Integers, before: Mask) -> int:
-    """The largest sum of weights over elements none of which comes before another; `before` is transitive.
+    """The largest sum of weights over elements of which none precedes another; `before` is transitive.
 
-    By Dilworth's theorem it is the least flow through chains that cover every element as often as it weighs: the sum
-    of all weights less the most that can be handed on from elements to later ones.
+    By Dilworth's theorem it is the minimum flow through chains that cover every element as often as its weight: the sum
+    of all weights minus the maximum flow from elements to later ones.
     """
     supply, demand = weights.copy(), weights.copy()
     flow = np.zeros(before.shape, np.int64)
@@ -25,7 +25,7 @@ def heaviest_antichain(weights: Integers, before: Mask) -> int:
 
 
 def _hand_on(supply: Integers, demand: Integers, before: Mask, flow: Integers) -> None:
-    """A flow to start with: each element takes from those before it, the last of them first."""
+    """An initial flow: each element takes from its predecessors, the latest of them first."""
     for to in np.argsort(before.sum(axis=0), kind="stable").tolist():
         for source in np.flatnonzero(before[:, to] & (supply > 0))[::-1].tolist():
             amount = min(supply[source], demand[to])
@@ -37,7 +37,7 @@ def _hand_on(supply: Integers, demand: Integers, before: Mask, flow: Integers) -
 
 
 def _augmenting(supply: Integers, demand: Integers, before: Mask, flow: Integers) -> list[int] | None:
-    """Elements from one with supply to one with demand, which give and take back in turn; None if there are none."""
+    """An augmenting path from an element with supply to one with demand (givers and takers alternate); None if none."""
     giver_of = np.full(len(supply), -1, np.int64)
     taker_of = np.full(len(supply), -1, np.int64)
     givers = np.flatnonzero(supply > 0)

@@ -1,4 +1,4 @@
-"""Where tensors lie in one memory: an arena, that of a bundle's callers, the scratch memory of a loop."""
+"""The placement of tensors in one memory: an arena, a bundle's activations, or the scratch memory of a loop."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .claims import Claims, height, neighbours
 from .liveness import Lifetimes, PartialOrder
 
 MOST_PAIRS = 1 << 21
-"""How many pairs of tensors alive at a time a plan is made for; with more, every tensor has memory of its own."""
+"""The most pairs of simultaneously live tensors for which a plan is made; beyond it, tensors share no memory."""
 
 
 @frozen(eq=False)
 class Arrangement(Told):
-    """An offset for each tensor, the bytes that this takes, those that no plan can beat, and the planner it is by."""
+    """Each tensor's offset, the total size, a lower bound for any plan's size, and the planner's name."""
 
     offsets: Sequence[int]
     size: int
@@ -36,10 +36,10 @@ def arranged(
     planner: str = "Best",
     order: Lifetimes | PartialOrder | None = None,
 ) -> Arrangement:
-    """Tensors of so many bytes in one memory, those that may be alive at a time in different places.
+    """Place tensors of these sizes in one memory so that no two that may be alive at the same time overlap.
 
-    Offsets are multiples of `alignment`, a power of two. `order` says which may be alive at a time where steps keep no
-    fixed order; None for a model too large to say. Symbolic sizes are planned for the largest that they may be.
+    Offsets are multiples of `alignment`, a power of two. `order` says which tensors may be alive at the same time if
+    steps have no fixed order; None if the model is too large to tell. Symbolic sizes are planned at their maximum.
     """
     nbytes = [largest(n) for n in nbytes]
     sizes = (np.array(nbytes, np.int64) + (alignment - 1)) & -alignment
@@ -48,7 +48,7 @@ def arranged(
     if isinstance(order, PartialOrder) and len(sizes) <= MOST:
         bound = heaviest_antichain(sizes, order.before)
     else:
-        bound = alive.peak(sizes)  # in another order there may be more: still a bound
+        bound = alive.peak(sizes)  # another order may need more, so this is still a lower bound
     claims = Claims(sizes.tolist(), alignment, alive.first, alive.last, near or (), bound)
     offsets = PLANNERS[planner](claims)
     return Arrangement(offsets, height(claims, offsets), bound, planner)

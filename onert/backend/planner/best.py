@@ -1,4 +1,4 @@
-"""The default planner: the best of the others, and a search where none of them meets the bound."""
+"""The default planner: the best of the other planners, followed by a search if none of them reaches the bound."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CANDIDATES: tuple[Planner, ...] = (wic, greedy_by_breadth, greedy_by_size, first
 ORDERS: tuple[Callable[[Claims], list[int]], ...] = (by_size, by_breadth, by_area, by_span)
 PROMOTIONS = 8
 EFFORT = 600_000
-"""How many neighbours the search looks at before it gives up: a fraction of a second, where it is needed at all."""
+"""How many neighbours the search visits before it gives up: a fraction of a second, and only if it runs at all."""
 
 
 def best(claims: Claims) -> list[int]:
-    """The lowest plan of all planners', improved while it is above the bound; never worse than any of them."""
+    """The lowest plan of all planners, improved by a search while it is above the bound."""
     found: list[int] | None = None
     for offsets in _plans(claims):
         if found is None or height(claims, offsets) < height(claims, found):
@@ -49,7 +49,7 @@ def _search(claims: Claims, tries: int) -> Iterator[list[int]]:
 
 
 def _promoted(claims: Claims, order: Sequence[int], fit: Fit, rounds: int) -> Iterator[list[int]]:
-    """Plans of orders that put first what ended above the bound in the plan before."""
+    """Plans from orders that start with the tensors that ended above the bound in the previous plan."""
     for _ in range(rounds):
         offsets = place(claims, order, fit)
         yield offsets
@@ -58,18 +58,18 @@ def _promoted(claims: Claims, order: Sequence[int], fit: Fit, rounds: int) -> It
 
 
 def _exchanged(claims: Claims, order: list[int], rounds: int) -> Iterator[list[int]]:
-    """Plans of orders in which a tensor that ended above the bound goes before one that is in its way.
+    """Plans from orders in which a tensor that ended above the bound is moved before one of its neighbours.
 
-    An order is kept where no more bytes end above the bound. Every plan whose tensors cannot slide down is that of some
-    order. The same claims give the same plans: the numbers drawn start from the same seed.
+    An order is accepted unless more bytes end above the bound. Every plan in which no tensor can be moved down
+    corresponds to some order. The random seed is fixed, so equal claims give equal plans.
     """
-    random = imports.module("random").Random(0)  # read where the planners before miss the bound
+    random = imports.module("random").Random(0)  # imported only if the planners miss the bound
     offsets = place(claims, order, lowest_gap)
     for _ in range(rounds):
         high = _high(claims, offsets)
         chosen = random.choice(high)
         other = random.choice(claims.neighbours[chosen])
-        # Its own turn, or that of one in its way, comes before another's in the way.
+        # Move the tensor before a neighbour, or one of its neighbours before another of that neighbour's.
         moved, before = (chosen, other) if random.random() < 0.5 else (other, random.choice(claims.neighbours[other]))
         tried = [i for i in order if i != moved]
         tried.insert(tried.index(before), moved)
@@ -84,5 +84,5 @@ def _high(claims: Claims, offsets: Sequence[int]) -> list[int]:
 
 
 def _excess(claims: Claims, offsets: Sequence[int]) -> int:
-    """The bytes of tensors above the bound, summed over tensors."""
+    """The bytes above the bound, summed over tensors."""
     return sum(max(0, offset + size - claims.bound) for offset, size in zip(offsets, claims.sizes, strict=True))

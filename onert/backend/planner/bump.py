@@ -1,4 +1,4 @@
-"""The planner that never uses memory twice."""
+"""The planner that never reuses memory."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from .claims import Claims
 
 
 def bump(claims: Claims) -> list[int]:
-    """One tensor behind the other; the most memory and the least time."""
+    """One tensor after the other: needs the most memory and the least planning."""
     return list(accumulate(claims.sizes[:-1], initial=0)) if len(claims) else []

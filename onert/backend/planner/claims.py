@@ -1,4 +1,4 @@
-"""What a memory planner is given, and the search for room that planners share."""
+"""The input of a memory planner, and the gap search that planners share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Neighbours = Sequence[Sequence[int]]
 
 @frozen(eq=False)
 class Claims(Told):
-    """Tensors that want memory, in the order in which a run makes them.
+    """Tensors that need memory, in the order in which a run defines them.
 
-    `sizes` are bytes, each a multiple of `alignment`, a power of two, which every offset must be too. `first` and
-    `last` are the moments of a run step by step at which each tensor is made and used for the last time.
-    `neighbours[i]` are the tensors, of some size, that may be alive at a time when tensor `i` is: at a moment of that
-    run where steps keep its order, in any run where they do not. `bound` is what no plan can beat.
+    `sizes` are bytes, multiples of `alignment`, a power of two; offsets must be multiples of it too. `first` and `last`
+    are the steps of a sequential run at which each tensor is defined and last used. `neighbours[i]` are the tensors of
+    nonzero size that may be alive together with tensor `i`: at some moment of that run if steps have a fixed order,
+    otherwise in any run. `bound` is a size below which no plan exists.
     """
 
     sizes: Sequence[int]
@@ -37,14 +37,14 @@ class Claims(Told):
 
 
 Planner = Callable[[Claims], list[int]]
-"""Gives an offset for every tensor, so that neighbours do not overlap."""
+"""Computes an offset for every tensor, so that neighbours do not overlap."""
 
 Fit = Callable[[list[tuple[int, int]], int], int]
-"""Gives an offset for a size, outside of the ranges."""
+"""Finds an offset for a size outside the ranges."""
 
 
 def neighbours(sizes: Integers, conflicts: Callable[[int], Mask], most: int) -> Neighbours | None:
-    """The tensors in conflict with each tensor, those without bytes left out: they are in no one's way.
+    """For each tensor, the tensors of nonzero size that conflict with it.
 
     None if there are more than `most` in all.
     """
@@ -60,7 +60,7 @@ def neighbours(sizes: Integers, conflicts: Callable[[int], Mask], most: int) -> 
 
 
 def place(claims: Claims, order: Iterable[int], fit: Fit) -> list[int]:
-    """Offsets when the tensors are placed in `order`, each where `fit` says among its neighbours placed before."""
+    """Place the tensors in `order`, each where `fit` finds room among its neighbours placed before; their offsets."""
     sizes = claims.sizes
     offsets = [-1] * len(claims)
     for index in order:
@@ -82,7 +82,7 @@ def lowest_gap(ranges: list[tuple[int, int]], size: int) -> int:
 
 
 def tightest_gap(ranges: list[tuple[int, int]], size: int) -> int:
-    """The offset of the smallest gap between the ranges in which `size` bytes fit, behind them where none is."""
+    """The offset of the smallest gap between the ranges in which `size` bytes fit; after them all if there is none."""
     reached, best, room = 0, -1, 0
     for start, end in sorted(ranges):
         gap = start - reached
@@ -93,5 +93,5 @@ def tightest_gap(ranges: list[tuple[int, int]], size: int) -> int:
 
 
 def height(claims: Claims, offsets: Sequence[int]) -> int:
-    """The bytes that a plan takes."""
+    """The total size of a plan in bytes."""
     return max((offset + size for offset, size in zip(offsets, claims.sizes, strict=True)), default=0)

@@ -10,7 +10,7 @@ from .orders import by_breadth, by_size
 
 
 def greedy_by_size(claims: Claims) -> list[int]:
-    """The largest tensor first, each in the smallest gap that holds it."""
+    """Largest tensor first, each in the smallest gap that holds it."""
     return place(claims, by_size(claims), tightest_gap)
 
 

@@ -1,4 +1,4 @@
-"""Liveness: which tensors may be alive at a time."""
+"""Liveness: which tensors may be alive at the same time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert.ir.value import Told
 
 from .claims import Integers, Mask
 
-MOST_STEPS = 1 << 11  # beyond these, what may run beside what is not worked out: the matrices would grow too large
+MOST_STEPS = 1 << 11  # beyond these limits concurrency is not analysed: the matrices would be too large
 MOST_TENSORS = 1 << 12
 
 
@@ -24,12 +24,12 @@ class Lifetimes(Told):
     last: Integers
 
     def overlaps(self, index: int) -> Mask:
-        """The tensors alive at some moment at which tensor `index` is."""
+        """The tensors alive at some moment at which tensor `index` is alive."""
         mask: Mask = (self.first <= self.last[index]) & (self.last >= self.first[index])
         return mask
 
     def peak(self, sizes: Integers) -> int:
-        """The largest sum of sizes alive at one moment."""
+        """The largest total size alive at one moment."""
         if not len(sizes):
             return 0
         change = np.zeros(int(self.last.max()) + 2, np.int64)
@@ -41,10 +41,10 @@ class Lifetimes(Told):
 def lifetimes(
     subgraph: Subgraph, tensors: Sequence[Sequence[int]], when: Sequence[int], given: Collection[int] = ()
 ) -> Lifetimes:
-    """The lifetimes of tensors, each given as the operands that share it; `when` says when each operation runs.
+    """The lifetimes of tensors, each given as the operands that share it; `when` maps operations to moments.
 
-    A tensor lives from the moment that defines it to the last that reads it; what updates state lives to the end, and
-    one of the operands that are `given` from the beginning.
+    A tensor lives from its definition to its last use. A tensor that updates state lives to the end of the run, and one
+    with an operand in `given` from the beginning.
     """
     spans = [_span(subgraph, operands, when, given) for operands in tensors]
     return Lifetimes(np.array([s[0] for s in spans], np.int64), np.array([s[1] for s in spans], np.int64))
@@ -67,12 +67,12 @@ def _touching(subgraph: Subgraph, operands: Sequence[int]) -> set[int]:
 
 @frozen(eq=False)
 class PartialOrder(Told):
-    """`before[a, b]`: whether nothing touches tensor `a` any more once tensor `b` is defined, however steps run."""
+    """`before[a, b]`: whether all uses of tensor `a` precede the definition of tensor `b` in every valid order."""
 
     before: Mask
 
     def overlaps(self, index: int) -> Mask:
-        """The tensors that may be alive at a time when tensor `index` is."""
+        """The tensors that may be alive at the same time as tensor `index`."""
         mask: Mask = ~(self.before[index] | self.before[:, index])
         return mask
 
@@ -84,11 +84,11 @@ def in_any_order(
     steps: Sequence[int],
     dependencies: Sequence[Sequence[int]],
 ) -> PartialOrder | None:
-    """The order of tensors where steps may run in any order that their dependencies allow, or at a time; `steps` says
-    of which step each moment is.
+    """The order of tensors if steps may run in any order that their dependencies allow, or concurrently; `steps` maps
+    moments to steps.
 
-    Two tensors may use the same memory only if every step that touches one must have run before the step that defines
-    the other; within one step, moments decide. None for a model too large to work it out.
+    Two tensors may share memory only if every step that touches one must have run before the step that defines the
+    other; within one step, moments decide. None if the model is too large for this analysis.
     """
     if len(dependencies) > MOST_STEPS or len(tensors) > MOST_TENSORS:
         return None
@@ -108,7 +108,7 @@ def reachability(dependencies: Sequence[Sequence[int]]) -> Mask:
 def _done_before(
     subgraph: Subgraph, tensors: Sequence[Sequence[int]], when: Sequence[int], steps: Integers, before: Mask
 ) -> Mask:
-    """`[a, b]`: whether nothing touches tensor `a` any more once tensor `b` is defined, in any order."""
+    """`[a, b]`: whether all uses of tensor `a` precede the definition of tensor `b` in every valid order."""
     touches = np.zeros((len(tensors), len(before)), np.bool_)
     last = np.full((len(tensors), len(before)), -1, np.int64)  # the last moment within each step
     start = np.zeros(len(tensors), np.int64)
@@ -122,9 +122,9 @@ def _done_before(
         start[index] = _span(subgraph, operands, when, ())[0]
         forever[index] = any(o in subgraph.kept for o in operands)
     makers = steps[start]
-    # Steps that touch `a` and need not have run before the step that defines `b`, counted by a matrix product.
+    # Count the steps that touch `a` and need not precede the step that defines `b`, with a matrix product.
     late = touches.astype(np.float32) @ (~before).astype(np.float32)
-    own = touches[:, makers]  # whether the step that defines `b` is one of them
+    own = touches[:, makers]  # whether the step that defines `b` also touches `a`
     earlier = last[:, makers] < start[np.newaxis, :]
     done: Mask = ((late[:, makers] == 0) | ((late[:, makers] == 1) & own & earlier)) & ~forever[:, np.newaxis]
     return done

@@ -1,4 +1,4 @@
-"""Orders in which to place tensors: what is hard to place comes first."""
+"""Placement orders: tensors that are hard to place come first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .claims import Claims
 
 
 def by_size(claims: Claims) -> list[int]:
-    """The largest first, equal sizes in the run's order."""
+    """Largest first, equal sizes in the order of the run."""
     return sorted(range(len(claims)), key=lambda i: -claims.sizes[i])
 
 
 def by_breadth(claims: Claims) -> list[int]:
-    """Moments by the bytes alive at them, the most first; of each moment its tensors by size."""
+    """Tensors of the moments with most bytes alive first; within a moment, largest first."""
     if not len(claims):
         return []
     moments = int(claims.last.max()) + 1
@@ -23,18 +23,18 @@ def by_breadth(claims: Claims) -> list[int]:
     breadth = np.cumsum(breadth)[:moments]
     rank = np.empty(moments, np.int64)
     rank[np.argsort(-breadth, kind="stable")] = np.arange(moments)
-    # A tensor is placed with the broadest moment that it is alive at.
+    # A tensor's rank is that of the broadest moment at which it is alive.
     broadest = [int(rank[a : b + 1].min()) for a, b in zip(claims.first.tolist(), claims.last.tolist(), strict=True)]
     return sorted(range(len(claims)), key=lambda i: (broadest[i], -claims.sizes[i]))
 
 
 def by_span(claims: Claims) -> list[int]:
-    """The longest alive first, of equals the largest."""
+    """Longest lifetime first, then largest."""
     span = (claims.last - claims.first).tolist()
     return sorted(range(len(claims)), key=lambda i: (-span[i], -claims.sizes[i]))
 
 
 def by_area(claims: Claims) -> list[int]:
-    """The largest product of bytes and moments first."""
+    """Largest product of bytes and moments first."""
     span = (claims.last - claims.first + 1).tolist()
     return sorted(range(len(claims)), key=lambda i: -span[i] * claims.sizes[i])

@@ -1,4 +1,4 @@
-"""The planner that hands blocks on: TNN's recycling by similar size."""
+"""The planner that reuses blocks: TNN's recycling by similar size."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from .claims import Claims
 
 
 def recycle(claims: Claims) -> list[int]:
-    """In the order of the run, each tensor in the free block whose size is nearest, which grows to hold it.
+    """In the order of the run, each tensor in the free block of the nearest size, which grows to hold it.
 
-    A block is free where none of its tensors is alive with the new one; of blocks equally near, the one used last is
-    taken, and where none is free a new one is made. Blocks lie one behind the other.
+    A block is free if none of its tensors is alive together with the new one. Of equally near blocks, the one used last
+    is chosen; if none is free, a new one is added. Blocks are placed one after the other.
     """
     blocks: list[int] = []
     owner = [-1] * len(claims)

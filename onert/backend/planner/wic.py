@@ -1,4 +1,4 @@
-"""The planner that looks at all tensors at once: weighted interval colouring."""
+"""The planner that considers all tensors at once: weighted interval colouring."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from .orders import by_size
 
 
 def wic(claims: Claims) -> list[int]:
-    """The largest tensor first, each in the lowest gap among those alive with it; equal sizes in the run's order."""
+    """Largest tensor first, each in the lowest gap among its neighbours; equal sizes in the order of the run."""
     return place(claims, by_size(claims), lowest_gap)

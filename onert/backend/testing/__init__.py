@@ -1,4 +1,4 @@
-"""The conformance kit: what a third party holds its backend to, without a compiler or an executor.
+"""The conformance kit: tests for a third party's backend that need no compiler and no executor.
 
 ```python
 import pytest
@@ -15,7 +15,7 @@ def test_aligned_with_the_reference(trial):
 def test_contract(claim):
     hold(MyBackend(), claim)
 ```
-At a shell, `python -m onert.backend.testing package.module:Backend` prints a table of the same.
+At a shell, `python -m onert.backend.testing package.module:Backend` prints the same as a table.
 """
 
 from .claims import CLAIMS, hold

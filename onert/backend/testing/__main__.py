@@ -1,6 +1,6 @@
 """`python -m onert.backend.testing package.module:Backend`: a table of trials and claims.
 
-Exit status 1 where one fails, and where no trial holds.
+Exits with status 1 if one fails, or if no trial is supported.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .trials import TRIALS
 
 
 def verdicts(backend: Backend) -> Iterator[tuple[str, str, str]]:
-    """For each claim and each trial its name, "held", "skipped" or "FAILED", and why."""
+    """The name of each claim and trial, "held", "skipped" or "FAILED", and the reason."""
     for claim in CLAIMS:
         try:
             hold(backend, claim)
             yield claim.__name__, "held", ""
-        except Exception as error:  # a third party's code: whatever it raises is a verdict on it
+        except Exception as error:  # foreign code: any exception is a failure
             yield claim.__name__, "FAILED", _why(error)
     for trial in TRIALS:
         try:

@@ -1,4 +1,4 @@
-"""A sequence on a test bench: tensors in the backend's own memory, among bytes that no one may touch."""
+"""A test bench for a sequence: tensors in the backend's own memory, surrounded by guard bytes."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from onert.ir import Array, Context, Subgraph
 from onert.ir.value import Value
 
 GUARD = 256
-"""Bytes before, between and behind the tensors, filled with a pattern that must still be there after a run."""
+"""The number of bytes before, between and after the tensors; a run must not change their pattern."""
 _PATTERN = 0xA5
 
 
 @frozen
 class Alone(Value):
-    """A context without subgraphs."""
+    """A context without subgraphs and without limits."""
 
     state: dict[Any, Any] = field(factory=dict)
     max_iterations: int | None = None
 
     def spend(self, work: int) -> None:
-        """No bound."""
+        """Unlimited."""
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
-        """No bound."""
+        """Unlimited."""
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         raise NotImplementedError("the kit's sequences run no subgraphs")
 
 
 def in_turn(memory: Memory, call: Callable[[], None]) -> Callable[[], None]:
-    """The call after all that a memory space was given, and before what is read of it from then on."""
+    """The call, ordered after all earlier work of the memory space and before its later copies."""
     own, copies = queue_of(call), queue_of(memory)
     if own is None or copies is None or own is copies:
         return call
@@ -53,7 +53,7 @@ def in_turn(memory: Memory, call: Callable[[], None]) -> Callable[[], None]:
 
 
 class Bench:
-    """All operations of a subgraph as one sequence of a backend, generated and bound; closed by `with`."""
+    """All operations of a subgraph as one sequence of a backend, generated and bound; a context manager."""
 
     def __init__(self, backend: Backend, subgraph: Subgraph, settings: Settings) -> None:
         self.backend = backend
@@ -101,7 +101,7 @@ class Bench:
         return tuple(self.tensors[operand].array.copy() for operand in self.subgraph.outputs)
 
     def guards_hold(self) -> bool:
-        """Whether nothing outside of the tensors was written; true where the memory cannot be looked at."""
+        """Whether nothing outside the tensors was written; always true if the memory is not the host's."""
         if self.memory.name != HOST.name:
             return True
         free = np.ones(self._size, np.bool_)

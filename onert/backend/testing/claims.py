@@ -1,4 +1,4 @@
-"""What the contract asks of every backend, whatever it computes."""
+"""The contract's requirements on every backend, whatever it computes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Claim = Callable[[Backend], None]
 
 
 def hold(backend: Backend, claim: Claim) -> None:
-    """Misaligned unless the claim holds of the backend; it holds of one that supports nothing it asks for."""
+    """Raises Misaligned if the backend violates the claim; a backend that does not support the operations holds it."""
     claim(backend)
 
 
@@ -41,13 +41,13 @@ def _supported(backend: Backend, count: int) -> Iterator[Trial]:
 
 
 def it_says_who_it_is(backend: Backend) -> None:
-    """A name that options can hold, and the version of the contract it was written for."""
+    """Its name is valid in options, and it declares the version of the contract it was written for."""
     _require(backend.name.isidentifier(), f"its name is {backend.name!r}, expected letters, digits and underscores")
     _require(backend.api_version == API_VERSION, f"it is made for version {backend.api_version}, this is {API_VERSION}")
 
 
 def it_answers_for_every_operation(backend: Backend) -> None:
-    """None or a sentence for every trial, and for types of which nothing is known before the run."""
+    """`supports` returns None or a sentence for every trial, with static types and with unknown dimensions."""
     for trial in TRIALS:
         graph = trial.subgraph
         opened = graph.with_types(
@@ -56,11 +56,11 @@ def it_answers_for_every_operation(backend: Backend) -> None:
         for each in (graph, opened):
             (operation,) = each.operations
             said = backend.supports(operation, each.types(operation))
-            _require(said is None or bool(str(said).strip()), f"{trial}: supports answers {said!r}, not a sentence")
+            _require(said is None or bool(str(said).strip()), f"{trial}: supports returned {said!r}, not a sentence")
 
 
 def its_memory_keeps_what_is_put_in(backend: Backend) -> None:
-    """Tensors side by side in an arena, of every rank and element type, come back as they went in."""
+    """Tensors of every rank and element type, stored side by side in an arena, are read back unchanged."""
     memory = backend.memory
     _require(memory.alignment > 0 and memory.alignment & (memory.alignment - 1) == 0, "alignment is no power of two")
     rng = np.random.default_rng(0)
@@ -74,7 +74,7 @@ def its_memory_keeps_what_is_put_in(backend: Backend) -> None:
         at += -at % memory.alignment
         offsets.append(at)
         at += type_.nbytes
-    for _ in range(2):  # an arena that was given back is asked for again
+    for _ in range(2):  # again after the arena was freed
         arena = memory.allocate(at)
         views = [memory.view(arena, offset, type_) for offset, type_ in zip(offsets, types, strict=True)]
         arrays = [rng.integers(0, 2, [d or 0 for d in t.shape]).astype(t.dtype.numpy) for t in types]
@@ -93,7 +93,7 @@ def its_memory_keeps_what_is_put_in(backend: Backend) -> None:
 
 
 def its_kernels_serve_many_executions(backend: Backend) -> None:
-    """One kernel bound to several sets of tensors computes for each, in any order."""
+    """One kernel bound to several sets of tensors computes each of them correctly, in any order."""
     for trial in _supported(backend, 3):
         graph = trial.subgraph
         with Bench(backend, graph, Settings()) as bench, _apart(bench) as others:
@@ -128,7 +128,7 @@ def _apart(bench: Bench) -> Iterator[Tensors]:
 
 
 def its_kernels_run_in_several_threads(backend: Backend) -> None:
-    """Executions of one program run at a time."""
+    """Several executions of one program run at the same time."""
     for trial in _supported(backend, 2):
         with Bench(backend, trial.subgraph, Settings()) as bench:
             problems: list[str] = []
@@ -157,7 +157,7 @@ def its_kernels_run_in_several_threads(backend: Backend) -> None:
 
 
 def it_runs_sequences(backend: Backend) -> None:
-    """Several operations in a row, one result read twice; what it fuses must be a right order of them all."""
+    """It runs several operations in a row, one result read twice; `fuse` must return a valid order of all of them."""
     x = TensorType(DType.FLOAT32, (4, 5))
     kinds = (BinaryKind.ADD, BinaryKind.MUL, BinaryKind.SUB)
     operations = (
@@ -170,7 +170,7 @@ def it_runs_sequences(backend: Backend) -> None:
         return
     with Bench(backend, graph, Settings()) as bench:
         said = [at for group in bench.sequence.groups for at in group.operations]
-        _require(sorted(said) == [0, 1, 2], f"fuse answers operations {said}, expected each of 0, 1, 2 once")
+        _require(sorted(said) == [0, 1, 2], f"fuse returned operations {said}, expected each of 0, 1, 2 once")
         rng = np.random.default_rng(0)
         a, b = (rng.standard_normal((4, 5)).astype(np.float32) for _ in range(2))
         (got,) = bench.run((a, b))
@@ -182,7 +182,7 @@ def it_runs_sequences(backend: Backend) -> None:
 
 
 def its_calls_are_work_in_a_queue(backend: Backend) -> None:
-    """Where calls only enqueue, the memory has a queue too, and events tell when work is done, as often as asked."""
+    """If calls only enqueue, the memory has a queue too, and events can be waited for repeatedly."""
     copies = queue_of(backend.memory)
     _require(copies is None or isinstance(copies, Queue), "its memory's queue has no `record` and `follow`")
     for trial in _supported(backend, 2):
@@ -210,4 +210,4 @@ CLAIMS: tuple[Claim, ...] = (
     it_runs_sequences,
     its_calls_are_work_in_a_queue,
 )
-"""All claims; each is a test of its own."""
+"""All claims; each is a separate test."""

@@ -1,4 +1,4 @@
-"""One operation on given types, computed by a backend and by its meaning."""
+"""One operation on given types, computed by a backend and by the operation's definition."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from onert.ir.value import Value
 from .bench import Bench
 
 
-class Skipped(Exception):  # noqa: N818 - nothing is wrong
-    """The backend does not support the operation, and says why."""
+class Skipped(Exception):  # noqa: N818 - not an error
+    """The backend does not support the operation; the message is its reason."""
 
 
 class Misaligned(AssertionError):  # noqa: N818 - read in a test's report: "Misaligned: result 0 differs ..."
-    """The backend computes something else than the operation means."""
+    """The backend's results differ from the operation's definition, or it violates the contract."""
 
 
 @frozen
 class Trial(Value):
     """An operation and the types of its operands; a constant operand is given as an array.
 
-    `tolerance` is the largest difference from the reference, for floats relative to its largest magnitude, for integers
-    in units of the stored numbers. `quantization` is that of the results.
+    `tolerance` is the largest difference from the reference: for floats relative to the reference's largest magnitude,
+    for integers in units of the stored numbers. `quantization` is that of the results.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Trial(Value):
 
     @property
     def subgraph(self) -> Subgraph:
-        """The operation by itself: operands without elements are the inputs."""
+        """A subgraph with only this operation: operands without elements are its inputs."""
         operands: list[Operand] = []
         inputs: list[int] = []
         read: list[int | None] = []
@@ -65,12 +65,12 @@ class Trial(Value):
         return Subgraph(tuple(operands), (operation,), tuple(inputs), made)
 
     def inputs(self, seed: int = 0) -> list[Array]:
-        """Random elements for the inputs, the same for every seed."""
+        """Random elements for the inputs, reproducible for each seed."""
         rng = np.random.default_rng((zlib.crc32(self.name.encode()), seed))
         return [_random(given, rng) for given in self.operands if isinstance(given, TensorType)]
 
     def wanted(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """What the operation means for these inputs."""
+        """The reference results for these inputs."""
         subgraph = self.subgraph
         (operation,) = subgraph.operations
         arrays = dict(zip(subgraph.inputs, inputs, strict=True))
@@ -82,16 +82,16 @@ class Trial(Value):
 
 
 def align(backend: Backend, trial: Trial, settings: Settings | None = None, runs: int = 2) -> None:
-    """Run the trial on the backend, each time with other numbers.
+    """Run the trial on the backend several times, each time with other inputs.
 
-    Skipped where the backend does not support it, Misaligned where a result differs, memory outside of the tensors was
-    written, or an input was changed.
+    Raises Skipped if the backend does not support it, and Misaligned if a result differs, memory outside the tensors
+    was written, or an input was changed.
     """
     subgraph = trial.subgraph
     (operation,) = subgraph.operations
     reason: object = backend.supports(operation, subgraph.types(operation))
     if reason is not None and not isinstance(reason, str):
-        raise Misaligned(f"{trial.name}: supports answers {reason!r}, expected None or a sentence on why not")
+        raise Misaligned(f"{trial.name}: supports returned {reason!r}, expected None or a sentence that says why not")
     if reason is not None:
         raise Skipped(reason)
     with Bench(backend, subgraph, settings or Settings()) as bench:
@@ -108,7 +108,7 @@ def align(backend: Backend, trial: Trial, settings: Settings | None = None, runs
 
 
 def compare(what: str, got: Array, wanted: Array, tolerance: float) -> None:
-    """Misaligned unless `got` is `wanted` within the tolerance; NaN equals NaN."""
+    """Raises Misaligned unless `got` equals `wanted` within the tolerance; NaN equals NaN."""
     if got.shape != wanted.shape or got.dtype != wanted.dtype:
         raise Misaligned(f"{what} is {got.dtype}{list(got.shape)}, expected {wanted.dtype}{list(wanted.shape)}")
     if not wanted.size or got.tobytes() == wanted.tobytes():

@@ -134,4 +134,4 @@ def _movement() -> Iterator[Trial]:
 
 
 TRIALS: tuple[Trial, ...] = (*_elementwise(), *_products(), *_rows(), *_movement())
-"""All trials; each is a test of its own."""
+"""All trials; each is a separate test."""
