@@ -150,8 +150,8 @@ def worked_on(package: Path) -> str:
     """A text that differs after every change of a file below a folder.
 
     Reading all files would take ten milliseconds, so the text depends on each file's inode, size, mtime and ctime
-    (which nobody can set). If a file was changed so recently that another change could get the same time, the content is used.
-    Raises OSError if the folder cannot be read.
+    (which nobody can set). The content is used instead if a file was changed so recently that another change could get
+    the same time. Raises OSError if the folder cannot be read.
     """
     paths, states = _files(str(package))
     if not is_settled(max(states[_STATE - 1 :: _STATE], default=0)):

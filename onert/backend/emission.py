@@ -88,6 +88,7 @@ class CodeTarget(Value):
     `cpu` may be several processors, separated by commas, or "multi": the object then has a version of its code for
     each, and uses the most capable one that the processor can run. `relocation` is "pic" or "static".
     """
+
     triple: str | None = None
     cpu: str | None = None
     features: str | None = None
@@ -165,6 +166,7 @@ class ObjectCode(Value):
     are those of all entries in order, `versions` the versions of the code, the least capable processor's first. `notes`
     are sentences about the choice of processor.
     """
+
     code: bytes
     constants: bytes
     symbols: tuple[Symbol, ...]

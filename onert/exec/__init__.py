@@ -1,4 +1,4 @@
-"""Executing a program."""
+"""Execution of programs."""
 
 from .arena import SharedArena, thread_arena
 from .execution import Execution

@@ -1,4 +1,4 @@
-"""Where the arenas of an execution lie: in memory of its own, in memory that is shared, or in the caller's."""
+"""The memory of an execution's arenas: its own, shared, or the caller's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .exclusive import BusyError, Turns
 
 
 class Tenant(Protocol):
-    """What lies in an arena and can lie in another."""
+    """Something in an arena that can be moved to another."""
 
     def settle(self, arena: Array) -> None: ...
 
@@ -25,14 +25,14 @@ class Tenant(Protocol):
 
 
 THREAD = "thread"
-"""What an execution is given for the arena of the thread that makes it."""
+"""The value of `arena` that stands for the arena of the creating thread."""
 
 
 class SharedArena:
-    """One arena for all executions that are given it, which one thread runs in turn.
+    """One arena for all executions that it is passed to, which one thread runs in turn.
 
-    It has the size that the largest of them needs. When it grows, it moves to other memory together with everything in
-    it. Its memory is freed when the last execution is closed. Only the thread that made the arena may run the
+    It is as large as the largest of them needs. When it grows, it moves to other memory together with all its tenants.
+    Its memory is freed when the last execution is closed. Only the thread that created the arena may run the
     executions, one at a time.
     """
 
@@ -45,11 +45,11 @@ class SharedArena:
 
     @property
     def nbytes(self) -> int:
-        """The present size in bytes."""
+        """The current size in bytes."""
         return self._buffer.nbytes
 
     def admit(self, tenant: Tenant, nbytes: int) -> None:
-        """Put a tenant into the arena, which grows if necessary. ExecutionError in the wrong thread."""
+        """Put a tenant into the arena, which grows if necessary. Raises ExecutionError in the wrong thread."""
         self._require_thread()
         self._require_idle()
         self._tenancy(partial(self._admit, tenant, nbytes))
@@ -64,7 +64,7 @@ class SharedArena:
             tenant.settle(self._buffer)
 
     def leave(self, tenant: Tenant) -> None:
-        """Remove a tenant, which is not run again. Memory is freed when the last one leaves."""
+        """Remove a tenant, which does not run again. Memory is freed when the last one leaves."""
         self._tenancy(partial(self._leave, tenant))
 
     def _leave(self, tenant: Tenant) -> None:
@@ -74,7 +74,7 @@ class SharedArena:
             self._buffer = HOST.allocate(0)
 
     def lend(self, run: Callable[[], None]) -> None:
-        """Let a tenant run. ExecutionError in the wrong thread, or while another tenant runs."""
+        """Let a tenant run. Raises ExecutionError in the wrong thread, or while another tenant runs."""
         self._require_thread()
         try:
             self._turns.attempt(run)
@@ -101,11 +101,11 @@ class SharedArena:
 
 
 _OF_THREAD = local()
-"""A weak reference to each thread's arena: the executions in it hold it, and no one else."""
+"""A weak reference to each thread's arena: only the executions in it keep it alive."""
 
 
 def thread_arena() -> SharedArena:
-    """The arena of the executions that this thread makes with `arena="thread"`; empty if there are none."""
+    """The arena of the executions that this thread creates with `arena="thread"`; empty if there are none."""
     known: ref[SharedArena] | None = getattr(_OF_THREAD, "arena", None)
     found = None if known is None else known()
     if found is None:
@@ -115,7 +115,7 @@ def thread_arena() -> SharedArena:
 
 
 def callers_arena(given: Any, nbytes: int) -> Array:
-    """The caller's memory as an arena of `nbytes`; ExecutionError if it is too small, read-only or scattered."""
+    """The caller's memory as an arena of `nbytes`. Raises ExecutionError if it is too small, read-only or scattered."""
     try:
         view = memoryview(given)
     except TypeError as error:
@@ -125,7 +125,7 @@ def callers_arena(given: Any, nbytes: int) -> Array:
     raw: Array = np.frombuffer(view.cast("B") if view.nbytes else bytearray(0), np.uint8)
     start = -raw.ctypes.data % HOST.alignment
     if raw.nbytes - start < nbytes:
-        lost = f", of which {start} lie before the first multiple of {HOST.alignment}" if start else ""
+        lost = f", {start} of them before the first multiple of {HOST.alignment}" if start else ""
         raise ExecutionError(f"the arena given has {raw.nbytes} bytes{lost}; the program needs {nbytes}")
     return raw[start : start + nbytes]
 

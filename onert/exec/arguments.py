@@ -1,4 +1,4 @@
-"""What a caller gives - names, inputs, buffers for outputs - and what it gets, checked."""
+"""Checks of a caller's arguments (names, inputs, output buffers), and copies of results."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from onert.ir import shape as shapes
 
 
 def elements(info: TensorInfo, given: Any) -> Array:
-    """What is given for an input, as an array: numbers and lists are converted, texts are encoded as UTF-8.
+    """The value given for an input, as an array: numbers and lists are converted, strings are encoded as UTF-8.
 
-    ExecutionError if it cannot be an array, or if its element type is not the input's.
+    Raises ExecutionError if it cannot be an array, or if its element type is not the input's.
     """
     array = np.asarray(given, info.dtype.numpy) if isinstance(given, int | float | bool | list) else given
     if isinstance(array, np.generic):
@@ -35,12 +35,12 @@ def elements(info: TensorInfo, given: Any) -> Array:
 
 
 def is_in_place(array: Array) -> bool:
-    """Whether kernels can read and write an array where it lies."""
+    """Whether kernels can read and write an array in place."""
     return bool(array.flags.c_contiguous and array.flags.aligned)
 
 
 def require_holds(info: TensorInfo, buffer: object) -> None:
-    """ExecutionError unless an output can be written into a buffer: same type and shape, contiguous, writable."""
+    """Raises ExecutionError unless an output fits into a buffer: same type and shape, contiguous, writable."""
     if not isinstance(buffer, np.ndarray):
         raise ExecutionError(f"output {info.name!r} is given a {type(buffer).__name__}, expected a NumPy array")
     if not shapes.is_static(info.shape):
@@ -57,7 +57,7 @@ def require_holds(info: TensorInfo, buffer: object) -> None:
 
 
 def whole_shape(name: str, shape: object) -> tuple[int, ...]:
-    """The shape that an input is given; ExecutionError if it is no sequence of whole numbers."""
+    """The shape given for an input. Raises ExecutionError if it is not a sequence of integers."""
     if isinstance(shape, Iterable) and not isinstance(shape, str | bytes):
         dims = tuple(shape)
         if all(isinstance(d, int | np.integer) and not isinstance(d, bool) for d in dims):
@@ -66,11 +66,11 @@ def whole_shape(name: str, shape: object) -> tuple[int, ...]:
 
 
 def copied(array: Array, info: TensorInfo) -> Array:
-    """An output's elements as an array of the caller's own; ExecutionError if there is no memory for it."""
+    """An output's elements as the caller's own array. Raises ExecutionError if there is not enough memory."""
     try:
         return array.copy()
     except MemoryError as error:
-        raise ExecutionError(f"there is no memory for a copy of output {info.name!r}, {array.nbytes} bytes") from error
+        raise ExecutionError(f"not enough memory for a copy of output {info.name!r}, {array.nbytes} bytes") from error
 
 
 Usual = tuple[str, int, Array]
@@ -104,7 +104,8 @@ def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> tuple[Sequen
 
 
 def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:
-    """What is given by name or in order, with positions; ExecutionError for another thing, and for an input twice."""
+    """Inputs given by name or in order, with their positions. Raises ExecutionError if neither, or if one is
+    duplicate."""
     if isinstance(inputs, Mapping):
         found = [(position_of("input", name, infos), array) for name, array in inputs.items()]
         if len({position for position, _ in found}) < len(found):
@@ -120,7 +121,7 @@ def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:
 
 
 def position_of(side: str, name: object, infos: Sequence[TensorInfo]) -> int:
-    """The position of an input or output given by name or position; ExecutionError if there is none."""
+    """The position of an input or output given by name or position. Raises ExecutionError if there is none."""
     if isinstance(name, str):
         found = position_named(name, infos)
         if found is None:

@@ -1,4 +1,4 @@
-"""A run that goes on while its caller does something else."""
+"""Asynchronous runs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .stop import Stop
 T = TypeVar("T")
 ENDED = (FINISHED, CANCELLED_AND_NOTIFIED)
 _LOOK = 1.0
-"""Seconds after which who waits looks whether the run can still end."""
+"""Seconds after which a waiting thread checks whether the run can still end."""
 
 
 class LocklessFuture(Future[T]):
-    """The standard library's future without its lock, which a thread that a signal handler interrupts could keep."""
+    """The standard library's future without its lock, which a signal handler could leave locked."""
 
     def cancelled(self) -> bool:
         return self._state == CANCELLED_AND_NOTIFIED
@@ -37,10 +37,10 @@ class LocklessFuture(Future[T]):
 class RunFuture(LocklessFuture[None]):
     """The future of a run. Each callback is called once, when the run has ended, has failed or was cancelled.
 
-    `cancel` also ends a run that is under way, before its next step: the future then raises `RunCancelledError`, unless
+    `cancel` also ends a run that has begun, before its next step: the future then raises `RunCancelledError`, unless
     the run was past its last step.
 
-    It is the standard library's for those who use it, `wait` and `as_completed` among them.
+    It works with the standard library's functions, `wait` and `as_completed` among them.
     """
 
     _done_callbacks: list[Callable[[Future[None]], object]]
@@ -58,7 +58,7 @@ class RunFuture(LocklessFuture[None]):
     # ---- for the execution
 
     def task(self, run: Callable[[], None]) -> Task[None]:
-        """What a thread does for this future."""
+        """The task that a thread runs for this future."""
         self._task = Task(lambda: self._fulfil(run))
         return self._task
 
@@ -68,7 +68,7 @@ class RunFuture(LocklessFuture[None]):
         return not self.done() and self._process == os.getpid()
 
     def settle(self) -> None:
-        """Wait for the end of the run. If it is queued for this very thread, it runs now."""
+        """Wait for the end of the run. If it is queued for the calling thread, it runs now."""
         self._help()
         while self.goes_on:
             self._gate.wait(_LOOK)
@@ -85,13 +85,13 @@ class RunFuture(LocklessFuture[None]):
         self._state = RUNNING
         try:
             run()
-        except BaseException as error:  # the future's
+        except BaseException as error:  # raised by the future
             self._exception = error
         del run
         self._end(FINISHED)
 
     def _end(self, state: str) -> None:
-        """Tell everyone. To do it twice, by several threads, tells each once."""
+        """Notify everyone. If several threads do this, each waiter and callback is still notified once."""
         self._pool = self._task = None
         self._state = state
         self._gate.open()
@@ -121,10 +121,10 @@ class RunFuture(LocklessFuture[None]):
             if error is not None:
                 raise error
         finally:
-            del self  # the error's traceback would hold it
+            del self  # the error's traceback would keep it alive
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """The error of the run, or None. TimeoutError if it does not end within `timeout` seconds."""
+        """The error of the run, or None. Raises TimeoutError if it does not end within `timeout` seconds."""
         self._help()
         left = timeout
         while not self.done():
@@ -146,11 +146,11 @@ class RunFuture(LocklessFuture[None]):
 
 
 class Waiters(list[Any]):
-    """Those that `wait` and `as_completed` leave with a future, who are told even if it ends at this moment."""
+    """The waiters that `wait` and `as_completed` add to a future, notified even if it ends at that moment."""
 
     def __init__(self, future: Future[Any]) -> None:
         super().__init__()
-        self._future = ref(future)  # which holds this list
+        self._future = ref(future)  # the future holds this list
 
     def append(self, waiter: Any) -> None:
         super().append(waiter)
@@ -159,16 +159,16 @@ class Waiters(list[Any]):
             tell(future, self)
 
     def remove(self, waiter: Any) -> None:
-        with suppress(ValueError):  # it is not there any more once it was told
+        with suppress(ValueError):  # it has been notified and removed
             super().remove(waiter)
 
 
 def tell(future: Future[Any], waiters: list[Any]) -> None:
-    """Tell those who wait for several futures that this one has ended, each once whoever else tells them."""
+    """Notify those who wait for several futures that this one has ended, each once even if other threads do it too."""
     while waiters:
         try:
             waiter = waiters.pop()
-        except IndexError:  # another thread tells it
+        except IndexError:  # another thread notifies it
             return
         if future.cancelled():
             waiter.add_cancelled(future)
@@ -179,7 +179,7 @@ def tell(future: Future[Any], waiters: list[Any]) -> None:
 
 
 def call_back(future: Future[Any], callbacks: list[Callable[[Future[Any]], object]]) -> None:
-    """Make the callbacks of a future that has ended, each once whoever else makes them."""
+    """Call the callbacks of a future that has ended, each once even if other threads do it too."""
     while callbacks:
         try:
             callback = callbacks.pop(0)

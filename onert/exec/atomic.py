@@ -8,5 +8,5 @@ from operator import call
 
 
 def at_once(calls: Iterable[Callable[[], object]]) -> None:
-    """Make calls of functions written in C, none of which runs Python code: no signal handler runs between them."""
+    """Call functions written in C, none of which runs Python code, so that no signal handler runs between the calls."""
     deque(map(call, calls), 0)

@@ -1,4 +1,4 @@
-"""What one execution owns beside its entry's memory: subgraphs' frames, variables, state."""
+"""What one execution owns besides its entry's memory: the frames of subgraphs, variables, state."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .stop import Stop
 
 
 class Instance:
-    """The frames, the variables and the state of one execution; steps that run at a time may ask for them.
+    """The frames, variables and state of one execution; concurrent steps may access them.
 
-    With a `stretch` the entry's frame, which calls no other subgraph, is for all of its lengths.
+    With a `stretch`, the entry, which calls no other subgraph, has a frame for all of its lengths.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Instance:
         self.program = program
         self._stretch = stretch
         self._watch = watch
-        # Steps that can only follow one another are left to the executor that takes least for each.
+        # Steps that can only follow one another are run by the executor with the least overhead per step.
         in_turn = program.executor == "Parallel" and all(routine.is_chain for routine in program.routines)
         self._executor = executor("Linear" if in_turn else program.executor, program.num_threads, stop)
         self._in_order = program.executor == "Linear"
@@ -43,17 +43,17 @@ class Instance:
         self._variables: dict[int, dict[int, Array]] = {}
         self.journal = Journal(state) if is_kept_by(program) else None
         self._undo: Callable[[], None] | None = None
-        # Frames are held by their callers, from the entry's down: a circle would keep arenas until it is collected.
+        # Callers hold the frames, starting at the entry's: a cycle would keep arenas until it is collected.
         self._frames: WeakSet[Frame] = WeakSet()
         self._unplaced = set(range(len(program.routines)))
         self._placed: list[tuple[int, ref[Frame]]] = []
         self._arena: Array | None = None
 
     def frame(self, subgraph: int, depth: int = 0) -> Frame:
-        """A new frame for a subgraph, which shares the subgraph's variables with every other one.
+        """A new frame for a subgraph. All frames of a subgraph share its variables.
 
-        The first frame of a subgraph lies in the execution's arena, another (of a subgraph that is entered while it
-        runs) has memory of its own.
+        The first frame of a subgraph is in the execution's arena. Another one (of a subgraph that is entered while it
+        runs) has its own memory.
         """
         routine, context = self.program.routines[subgraph], Context(self, depth + 1)
         if self._stretch is not None:
@@ -62,7 +62,7 @@ class Instance:
         elif routine.is_on_host:
             frame = Frame(routine, context, self._executor.run, self._watch)
         else:
-            elsewhere = module("onert.exec.frames.elsewhere")  # read by those who have such a memory space
+            elsewhere = module("onert.exec.frames.elsewhere")  # imported only for other memory spaces
             frame = elsewhere.ElsewhereFrame(
                 routine, context, self._executor.run, self._watch, self.program.residents, self._in_order
             )
@@ -80,7 +80,7 @@ class Instance:
         return frame
 
     def _takes(self, subgraph: int) -> bool:
-        """Whether a frame may take the subgraph's place in the arena: one of several threads is told so."""
+        """Whether a frame may use the subgraph's place in the arena; true for only one of several threads."""
         try:
             self._unplaced.remove(subgraph)
         except KeyError:
@@ -88,7 +88,7 @@ class Instance:
         return True
 
     def settle(self, arena: Array) -> None:
-        """Let the frames lie in `arena` from now on; called between runs."""
+        """Move the frames to `arena`; called between runs."""
         self._arena = arena
         for subgraph, place in self._placed:
             frame = place()
@@ -96,7 +96,7 @@ class Instance:
                 frame.settle(arena, self.program.arena_offsets[subgraph])
 
     def vacate(self) -> None:
-        """Let the frames lie in no arena any more: none is run again."""
+        """Remove the frames from the arena; none is run again."""
         self._arena = None
         for _, place in self._placed:
             frame = place()
@@ -104,7 +104,7 @@ class Instance:
                 frame.vacate()
 
     def recover(self) -> None:
-        """After a run that was broken off: wait for steps that are still under way, and undo changes of state."""
+        """After an interrupted run: wait for steps that are still running, and undo changes of state."""
         self._executor.settle()
         for frame in tuple(self._frames):
             frame.recover()
@@ -114,7 +114,7 @@ class Instance:
             self.journal.restore()
 
     def reset(self) -> None:
-        """Forget all state: variables are cleared, tables and resource variables are gone."""
+        """Reset all state: variables are cleared, tables and resource variables are removed."""
         at_once(
             [
                 *(
@@ -129,15 +129,15 @@ class Instance:
             frame.clear_elsewhere()
 
     def close(self) -> None:
-        """Give back what lies in memory spaces other than the host's."""
+        """Free buffers in memory spaces other than the host's."""
         for frame in tuple(self._frames):
             frame.close()
 
 
 class Context:
-    """What kernels that run subgraphs or keep state are given, at one depth of calls.
+    """The context of kernels that run subgraphs or have state, at one call depth.
 
-    A subgraph's frame is kept for the next call; a subgraph that is entered again while it runs gets another frame.
+    A subgraph's frame is reused for the next call; a subgraph that is entered again while it runs gets another frame.
     """
 
     def __init__(self, instance: Instance, depth: int) -> None:
@@ -154,15 +154,15 @@ class Context:
         return self._instance.program.max_iterations
 
     def spend(self, work: int) -> None:
-        """Count work of this run; RuleError if it is too much."""
+        """Count work of this run. Raises RuleError if the limit is exceeded."""
         self._instance.meter.spend(work)
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
-        """Count bytes that a tensor of unknown size comes to hold; RuleError for too many."""
+        """Count bytes that a tensor of unknown size will occupy. Raises RuleError if the limit is exceeded."""
         self._instance.meter.hold(nbytes, beside)
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run a subgraph on `inputs`; its results are the caller's own. ExecutionError when nested too deep."""
+        """Run a subgraph on `inputs`; the caller owns its results. Raises ExecutionError if nested too deeply."""
         if self._depth > MAX_CALL_DEPTH:
             raise ExecutionError(f"subgraphs call one another more than {MAX_CALL_DEPTH} deep")
         handed = sum(array.nbytes for array in inputs)
@@ -170,7 +170,7 @@ class Context:
         self._instance.meter.spend(work)
         idle = self._idle.setdefault(subgraph, [])
         try:
-            frame = idle.pop()  # another thread may have taken the last one since anyone looked
+            frame = idle.pop()  # without a check: another thread may take the last one in between
         except IndexError:
             frame = self._instance.frame(subgraph, self._depth)
         try:

@@ -1,8 +1,8 @@
-"""One call at a time, whatever interrupts a call.
+"""Mutual exclusion that survives interrupts.
 
-A lock that is taken and given back stays locked where a signal handler raises in between. Here the interpreter itself
-keeps who is running: the body is a generator, one that runs cannot be entered again, and one that an exception has left
-is finished. Both are known without anyone having to say so. Whoever finds the generator finished makes the next one.
+A lock stays locked if a signal handler raises between its acquisition and its release. Here the interpreter itself
+tracks who is running: the body is a generator, which cannot be entered while it runs, and which is finished once an
+exception has left it. Neither needs any bookkeeping. A caller that finds the generator finished creates the next one.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from weakref import WeakSet
 Body = Generator[None, Any, None]
 
 REFUSED = (StopIteration, ValueError)
-"""What `send` raises where the call was not made: see `is_refusal`."""
+"""The exceptions that `send` raises if it did not make the call: see `is_refusal`."""
 
 
 class BusyError(Exception):
-    """Another call is under way."""
+    """Another call is active."""
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether an error that was caught from `send` comes from there, and not from the body."""
+    """Whether an error caught from `send` was raised by `send` itself, not by the body."""
     trace = error.__traceback__
     return trace is not None and trace.tb_next is None
 
 
 class _Round:
-    """A generator that has come to its first `yield`, and the one after it."""
+    """A generator advanced to its first `yield`, and its successor."""
 
     __slots__ = ("after", "generator", "lost", "send")
 
     def __init__(self, make: Callable[[], Body]) -> None:
         made = make()
-        assert isinstance(made, GeneratorType)  # which knows whether it is running
+        assert isinstance(made, GeneratorType)  # has `gi_running`
         self.generator = made
         self.send: Callable[[Any], None] = made.send
         self.lost = False
@@ -51,10 +51,10 @@ class _Round:
 
 
 class Exclusive:
-    """Calls of the body that `make` gives, one at a time.
+    """Calls of the body that `make` creates, one at a time.
 
-    A body repairs what the one before it left undone, then yields for what it is called with, again and again. It must
-    not refer to this object, which would then be freed by the search for cycles only.
+    A body repairs what its predecessor left undone, then repeatedly yields for its next argument. It must not refer to
+    this object, which could then only be freed by the cyclic garbage collector.
     """
 
     __slots__ = ("__weakref__", "_make", "_round", "send")
@@ -63,11 +63,11 @@ class Exclusive:
         self._make = make
         self._round = _Round(make)
         self.send: Callable[[Any], None] = self._round.send
-        """Calls the body; raises one of `REFUSED` where it is running or over. `call` tells these apart."""
+        """Calls the body; raises one of `REFUSED` if it is running or finished. `call` distinguishes the two."""
         _ALL.add(self)
 
     def _current(self) -> _Round:
-        """The body that is not over."""
+        """The body that is not finished."""
         found = first = self._round
         while found.is_over:
             found = found.after.get(None) or found.after.setdefault(None, _Round(self._make))
@@ -78,12 +78,12 @@ class Exclusive:
         return found
 
     def call(self, given: object) -> None:
-        """Call the body; BusyError if a call is under way."""
+        """Call the body. Raises BusyError if a call is active."""
         while True:
             send = self._current().send
             try:
                 send(given)
-            except StopIteration as error:  # the call of another thread has failed just now
+            except StopIteration as error:  # another thread's call has just failed
                 if not is_refusal(error):
                     raise
             except ValueError as error:
@@ -95,7 +95,7 @@ class Exclusive:
         raise BusyError
 
     def call_next(self, given: object) -> None:
-        """Call the body after the call that is under way."""
+        """Call the body after the active call has ended."""
         while True:
             try:
                 return self.call(given)
@@ -104,7 +104,7 @@ class Exclusive:
             self.wait()
 
     def wait(self) -> None:
-        """Until no call is under way. It looks again and again: an interrupted call tells nobody that it has ended."""
+        """Wait until no call is active. This polls, because an interrupted call cannot notify anyone of its end."""
         pause = 2e-5
         while self.running:
             time.sleep(pause)
@@ -112,14 +112,14 @@ class Exclusive:
 
     @property
     def running(self) -> bool:
-        """Whether a call is under way."""
+        """Whether a call is active."""
         if self._round.generator.gi_suspended:
             return False
         return self._current().generator.gi_running
 
     @property
     def is_own(self) -> bool:
-        """Whether the calling thread is inside of a call."""
+        """Whether the calling thread is inside a call."""
         body = self._round.generator.gi_frame
         frame = sys._getframe() if body is not None else None
         while frame is not None:
@@ -129,7 +129,7 @@ class Exclusive:
         return False
 
     def forget_others(self) -> None:
-        """After a fork: a call that another thread was making is not going on."""
+        """After a fork: another thread's call does not exist in the child."""
         if self._round.generator.gi_running and not self.is_own:
             self._round.lost = True
 
@@ -149,7 +149,7 @@ def _one_by_one() -> Body:
     while True:
         call = yield
         call()
-        del call  # or what it refers to would live until the next one
+        del call  # releases what it refers to before the next call
 
 
 class Turns:
@@ -161,14 +161,14 @@ class Turns:
         self._exclusive = Exclusive(_one_by_one)
 
     def __call__(self, work: Callable[[], object]) -> None:
-        """Do the work when no other thread does any."""
+        """Do the work once no other thread is doing any."""
         self._exclusive.call_next(work)
 
     def attempt(self, work: Callable[[], object]) -> None:
-        """Do the work now; BusyError if other work is being done."""
+        """Do the work now. Raises BusyError if other work is being done."""
         self._exclusive.call(work)
 
     @property
     def busy(self) -> bool:
-        """Whether some is being done."""
+        """Whether any work is being done."""
         return self._exclusive.running

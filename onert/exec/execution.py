@@ -1,4 +1,4 @@
-"""`Execution`: one user's run of a program, with its own memory and state."""
+"""`Execution`: one user's runs of a program, with their own memory and state."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Execution:
       share resource variables and tables. Without it an execution has its own state, and resets it when input shapes
       change.
     - `arena`: the memory of intermediate tensors. None: the execution's own. "thread": one arena for all executions
-      that this thread makes with "thread". A `SharedArena`: one for the executions it is passed to. A buffer: the
+      that this thread creates with "thread". A `SharedArena`: one for the executions it is passed to. A buffer: the
       caller's memory, at least `program.arena_bytes` after the first multiple of 64; the caller may use it for other
-      things between runs.
-    - `observers`: called for each piece of each run, with every executor. Without observers there is no cost.
+      purposes between runs.
+    - `observers`: called for each piece of each run, with every executor. Without observers they cost nothing.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Execution:
 
     @property
     def program(self) -> Program:
-        """The program that runs: for the input shapes as they are."""
+        """The program that runs, compiled for the current input shapes."""
         return self._runner.setup.fit.compiled()
 
     @property
@@ -94,7 +94,7 @@ class Execution:
         return self._runner.setup.frame
 
     def _made(self, program: Program, changed: Changed, outdated: str = "", stretch: Stretch | None = None) -> Setup:
-        """What it takes to run a program, with a `stretch` for other lengths too."""
+        """Set up a program to run, for the other lengths of its `stretch` too."""
         instance = Instance(program, self._stop, {} if self._state is None else self._state, self._watching, stretch)
         shared = self._arena if isinstance(self._arena, SharedArena) else None
         if shared is not None:
@@ -116,15 +116,15 @@ class Execution:
     # ---- inputs
 
     def set_input_shape(self, name: str | int, shape: Sequence[int]) -> None:
-        """Change the shape of an input. The program for it is compiled, or taken from those that were kept.
+        """Change the shape of an input. The program for the new shape is compiled, or taken from a cache.
 
-        The other inputs keep their arrays. State is reset. CompileError if an operation refuses the shape.
+        The other inputs keep their arrays. State is reset. Raises CompileError if an operation rejects the shape.
         """
         position = self._input(name)
         self._reshape({position: whole_shape(self._runner.setup.inputs[position].name, shape)})
 
     def _reshape(self, wanted: Changed) -> None:
-        """Give inputs, by position, other shapes."""
+        """Change the shapes of inputs, by position."""
         self._idle()
         setup, inputs = self._runner.setup, self._runner.setup.inputs
         if all(inputs[position].shape == shape for position, shape in wanted.items()):
@@ -137,17 +137,17 @@ class Execution:
             self._runner.unready = True
             self._runner.setup = made
         except BaseException:
-            if self._runner.setup is setup:  # whose frame may have begun to be that of other lengths
+            if self._runner.setup is setup:  # its frame may have begun to change to other lengths
                 setup.lend(lent)
             raise
         if isinstance(self._arena, SharedArena):
             self._arena.leave(setup.instance)
 
     def _specialized(self, changed: dict[int, tuple[int, ...]], wanted: Changed) -> Setup:
-        """What it takes to run the program for new shapes; CompileError if an operation refuses them.
+        """Set up the program for new shapes. Raises CompileError if an operation rejects them.
 
-        Inputs get new shapes one at a time. Where shapes that others were given before do not go with the new ones,
-        and the model leaves them open, these others must be given again.
+        Inputs get new shapes one at a time. If shapes that other inputs were given earlier conflict with the new ones,
+        and the model leaves those dimensions open, these inputs must be set again.
         """
         outdated = ""
         try:
@@ -163,15 +163,15 @@ class Execution:
         try:
             kept = lengths.kept(program, self._made(program, changed, outdated, program.stretch))
             return kept or self._made(program, changed, outdated)
-        except ExecutionError:  # no room for longer lengths
+        except ExecutionError:  # not enough memory for longer lengths
             return self._made(program, changed, outdated)
 
     def set_input(self, name: str | int, array: Array) -> None:
-        """Set the array of an input. Every run reads it again, so the next run sees elements that were changed since.
+        """Set the array of an input. Every run reads it again, so later changes of its elements take effect.
 
         It is used in place, or copied before each run if it is not contiguous, or is small and not the input's first
-        array. If the model leaves dimensions of the input open, the array's are taken. ExecutionError if the element
-        type or the shape does not fit the input, or if the array lies in memory given to an output.
+        array. Dimensions that the model leaves open are taken from the array. Raises ExecutionError if the element type
+        or the shape does not fit the input, or if the array overlaps memory given to an output.
         """
         position = self._input(name)
         array = self._fitting(position, array)
@@ -182,8 +182,8 @@ class Execution:
         if setup.own_outputs:
             require_apart(f"input {setup.inputs[position].name!r}", array, setup.beside_input(position, array))
         self._runner.unready = True
-        setup.usual = ()  # so that the next run gives it, should this be broken off
-        setup.given.discard(position)  # until it is given as a whole
+        setup.usual = ()  # so that the next run sets the input even if this is interrupted
+        setup.given.discard(position)  # until it is completely set
         setup.copied.pop(position, None)
         operand = setup.input(position)
         if is_in_place(array) and not setup.copies(operand, array):
@@ -195,7 +195,8 @@ class Execution:
         setup.given.add(position)
 
     def _fitting(self, position: int, given: Any) -> Array:
-        """The input as an array; ExecutionError unless its shape is the input's, or one that the model allows."""
+        """The input as an array. Raises ExecutionError unless its shape is the input's, or one that the model
+        allows."""
         info = self._runner.setup.inputs[position]
         array = elements(info, given)
         if array.shape != info.shape and not self._allows(position, array.shape):
@@ -205,18 +206,18 @@ class Execution:
         return array
 
     def _allows(self, position: int, shape: tuple[int, ...]) -> bool:
-        """Whether an input may have another shape without being given it first: the model leaves dimensions open."""
+        """Whether an array may change the input's shape, because the model leaves the dimensions open."""
         return position in self._opened and shapes.compatible(self._base.inputs[position].open_shape, shape)
 
     # ---- outputs
 
     def set_output(self, name: str | int, buffer: Array) -> None:
-        """Write an output into `buffer`. ExecutionError if the buffer's type, shape or layout does not fit, or if it
-        shares memory with an input, another output or the arena.
+        """Write an output into `buffer`. Raises ExecutionError if the buffer's type, shape or layout does not fit, or
+        if it shares memory with an input, another output or the arena.
 
-        One input of the same type may be exactly the memory of `buffer`: an input such as a cache of keys, of which
-        this output is a partial update, and which nothing else reads by then (`program.main.pairs`). Then only the
-        updated parts are written, and a run that fails leaves the memory as it was.
+        One input of the same type may occupy exactly the memory of `buffer`: for example a key cache of which this
+        output is a partial update, and which nothing reads after the update (`program.main.pairs`). Then only the
+        updated parts are written, and a failed run leaves the memory unchanged.
 
         An output whose shape is known only at run time cannot have a buffer: read it with `get_output`.
         """
@@ -235,7 +236,7 @@ class Execution:
     def get_output(self, name: str | int) -> Array:
         """Return an output of the last run: the buffer given to `set_output`, otherwise a new array.
 
-        ExecutionError before the first run, or if there is no memory for the array.
+        Raises ExecutionError before the first run, or if there is not enough memory for the array.
         """
         return self._result(position_of("output", name, self._runner.setup.outputs))
 
@@ -250,11 +251,11 @@ class Execution:
     # ---- runs
 
     def execute(self, timeout: float | None = None) -> None:
-        """Run once. ExecutionError if an input is missing, an element breaks a rule, or another run is active.
+        """Run once. Raises ExecutionError if an input is missing, an element breaks a rule, or another run is active.
 
-        `timeout` is in seconds: RunTimeoutError at the first step that would begin later.
+        `timeout` is in seconds; a step that would begin later raises RunTimeoutError instead.
         """
-        # Every statement here is paid for by each run of the smallest model.
+        # Every statement here adds to the run time of the smallest model.
         send = self._runs.send
         try:
             send(timeout)
@@ -266,7 +267,7 @@ class Execution:
         self._call(timeout)
 
     def _call(self, given: object) -> None:
-        """Have the runner run, or do something else; ExecutionError if it is running."""
+        """Pass a run or another call to the runner. Raises ExecutionError if it is running."""
         try:
             self._runs.call(given)
         except BusyError:
@@ -278,15 +279,15 @@ class Execution:
     def execute_async(
         self, callback: Callable[[Future[None]], object] | None = None, *, timeout: float | None = None
     ) -> Future[None]:
-        """Run once in this execution's own thread; the future raises what `execute` would.
+        """Run once in this execution's own thread; the future raises what `execute` would raise.
 
-        `callback` is called once with the future, whatever the outcome; the execution is free again by then. Until
-        then inputs and outputs cannot be changed. `timeout` counts from this call. Cancelling the future ends an
-        active run before its next step.
+        `callback` is called once with the future, whatever the outcome, when the execution is free again. Until then
+        inputs and outputs cannot be changed. `timeout` counts from this call. Cancelling the future ends an active run
+        before its next step.
         """
         if isinstance(self._arena, SharedArena):
             raise ExecutionError("an execution in a shared arena runs on the thread that made the arena")
-        asynchronous = module("onert.exec.asynchronous")  # read by those who call this
+        asynchronous = module("onert.exec.asynchronous")  # imported on first use
         if self._pool is None:
             self._pool = Pool(1, "onert-execution")
         future: RunFuture = asynchronous.RunFuture(self._stop, self._pool)
@@ -299,20 +300,20 @@ class Execution:
         self._runs.call_next(self._runner.in_background)
 
     def cancel(self) -> bool:
-        """End the active run before its next step, from any thread; False if there is none."""
+        """End the active run before its next step, from any thread. Returns False if there is none."""
         if not (self._runs.running or self._runner.awaits):
             return False
         self._stop.cancel()
         return True
 
     def run(self, inputs: Inputs = ()) -> dict[str, Array]:
-        """Set inputs by name or in order, run once, and return all outputs by name; the arrays belong to the caller."""
+        """Set inputs by name or in order, run once, and return all outputs by name as new arrays."""
         self._idle()
         setup = self._runner.setup
         arrays, same = given_again(setup.usual, inputs, len(self._base.inputs))
         if same and arrays is not None and not setup.copied:
             for (_, operand, mine), array in zip(setup.usual, arrays, strict=True):
-                mine[...] = array  # which takes less than `copyto`
+                mine[...] = array  # faster than `copyto`
                 setup.frame.put(operand, mine)
         elif arrays is None or self._lengths is None or not self._lengths.given(self._runner, arrays):
             self._give(inputs)
@@ -320,7 +321,7 @@ class Execution:
         return self._runner.setup.results(self._base.outputs)
 
     def _give(self, inputs: Inputs) -> None:
-        """Copy inputs, so that kernels stay bound to one place although every call brings other arrays."""
+        """Copy the inputs into own buffers, so that kernels stay bound although every call brings other arrays."""
         infos = self._runner.setup.inputs
         found = {position: self._fitting(position, given) for position, given in named(inputs, infos)}
         if any(array.shape != infos[position].shape for position, array in found.items()):
@@ -346,10 +347,10 @@ class Execution:
         self._runner.setup.instance.reset()
 
     def close(self) -> None:
-        """Wait for an active run, refuse further ones, and free device memory.
+        """Wait for an active run, reject further ones, and free device memory.
 
-        May be called from any thread and repeatedly; a call that was interrupted is completed by the next one.
-        ExecutionError inside a run of this execution, which would wait for itself.
+        May be called from any thread and repeatedly; an interrupted call is completed by the next one.
+        Raises ExecutionError inside a run of this execution, which would wait for itself.
         """
         if self._runs.is_own:
             raise ExecutionError("this execution is running and cannot be closed by its own run; close it afterwards")
@@ -394,6 +395,6 @@ class Execution:
 
 
 def _close(observers: list[Observer]) -> None:
-    """Close each once."""
+    """Close each observer once."""
     while observers:
         observers.pop(0).close()

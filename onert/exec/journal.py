@@ -1,4 +1,4 @@
-"""State that a run changes completely or not at all."""
+"""Transactional state: a run changes it completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def is_kept_by(program: Program) -> bool:
 
 
 class Journal:
-    """The state as it was when a run began, kept until the run has succeeded.
+    """The state at the beginning of a run, stored until the run has succeeded.
 
-    `state` holds tables, generators and resource variables that are no operands, by key: operations replace these and
-    change none of them. Variables of subgraphs are noted before they get their next values.
+    `state` holds, by key, tables, generators and resource variables that are not operands. Operations replace these and
+    never modify them. Variables of subgraphs are noted before they get their next values.
     """
 
     def __init__(self, state: dict[Any, Any]) -> None:
         self._state = state
         self._before: dict[None, tuple[dict[Any, Any], dict[int, tuple[Array, Array]]]] = {}
         self.commit = self._before.clear
-        """Call it when the run has succeeded. It is written in C, so that no signal handler runs within it."""
+        """Call this when the run has succeeded. It is written in C, so that no signal handler runs inside it."""
 
     def begin(self) -> None:
-        """Note that a run begins."""
+        """Start the journal of a run."""
         self.restore()
         self._before[None] = dict(self._state), {}
 
     def note(self, array: Array) -> None:
-        """Keep a variable's elements, which are about to be replaced."""
+        """Save a variable's elements, which are about to be replaced."""
         found = self._before.get(None)
         if found is not None and id(array) not in found[1]:
             found[1].setdefault(id(array), (array, array.copy()))
@@ -64,9 +64,9 @@ class Journal:
 
 @frozen(eq=False)
 class Kept(Told):
-    """What one update in place overwrites: `part` of what `source` was, at `places`, if `taken` says that it was read.
+    """The data overwritten by one in-place update: `part` of `source` at `places`, if `taken` says that it was saved.
 
-    `result` is what the update makes of it. It lies in the same memory, or else nothing was overwritten.
+    `result` is the update's result. If it is in different memory, nothing was overwritten.
     """
 
     source: Tensor
@@ -77,7 +77,7 @@ class Kept(Told):
     op: Record
 
     def undo(self) -> None:
-        """Write back what was overwritten."""
+        """Write back the overwritten elements."""
         if not self.taken.array:
             return
         whole, part = self.result.array, self.part.array
@@ -97,13 +97,13 @@ class Undo(Told):
     records: tuple[Kept, ...]
 
     def __call__(self) -> None:
-        """Restore everything to what it was before the run. If a call is interrupted, the next one completes it."""
+        """Restore the state from before the run. If a call is interrupted, the next one completes it."""
         for record in reversed(self.records):
             record.undo()
 
 
 def undo(subgraph: Subgraph, tensors: Tensors) -> Undo:
-    """What undoes the updates in place of a subgraph's runs."""
+    """The call that undoes the in-place updates of a subgraph's runs."""
     found = []
     for operation in subgraph.notable:
         if isinstance(operation.op, module("onert.ir.ops.data_movement.part_update").Record):
@@ -119,6 +119,6 @@ def undo(subgraph: Subgraph, tensors: Tensors) -> Undo:
 
 
 def _update(subgraph: Subgraph, place: int) -> int:
-    """The result of the update that takes a place from a record."""
+    """The result of the update that uses a place from a record."""
     (at,) = subgraph.uses[place]
     return subgraph.operations[at].outputs[0]

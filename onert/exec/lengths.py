@@ -1,4 +1,4 @@
-"""What an execution keeps for lengths to come: memory that is large enough, and kernels that are bound."""
+"""An execution's cache of frames for other lengths: memory that is large enough, and bound kernels."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .context import Instance
 from .runner import Runner, Setup
 
 MOST_KEPT, KEPT_BYTES = 24, 256 << 20
-"""How many frames are kept for other lengths, those used last: fewer where they take more bytes than this together.
-They share an arena."""
+"""The most frames to cache for other lengths, and their most bytes together; the most recently used are kept. The
+frames share an arena."""
 
 APART_BYTES = 64 << 20
-"""What their arenas take at most together while some lie in smaller ones than the last that was made."""
+"""The most bytes of their arenas together while some frames use an older arena than the newest."""
 
 _MOST_SEEN = 1 << 10
-"""Of how many shapes of inputs it is remembered which frame is for them."""
+"""The most input shapes for which the frame found is remembered."""
 
 _SHAPE: Callable[[Array], tuple[int, ...]] = attrgetter("shape")
 
@@ -32,7 +32,7 @@ Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
 
 class _Kept:
-    """A frame for many lengths with what is needed to set it up."""
+    """A frame for many lengths with everything needed to set it up."""
 
     def __init__(
         self, base: Program, program: Program, instance: Instance, frame: StretchedFrame, arena: Array
@@ -43,10 +43,10 @@ class _Kept:
         self.frame = frame
         self.used = stretch.used
         self.arena = arena
-        """Where the frame lies."""
+        """The frame's arena."""
         self.arena_bytes = program.arena_bytes
         self.nbytes = sum(stretch.capacities.values())
-        """What it takes beside the arena."""
+        """The memory it needs besides the arena, in bytes."""
         self.inputs, self.outputs = program.inputs, program.outputs
         self.specialize = base.specialize
         self._lengths = stretch.lengths
@@ -58,20 +58,20 @@ class _Kept:
         )
         self.fixed = fixed
         self.is_open = all(base.inputs[at].open_shape[axis] is None for at, axis in stretch.lengths)
-        """Whether the model leaves all of these dimensions open, so that arrays bring them."""
+        """Whether the model leaves all of these dimensions open, so that arrays determine them."""
         self._same = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
         self._around = tuple((at, axis, len(fixed[at]), *_others(fixed[at])) for at, axis in stretch.lengths)
-        """For each length the input, the axis, and the input's rank and other dimensions: a function that takes them of
-        a shape, and what it gives."""
+        """For each length, the input, the axis, the input's rank, a function that picks the other dimensions of a
+        shape, and their expected values."""
         graph = frame.routine.subgraph
         tensors = [frame.roomy[operand] for operand in graph.inputs]
         self._named = tuple(zip([info.name for info in base.inputs], graph.inputs, tensors, strict=True))
         self._all = range(len(tensors))
         self.changed = tuple(at for at, shape in enumerate(fixed) if at in positions or shape != base.inputs[at].shape)
-        """The inputs that have other shapes than the base program's."""
+        """The inputs whose shapes differ from the base program's."""
 
     def lengths(self, given: list[tuple[int, ...]]) -> tuple[int, ...] | None:
-        """The lengths that inputs of these shapes have; None where other dimensions differ too."""
+        """The lengths of inputs with these shapes; None if other dimensions differ too."""
         for at, shape in self._same:
             if given[at] != shape:
                 return None
@@ -84,19 +84,19 @@ class _Kept:
         return tuple(found)
 
     def shapes(self, lengths: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """The shapes of inputs that have these lengths."""
+        """The shapes of inputs with these lengths."""
         found = [list(shape) for shape in self.fixed]
         for (at, axis), length in zip(self._lengths, lengths, strict=True):
             found[at][axis] = length
         return [static(tuple(shape)) for shape in found]
 
     def setup(self, lengths: tuple[int, ...], changed: Iterable[int], outdated: str = "") -> Setup:
-        """The frame, which has these lengths, ready for runs; the user changed the shapes of inputs `changed`."""
+        """The frame, which has these lengths, ready to run; `changed` are the inputs whose shapes the user changed."""
         fit = _FitOfLengths(self, lengths, tuple(changed))
         return Setup(fit, self.instance, self.frame, fit.run, outdated)
 
     def give(self, setup: Setup, arrays: Sequence[Array]) -> None:
-        """Copy all inputs into the frame's own memory, for runs of a setup."""
+        """Copy all inputs into the frame's own memory, for the runs of a setup."""
         usual = []
         for array, (name, operand, tensor) in zip(arrays, self._named, strict=True):
             mine = tensor.view
@@ -109,7 +109,7 @@ class _Kept:
 
 
 class Lengths:
-    """The frames of one execution that are for many lengths, those used last first."""
+    """One execution's frames for many lengths, most recently used first."""
 
     def __init__(self, base: Program) -> None:
         self._base = base
@@ -117,15 +117,15 @@ class Lengths:
         self._kept: tuple[_Kept, ...] = ()
         self._setups: dict[_Kept, Setup] = {}
         self._seen: dict[tuple[tuple[int, ...], ...], _Kept] = {}
-        """The frames that were found for shapes of inputs, so that no others are tried first."""
+        """The frame found for given input shapes, to be tried first."""
         self._arena = HOST.allocate(0)
 
     def arena(self, program: Program) -> Array:
-        """Where a frame for a program's stretch is to lie: with the frames that are kept beside it, in one arena for
-        the largest, as they run in turn.
+        """The arena for a frame of a program's stretch. It shares one arena, large enough for the largest, with the
+        cached frames, because they run one at a time.
 
-        A larger one takes the place of one that is too small, or that took too much for a frame that is not kept.
-        Frames stay where they were as long as all arenas take little: a frame that moves is bound anew.
+        A new arena replaces one that is too small, or too large once a frame is evicted. Frames stay in their old
+        arenas while all arenas together are small, because a frame that moves must be bound again.
         """
         assert program.stretch is not None
         most, kept = program.arena_bytes, list[_Kept]()
@@ -150,7 +150,7 @@ class Lengths:
         return self._arena
 
     def setup(self, changed: dict[int, tuple[int, ...]]) -> Setup | None:
-        """What it takes to run for inputs that have these shapes, by position; None where nothing is there for them."""
+        """Set up a run for inputs of these shapes, by position; None if no cached frame supports them."""
         shapes = [changed.get(at, shape) for at, shape in enumerate(self._shapes)]
         found = self._going([static(shape) for shape in shapes]) if all(map(is_static, shapes)) else None
         if found is None:
@@ -160,7 +160,7 @@ class Lengths:
         return kept.setup(lengths, changed)
 
     def given(self, runner: Runner, arrays: Sequence[Array]) -> bool:
-        """Give a runner inputs as were given last but for their lengths; False where there is more to be looked at."""
+        """Set inputs that differ from the last ones only in their lengths. Returns False if the full path is needed."""
         setup, now = runner.setup, self._kept[0] if self._kept else None
         if now is None or now.frame is not setup.frame or not now.is_open or setup.own_outputs:
             return False
@@ -178,7 +178,7 @@ class Lengths:
             if kept is not now:
                 setup = self._setup_of(kept, lengths)
         except BaseException:
-            setup.lend([(operand, mine) for _, operand, mine in before])  # the frame may have begun to be for others
+            setup.lend([(operand, mine) for _, operand, mine in before])  # the frame may have begun to change
             raise
         runner.unready = True
         setup.go_on()
@@ -190,8 +190,7 @@ class Lengths:
         return True
 
     def _setup_of(self, kept: _Kept, lengths: tuple[int, ...]) -> Setup:
-        """A setup of the frame for inputs that come one after the other: the one there was, unless a user has changed
-        it."""
+        """A setup of the frame for inputs set by `given`: the previous one, unless a user has changed it."""
         found = self._setups.get(kept)
         if found is None or found.own_outputs:
             found = self._setups[kept] = kept.setup(lengths, kept.changed)
@@ -200,8 +199,8 @@ class Lengths:
     def _going(
         self, shapes: list[tuple[int, ...]], fixed: tuple[Shape, ...] | None = None
     ) -> tuple[_Kept, tuple[int, ...]] | None:
-        """A frame that has become the one for inputs of these shapes, and their lengths: the first that can, of those
-        with other dimensions as `fixed` has them. None where nothing is there for them."""
+        """The first cached frame that could be changed to inputs of these shapes, and their lengths. With `fixed`, only
+        frames with the same other dimensions are tried. None if there is none."""
         key = tuple(shapes)
         seen = self._seen.get(key)
         for kept in self._kept if seen is None else (seen, *self._kept):
@@ -217,8 +216,8 @@ class Lengths:
         return None
 
     def kept(self, program: Program, made: Setup) -> Setup | None:
-        """What was made for a program, whose frame is kept from now on for all lengths of the program's stretch; None
-        where native code cannot follow its numbers for the program's own lengths, as Python's integers may be larger.
+        """Cache a new setup's frame for all lengths of the program's stretch. Returns None if native code cannot
+        compute the stretch's numbers for the program's own lengths, because Python's integers may be larger.
         """
         frame = made.frame
         assert isinstance(frame, StretchedFrame)
@@ -235,8 +234,8 @@ _NO_INFOS: tuple[tuple[int, ...] | None, _Infos] = None, ()
 
 
 class _FitOfLengths:
-    """A `Fit` that goes on from one length to another: what it says of them is made when somebody asks for it, as most
-    runs only go on to the next length."""
+    """A `Fit` that changes from one length to another. It computes infos only on demand, as most runs only go on to the
+    next length."""
 
     __slots__ = ("_changed", "_frame", "_inputs", "_kept", "_outputs", "lengths")
 
@@ -248,7 +247,7 @@ class _FitOfLengths:
         self._inputs = self._outputs = _NO_INFOS
 
     def run(self, frame: Frame) -> None:
-        """Run for these lengths, even if one was interrupted who went on to others."""
+        """Run for these lengths, even if a change to other lengths was interrupted."""
         if self._frame.lengths is not self.lengths:
             self._become()
         frame.execute(frame)
@@ -256,7 +255,7 @@ class _FitOfLengths:
     def _become(self) -> None:
         frame = self._frame
         if frame.lengths is not self.lengths and not frame.become(self.lengths, again=True):
-            raise ExecutionError("a program is run for lengths that it is not for")
+            raise ExecutionError("the program cannot run for these lengths")
 
     @property
     def inputs(self) -> _Infos:
@@ -288,7 +287,7 @@ class _FitOfLengths:
 
 
 def _others(fixed: Shape) -> tuple[Callable[[tuple[int, ...]], Any], Any]:
-    """What takes the dimensions of a shape that are fixed, and what it gives."""
+    """A function that picks the fixed dimensions of a shape, and their values."""
     axes = [axis for axis, d in enumerate(fixed) if d is not None]
     if not axes:
         return len, len(fixed)
@@ -297,7 +296,7 @@ def _others(fixed: Shape) -> tuple[Callable[[tuple[int, ...]], Any], Any]:
 
 
 def _with(info: TensorInfo, shape: Shape) -> TensorInfo:
-    """An input or output in another shape."""
+    """The info with another shape."""
     if info.shape == shape:
         return info
     return TensorInfo(info.name, info.dtype, shape, info.quantization, info.signature_shape, info.other_names)

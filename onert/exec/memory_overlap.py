@@ -11,11 +11,11 @@ from numpy.exceptions import TooHardError
 from onert.ir import Array, ExecutionError
 
 _EFFORT = 10_000
-"""Steps of the search for a shared byte of two strided arrays; beyond, they count as sharing one."""
+"""The most steps of NumPy's search for a shared byte of two strided arrays; beyond it they count as overlapping."""
 
 
 def is_same(a: Array, b: Any) -> bool:
-    """Whether two arrays are the same elements of the same memory, of which none lies apart from the others."""
+    """Whether two arrays are the same elements of the same contiguous memory."""
     return (
         isinstance(b, np.ndarray)
         and (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -26,9 +26,9 @@ def is_same(a: Array, b: Any) -> bool:
 
 
 def require_apart(what: str, array: Array, others: Iterable[tuple[str, Any]]) -> None:
-    """ExecutionError if an array shares a byte with one of the others, which are given with their names.
+    """Raises ExecutionError if an array shares a byte with one of the others, which are given with their names.
 
-    Others that are no arrays are skipped.
+    Others that are not arrays are skipped.
     """
     for name, other in others:
         if isinstance(other, np.ndarray) and _overlap(array, other):
@@ -39,6 +39,6 @@ def _overlap(a: Array, b: Array) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=_EFFORT)  # type: ignore[arg-type]  # NumPy's stub knows 0 and -1 only
+        return np.shares_memory(a, b, max_work=_EFFORT)  # type: ignore[arg-type]  # NumPy's stub allows only 0 and -1
     except TooHardError:
         return True

@@ -1,4 +1,4 @@
-"""Limits on what only a run shows: the memory of tensors of unknown size, and the work of subgraphs."""
+"""Limits on costs that are only known at run time: the memory of tensors of unknown size, and the work of subgraphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Meter:
-    """Counts the bytes that tensors of unknown size hold in one execution, and the work `spent` in one run.
+    """Counts the bytes that tensors of unknown size occupy in one execution, and the work `spent` in one run.
 
     `memory` is in bytes, `work` in additions; None means no limit.
     """
@@ -26,24 +26,24 @@ class Meter:
         self.spent = 0
 
     def begin(self) -> None:
-        """Count the work of a new run."""
+        """Start counting the work of a new run."""
         self.spent = 0
 
     def spend(self, work: int) -> None:
-        """Count work; RuleError if the run takes more than it may."""
+        """Count work. Raises RuleError if the run exceeds its limit."""
         self.spent += work
         if self._work is not None and self.spent > self._work:
-            raise RuleError(f"the run takes the time of more than {self._work} additions (max_work)")
+            raise RuleError(f"the run exceeds its limit of {self._work} additions (max_work)")
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
-        """Count bytes that a tensor takes from now on; a negative number gives bytes back.
+        """Count bytes that a tensor will occupy from now on; a negative number releases bytes.
 
-        RuleError if all tensors would then take more than they may, together with the bytes needed `beside` them for
-        a moment.
+        Raises RuleError if all tensors would then exceed the limit, together with the bytes needed `beside` them
+        temporarily.
         """
         if self._memory is not None and self._held + nbytes + beside > self._memory:
             total = self._held + nbytes + beside
-            raise RuleError(f"tensors of unknown size take {total} bytes, more than {self._memory} (max_memory)")
+            raise RuleError(f"tensors of unknown size need {total} bytes, more than {self._memory} (max_memory)")
         self._held += nbytes
 
 

@@ -1,4 +1,4 @@
-"""Runs that are more than running the steps: in a shared arena, watched, or metered."""
+"""Runs that do more than run the steps: in a shared arena, observed, or metered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def watching(program: Program, observers: Sequence[Observer]) -> Watching:
-    """The observers of an execution and those that the program's options ask for, together."""
+    """The given observers, and those that the program's options ask for."""
     own = module("onert.exec.observers.recording").recorders(program.recordings)
     found: Watching = module("onert.exec.observers.watching").Watching((*observers, *own))
     return found
@@ -33,7 +33,7 @@ def watching(program: Program, observers: Sequence[Observer]) -> Watching:
 
 @frozen(eq=False)
 class Prepared:
-    """Runs a frame when all of these have been called: what keeps state as it is until the run is whole."""
+    """Calls each of `before`, which preserve state until the run has succeeded, and then runs a frame."""
 
     run: Callable[[Frame], None]
     before: tuple[Callable[[], None], ...]
@@ -46,7 +46,7 @@ class Prepared:
 
 @frozen(eq=False)
 class Accompanied:
-    """Runs a program's frame once: the arena is its own meanwhile, observers are told, and work is counted anew."""
+    """Runs a program's frame once, in its arena's turn, with observers notified and work counted from 0."""
 
     program: Program
     arena: SharedArena | None
@@ -78,7 +78,8 @@ class Accompanied:
 
 
 def prepared(run: Callable[[Frame], None], frame: Frame, instance: Instance) -> Prepared:
-    """Runs of a frame that begin with its state: the journal's, and resource variables where others left them."""
+    """Runs of a frame that first start its journal and take resource variables from where other executions left
+    them."""
     before: list[Callable[[], None]] = []
     if instance.journal is not None:
         frame.commit_with(instance.journal.commit)

@@ -1,4 +1,4 @@
-"""What an execution runs, and when it may."""
+"""The runs of an execution: their setup, and when a run is allowed."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .memory_overlap import is_same
 from .stop import Stop
 
 _COPIED = 1 << 16
-"""Bytes of an input up to which it is copied before each run rather than bound to: a few microseconds."""
+"""The size in bytes up to which an input is copied before each run instead of bound to: a few microseconds."""
 
 if TYPE_CHECKING:
     from .asynchronous import RunFuture
 
 
 class Fit(Protocol):
-    """What is said of a program for the input shapes as they are: `compiled` gives it, which may not be made before
-    somebody asks for it. `shapes` are those of inputs, by position, that the user changed."""
+    """A program for the current input shapes. `compiled` returns it, and may compile it only then. `shapes` are those
+    of the inputs, by position, that the user changed."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]: ...
@@ -45,7 +45,7 @@ class Fit(Protocol):
 
 @frozen(eq=False)
 class Fixed(Told):
-    """A program that is there, for shapes that do not change: a `Fit`."""
+    """A `Fit` of a compiled program for fixed shapes."""
 
     program: Program
     shapes: Mapping[int, tuple[int, ...]]
@@ -64,11 +64,12 @@ class Fixed(Told):
 
 @define(eq=False)
 class Setup(Told):
-    """A program with memory for it, and what its user gave: the positions of inputs in `given`; of those that are
-    copied before each run the source and where it goes; buffers of the execution's own; outputs that have buffers;
-    whether a run has begun, so that outputs have elements; the inputs that the last `run` copied.
+    """A program with its memory, and what its user set.
 
-    `outdated` says why inputs that were given before a change of shapes must be given again.
+    `given` are the positions of inputs that are set; `copied` holds source and target of those that are copied before
+    each run; `own_inputs` are the execution's own buffers; `own_outputs` are the outputs with a user's buffer; `ran`
+    says whether a run has begun, so that outputs have elements; `usual` are the inputs that the last `run` copied.
+    `outdated` says why inputs that were set before a change of shapes must be set again.
     """
 
     fit: Fit
@@ -92,18 +93,18 @@ class Setup(Told):
         return self.fit.outputs
 
     def copies(self, operand: int, array: Array) -> bool:
-        """Whether an input is to be copied from `array` rather than moved there once kernels are bound."""
+        """Whether to copy `array` into the bound buffer of an input instead of binding the input to it."""
         small = array.nbytes <= _COPIED and array.dtype != object
         return self.ran and small and self.frame.tensors[operand].buffer is not array
 
     def own_input(self, position: int) -> Array:
-        """A buffer of the execution's own for an input that is copied."""
+        """The execution's own buffer for an input that is copied."""
         if position not in self.own_inputs:
             self.own_inputs[position] = self.frame.room(self.input(position))
         return self.own_inputs[position]
 
     def go_on(self) -> None:
-        """Forget what was given, and that there was a run."""
+        """Forget all inputs, and that there was a run."""
         self.ran = False
         self.outdated = ""
         self.usual = ()
@@ -112,8 +113,8 @@ class Setup(Told):
         self.own_inputs.clear()
 
     def take_over(self, before: Setup, given: Iterable[int]) -> None:
-        """Take over what was given for these inputs, by position, as far as they have the shapes they had."""
-        same = self.frame is before.frame  # where they lie already
+        """Take over these inputs, by position, from the previous setup, unless their shapes have changed."""
+        same = self.frame is before.frame  # their buffers are in place already
         for i in given:
             if self.inputs[i].shape == before.inputs[i].shape:
                 if not same:
@@ -123,17 +124,17 @@ class Setup(Told):
                     self.copied[i] = before.copied[i]
 
     def lent(self) -> tuple[tuple[int, Array | None], ...]:
-        """Where inputs that are given and outputs that have buffers lie, by operand."""
+        """The buffers, by operand, of set inputs and of outputs with a user's buffer."""
         operands = (*map(self.input, self.given), *map(self.output, self.own_outputs))
         return tuple((operand, self.frame.tensors[operand].buffer) for operand in operands)
 
     def lend(self, lent: Iterable[tuple[int, Array | None]]) -> None:
-        """Have them lie there again."""
+        """Restore these buffers."""
         for operand, array in lent:
             self.frame.place(operand, array)
 
     def beside_input(self, position: int, array: Array) -> Iterator[tuple[str, Any]]:
-        """What an input's array must lie apart from, with names: buffers of outputs that it may not be given to."""
+        """The buffers, with names, that an input's array must not overlap: outputs that do not update it in place."""
         own = self.input(position)
         for i in self.own_outputs:
             output = self.output(i)
@@ -141,7 +142,7 @@ class Setup(Told):
                 yield f"output {self.outputs[i].name!r}", self.frame.tensors[output].buffer
 
     def beside_output(self, position: int, buffer: Array) -> Iterator[tuple[str, Any]]:
-        """What an output's buffer must lie apart from: other outputs, and inputs that it does not update in place."""
+        """The buffers that an output's must not overlap: other outputs, and inputs that it does not update in place."""
         own = self.output(position)
         for i in self.own_outputs - {position}:
             yield f"output {self.outputs[i].name!r}", self.frame.tensors[self.output(i)].buffer
@@ -151,8 +152,7 @@ class Setup(Told):
                 yield f"input {self.inputs[i].name!r}", self.copied[i][0] if i in self.copied else placed
 
     def results(self, infos: Sequence[TensorInfo]) -> dict[str, Array]:
-        """All outputs of the last run by name: the buffers that they were given, otherwise copies; `infos` are the
-        model's."""
+        """All outputs of the last run by name: the user's buffers, otherwise copies; `infos` are the model's."""
         tensors, own = self.frame.tensors, self.own_outputs
         ends = enumerate(zip(infos, self.frame.routine.subgraph.outputs, strict=True))
         return {i.name: tensors[o].array if at in own else copied(tensors[o].array, i) for at, (i, o) in ends}
@@ -171,10 +171,10 @@ class Setup(Told):
 
 
 class Runner:
-    """The runs of one execution; the body of its `Exclusive`, which gives it a timeout, or something else to call.
+    """The runs of one execution. Its `body` is an `Exclusive`'s: it is sent a timeout, or something else to call.
 
-    What is set up for a run is replaced in one step. `unready` says that the next run must look more closely: at inputs
-    that are to be copied, or at whether it may run at all.
+    The setup of a run is replaced in one step. `unready` says that the next run must check more: whether inputs must be
+    copied, or whether it may run at all.
     """
 
     __slots__ = ("_beginning", "closed", "pending", "setup", "stop", "unready")
@@ -185,11 +185,11 @@ class Runner:
         self.unready = True
         self.closed = False
         self.pending: RunFuture | None = None
-        """The last run in the background."""
+        """The last background run."""
         self._beginning: RunFuture | None = None
 
     def body(self) -> Body:
-        # Every statement in the loop is paid for by each run of the smallest model.
+        # Every statement in the loop adds to the run time of the smallest model.
         self._recover()
         stop = self.stop
         try:
@@ -206,15 +206,15 @@ class Runner:
             raise
 
     def _recover(self) -> None:
-        """After a call that failed or was broken off."""
+        """Clean up after a call that failed or was interrupted."""
         begun = self._beginning
-        if begun is not None:  # by a caller that was interrupted, so that nobody has the future
+        if begun is not None:  # its caller was interrupted, so nobody has the future
             begun.cancel()
             self._beginning = None
         self.setup.instance.recover()
 
     def _is_other(self, asked: Callable[[], object] | float | None) -> bool:
-        """Do what is asked for if that is anything but a run, else get ready for one."""
+        """Handle anything sent but a plain run and return True; otherwise prepare a run and return False."""
         if callable(asked):
             asked()
             return True
@@ -225,42 +225,42 @@ class Runner:
         return False
 
     def require_idle(self) -> None:
-        """ExecutionError if a run is not allowed now."""
+        """Raises ExecutionError if a run is not allowed now."""
         self.require_open()
         if self.awaits:
             raise ExecutionError("this execution is running; use one execution for each thread")
 
     def require_open(self) -> None:
-        """ExecutionError if the execution is closed."""
+        """Raises ExecutionError if the execution is closed."""
         if self.closed:
             raise ExecutionError("this execution is closed")
 
     @property
     def awaits(self) -> bool:
-        """Whether a run in the background is under way or still to come."""
+        """Whether a background run is active or pending."""
         return self.pending is not None and self.pending.goes_on
 
     def prepare(self) -> None:
-        """Be ready for a run: copy inputs that cannot be used in place; ExecutionError if one is missing."""
+        """Prepare a run: copy inputs that cannot be used in place. Raises ExecutionError if one is missing."""
         setup = self.setup
         if len(setup.given) != len(setup.frame.routine.subgraph.inputs):
             missing = [repr(info.name) for i, info in enumerate(setup.inputs) if i not in setup.given]
-            why = f"; shapes given before do not go with newer ones: {setup.outdated}" if setup.outdated else ""
-            raise ExecutionError(f"no elements are given for input {', '.join(missing)}{why}")
+            why = f"; shapes set earlier conflict with newer ones: {setup.outdated}" if setup.outdated else ""
+            raise ExecutionError(f"no value is given for input {', '.join(missing)}{why}")
         for source, target in setup.copied.values():
             np.copyto(target, source)
         self.ready()
 
     def ready(self) -> None:
-        """Nothing has to be looked at before the next run, unless inputs are copied for each."""
+        """Mark that the next run needs no checks, unless inputs are copied for each."""
         setup = self.setup
         setup.ran = True
         self.unready = bool(setup.copied)
-        if self.closed or self.awaits:  # since it was looked at; whoever closes sets `closed` and then `unready`
+        if self.closed or self.awaits:  # changed meanwhile; `close` sets `closed`, then `unready`
             self.unready = True
 
     def begin(self, future: RunFuture, pool: Pool, task: Task[None], timeout: float | None) -> None:
-        """Have the pool's thread do a run; to be called by the body."""
+        """Have the pool's thread do a run. Called by the body."""
         self.require_idle()
         self.stop.start(timeout)
         self.unready = True
@@ -272,6 +272,6 @@ class Runner:
         self._beginning = None
 
     def in_background(self) -> None:
-        """The run that `begin` promised; to be called by the body."""
+        """The run that `begin` scheduled. Called by the body."""
         self.prepare()
         self.setup.run(self.setup.frame)

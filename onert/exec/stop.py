@@ -8,7 +8,7 @@ from onert.ir import ExecutionError
 
 
 class RunCancelledError(ExecutionError):
-    """The run was cancelled between two steps. Outputs are undefined; state is as it was before the run."""
+    """The run was cancelled between two steps. Outputs are undefined; state is unchanged by the run."""
 
 
 class RunTimeoutError(ExecutionError, TimeoutError):
@@ -16,9 +16,9 @@ class RunTimeoutError(ExecutionError, TimeoutError):
 
 
 class Stop:
-    """What may end the run of one execution early.
+    """The conditions that end a run of one execution early.
 
-    Executors look at `armed` before each step, which costs next to nothing, and call `check` if it is set.
+    Executors read `armed` before each step, which costs next to nothing, and call `check` if it is set.
     """
 
     __slots__ = ("_cancelled", "_deadline", "_seconds", "armed")
@@ -30,9 +30,9 @@ class Stop:
         self._seconds: float | None = None
 
     def start(self, seconds: float | None) -> None:
-        """Prepare for a new run: not cancelled, to end `seconds` from now unless that is None.
+        """Prepare for a new run: not cancelled, and limited to `seconds` unless that is None.
 
-        ExecutionError if `seconds` is no number.
+        Raises ExecutionError if `seconds` is not a number.
         """
         self._cancelled = False
         self._seconds = seconds

@@ -339,9 +339,9 @@ def test_what_may_not_be_done_now_is_refused_with_the_reason(act: Callable[[Exec
 
 def test_a_run_without_its_inputs_names_them() -> None:
     execution = Execution(compiled(chain(2.0), sleeping(0)))
-    with pytest.raises(ExecutionError, match="no elements are given for input 'x'"):
+    with pytest.raises(ExecutionError, match="no value is given for input 'x'"):
         execution.execute()
-    with pytest.raises(ExecutionError, match="no elements are given for input 'x'"):
+    with pytest.raises(ExecutionError, match="no value is given for input 'x'"):
         execution.execute_async().result(PATIENCE)
 
 

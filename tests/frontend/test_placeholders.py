@@ -231,7 +231,7 @@ def test_shapes_that_do_not_go_together_are_refused_with_the_operation() -> None
         execution.run([floats(2, 4), floats(3, 5)])
     execution.set_input(0, floats(2, 4))
     execution.set_input(1, floats(3, 5))
-    with pytest.raises(ExecutionError, match=r"no elements are given for input.*expected equal depths, not 4 and 3"):
+    with pytest.raises(ExecutionError, match=r"no value is given for input.*expected equal depths, not 4 and 3"):
         execution.execute()
 
 

@@ -179,7 +179,7 @@ def test_memory_that_runs_out_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPa
         copy = none_left
 
     tensor.buffer = tensor.buffer.view(Full)
-    with pytest.raises(onert.ExecutionError, match="there is no memory for a copy of output"):
+    with pytest.raises(onert.ExecutionError, match="not enough memory for a copy of output"):
         execution.get_output(0)
     monkeypatch.setattr("onert.frontend.registry.open_file", none_left)
     with pytest.raises(ModelError, match="there is not enough memory to read it"):
