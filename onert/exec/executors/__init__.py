@@ -1,4 +1,4 @@
-"""Executors by name."""
+"""Executors, by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .executor import Executor
 from .linear import linear
 
 _EXECUTORS = {"Linear": "linear", "Dataflow": "dataflow", "Parallel": "parallel"}
-"""The file of each, in which a function of the file's name makes it: but for the default, read when it is chosen."""
+"""The module of each, which has a function of the same name. All but the default are imported when they are chosen."""
 
 
 def executor(name: str, threads: int, stop: Stop) -> Executor:
-    """The executor with this name, using `threads` threads. ExecutionError if there is none."""
+    """The executor with this name, using `threads` threads. Raises ExecutionError if there is none."""
     if name not in _EXECUTORS:
         raise ExecutionError(f"no executor is called {name!r}, expected one of {', '.join(_EXECUTORS)}")
     if name == "Linear":

@@ -1,4 +1,4 @@
-"""The executor that runs one step at a time: the most urgent of those that are ready."""
+"""The executor that runs one step at a time: the ready step with the highest rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an executor is."""
+"""The type of executors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from onert.ir.value import Told
 
 
 def _nothing() -> None:
-    """No step is under way when `run` has returned or raised."""
+    """Nothing to wait for: no step is running when `run` has returned or raised."""
 
 
 @frozen(eq=False)
 class Executor(Told):
     """`run` runs the steps of a frame once.
 
-    `settle` waits until no step is running any more, after a signal handler has broken off a run.
+    `settle` waits until no step is running any more, after a signal handler has interrupted a run.
     """
 
     run: Callable[[Frame], None]

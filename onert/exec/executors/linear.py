@@ -1,4 +1,4 @@
-"""The default executor: one step after the other, in the order that the compiler found."""
+"""The default executor: one step after the other, in the compiler's order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The executor that runs independent steps at the same time, whatever backends they are on."""
+"""The executor that runs independent steps at the same time, on any backends."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .linear import linear
 from .ready import Ready
 
 MOST = 64
-"""How many worker threads there are at most. A run never waits for one: its own thread does what no other takes."""
+"""The most worker threads. A run never waits for one: its own thread runs the steps that no worker takes."""
 
 WORKERS = Pool(MOST, "onert-worker")
-"""The process's worker threads, which all runs share."""
+"""The process's worker threads, shared by all runs."""
 
 
 def parallel(threads: int, stop: Stop) -> Executor:
@@ -66,25 +66,25 @@ class _Run:
         self._errors: list[tuple[int, BaseException]] = []
         self._tasks: list[Task[None]] = []
         self._ended = False
-        # True for every step that is ready, and False, from then on for everyone, when no more are to be started.
+        # True for every step that is ready; False, once and for all threads, when no more are to be started.
         self._news: SimpleQueue[bool] = SimpleQueue()
         for _ in range(len(self._ready)):
             self._news.put(True)
 
     def lead(self, others: int) -> None:
-        """Run steps with so many other threads, and raise what went wrong."""
-        with suppress(RuntimeError):  # where the system has no more threads, there are fewer
+        """Run steps together with `others` more threads, and raise their errors."""
+        with suppress(RuntimeError):  # go on with fewer if the system has no more threads
             for _ in range(others):
                 task = Task(self._work)
                 self._tasks.append(task)
                 WORKERS.give(task)
         self._work()
         self.settle()
-        if self._errors:  # an interrupt of this thread's own before all others
+        if self._errors:  # an interrupt of this thread before all other errors
             raise min(self._errors, key=lambda found: (isinstance(found[1], Exception), found[0]))[1]
 
     def settle(self) -> None:
-        """Start no more steps, and wait until none is under way in another thread."""
+        """Start no more steps, and wait until none is running in another thread."""
         self._ended = True
         self._news.put(False)
         for task in self._tasks:
@@ -92,14 +92,14 @@ class _Run:
                 task.wait()
 
     def _work(self) -> None:
-        """Run steps until there are none left, or one has failed."""
+        """Run steps until none are left, or one has failed."""
         while self._news.get() and not self._ended:
             step = self._ready.take()
             try:
                 if self._stop.armed:
                     self._stop.check()
                 self._calls[step]()
-            except BaseException as error:  # raised again by the thread that leads
+            except BaseException as error:  # raised again by the leading thread
                 self._errors.append((step, error))
                 self._ended = True
                 break

@@ -1,4 +1,4 @@
-"""Which steps are ready, the most urgent first."""
+"""The queue of ready steps, highest rank first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ready:
     def __init__(self, routine: Routine) -> None:
         self._routine = routine
         self._ranks = routine.ranks or (0.0,) * len(routine.steps)
-        # What is left to wait for, less one: the last to come finds nothing.
+        # One less than the number of dependencies: the last one to finish finds its iterator exhausted.
         self._waiting = [iter(range(len(needed) - 1)) for needed in routine.dependencies]
         self._heap = [(-self._ranks[step], step) for step, needed in enumerate(routine.dependencies) if not needed]
         heapify(self._heap)
@@ -34,7 +34,7 @@ class Ready:
         return len(self._heap)
 
     def take(self) -> int:
-        """The most urgent step that is ready."""
+        """The ready step with the highest rank."""
         return heappop(self._heap)[1]
 
     def done(self, step: int) -> int:

@@ -1,1 +1,1 @@
-"""Frames: where the tensors of one subgraph lie while it runs, and its steps bound to these places."""
+"""Frames: the tensors of one subgraph in one execution, and its steps bound to them."""

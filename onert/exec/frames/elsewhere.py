@@ -1,4 +1,4 @@
-"""Frames of which some tensors lie in memory spaces other than the host's, and what runs beside it."""
+"""Frames with tensors in memory spaces other than the host's, and asynchronous calls."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .frame import Calls, Frame, Watch
 
 
 class ElsewhereFrame(Frame):
-    """A frame with tensors elsewhere: constants that the program's executions share, variables, and copies of inputs,
-    which are made only where an input was given anew.
+    """A frame with tensors in other memory spaces: constants that the program's executions share, variables, and copies
+    of inputs, which are made only if an input was set since.
 
-    Calls that only enqueue are put in order between queues. The host waits where it reads, in `copy_out`, and at the
-    end of a run for what nothing was read of.
+    Calls that only enqueue work are ordered across queues. The host waits in `copy_out`, where it reads, and at the end
+    of a run for work that no copy has waited for.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ElsewhereFrame(Frame):
         self._state = tuple((u.source, u.variable) for u in graph.state if self._is_elsewhere(u.variable))
         self.stateful = True
 
-    # ---- where tensors lie
+    # ---- buffers
 
     def _make_constants(self) -> None:
         super()._make_constants()
@@ -97,26 +97,26 @@ class ElsewhereFrame(Frame):
             memories = [queue_of(memory) for memory in self.routine.memories.values()]
             self._queues = tuple(dict.fromkeys(q for q in (*plan.queues, *memories) if q is not None))
             self._plan = plan
-            self._follow(memories)  # in which constants and variables were given their elements
+            self._follow(memories)  # constants and variables were written in these
             if self._watch is None:
                 self.bound = plan.calls
-            else:  # each step is over when its observers are told so
+            else:  # each step is done before its observers are notified
                 waiting = tuple(map(_done, plan.calls, plan.lanes, bound))
                 self.bound = self._watch(self.routine, self.tensors, waiting)
         return self.bound
 
     def update_state(self) -> None:
-        """Wait for what the host has read nothing of, and let variables take their new values wherever they lie."""
+        """Wait for work that no copy to the host has waited for, and update variables in all memory spaces."""
         for queue in self._plan.unread:
             queue.record().wait()
         for check in self._plan.unchecked:
             check()
-        self._host_updates()  # which may be refused
+        self._host_updates()  # may raise
         self._finishing = True
         self._finish()
 
     def _finish(self) -> None:
-        """The run is whole: what is interrupted here is done again."""
+        """Update state after a successful run; repeated if it is interrupted."""
         for source, variable in self._state:
             target = self._tensors[variable]
             target.memory.copy(self._tensors[source].buffer, target.buffer, target.type)
@@ -126,7 +126,7 @@ class ElsewhereFrame(Frame):
         self._finishing = False
 
     def _follow(self, leaders: Iterable[Queue | None]) -> None:
-        """Let all queues go on only when these have done what they have."""
+        """Make all queues wait for the current work of these."""
         if len(self._queues) == 1:
             return
         for leader in dict.fromkeys(leaders):
@@ -137,22 +137,22 @@ class ElsewhereFrame(Frame):
                         queue.follow(event)
 
     def recover(self) -> None:
-        """After a run that was broken off: finish it where it was whole, and wait for what is under way beside."""
+        """After an interrupted run: finish it if it had succeeded, and wait for asynchronous work."""
         if self._finishing:
             with suppress(OnertError):
                 self._finish()
             self._finishing = False
         for queue in self._queues:
-            with suppress(OnertError):  # the run has failed already; what is still wrong the next one finds out
+            with suppress(OnertError):  # the run has failed already; the next one reports persistent errors
                 queue.record().wait()
         for check in self._plan.checks:
             with suppress(OnertError):
                 check()
-        self._moved()  # inputs are copied anew
+        self._moved()  # inputs are copied again
 
 
 def _copies_of_inputs(routine: Routine) -> list[int]:
-    """The permutes that copy an input to where it has memory for as long as the frame lives."""
+    """The permutes that copy an input to a buffer that lives as long as the frame."""
     inputs = frozenset(routine.subgraph.inputs)
     return [
         at
@@ -168,9 +168,12 @@ def _copies_of_inputs(routine: Routine) -> list[int]:
 
 @frozen(eq=False)
 class _Turns:
-    """Calls that are in order wherever they are done; for each the queues that it leaves work in, all `queues`, and
-    those `unread` of which no copy to the host waits for the last work. All `checks` of calls that enqueue, and those
-    of calls that no copy to the host comes after."""
+    """Calls in a correct order across queues.
+
+    `lanes` are the queues in which each call leaves work; `unread` are those of all `queues` whose last work no copy to
+    the host waits for. `checks` are those of all calls that enqueue, `unchecked` those of calls that no copy to the
+    host follows.
+    """
 
     calls: Calls = ()
     lanes: tuple[tuple[Queue, ...], ...] = ()
@@ -181,9 +184,9 @@ class _Turns:
 
 
 def _in_turn(routine: Routine, calls: Calls, in_order: bool) -> _Turns:
-    """Bound calls that let work in one queue follow what it needs of another.
+    """Bound calls that make work in one queue wait for the work that it needs from another.
 
-    Steps that run `in_order` may use memory again of which no step in between says that it is free.
+    If steps run `in_order`, a step may reuse memory that no dependency says is free.
     """
     taken = [_lanes(call, "queues") for call in calls]
     left = [() if getattr(call, "waits", False) else lanes for call, lanes in zip(calls, taken, strict=True)]
@@ -215,14 +218,14 @@ def _in_turn(routine: Routine, calls: Calls, in_order: bool) -> _Turns:
 
 
 def _lanes(call: object, several: str) -> tuple[Queue, ...]:
-    """The queues that a call enqueues in."""
+    """The queues in which a call enqueues work."""
     queue = queue_of(call)
     own: tuple[Queue, ...] = getattr(call, several, ())
     return own if queue is None else (queue,)
 
 
 def _ancestors(routine: Routine, last: int) -> set[int]:
-    """The steps that must have run before one."""
+    """The steps that must have run before step `last`."""
     found: set[int] = set()
     waiting = [last]
     while waiting:
@@ -234,7 +237,8 @@ def _ancestors(routine: Routine, last: int) -> set[int]:
 
 @frozen(eq=False)
 class _Turn:
-    """A call after events that others left. It leaves events itself, and then asks whether what it read is right."""
+    """A call that waits for the events of others. It then records its own events, and runs the checks of what it
+    read."""
 
     _call: Callable[[], None]
     _lanes: tuple[Queue, ...]
@@ -258,7 +262,7 @@ class _Turn:
 
 
 def _done(call: Callable[[], None], lanes: tuple[Queue, ...], bound: Callable[[], None]) -> Callable[[], None]:
-    """The call, over when what it enqueues is done."""
+    """The call, which returns when the work that it enqueues is done."""
     if not lanes:
         return call
 

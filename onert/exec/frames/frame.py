@@ -19,15 +19,15 @@ from onert.ir.process.imports import module
 
 Calls = tuple[Callable[[], None], ...]
 Watch = Callable[[Routine, Tensors, Calls], Calls]
-"""Makes other calls of those bound to a routine's tensors: they do the same, and tell who watches."""
+"""Wraps the calls bound to a routine's tensors in calls that do the same and notify observers."""
 
 
 class Frame:
     """A routine's tensors, and for each of its steps a call without arguments.
 
-    Inputs and outputs lie outside of the arenas: `place` says where. Kernels are bound again only after a place
-    changed; `bound` are the calls until then, None where `calls` must make them. `stateful` says that something is to
-    be done after a run: variables get new values, and `commit` is called, at once.
+    Inputs and outputs are not in the arenas: `place` sets their buffers. Kernels are bound again only after a buffer
+    has moved; `bound` are the current calls, None if `calls` must bind them. `stateful` says that a run ends with
+    updates, all made at once: variables get new values, and `commit` is called.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class Frame:
         self.tensors = Tensors(self._tensors)
         self.bound: Calls | None = None
         self.undo = undo(routine.subgraph, self.tensors)
-        """Undoes the updates in place of a run that is not whole."""
+        """Undoes the in-place updates of an incomplete run."""
         self.note: Callable[[Array], None] | None = None
-        """What is told of each variable before it gets its next value."""
+        """Called with each variable's value just before it is overwritten."""
         self.stateful = bool(routine.subgraph.state) or bool(self.undo.records)
         self._commit: tuple[Callable[[], object], ...] = ()
         self._updates: tuple[Callable[[], object], ...] | None = None
@@ -63,7 +63,7 @@ class Frame:
                 self._tensors[index] = Tensor(operand.type, operand.data)
 
     def _make_planned(self) -> None:
-        """What is planned; in host memory without a buffer until the frame settles somewhere."""
+        """Make the tensors in arenas; those in host memory have no buffer until the frame gets an arena."""
         for name, plan in self.routine.arenas.items():
             arena = None if name == HOST.name else self._allocate(plan.memory, plan.size)
             for index, placement in plan.placements.items():
@@ -72,7 +72,7 @@ class Frame:
                 self._tensors[index] = Tensor(type_, buffer, plan.memory)
 
     def _make_rest(self) -> None:
-        """Inputs, outputs and dynamic tensors: no buffer until one is given or computed."""
+        """Make inputs, outputs and dynamic tensors; static outputs get a buffer."""
         for index, operand in enumerate(self.routine.subgraph.operands):
             if index not in self._tensors:
                 self._tensors[index] = Tensor(operand.type, None, self.routine.memories.get(index, HOST))
@@ -82,7 +82,8 @@ class Frame:
                 self._lay(index, empty(tensor.type))
 
     def _make_lasting(self) -> Array:
-        """What outlasts the operations of a run, and gives the booleans of it in one array."""
+        """Allocate the results that must outlive their run; returns an array that holds the boolean scalars among
+        them."""
         found = [self._tensors[index] for index in self.routine.subgraph.lasting]
         flags = [tensor for tensor in found if tensor.type.dtype is DType.BOOL and not tensor.type.shape]
         together: Array = np.zeros(len(flags), np.bool_)
@@ -95,7 +96,7 @@ class Frame:
         return together
 
     def _lay(self, operand: int, array: Array | None) -> None:
-        """Let a tensor lie in an array, and with it all that has its memory: these first, should it be interrupted."""
+        """Set the buffer of a tensor, after that of all tensors that share its memory, in case this is interrupted."""
         for follower in self._followers.get(operand, ()):
             tensor = self._tensors[follower]
             tensor.buffer = None if array is None else array.reshape(shapes.static(tensor.type.shape))
@@ -107,7 +108,7 @@ class Frame:
         return buffer
 
     def settle(self, arena: Array, start: int) -> None:
-        """Let what is planned in host memory lie in `arena` from byte `start` on."""
+        """Place the planned tensors of host memory in `arena`, starting at byte `start`."""
         self._moved()
         plan = self.routine.arenas.get(HOST.name)
         if plan is not None:
@@ -116,20 +117,21 @@ class Frame:
                 tensor.buffer = HOST.view(arena, start + placement.offset, tensor.type)
 
     def vacate(self) -> None:
-        """Let what is planned in host memory lie nowhere."""
+        """Remove the buffers of planned tensors in host memory."""
         plan = self.routine.arenas.get(HOST.name)
         for index in () if plan is None else plan.placements:
             self._tensors[index].buffer = None
         self._moved()
 
     def settle_alone(self) -> None:
-        """Let it lie in memory of the frame's own."""
+        """Allocate an arena of the frame's own."""
         plan = self.routine.arenas.get(HOST.name)
         if plan is not None:
             self.settle(HOST.allocate(plan.size), 0)
 
     def close(self) -> None:
-        """Give back what lies elsewhere than in host memory; the frame is not run again. Once more does nothing."""
+        """Free buffers in memory spaces other than the host's; the frame does not run again. May be called
+        repeatedly."""
         self._moved()
         _free(self._allocated)
 
@@ -139,7 +141,7 @@ class Frame:
         self.stateful = True
 
     def share_variables(self, variables: dict[int, Array]) -> None:
-        """Let this frame's variables lie where another's do; the first frame makes them."""
+        """Share the buffers of variables among the frames of a subgraph; the first frame allocates them."""
         for index, operand in enumerate(self.routine.subgraph.operands):
             tensor = self._tensors[index] if operand.variable and operand.resource is None else None
             if tensor is None or tensor.memory.name != HOST.name:
@@ -148,40 +150,40 @@ class Frame:
             if found is None:
                 initial = empty(tensor.type)
                 initial[...] = tensor.type.cleared
-                found = variables.setdefault(index, initial)  # another thread may make a frame at this moment
+                found = variables.setdefault(index, initial)  # another thread may be making a frame
             self._lay(index, found)
         self._moved()
 
     def place(self, operand: int, array: Array | None) -> None:
-        """Let a tensor lie in `array`, whose type is the tensor's."""
+        """Set the buffer of a tensor to `array`, whose type is the tensor's."""
         tensor = self._tensors[operand]
         if tensor.dynamic and array is not None:
             tensor.type = TensorType(tensor.declared.dtype, array.shape, tensor.declared.quantization)
         if tensor.buffer is not array:
-            self._moved()  # first: an interrupt after it costs another binding and no more
+            self._moved()  # first: an interrupt after this costs only another binding
             self._lay(operand, array)
 
     put = place
-    """Let an input lie in `array`, whose elements are those of this moment until it is put again."""
+    """Set an input to `array`, whose elements do not change until it is put again."""
 
     def room(self, operand: int) -> Array:
-        """Memory for an input that is copied, of its type."""
+        """A buffer for an input that is copied, of its type."""
         return empty(self._tensors[operand].type)
 
     def clear_elsewhere(self) -> None:
-        """Clear variables that lie elsewhere than in host memory."""
+        """Clear variables in memory spaces other than the host's."""
 
     def recover(self) -> None:
-        """After a run that was broken off: let nothing of it be under way elsewhere."""
+        """After an interrupted run: wait for its work in other memory spaces."""
 
     def _moved(self) -> None:
-        """A tensor lies somewhere else: what was made of its place is not good any more."""
+        """Discard what depends on the buffers, because one has moved."""
         self.bound = self._updates = None
 
     def give(self, inputs: Sequence[Array]) -> None:
-        """Take the inputs of a call; ExecutionError if a shape or an element type does not fit.
+        """Set the inputs of a call. Raises ExecutionError if a shape or an element type does not fit.
 
-        Those of a known shape are copied to memory of the frame's own, so that calls need binding once only.
+        Inputs of known shape are copied to the frame's own memory, so that calls need to be bound only once.
         """
         wanted = self.routine.subgraph.inputs
         if len(inputs) != len(wanted):
@@ -204,7 +206,7 @@ class Frame:
             np.copyto(tensor.array, array)
 
     def take(self) -> tuple[Array, ...]:
-        """The results of a call; the arrays are the taker's own."""
+        """The results of a call; the caller owns the arrays."""
         found = []
         for operand in self.routine.subgraph.outputs:
             tensor = self._tensors[operand]
@@ -213,7 +215,7 @@ class Frame:
 
     @property
     def calls(self) -> Calls:
-        """The steps, bound to where the tensors lie now."""
+        """The steps, bound to the current buffers of the tensors."""
         if self.bound is None:
             bound = tuple(self._bind(step) for step in self.routine.steps)
             if self._watch is not None:
@@ -222,21 +224,22 @@ class Frame:
         return self.bound
 
     def _bind(self, step: Step) -> Callable[[], None]:
-        """What a step's kernel binds. Those of other packages are guarded; ours say the places of errors themselves."""
+        """Bind a step's kernel, with a guard if it is another package's; our own name the place of errors
+        themselves."""
         if step.backend in OWN:
             return step.kernel.bind(self.tensors, self._context)
         call: Callable[[], None] = module("onert.exec.frames.guarded").bound(step, self.tensors, self._context)
         return call
 
     def update_state(self) -> None:
-        """Give variables the values that this run computed for them, all at once; one that was updated in place has
-        its value already, and what was overwritten is forgotten."""
+        """Give variables the values that this run computed for them, all at once. One that was updated in place has its
+        value already, and the record of what was overwritten is dropped."""
         at_once(self._updates or self._host_updates())
 
     def _host_updates(self) -> tuple[Callable[[], object], ...]:
-        """What is called for variables in host memory to take the values that this run computed for them.
+        """The calls that give variables in host memory the values that this run computed for them.
 
-        ExecutionError if one is of another type.
+        Raises ExecutionError if a value has another type than its variable.
         """
         if self._updates is not None:
             return self._updates
@@ -254,7 +257,7 @@ class Frame:
                     f"expected {target.dtype}{shapes.text(target.shape)}"
                 )
         named = [(graph.operands[u.variable].resource, u.variable) for u in graph.state]
-        # What has an initial value or is read is in the state since the run began.
+        # A variable that has an initial value or is read has been in the state since the run began.
         held = [
             (r, self._tensors[index].array)
             for r, index in named
@@ -278,9 +281,9 @@ class Frame:
 
 
 def copy(target: Array, source: Array) -> Callable[[], object]:
-    """A call, written in C, that copies an array to one of the same type and shape.
+    """A call of a function written in C that copies an array to one of the same type and shape.
 
-    Of bytes that lie one after the other where that can be: NumPy takes four times as long for a few of them.
+    It copies contiguous bytes if possible: for a few elements NumPy needs four times as long.
     """
     if target.size and target.flags.c_contiguous and source.flags.c_contiguous and not target.dtype.hasobject:
         there, here = (array.reshape(-1).view(np.uint8).data for array in (target, source))
@@ -295,7 +298,7 @@ def _free(allocated: list[tuple[Memory, Buffer]]) -> None:
 
 
 def empty(type_: TensorType) -> Array:
-    """An array of a static type that starts on a cache line, contents undefined."""
+    """An uninitialised array of a static type that starts on a cache line."""
     if type_.dtype.is_handle:
         return np.empty(shapes.static(type_.shape), object)
     return HOST.view(HOST.allocate(type_.nbytes), 0, type_)

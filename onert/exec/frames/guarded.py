@@ -1,4 +1,4 @@
-"""Kernels of other packages: whatever they raise becomes one error with the place."""
+"""Kernels of other packages: every exception is converted into one error that names the place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Call = Callable[[], None]
 
 
 def bound(step: Step, tensors: Tensors, context: Context) -> Call:
-    """What another package's kernel binds; BackendError for what it raises, now or when it runs."""
+    """Bind another package's kernel. Its exceptions, now or in a run, are raised as BackendError."""
     place = f"backend {step.backend!r}, {', '.join(str(operation) for operation in step.sequence.body)}"
     call: list[Call] = []
     Guarded(place, lambda: call.append(step.kernel.bind(tensors, context)))()
@@ -25,7 +25,7 @@ def bound(step: Step, tensors: Tensors, context: Context) -> Call:
 
 @frozen(eq=False)
 class Guarded:
-    """A call that raises nothing but errors of this project's."""
+    """A call that raises only this project's errors."""
 
     place: str
     call: Call
@@ -37,16 +37,16 @@ class Guarded:
             raise ExecutionError(f"{self.place}: {error}") from error
         except OnertError:
             raise
-        except Exception as error:  # a third party's code: whatever it raises becomes an error with its name
+        except Exception as error:  # foreign code: any exception becomes an error that names it
             raise BackendError(f"{self.place} failed: {type(error).__name__}: {error}") from error
 
     def __getattr__(self, name: str) -> Any:
-        """What else a call may have: the queue that it works in."""
+        """Other attributes of the call, such as its queue."""
         return getattr(self.call, name)
 
 
 @frozen(eq=False)
 class GuardedParts(Guarded):
-    """The same for a call that can be run piece by piece."""
+    """A guarded call that can be run piece by piece."""
 
     parts: tuple[Part, ...]

@@ -1,4 +1,4 @@
-"""The frame of a program for many lengths: its memory has room for the longest, and kernels are bound once."""
+"""The frame of a program for many lengths: its memory suffices for the longest, and its kernels are bound once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .frame import Calls, Frame
 
 
 class Resized(Tensor):
-    """A tensor of which lengths change the `shape`. Its type is made when somebody asks for it: most runs only go on to
-    the next length.
+    """A tensor whose `shape` depends on the lengths. Its type is created on demand: most runs only go on to the next
+    length.
     """
 
     __slots__ = ("_type", "shape")
@@ -44,9 +44,9 @@ class Resized(Tensor):
 
 
 class Roomy(Resized):
-    """An input or output with memory of its own, which has room for the longest; it lies there while `is_own`.
+    """An input or output with its own memory, large enough for the longest lengths; `is_own` says whether it is used.
 
-    `view` is that memory as an array of its shape.
+    `view` is that memory as an array of the current shape.
     """
 
     __slots__ = ("_dtype", "_memory", "_rows", "is_own", "view")
@@ -62,7 +62,7 @@ class Roomy(Resized):
         self._rows: Array | None = None
         if opens_rows and nbytes:
             rows = room[: room.nbytes // nbytes * nbytes].view(self._dtype)
-            self._rows = rows.reshape(-1, *rest)  # to take some of these takes half as long as to make an array
+            self._rows = rows.reshape(-1, *rest)  # slicing takes half as long as making an array
         self.view: Array = np.ndarray(self.shape, self._dtype, self._memory)
 
     def resize(self, shape: tuple[int, ...]) -> None:
@@ -85,12 +85,12 @@ class Roomy(Resized):
 
 
 class StretchedFrame(Frame):
-    """A frame that `become` makes one for other lengths: it changes numbers in the commands that kernels run.
+    """A frame that `become` changes to other lengths, by changing numbers in the commands that kernels run.
 
-    Inputs and outputs are `Roomy`, and lie in their own memory unless they are placed elsewhere. `lengths` are those
-    that the commands, and the tensors of inputs and outputs, are for; None while they change. Tensors between these
-    keep the types of the first lengths: nobody but kernels sees them, and what kernels take of them are their places,
-    which are the same for all lengths.
+    Inputs and outputs are `Roomy`, in their own memory unless they are placed elsewhere. `lengths` are those that the
+    commands, and the tensors of inputs and outputs, are set up for; None while they change. All other tensors keep the
+    types of the first lengths: only kernels use them, and kernels use only their addresses, which are the same for all
+    lengths.
     """
 
     def __init__(self, routine: Routine, context: Context, execute: Callable[[Frame], None], stretch: Stretch) -> None:
@@ -99,22 +99,22 @@ class StretchedFrame(Frame):
         first = stretch.numbers.first
         sizes = sorted({d for dims in stretch.shapes.values() for register, d in dims if register < 0})
         of_sizes = {d: len(first) + at for at, d in enumerate(sizes)}
-        self._registers = np.append(first, np.array(sizes, first.dtype))  # so that shapes are read from these alone
-        self._words: memoryview[int] = self._registers.data  # gives Python's integers
+        self._registers = np.append(first, np.array(sizes, first.dtype))  # all dimensions can be read from registers
+        self._words: memoryview[int] = self._registers.data  # yields Python integers
         self._follow = stretch.kernels[0].followed(stretch.numbers, self._registers)
         self._become = self._follow
-        """Follows the instructions, and puts what they give into the commands of the first step that is bound."""
+        """Executes the instructions and, once kernels are bound, puts the results into the first step's commands."""
         self._stretched: tuple[Stretched, ...] = ()
-        """The steps that are bound."""
+        """The bound steps."""
         self._others: tuple[Stretched, ...] = ()
-        """Those but the first."""
+        """The bound steps other than the first."""
         super().__init__(routine, context, execute, None)
         roots = routine.roots
         opened = {
             i: [axis for axis, (register, _) in enumerate(dims) if register >= 0] for i, dims in stretch.shapes.items()
         }
         self.roomy: dict[int, Roomy] = {}
-        """The inputs and outputs with memory of their own, by operand."""
+        """The inputs and outputs with their own memory, by operand."""
         for i, nbytes in stretch.capacities.items():
             if roots.get(i, i) == i:
                 room = touched(HOST.allocate(nbytes))
@@ -128,19 +128,19 @@ class StretchedFrame(Frame):
             for i, dims in stretch.shapes.items()
             if i in self.roomy and opened[i]
         ]
-        """Tensors of which lengths change the shape."""
+        """Tensors whose shapes depend on the lengths."""
         self._ends = [(tensor, i in inputs) for i, tensor in self.roomy.items()]
         self._away = True
-        """Whether any of these may lie elsewhere than in its own memory."""
+        """Whether any of these may be placed outside its own memory."""
         self._within: list[tuple[Resized, int, Callable[[Sequence[int]], tuple[int, ...]]]] = []
-        """Tensors that lie in the memory of others."""
+        """Tensors that share the memory of others."""
         for i, dims in stretch.shapes.items():
             if i not in self.roomy:
                 self._tensors[i] = within = Resized(self._tensors[i])
                 self._within.append((within, roots[i], _reading([r if r >= 0 else of_sizes[d] for r, d in dims])))
 
     def room(self, operand: int) -> Array:
-        """The memory of the frame's own for an input, as the input's type is now."""
+        """The frame's own memory for an input, with the input's current shape."""
         return self.roomy[operand].view
 
     def place(self, operand: int, array: Array | None) -> None:
@@ -155,12 +155,12 @@ class StretchedFrame(Frame):
     put = place
 
     def become(self, lengths: tuple[int, ...], *, again: bool = False) -> bool:
-        """Become the frame for these lengths; False, and as it was, where they are for another program.
+        """Change to these lengths. Returns False, with the frame unchanged, if they need another program.
 
-        An input that lies in memory of another shape then, and every output, comes to lie in the frame's own memory;
-        where it was for these lengths before and becomes so `again`, outputs that lie in memory of their shape stay. A
-        call that is broken off is made up for by the next, whatever it has changed: so nothing is left as it is because
-        another part has been changed already.
+        Every output, and an input whose buffer then has another shape, is moved to the frame's own memory. If the frame
+        had these lengths before and changes to them `again`, outputs whose buffers have the right shape stay. An
+        interrupted call is completed by the next, whatever it has changed: so no part may be skipped because another
+        part has been changed already.
         """
         words = self._words
         for at, length in enumerate(lengths):
@@ -185,7 +185,7 @@ class StretchedFrame(Frame):
         return True
 
     def _lie(self, tensor: Roomy, stay: bool) -> None:
-        """Have an input or output lie in its own memory, if it lies in memory of another shape, or does not `stay`."""
+        """Move an input or output to its own memory if its buffer has another shape, or if it does not `stay`."""
         buffer = tensor.buffer
         if buffer is None or buffer.shape != tensor.shape or not stay:
             self._moved()
@@ -193,7 +193,7 @@ class StretchedFrame(Frame):
 
     @property
     def calls(self) -> Calls:
-        """The steps, bound to where the tensors lie now, with the numbers of the lengths put into them."""
+        """The steps, bound to the current buffers of the tensors, with the numbers of the lengths put into them."""
         if self.bound is None:
             numbers, registers = self._stretch.numbers, self._registers
             bound = tuple(
@@ -202,8 +202,8 @@ class StretchedFrame(Frame):
             for at, length in enumerate(self.lengths or ()):
                 self._words[at] = length
             if self.lengths is None or not bound[0].become():
-                raise ExecutionError("a program is run for lengths that it is not for")
-            self._stretched, self._others = bound, bound[1:]  # which keep the memory that is put into
+                raise ExecutionError("the program cannot run for these lengths")
+            self._stretched, self._others = bound, bound[1:]  # these keep the commands' memory alive
             for other in self._others:
                 other.put()
             self._become = bound[0].become
@@ -217,7 +217,7 @@ class StretchedFrame(Frame):
 
 
 def _reading(registers: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]]:
-    """What reads a shape from registers."""
+    """A function that reads a shape from registers."""
     if len(registers) > 1:
         return itemgetter(*registers)
     return lambda words: tuple([words[at] for at in registers])

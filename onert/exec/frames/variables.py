@@ -1,6 +1,6 @@
-"""Resource variables of an execution: operands whose memory the execution's state holds.
+"""Resource variables of an execution: operands whose memory is in the execution's state.
 
-Executions that share state find one another's arrays there, and work on them where they lie.
+Executions that share state share these arrays and update them in place.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from onert.ir import shape as shapes
 
 from .frame import Frame
 
-_NOWHERE: Any = object()  # where a variable lies that no run has taken
+_NOWHERE: Any = object()  # the array of a variable that no run has used
 
 
 class StateMemory(np.ndarray[Any, Any]):
-    """Bytes that belong to a resource variable: no caller has an array in them but through the state."""
+    """Memory of a resource variable: callers can only get arrays in it through the state."""
 
 
 def memory_for(type_: TensorType) -> Array:
-    """An array for a resource variable of a static type, on a cache line."""
+    """An array for a resource variable of a static type, aligned to a cache line."""
     buffer = HOST.allocate(max(type_.nbytes, 1)).view(StateMemory)
     return np.ndarray(shapes.static(type_.shape), type_.dtype.numpy, buffer)
 
 
 @frozen(eq=False)
 class Held:
-    """A resource variable of the entry; `is_read` says that a run takes what the one before left."""
+    """A resource variable of the entry; `is_read` says whether a run reads the value of an earlier run."""
 
     operand: int
     type: TensorType
@@ -49,7 +49,7 @@ class Variables:
         self._arrays: dict[Any, Any] = dict.fromkeys(self._held, _NOWHERE)
 
     def begin(self) -> None:
-        """A run begins: let it work on what the state holds now. ExecutionError if that is not what it takes."""
+        """Prepare a run to use the arrays in the state. Raises ExecutionError if one has another type."""
         get = self._state.get
         moved = [key for key, array in self._arrays.items() if get(key) is not array]
         for key in moved:
@@ -62,7 +62,7 @@ class Variables:
             array = self._made(held, found)
         elif isinstance(found.base, StateMemory):
             array = found
-        else:  # a caller's own array, which may lie in memory that has other uses
+        else:  # a caller's own array, whose memory may have other uses
             array = self._own(held)
             array[...] = found
             self._state[key] = array
@@ -70,7 +70,7 @@ class Variables:
         self._frame.place(held.operand, array)
 
     def _made(self, held: Held, found: Any) -> Array:
-        """The array of a variable that the state does not have, or has with another type."""
+        """The array of a variable that is missing in the state, or has another type there."""
         name, array = held.resource.name, self._own(held)
         if found is not None and held.is_read:
             raise ExecutionError(

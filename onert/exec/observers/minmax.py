@@ -1,4 +1,4 @@
-"""The smallest and the largest element of every tensor: what quantisation is calibrated with."""
+"""The minimum and maximum of every tensor, for the calibration of quantisation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Range:
 
 
 class MinMax(Observer):
-    """Records ranges by the tensor's name, or by its number where it has none; inputs among them.
+    """Records ranges, also of inputs, by the tensor's name, or by its number if it has none.
 
     Tensors that a backend does not write to memory are missing. If `path` is given, the ranges are written there as
     JSON when the execution is closed.
@@ -63,7 +63,7 @@ class MinMax(Observer):
         self.add(subgraph.operands[operand].name or f"{subgraph.name or 'main'}:{operand}", array)
 
     def add(self, name: str, array: Array) -> None:
-        """Take another array of a tensor's elements into account."""
+        """Include an array of a tensor's elements in its range."""
         numbers = array.astype(np.float64).ravel()
         numbers = numbers[np.isfinite(numbers)]
         if len(numbers):
@@ -77,7 +77,7 @@ class MinMax(Observer):
             known.low, known.high, known.runs = min(known.low, low), max(known.high, high), known.runs + 1
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write `{name: {"min", "max", "runs"}}`; ExecutionError if the file cannot be written."""
+        """Write `{name: {"min", "max", "runs"}}`. Raises ExecutionError if the file cannot be written."""
         target = Path(path)
         rows = {name: {"min": r.low, "max": r.high, "runs": r.runs} for name, r in self.ranges.items()}
         try:

@@ -1,4 +1,4 @@
-"""What an observer is told."""
+"""The interface of observers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Observer:
     """Override the methods you need in a subclass and pass an instance to `Execution(program, observers=(...,))`.
 
     Each method is called by the thread that runs the piece; under the Parallel executor, several threads may call at
-    the same time. Tensors may be read but not kept, because their memory is reused. Times are in
+    the same time. Tensors may be read but not stored, because their memory is reused. Times are in
     nanoseconds of `time.perf_counter_ns`.
     """
 
@@ -39,7 +39,7 @@ class Observer:
         """A piece is about to run."""
 
     def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
-        """A piece has run; its results are there."""
+        """A piece has run; its results are available."""
 
     def run_ends(self, program: Program, start: int, end: int, error: BaseException | None) -> None:
         """The run has ended; `error` is None if it succeeded."""

@@ -1,4 +1,4 @@
-"""A table of what each operation takes."""
+"""A table of the time that each operation takes."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ class Profile(Observer):
 
 
 def _calls(work: Work) -> bool:
-    """Whether it runs other pieces, whose time its own includes."""
+    """Whether it runs other pieces, whose time is included in its own."""
     return any(work.routine.subgraph.operations[at].op.subgraphs for at in work.operations)

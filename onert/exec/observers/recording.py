@@ -1,4 +1,4 @@
-"""The observers that a program's options ask for, and the files they write."""
+"""The observers that a program's options request, and the files they write."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ RECORDERS = {"trace": Trace, "table": ProfileFile, "minmax": MinMax}
 
 
 def recorders(files: Mapping[str, str]) -> tuple[Observer, ...]:
-    """An observer for each kind of file; they are written when the execution is closed, or forgotten."""
+    """An observer for each kind of file; each is written when the execution is closed or garbage collected."""
     return tuple(RECORDERS[kind](path) for kind, path in files.items())

@@ -34,7 +34,7 @@ class MemoryTimeline(Observer):
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
-        self._in_use: dict[int, _InUse] = {}  # by the identity of a frame's tensors, which outlive a run
+        self._in_use: dict[int, _InUse] = {}  # by the id of a frame's tensors, which outlive a run
         self._turns = Turns()
 
     @property
@@ -82,15 +82,15 @@ class MemoryTimeline(Observer):
 
 
 def _groups(work: Work) -> list[tuple[int, ...]]:
-    """The operations of a piece by what its kernel runs as one: of a piece that is a whole sequence no one sees when
-    each begins, but in which order they do."""
+    """The operations of a piece by group. If a piece is a whole sequence, the start of each group cannot be observed,
+    but their order is known."""
     known = frozenset(work.operations)
     groups = work.routine.steps[work.step].sequence.groups
     return [group.operations for group in groups if not known.isdisjoint(group.operations)]
 
 
 class _InUse:
-    """The tensors of one subgraph that are in use during one run of it, by the operand whose memory they are in."""
+    """The tensors of one subgraph that are in use during one run of it, by the operand whose memory they share."""
 
     def __init__(self, routine: Routine) -> None:
         self._subgraph = routine.subgraph

@@ -1,4 +1,4 @@
-"""A trace that Perfetto and Chrome open.
+"""A trace for Perfetto and Chrome.
 
 Source: the Trace Event Format of Chrome's tracing, JSON object form.
 """
@@ -25,7 +25,7 @@ from .timeline import MemoryTimeline
 
 
 def write_events(path: str | os.PathLike[str], events: Sequence[Mapping[str, Any]], error: type[OnertError]) -> None:
-    """Write events as a trace, one JSON object. If that fails, an error of the given class is raised."""
+    """Write events as a trace, one JSON object. Raises an error of the given class if that fails."""
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ class Trace(Observer):
         self._slices.append(_Slice(thread, start, end, name, category, arguments))
 
     def events(self) -> list[dict[str, Any]]:
-        """The trace's events: names, then for each thread begins and ends in order, then counters."""
+        """The trace's events: names, then each thread's begin and end events in order, then counters."""
         pid = os.getpid()
         zero = min((s.start for s in self._slices), default=0)
         found = [_meta("process_name", "onert", pid, pid)]
@@ -101,7 +101,7 @@ class Trace(Observer):
         return found
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as one JSON object. ExecutionError if the file cannot be written."""
+        """Write the trace as one JSON object. Raises ExecutionError if the file cannot be written."""
         write_events(path, self.events(), ExecutionError)
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ def _meta(kind: str, name: str, pid: int, thread: int) -> dict[str, Any]:
 
 
 def _nested(slices: Iterable[_Slice], zero: int, pid: int) -> list[dict[str, Any]]:
-    """A begin and an end for every slice of one thread, in order of time; slices lie beside or inside one another."""
+    """A begin and an end event for every slice of one thread, in order of time; slices are disjoint or nested."""
     found: list[dict[str, Any]] = []
     open_slices: list[_Slice] = []
 

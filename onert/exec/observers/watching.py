@@ -1,4 +1,4 @@
-"""Telling observers of a run: calls that do the same as others, and say so."""
+"""Calls that notify observers before and after they run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Call = Callable[[], None]
 
 
 class Watching:
-    """The observers of one execution. Calls it makes run a sequence piece by piece where its kernel can."""
+    """The observers of one execution. Their calls run a sequence piece by piece if its kernel supports that."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = tuple(observers)
 
     def __call__(self, routine: Routine, tensors: Tensors, calls: Sequence[Call]) -> tuple[Call, ...]:
-        """The calls of a routine's steps, watched."""
+        """The calls of a routine's steps, observed."""
         return tuple(self._watched(routine, step, tensors, call) for step, call in enumerate(calls))
 
     def _watched(self, routine: Routine, number: int, tensors: Tensors, call: Call) -> Call:
@@ -63,7 +63,7 @@ class Watching:
 def _with_idle(
     whole: list[tuple[tuple[int, ...], Call]], groups: Sequence[Group]
 ) -> list[tuple[tuple[int, ...], Call]]:
-    """The pieces, and before each the groups that come before it and that nothing need be done for."""
+    """The pieces, preceded by the groups before them that need no work."""
     told = {at for operations, _ in whole for at in operations}
     position = {at: index for index, group in enumerate(groups) for at in group.operations}
     idle = [(index, group.operations) for index, group in enumerate(groups) if told.isdisjoint(group.operations)]
@@ -76,7 +76,7 @@ def _with_idle(
 
 
 def _in_turn(calls: Sequence[Call]) -> Call:
-    """One call that makes several."""
+    """One call that makes all of these in order."""
     if len(calls) == 1:
         return calls[0]
 
@@ -88,11 +88,11 @@ def _in_turn(calls: Sequence[Call]) -> Call:
 
 
 def _nothing() -> None:
-    """What a piece does that needs nothing done."""
+    """The call of a piece that needs no work."""
 
 
 def work(routine: Routine, number: int, step: Step, operations: tuple[int, ...]) -> Work:
-    """What observers hear about operations that a step runs as one."""
+    """The description for observers of operations that a step runs as one."""
     subgraph = routine.subgraph
     body = [subgraph.operations[at] for at in operations]
     flops = sum(cost(operation.op, subgraph.types(operation)).flops for operation in body)
@@ -105,7 +105,7 @@ def work(routine: Routine, number: int, step: Step, operations: tuple[int, ...])
 
 
 def _traffic(subgraph: Subgraph, operations: tuple[int, ...], groups: Sequence[Group]) -> int:
-    """Bytes of the operands that are in memory, each once."""
+    """Bytes of the operands that are in memory, each counted once."""
     unstored = {operand for group in groups for operand in group.unstored}
     body = [subgraph.operations[at] for at in operations]
     touched = {i for operation in body for i in (*operation.used, *operation.outputs)} - unstored
