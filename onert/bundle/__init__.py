@@ -1,4 +1,4 @@
-"""Ahead-of-time bundles: a model as one object file, its weights and a C header; and running one from Python."""
+"""Ahead-of-time bundles: a model as an object file, its weights and a C header; and running one from Python."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The functions that a bundle's header declares or defines."""
+"""The function declarations and definitions of a bundle's header."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _AREAS = "const uint8_t *constantWeightVars, uint8_t *mutableWeightVars, uint8_t
 
 
 def functions(name: str, plan: Plan, made: ObjectCode, blueprint: Blueprint) -> Iterator[str]:
-    """Entry points, what else the object has, and what the header defines itself."""
+    """Declarations of entry points and of other symbols in the object, and the functions that the header defines."""
     upper = name.upper()
     for entry in plan.entries:
         yield (
             "/* Runs the model once over memory areas that the caller allocates; returns GLOW_SUCCESS or an error\n"
-            " * code. Calls with mutables and activations of their own may run at once.\n */\n"
+            " * code. Calls with separate mutables and activations may run at the same time.\n */\n"
             f"int {entry.symbol}({_AREAS});\n"
         )
         if blueprint.steps:
             yield (
-                f"/* Runs the layer of {entry.symbol} that *layer counts, 0 at first, and counts it up: returns\n"
-                f" * {upper}_MORE until the last, then what {entry.symbol} would, with *layer 0 again. A run that has\n"
-                " * begun is to be finished, with no other call on the same mutables and activations in between.\n"
+                f"/* Runs layer *layer of {entry.symbol}, initially 0, and increments *layer: returns\n"
+                f" * {upper}_MORE until the last layer, then what {entry.symbol} would, with *layer 0 again. A run\n"
+                " * that has begun must be finished, with no other call on the same mutables and activations in between.\n"
                 " */\n"
                 f"int {entry.symbol}_step({_AREAS}, uint32_t *layer);\n"
             )
@@ -38,13 +38,13 @@ def functions(name: str, plan: Plan, made: ObjectCode, blueprint: Blueprint) -> 
         )
     if f"{name}_version" in made.functions:
         yield (
-            f"/* Which version of the code runs on this processor: its number in {upper}_VERSION_NAMES. */\n"
+            f"/* The version of the code that this processor runs: its index in {upper}_VERSION_NAMES. */\n"
             f"int {name}_version(void);\n"
         )
     if blueprint.hook:
         yield (
-            "/* Called before (ended 0) and after (ended 1) each layer of a run. The object's own does nothing: a\n"
-            " * program that defines one is linked with that.\n */\n"
+            "/* Called before (ended 0) and after (ended 1) each layer of a run. The object's own function does\n"
+            " * nothing: a program that defines one is linked with that.\n */\n"
             f"void {name}_hook(uint32_t layer, uint32_t ended);\n"
         )
     if blueprint.embedded:
@@ -56,12 +56,12 @@ def functions(name: str, plan: Plan, made: ObjectCode, blueprint: Blueprint) -> 
 
 
 def _verify(name: str, made: ObjectCode) -> Iterator[str]:
-    """What compares header, object and weights: the last bytes of the weights are those of the object."""
+    """The function that verifies header, object and weights: they share an identifier, with which the weights end."""
     size, code = len(made.content), f"{name.upper()}_ERROR_CONTENT"
-    yield "/* What the object has in common with weights and header. */"
+    yield "/* The identifier that object, weights and header share. */"
     yield f"extern const uint8_t {name}_content_id[{size}];\n"
-    yield f"/* GLOW_SUCCESS, or {code} where this header, the object and these weights were"
-    yield " * not made together. Entry points look at the weights themselves.\n */"
+    yield f"/* GLOW_SUCCESS, or {code} if this header, the object and these weights were"
+    yield " * not made together. Entry points check the weights themselves.\n */"
     yield f"static inline int {name}_verify(const uint8_t *constantWeightVars) {{"
     yield f"  static const uint8_t content[{size}] = {name.upper()}_CONTENT_ID;"
     yield "  size_t i;"
@@ -74,11 +74,11 @@ def _verify(name: str, made: ObjectCode) -> Iterator[str]:
 
 
 def _reset(name: str, plan: Plan) -> Iterator[str]:
-    """A function that lets all state begin anew, where there is any."""
+    """The function that resets all state, if there is any."""
     state = [variable for variable in plan.variables if variable.role is Role.STATE]
     if not state:
         return
-    yield "/* Lets all state begin anew; to be called before the first run. */"
+    yield "/* Resets all state; must be called before the first run. */"
     yield f"static inline void {name}_reset(uint8_t *mutableWeightVars) {{"
     yield "  size_t i;"
     for variable in state:

@@ -1,4 +1,4 @@
-"""What a bundle's header says, read back."""
+"""Read the description in a bundle's header."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _VARIABLE = re.compile(
 class Description(Value):
     """A bundle as its header describes it.
 
-    Bytes of the memory areas, the bytes that object, weights and header have in common, the variables of each entry
-    point, and what error codes mean (with N for the element).
+    The sizes of the memory areas in bytes, the identifier that object, weights and header share, the variables of each
+    entry point, and the messages of error codes (with N for the element).
     """
 
     name: str
@@ -52,7 +52,7 @@ class Description(Value):
 
 
 def read(path: Path) -> Description:
-    """The description in a header; ExecutionError if the header is not one of onert's."""
+    """The description in a header. Raises ExecutionError if the header was not written by onert."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -74,7 +74,7 @@ def read(path: Path) -> Description:
 
 
 def variables(text: str) -> tuple[Variable, ...]:
-    """The variables that lines of the form of `header.describe` give, each with the entry point above it."""
+    """The variables in lines of the form of `header.describe`, each with the entry point above it."""
     found: list[Variable] = []
     entry = ""
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""Making a bundle: from programs to files."""
+"""Create a bundle's files from programs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .write import write_all
 BACKEND = "llvm"
 
 _PARTS = ("config", "reset", "stop", "verify", "content_id", "weights", "hook", "version")
-"""What a bundle has beside its entry points, by the ends of their names."""
+"""Suffixes of the names of a bundle's symbols other than entry points."""
 
 
 def write(source: Source | Mapping[str, Source], directory: Path, wanted: Request) -> Files:
-    """The bundle that was asked for, written; CompileError or BackendError if that cannot be."""
+    """Write the requested bundle. Raises CompileError or BackendError if that is impossible."""
     return _written(_programs(source, wanted), directory, wanted, _name(source, wanted.name))
 
 
@@ -44,7 +44,7 @@ def _name(source: Source | Mapping[str, Source], name: str | None) -> str:
 
 
 def _symbol(option: str, name: str) -> str:
-    """A name that goes into C as it is; CompileError for one that C does not accept."""
+    """A name that is used in C unchanged. Raises OptionError if C does not accept it."""
     if identifier(name) != name:
         raise OptionError(option, f"is {name!r}, expected a C identifier such as {symbol(name)!r}")
     why = why_taken(name)
@@ -72,17 +72,17 @@ def _programs(source: Source | Mapping[str, Source], wanted: Request) -> dict[st
 
 
 def _require_source(given: object) -> None:
-    """CompileError for what is neither a package nor a program."""
+    """Raises CompileError unless given a package or a program."""
     if not isinstance(given, Package | Program):
         loaded = f": onert.load({given!r})" if isinstance(given, str) else ""
         raise CompileError(f"bundle is given a {type(given).__name__}, expected a package or a program{loaded}")
 
 
 def _program(source: Source, wanted: Request, signature: str | None) -> Program:
-    """The program of one entry point; from a package it is compiled for the bundle's backend, but without its code."""
+    """The program of one entry point; a package is compiled for the bundle's backend, without generating code."""
     if isinstance(source, Program):
         if signature is not None:
-            raise CompileError("signatures are given with a program, expected a package to choose them from")
+            raise CompileError("signatures can only be chosen from a package, not from a program")
         if not wanted.shapes:
             return source
         return source.specialize({_position(source.inputs, key): shape for key, shape in wanted.shapes.items()})
@@ -97,8 +97,8 @@ def _program(source: Source, wanted: Request, signature: str | None) -> Program:
 
 
 class _Unmade(Backend):
-    """The bundle's backend as the compiler sees it: supports the same, so that operations are decomposed and loops
-    enclosed as in process, and generates no code.
+    """The bundle's backend as the compiler sees it: it supports the same operations, so that they are decomposed and
+    loops enclosed as in process, but generates no code.
 
     A bundle's code is emitted for whole entry points and for other targets.
     """
@@ -135,7 +135,7 @@ def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, 
     _require_apart(name, programs)
     backend = load_backend(BACKEND)
     if not isinstance(backend, EmitsObject):
-        raise CompileError(f"backend {backend.name} makes no object files")
+        raise CompileError(f"backend {backend.name} cannot produce object files")
     options = Options(num_threads=wanted.threads, precision=wanted.precision)
     planned = plan(programs, backend, options, wanted.overlap, share=wanted.share)
     static, dynamic = wanted.api is not Api.DYNAMIC, wanted.api is not Api.STATIC
@@ -169,13 +169,13 @@ def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, 
 
 
 def _require_apart(name: str, entries: Collection[str]) -> None:
-    """CompileError if an entry point is called as something else in the object or in the header."""
+    """Raises OptionError if an entry point has the name of something else in the object or in the header."""
     own = {f"{name}_{what}": f"the bundle's {what}" for what in _PARTS}
     own |= {f"{name.upper()}_{what}": "a macro" for what in (*(f"{area}_MEM_SIZE" for area in AREAS), "MEM_ALIGN")}
     own |= {f"{entry}_step": f"the entry point {entry} that runs layer by layer" for entry in entries}
     for entry in entries:
         if entry in own:
-            raise OptionError("entry", f"is {entry!r}, which is what {own[entry]} is called")
+            raise OptionError("entry", f"is {entry!r}, which is the name of {own[entry]}")
 
 
 def _blueprint(name: str, planned: Plan, wanted: Request, configuration: bool) -> Blueprint:

@@ -1,4 +1,4 @@
-"""The C header of a bundle: what the compiler of a C program, its author, and `load_bundle` read."""
+"""A bundle's C header, read by C compilers, programmers, and `load_bundle`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _COMMON = """\
 #ifndef _GLOW_BUNDLE_COMMON_DEFS
 #define _GLOW_BUNDLE_COMMON_DEFS
 
-/* What an entry point returns when all went well. */
+/* The value that a successful entry point returns. */
 #define GLOW_SUCCESS 0
 
-/* An array that starts at a multiple of so many bytes. */
+/* An array aligned to this many bytes. */
 #ifdef _MSC_VER
 #define GLOW_MEM_ALIGN(size) __declspec(align(size))
 #else
@@ -35,7 +35,7 @@ _COMMON = """\
 #define _GLOW_BUNDLE_DYNAMIC_DEFS
 
 typedef struct SymbolTableEntry {
-  /* Name of a variable, as the model has it. */
+  /* Name of the variable in the model. */
   const char *name;
   /* Offset of the variable inside its memory area. */
   size_t offset;
@@ -50,7 +50,7 @@ typedef struct BundleConfig {
   size_t constantWeightVarsMemSize;
   size_t mutableWeightVarsMemSize;
   size_t activationsMemSize;
-  /* Every area starts at a multiple of so many bytes. */
+  /* Alignment of every area in bytes. */
   size_t alignment;
   /* Number of symbols in the symbol table. */
   size_t numSymbols;
@@ -58,7 +58,7 @@ typedef struct BundleConfig {
   const SymbolTableEntry *symbolTable;
 } BundleConfig;
 
-/* The symbol of exactly this name; a null pointer where there is none. */
+/* The symbol with exactly this name, or a null pointer. */
 static inline const SymbolTableEntry *bundle_find_symbol(const BundleConfig *config, const char *name) {
   size_t i, c;
   for (i = 0; i < config->numSymbols; ++i) {
@@ -75,7 +75,7 @@ static inline const SymbolTableEntry *bundle_find_symbol(const BundleConfig *con
 
 
 def header(name: str, plan: Plan, made: ObjectCode, blueprint: Blueprint, layers: Sequence[LayerFacts] = ()) -> str:
-    """The text; `layers` are named if the caller has to do with them."""
+    """The header's text; `layers` are named if the caller needs them."""
     upper = name.upper()
     parts = [
         "\n".join(_comment(name, plan, made)),
@@ -101,7 +101,7 @@ def _comment(name: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
     yield f" *   activations {made.activation_bytes} bytes"
     yield f" * Activations allocation efficiency: {live:.4f}"
     if plan.overlap:
-        yield " * A call overwrites inputs: they share memory with outputs and what lies between."
+        yield " * A call overwrites inputs: they share memory with outputs and intermediate results."
     yield f" * Content: {made.content.hex()}"
     for entry in plan.entries:
         yield " *"
@@ -118,6 +118,6 @@ def _comment(name: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
 
 
 def initializer(constants: bytes) -> str:
-    """The bytes as the inside of a C initialiser, 20 on each line."""
+    """The bytes as the content of a C initialiser, 20 per line."""
     texts = [f" 0X{byte:02X}," for byte in range(256)]
     return "".join("".join(texts[b] for b in constants[i : i + 20]) + "\n" for i in range(0, len(constants), 20))

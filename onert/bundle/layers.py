@@ -1,4 +1,4 @@
-"""Layers of a bundle, as reports and headers name them."""
+"""The layers of a bundle, as reports and headers describe them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .plan import Plan
 from .wanted import LayerFacts
 
 _PRODUCTS = ("contraction", "recurrent")
-"""Families of operations that multiply and add."""
+"""Families of operations that multiply and accumulate."""
 
 
 def facts(plan: Plan, layers: Iterable[Layer]) -> Iterator[LayerFacts]:
-    """What there is to know of layers."""
+    """The facts about each layer."""
     graphs = {entry.symbol: entry.subgraph for entry in plan.entries}
     for layer in layers:
         graph = graphs[layer.entry]

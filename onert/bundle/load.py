@@ -1,4 +1,4 @@
-"""Running a bundle from Python through its C entry."""
+"""Run a bundle from Python through its C entry points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMPILERS = ("cc", "gcc", "clang")
 class Bundle:
     """A bundle in this process: its code, its constants, and one set of memory areas.
 
-    One call at a time; a second bundle made by `another` shares code and constants and may run beside it.
+    It runs one call at a time; a second bundle made by `another` shares code and constants and may run concurrently.
     """
 
     def __init__(self, description: Description, library: ctypes.CDLL, constants: Array) -> None:
@@ -41,18 +41,18 @@ class Bundle:
         self.reset()
 
     def reset(self) -> None:
-        """Let all state begin anew."""
+        """Reset all state."""
         for variable in self.description.variables:
             if variable.role is Role.STATE:
                 self._view(variable)[...] = variable.info.type.cleared
 
     def another(self) -> Bundle:
-        """The same code and constants with memory areas, and so state, of its own."""
+        """A bundle with the same code and constants, and its own memory areas and state."""
         return Bundle(self.description, self._library, self._constants)
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """The entry points' names; the first is what `run` runs when no other is named."""
+        """The names of the entry points; `run` uses the first unless another is named."""
         return self.description.entries
 
     def inputs(self, entry: str | None = None) -> tuple[TensorInfo, ...]:
@@ -62,7 +62,7 @@ class Bundle:
         return tuple(variable.info for variable in self._of(entry, Role.OUTPUT))
 
     def array(self, name: str) -> Array:
-        """The elements of an input, an output or a state by name, where they lie: writing to it sets them."""
+        """The elements of an input, an output or a state by name, in place: writing to the array sets them."""
         infos = [variable.info for variable in self.description.variables]
         position = position_named(name, infos)
         if position is None:
@@ -70,7 +70,7 @@ class Bundle:
         return self._view(self.description.variables[position])
 
     def call(self, entry: str | None = None) -> None:
-        """Run an entry point on what lies in its inputs; ExecutionError with the code where it does not return 0."""
+        """Run an entry point on the current inputs. Raises ExecutionError with the code if it does not return 0."""
         name = self._entry(entry)
         code = self._functions[name](*self._areas)
         if code != 0:
@@ -78,12 +78,12 @@ class Bundle:
             raise ExecutionError(f"{name} returned error code {code}: {said}")
 
     def stop(self) -> None:
-        """End the threads of a bundle that was made with several; the next call starts them again."""
+        """End the threads of a multi-threaded bundle; the next call starts them again."""
         with contextlib.suppress(AttributeError):  # a bundle of one thread has no such function
             getattr(self._library, f"{self.description.name}_stop")()
 
     def run(self, inputs: Mapping[str, Any] | Sequence[Any] = (), entry: str | None = None) -> dict[str, Array]:
-        """Inputs by name or in order in, every output by name out; the arrays are the caller's own."""
+        """Set inputs by name or in order, run, and return all outputs by name as new arrays."""
         wanted = self._of(entry, Role.INPUT)
         given = self._named(wanted, inputs) if isinstance(inputs, Mapping) else self._ordered(wanted, inputs)
         for position, variable in enumerate(wanted):
@@ -109,7 +109,7 @@ class Bundle:
         odd = sorted(repr(name) for name, position in positions.items() if position is None)
         odd += sorted(repr(info.name) for at, info in enumerate(infos) if at not in positions.values())
         if odd:
-            raise ExecutionError(f"inputs {', '.join(odd)} are missing or not the bundle's: {offered(infos)}")
+            raise ExecutionError(f"inputs {', '.join(odd)} are missing or unknown, expected {offered(infos)}")
         if len(positions) > len(infos):
             raise ExecutionError(f"inputs are given twice, by two of their names: {', '.join(map(repr, given))}")
         by_position = {position: given[name] for name, position in positions.items()}
@@ -131,16 +131,16 @@ class Bundle:
 
 
 def load_bundle(directory: str | os.PathLike[str], name: str | None = None) -> Bundle:
-    """The bundle in a directory, linked by the system's linker; `name` where there are several.
+    """Link and load the bundle in a directory; `name` chooses one if there are several.
 
-    ExecutionError if files are missing or do not belong together, and where the linker refuses: code for another
-    machine, or not relocatable.
+    Raises ExecutionError if files are missing or do not belong together, or if the linker fails because the code is for
+    another machine or not relocatable.
     """
     folder = Path(directory)
     headers = sorted(folder.glob("*.h")) if name is None else [folder / f"{name}.h"]
     if len(headers) != 1:
         found = ", ".join(header.stem for header in headers) or "none"
-        raise ExecutionError(f"{folder} holds the bundles {found}, expected one, or a name to choose by")
+        raise ExecutionError(f"{folder} holds the bundles {found}, expected one, or a name that chooses one")
     description = read(headers[0])
     name = description.name
     library = _library(folder / f"{name}.o")
@@ -162,11 +162,11 @@ def load_bundle(directory: str | os.PathLike[str], name: str | None = None) -> B
 
 
 def _hex(content: bytes) -> str:
-    return content.hex() or "not said"
+    return content.hex() or "missing"
 
 
 def _bytes(library: ctypes.CDLL, symbol: str, size: int) -> bytes:
-    """So many bytes of an object's data; none where it has no such symbol."""
+    """Bytes of an object's data; empty if it has no such symbol."""
     try:
         return bytes((ctypes.c_uint8 * size).in_dll(library, symbol))
     except ValueError:
@@ -181,7 +181,7 @@ def _content(path: Path) -> bytes:
 
 
 def _library(path: Path) -> ctypes.CDLL:
-    """The object as a shared object, loaded."""
+    """Link the object as a shared library and load it."""
     compiler = next((found for found in map(shutil.which, _COMPILERS) if found is not None), None)
     if compiler is None:
         raise ExecutionError(f"no linker is installed, expected one of {', '.join(_COMPILERS)}")

@@ -39,22 +39,22 @@ C_TYPES = {
     DType.FLOAT8_E8M0FNU: "uint8_t",
     DType.FLOAT4_E2M1FN: "uint8_t",
 }
-"""C's type for an element; floats that C does not have are kept as unsigned integers of their size."""
+"""The C type of an element; floats that C lacks are stored as unsigned integers of the same size."""
 
 AREAS = ("CONSTANT", "MUTABLE", "ACTIVATIONS")
-"""What macros call the memory areas."""
+"""The memory areas in the names of macros."""
 
 _LONGEST = 48
-"""Characters of an operation's place in the name of an error code."""
+"""The most characters of an operation's place in the name of an error code."""
 
 
 def quoted(text: str) -> str:
-    """In double quotes, as JSON; nothing in it begins or ends a comment."""
+    """The text as a JSON string; nothing in it begins or ends a C comment."""
     return json.dumps(text).replace("*/", "*\\/").replace("/*", "\\/*")
 
 
 def describe(variable: Variable) -> str:
-    """One line with all there is to know of a variable, which `description.variables` reads again.
+    """One line that describes a variable completely; `description.variables` parses it.
 
     `input "x" i8[1, 4] scale 0.5 zero point -3: 4 elements, 4 bytes at 64, also "serving_default_x:0"`
     """
@@ -71,19 +71,19 @@ def describe(variable: Variable) -> str:
 def macros(
     name: str, plan: Plan, made: ObjectCode, blueprint: Blueprint, layers: Sequence[LayerFacts]
 ) -> Iterator[str]:
-    """The lines of all macros: the bundle's, its error codes, what it has, its variables."""
+    """The lines of all macros: the bundle's, its error codes, its features, its variables."""
     upper = name.upper()
     rows: list[tuple[str, str] | str] = [
-        "/* Bytes of the memory areas, and what they start at a multiple of. */",
+        "/* Sizes of the memory areas in bytes, and their alignment. */",
         (f"{upper}_CONSTANT_MEM_SIZE", str(len(made.constants))),
         (f"{upper}_MUTABLE_MEM_SIZE", str(plan.mutable_bytes)),
         (f"{upper}_ACTIVATIONS_MEM_SIZE", str(made.activation_bytes)),
         (f"{upper}_MEM_ALIGN", str(ALIGNMENT)),
-        "\n/* What object, weights and header have in common. */",
+        "\n/* The identifier that object, weights and header share. */",
         (f"{upper}_CONTENT_ID", "{" + ", ".join(f"0x{byte:02x}" for byte in made.content) + "}"),
-        "\n/* What entry points return beside GLOW_SUCCESS. */",
+        "\n/* Return values of entry points other than GLOW_SUCCESS. */",
         *_codes(upper, made, blueprint),
-        "\n/* Which of these there are. */",
+        "\n/* 1 for optional parts that this bundle has, else 0. */",
         *((f"{upper}_HAS_{what}", str(int(has))) for what, has in existing(plan, made, blueprint).items()),
         "\n/* Versions of the code. */",
         (f"{upper}_VERSIONS", str(len(made.versions))),
@@ -93,7 +93,7 @@ def macros(
     taken = {row[0] for row in rows if isinstance(row, tuple)}
     named: set[Symbol] = set()
     for variable in plan.variables:
-        if variable.symbol in named:  # one that several entry points share
+        if variable.symbol in named:  # shared by several entry points
             continue
         named.add(variable.symbol)
         facts = _facts(variable)
@@ -110,7 +110,7 @@ def macros(
 
 
 def _facts(variable: Variable) -> dict[str, str]:
-    """The macros of a variable by suffix; the bare one is its offset in mutables."""
+    """The macros of a variable by suffix; the one without suffix is its offset in mutables."""
     info = variable.info
     facts = {
         "": str(variable.offset),
@@ -131,7 +131,7 @@ def _facts(variable: Variable) -> dict[str, str]:
 
 
 def existing(plan: Plan, made: ObjectCode, blueprint: Blueprint) -> dict[str, bool]:
-    """What a bundle may have beside entry points, by the ends of macros."""
+    """A bundle's optional parts, by the suffixes of their macros, and whether it has them."""
     return {
         "CONFIG": blueprint.configuration,
         "RESET": any(variable.role is Role.STATE for variable in plan.variables),
@@ -144,7 +144,7 @@ def existing(plan: Plan, made: ObjectCode, blueprint: Blueprint) -> dict[str, bo
 
 
 def _codes(upper: str, made: ObjectCode, blueprint: Blueprint) -> Iterator[tuple[str, str]]:
-    """Error codes: those of every bundle, how many rules elements may break, and a code for each by the operation."""
+    """Error codes: those of every bundle, the number of rules, and for each rule a code named after the operation."""
     yield f"{upper}_ERROR_CONTENT", f"({Code.CONTENT.value})"
     if blueprint.steps:
         yield f"{upper}_MORE", f"({Code.MORE.value})"
@@ -159,7 +159,7 @@ def _codes(upper: str, made: ObjectCode, blueprint: Blueprint) -> Iterator[tuple
 
 
 def _layers(upper: str, plan: Plan, layers: Sequence[LayerFacts]) -> Iterator[tuple[str, str] | str]:
-    """How many layers each entry point has, and what they are called."""
+    """The number of layers of each entry point, and their names."""
     for entry in plan.entries if layers else ():
         own = [layer for layer in layers if layer.entry == entry.symbol]
         names = ", ".join(quoted(f"{layer.operation} {layer.name}") for layer in own)

@@ -1,4 +1,4 @@
-"""Names that C accepts, made from names of models."""
+"""Valid C names for the names of models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = re.compile(
     r"|U?INT(_LEAST|_FAST)?(8|16|32|64)_(MIN|MAX|C)|U?INT(PTR|MAX)_(MIN|MAX|C)|(SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC)_(MIN|MAX)"
     r"|NULL|offsetof|unreachable"
 )
-"""What stddef.h and stdint.h define, which the header includes."""
+"""Names defined by stddef.h and stdint.h, which the header includes."""
 
 _HEADER = frozenset(
     {"GLOW_SUCCESS", "GLOW_MEM_ALIGN", "GLOW_GET_ADDR", "SymbolTableEntry", "BundleConfig", "bundle_find_symbol"}
@@ -40,32 +40,32 @@ _LIBRARY = re.compile(
     r"|is(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit)|to(lower|upper)"
     r"|time|clock(_gettime)?|difftime|mktime|asctime|ctime|gmtime|localtime|strftime|main|pthread_[a-z_]+|sched_[a-z_]+|syscall"
 )
-"""Functions of the C library and of threads, which compilers know and the object may call."""
+"""Functions of the C library and of threads, which compilers recognise and the object may call."""
 
 
 def why_taken(name: str) -> str | None:
-    """Why an entry point or a bundle cannot have a name that C accepts elsewhere; None if it can."""
+    """The reason why an otherwise valid C name cannot name an entry point or a bundle; None if it can."""
     if _TYPES.fullmatch(name) or name in _HEADER:
         return "which the header defines"
     if name in _AREAS:
-        return "which an entry point's parameter is called"
+        return "which is the name of an entry point's parameter"
     if _LIBRARY.fullmatch(name):
         return "which the C library defines"
     if re.match(r"_[A-Z_]|_", name):
-        return "which begins as names of the compiler do"
+        return "which is reserved for the compiler"
     return None
 
 
 def symbol(name: str) -> str:
-    """What an entry point is called after a model's name: the identifier, changed where the name is taken."""
+    """An entry point's name for a model's name: the identifier, modified if it is taken."""
     legal = identifier(name)
     return next(name for name in (legal, f"{legal}_", f"A{legal}") if why_taken(name) is None)
 
 
 def identifier(name: str) -> str:
-    """The name with an underscore for every other character than ASCII letters, digits and underscores.
+    """The name with every character other than ASCII letters, digits and underscores replaced by an underscore.
 
-    One that starts with a digit gets an "A" in front (both as Glow does), a keyword an underscore behind.
+    A name that starts with a digit is prefixed with "A" (both as in Glow); a keyword gets an underscore at the end.
     """
     legal = re.sub(r"[^A-Za-z0-9_]", "_", name) or "_"
     if legal[0].isdigit():
@@ -74,7 +74,7 @@ def identifier(name: str) -> str:
 
 
 def apart(name: str, taken: Container[str]) -> str:
-    """The name, with `__1`, `__2` ... behind it where it is taken."""
+    """The name, with `__1`, `__2` ... appended if it is taken."""
     number, found = 0, name
     while found in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""Inputs and outputs in one memory with what lies between them: each has room only as long as it is needed."""
+"""Inputs, outputs and intermediate results in one memory: each occupies memory only while it is alive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .variables import ALIGNMENT
 
 @frozen
 class Together(Value):
-    """Where operands lie in one memory of `size` bytes, of which `live` are needed at one time."""
+    """The placement of operands in one memory of `size` bytes, of which at most `live` are needed at the same time."""
 
     offsets: Mapping[int, int]
     size: int
@@ -25,9 +25,9 @@ class Together(Value):
 
 
 def together(planned: Plan, planner: str) -> Together:
-    """Inputs, outputs and the operands of the arena of a planned subgraph, placed anew.
+    """Place the inputs, the outputs and the arena's operands of a planned subgraph in one memory.
 
-    An input holds its memory from the beginning of a run to its last use, an output from where it is made to the end.
+    An input is alive from the beginning of a run to its last use, an output from its definition to the end.
     """
     graph = planned.lowered.subgraph
     when = linearize([part.sequence for part in planned.parts], len(graph.operations)).of_operation
@@ -39,7 +39,7 @@ def together(planned: Plan, planner: str) -> Together:
 
 
 def _groups(planned: Plan) -> dict[int, tuple[int, ...]]:
-    """Operands that share memory, by the one whose it is; nothing that keeps its value from run to run."""
+    """Operands that share memory, by root, except variables, which keep their values between runs."""
     graph, roots = planned.lowered.subgraph, planned.updates.roots
     found: dict[int, list[int]] = {}
     arena = next(iter(planned.arenas.values()), None)

@@ -1,4 +1,4 @@
-"""What goes into a bundle: entry points of compiled programs, and where their tensors lie."""
+"""The content of a bundle: entry points of compiled programs, and the placement of their tensors."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .variables import ALIGNMENT, Role, Variable
 
 @frozen
 class Plan(Value):
-    """Entry points with one layout of mutables: all inputs, then all outputs, then all state; with `overlap` first what
-    inputs and outputs share with all between them.
+    """Entry points with one layout of mutables: all inputs, then all outputs, then all state. With `overlap`, the
+    memory shared by inputs, outputs and intermediate results comes first.
 
-    `activation_bytes` is the largest arena of all; `live_bytes` the most that is alive in it at one time.
+    `activation_bytes` is the size of the largest arena, `live_bytes` the most that is alive in it at the same time.
     """
 
     entries: tuple[EntryPoint, ...]
@@ -42,9 +42,9 @@ class Plan(Value):
 
 @frozen
 class _Draft(Value):
-    """An entry point whose variables have no place yet; `roots` are operands that lie where others do, and which.
+    """An entry point whose variables are not placed yet; `roots` maps operands to the operand whose memory they share.
 
-    `joint` bytes of mutables hold what inputs and outputs share with all between them.
+    `joint` is the number of bytes of mutables shared by inputs, outputs and intermediate results.
     """
 
     entry: EntryPoint
@@ -58,11 +58,11 @@ class _Draft(Value):
 def plan(
     programs: Mapping[str, Program], backend: Backend, options: Options, overlap: bool = False, *, share: bool = False
 ) -> Plan:
-    """The plan of programs by the symbols of their entry points, for a backend that runs all of each.
+    """Plan programs, given by the symbols of their entry points, for a backend that runs all of each.
 
-    With `overlap` inputs and outputs share memory with one another and with all between them. With `share` variables of
-    several entry points that have one name and one type are one. CompileError if a shape is not known, and with every
-    operation that the backend does not run.
+    With `overlap`, inputs, outputs and intermediate results share memory. With `share`, variables of several entry
+    points with the same name and type become one. Raises CompileError if a shape is unknown, and for every operation
+    that the backend does not support.
     """
     drafts = [_draft(symbol, program, backend, options, overlap) for symbol, program in programs.items()]
     require_begun({draft.entry.symbol: draft.entry.subgraph for draft in drafts})
@@ -99,7 +99,7 @@ def plan(
 
 
 def _shared(known: tuple[Place, TensorInfo], info: TensorInfo) -> Place:
-    """The place of a resource variable that entry points share; CompileError if they have different types for it."""
+    """The place of a resource variable that entry points share. Raises CompileError if its types differ."""
     place, other = known
     if (info.dtype, info.shape) != (other.dtype, other.shape):
         raise CompileError(f"variable {info.name!r} is {info.type} for one entry point, {other.type} for another")
@@ -107,12 +107,12 @@ def _shared(known: tuple[Place, TensorInfo], info: TensorInfo) -> Place:
 
 
 _Placed = tuple[str, Role, TensorInfo, Place]
-"""A variable: its entry point, its role, what is known of it and where it lies."""
+"""A variable: its entry point, its role, its description and its place."""
 
 
 def _alike(draft: _Draft, info: TensorInfo, placed: Iterable[_Placed]) -> Place | None:
-    """Where a variable of another entry point lies that has the name and the type of this one; None if there is none,
-    or if the entry point has something else there."""
+    """The place of another entry point's variable with the same name and type; None if there is none, or if this entry
+    point uses that place already."""
     own = {place for symbol, _, _, place in placed if symbol == draft.entry.symbol}
     kind = (info.name, info.dtype, info.shape, info.quantization)
     return next(
@@ -126,8 +126,8 @@ def _alike(draft: _Draft, info: TensorInfo, placed: Iterable[_Placed]) -> Place 
 
 
 def _variables(placed: Sequence[_Placed], share: bool) -> Iterator[Variable]:
-    """The variables by names that tell them apart: where several entry points have one name, that of the entry point
-    goes before it, unless they share what it stands for."""
+    """The variables with unique names: one used by several entry points is prefixed with the entry point's name, unless
+    they share the variable."""
     owners: dict[str, set[Hashable]] = {}
     for symbol, _, info, place in placed:
         owners.setdefault(info.name, set()).add(place if share else symbol)
@@ -173,7 +173,7 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options, ov
 
 
 def _with_lengths(graph: Subgraph, outputs: Sequence[TensorInfo]) -> tuple[Subgraph, tuple[TensorInfo, ...]]:
-    """The graph whose outputs of which first entries count are whole, and have behind all outputs how many count.
+    """The graph with outputs of variable length replaced by whole tensors, and their lengths as further outputs.
 
     y = FirstEntries(x, n); return y    -->    y = Copy(x); m = Copy(n); return y, m
     """
@@ -207,7 +207,7 @@ def _with_lengths(graph: Subgraph, outputs: Sequence[TensorInfo]) -> tuple[Subgr
 
 
 def _whole(graph: Subgraph, operand: int) -> tuple[list[int], int, dict[int, int]]:
-    """The operations that take first entries, the last one first, the tensor they take them of, and how many there are
+    """The FirstEntries operations that produce an operand, last one first, the tensor that they cut, and the count
     along each axis."""
     cuts, counts = list[int](), dict[int, int]()
     while (made := definer(graph, operand)) is not None and isinstance(made.op, FirstEntries):
@@ -220,7 +220,7 @@ def _whole(graph: Subgraph, operand: int) -> tuple[list[int], int, dict[int, int
 def _operands(
     inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], graph: Subgraph, beginnings: Iterable[Beginning]
 ) -> Iterator[tuple[int, Role, TensorInfo]]:
-    """The operands of a program's subgraph that callers see, by the names under which they know them."""
+    """The operands of a program's subgraph that callers see, with the names that callers use."""
     for role, operands, infos in (
         (Role.INPUT, graph.inputs, inputs),
         (Role.OUTPUT, graph.outputs, outputs),
@@ -234,18 +234,18 @@ def _operands(
 
 
 def _state(graph: Subgraph, beginnings: Iterable[Beginning]) -> list[int]:
-    """The variables of a subgraph that something in it reads or writes."""
+    """The variables that a subgraph reads or writes."""
     touched = {update.variable for update in graph.state} | {i for o in graph.operations for i in o.used}
     begins = {beginning.started for beginning in beginnings}
     return [i for i, operand in enumerate(graph.operands) if operand.variable and i in touched | begins]
 
 
 def _why_not(graph: Subgraph, operands: Iterable[tuple[int, Role, TensorInfo]]) -> Iterator[str]:
-    """Why callers cannot lay out operands in memory, a sentence for each that they cannot."""
+    """A sentence for each operand that callers cannot place in memory, with the reason."""
     for operand, role, info in operands:
         t = graph.type(operand)
         if t.dtype.is_handle:
             yield f"{info.name!r} has elements of type {t.dtype.text}, for which C has no type"
         elif not t.is_static:
-            more = ": give it one" if role is Role.INPUT else ", whatever the inputs hold"
+            more = ": give it one" if role is Role.INPUT else ", independent of the values of inputs"
             yield f"{info.name!r} has type {t}, expected a shape that is known before the run{more}"

@@ -1,4 +1,4 @@
-"""Asking for a bundle. What makes one is read when one is made."""
+"""The function `bundle`. Everything that it needs is imported when it is called."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def bundle(
     share: bool = False,
     report: bool = False,
 ) -> Files:
-    """Write a program, or what a package compiles to, as a bundle into a directory, which is made where it is missing.
+    """Write a program, or the result of compiling a package, as a bundle into a directory, which is created if missing.
 
     Several programs or packages by the names of their entry points, or several `signatures` of one package, make a
-    bundle with as many entry points that share constants. `shapes` are those of inputs that the model leaves open, by
+    bundle with several entry points that share constants. `shapes` are those of inputs that the model leaves open, by
     name or position. `target` is a triple ("aarch64-linux-gnu") or one of onert's target names, `cpu` a processor
-    ("native" for this machine's), several with commas between, or "multi": then the code has a version for each, and
-    the first call takes the most able that the processor runs. `features` are like "+avx2,+fma". Without any of them
-    the code is "multi" if there is a choice, else for the least processor. With more than one thread the object starts
-    a pool of its own. `precision` is that of `Options`: how much results may be rounded.
+    ("native" for this machine's), several separated by commas, or "multi": then the code has a version for each, and
+    the first call selects the most capable one that the processor can run. `features` are like "+avx2,+fma". Without
+    any of these the code is "multi" if several versions exist, else for the least capable processor. With more than
+    one thread the object starts its own thread pool. `precision` is that of `Options`: how much results may be rounded.
 
-    `embed_weights` puts the constants into the object, `steps` adds entry points that run layer by layer, `instrument`
-    calls of a hook around layers. With `share` inputs and outputs of several entry points that have one name and one
-    type are one. With `overlap` inputs and outputs share memory with one another and with all between them, so that a
-    run overwrites its inputs. With `report` it is found out what the code takes of flash and stack (`Files.footprint`).
+    `embed_weights` stores the constants in the object, `steps` adds entry points that run layer by layer, `instrument`
+    adds calls of a hook around layers. With `share`, inputs and outputs of several entry points with the same name and
+    type become one. With `overlap`, inputs, outputs and intermediate results share memory, so that a run overwrites its
+    inputs. With `report`, the flash and stack usage of the code is measured (`Files.footprint`).
 
-    CompileError, one sentence, for what cannot be bundled; BackendError for an unknown target. Nothing is left behind
-    where it fails.
+    Raises CompileError if the model cannot be bundled, and BackendError for an unknown target. No files are left behind
+    on failure.
     """
     wanted = imports.module("onert.bundle.wanted").request(
         name=name,

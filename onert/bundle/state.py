@@ -1,4 +1,4 @@
-"""State of an entry point that C keeps: what variables begin with, and what undoes a call that fails."""
+"""The state of an entry point in C: initial values of variables, and the undoing of failed calls."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from onert.ir.ops.data_movement.part_update import Update
 
 
 def with_beginnings(graph: Subgraph) -> tuple[Subgraph, tuple[Beginning, ...]]:
-    """The subgraph with operands for what resource variables begin with, where that is not what state is cleared to,
-    and for whether they have begun."""
+    """The subgraph with operands for the initial values of resource variables, if these differ from cleared state, and
+    for whether each variable has been initialised."""
     operands = list(graph.operands)
     found = []
     for index, operand in enumerate(graph.operands):
@@ -30,8 +30,8 @@ def with_beginnings(graph: Subgraph) -> tuple[Subgraph, tuple[Beginning, ...]]:
 
 
 def require_begun(graphs: Mapping[str, Subgraph]) -> None:
-    """CompileError if an entry point, by its symbol, reads a variable that begins with nothing and that no other entry
-    point assigns."""
+    """Raises CompileError if an entry point, given by its symbol, reads a variable that has no initial value and that
+    no other entry point assigns."""
     for symbol, graph in graphs.items():
         others = {key for other, own in graphs.items() if other != symbol for key in _assigned(own)}
         for index, operand in enumerate(graph.operands):
@@ -39,7 +39,7 @@ def require_begun(graphs: Mapping[str, Subgraph]) -> None:
             if held is None or held.initial is not None or held.key in others or index not in graph.uses:
                 continue
             if held.drawn:
-                reason = f"random numbers {held.name!r} have no seed, and C has nothing to draw one from"
+                reason = f"random numbers {held.name!r} have no seed, and C code cannot draw one"
             else:
                 reason = f"variable {held.name!r} is read before anything was assigned to it"
             raise CompileError(f"{symbol} cannot be bundled: {reason}")
@@ -56,10 +56,10 @@ def _assigned(graph: Subgraph) -> Iterator[tuple[str, str, str]]:
 def undoing(
     planned: Plan, backend: Backend, settings: Settings
 ) -> tuple[Subgraph, tuple[Sequence, ...], Mapping[int, int]]:
-    """The planned subgraph with operations behind its own that undo each update in place, the sequence of these, and
-    which operands lie where others do.
+    """The planned subgraph with additional operations that undo each in-place update, the sequence of these operations,
+    and a map from operands to the operand whose memory they share.
 
-    An update is undone by putting back what it has overwritten, the last one first.
+    An update is undone by writing back the overwritten elements, the last update first.
     """
     graph, roots = planned.lowered.subgraph, dict(planned.updates.roots)
     operands, operations = list(graph.operands), list(graph.operations)

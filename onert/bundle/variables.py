@@ -1,4 +1,4 @@
-"""The tensors of a bundle that its callers see."""
+"""The tensors of a bundle that callers see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALIGNMENT = 64
 
 
 class Role(Enum):
-    """What callers do with a variable: write it before a call, read it after one, or let it alone between calls."""
+    """How callers use a variable: written before a call, read after one, or left alone between calls."""
 
     INPUT = "input"
     OUTPUT = "output"

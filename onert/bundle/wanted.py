@@ -1,4 +1,4 @@
-"""What the user wants of a bundle, and what was made."""
+"""The user's request for a bundle, and the resulting files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir.value import Value
 
 
 class Api(Enum):
-    """How a C program finds its way about: by macros alone, by `NAME_config` at run time, or by both."""
+    """How a C program finds sizes and offsets: by macros, by `NAME_config` at run time, or by both."""
 
     STATIC = "static"
     DYNAMIC = "dynamic"
@@ -24,10 +24,10 @@ class Api(Enum):
 
 @frozen
 class LayerFacts(Value):
-    """A layer of an entry point: what it computes and is called, and what it costs.
+    """A layer of an entry point: its operation, its name and its costs.
 
-    `multiply_adds` is 0 for operations that are no products. `constants` are the bytes that it reads of these,
-    `results` the bytes that its first operation gives, `kernels` the functions that compute it.
+    `multiply_adds` is 0 for operations that do not compute products. `constants` are the bytes of constants that it
+    reads, `results` the bytes of its first operation's results, `kernels` the functions that compute it.
     """
 
     entry: str
@@ -41,7 +41,7 @@ class LayerFacts(Value):
 
 @frozen
 class Files(Value):
-    """A bundle that was written: its files by suffix ("o", "weights", "h" ...), sizes in bytes, and what it runs on.
+    """A written bundle: its files by suffix ("o", "weights", "h" ...), sizes in bytes, and its target.
 
     `versions` are those of its code, with the bytes of constants that each reads; `layers` the parts of a run; `notes`
     are sentences about the choice of processor.
@@ -64,7 +64,7 @@ Source = Program | Package
 
 @frozen
 class Request(Value):
-    """What the user chose; the fields are those of `bundle`."""
+    """The user's choices; the fields are those of `bundle`."""
 
     name: str | None = None
     entry: str | None = None
@@ -105,7 +105,7 @@ def request(
     share: bool,
     report: bool,
 ) -> Request:
-    """What was asked of `bundle`; CompileError if it cannot be asked for."""
+    """The request made by the arguments of `bundle`. Raises OptionError if one is invalid."""
     if relocation not in ("pic", "static"):
         raise OptionError("relocation", f"is {relocation!r}, expected pic or static")
     known = [kind.value for kind in Api]
@@ -114,7 +114,7 @@ def request(
     if not 1 <= threads <= MAX_THREADS:
         raise OptionError("threads", f"is {threads}, expected 1 to {MAX_THREADS}")
     if overlap and share:
-        raise OptionError("overlap", "is asked for together with share, expected one of the two")
+        raise OptionError("overlap", "cannot be combined with share")
     return Request(
         name,
         entry,

@@ -1,4 +1,4 @@
-"""Writing files so that they are there whole or not at all."""
+"""Write files atomically."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from onert.ir.process.replacing import written
 
 
 def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """The files by name, in a directory that is made where it is missing; their paths.
+    """Write files by name into a directory, which is created if missing, and return their paths.
 
-    All are written under other names first and renamed when the last is whole. CompileError if that fails; what was
-    begun is then removed.
+    All are written under temporary names first and renamed when the last is complete. Raises CompileError if that
+    fails; temporary files are then removed.
     """
     made = [d for d in (directory, *directory.parents) if not d.exists()]
     begun: list[Path] = []
@@ -25,7 +25,7 @@ def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
         paths = [directory / name for name in contents]
         for path in paths:
             if path.is_dir():
-                raise IsADirectoryError(None, "there is a directory of that name", str(path))
+                raise IsADirectoryError(None, "a directory has this name", str(path))
         for temporary, path in zip(begun, paths, strict=True):
             temporary.replace(path)
     except OSError as error:

@@ -1,1 +1,1 @@
-"""ONNX Runtime's errors, where its applications import them: `onnxruntime.capi.onnxruntime_pybind11_state`."""
+"""The module from which applications import ONNX Runtime's errors: `onnxruntime.capi.onnxruntime_pybind11_state`."""

@@ -1,4 +1,4 @@
-"""The name by which some applications import the same: `from onnxruntime.capi import _pybind_state as C`."""
+"""An alias of the same module, for applications with `from onnxruntime.capi import _pybind_state as C`."""
 
-from .onnxruntime_pybind11_state import *  # noqa: F403 # whatever that has
+from .onnxruntime_pybind11_state import *  # noqa: F403 # all its names
 from .onnxruntime_pybind11_state import __all__ as __all__

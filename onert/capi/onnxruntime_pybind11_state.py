@@ -1,4 +1,4 @@
-"""ONNX Runtime's errors, and what else its applications take from the module of this name."""
+"""ONNX Runtime's errors, and the other names that applications import from its module of this name."""
 
 from onert.runtime.session import OrtValue, RunOptions, SessionOptions
 from onert.runtime.session.errors import (
@@ -10,7 +10,7 @@ from onert.runtime.session.errors import (
     InvalidProtobuf,
     NoModel,
     NoSuchFile,
-    NotImplemented,  # as ONNX Runtime calls it
+    NotImplemented,  # ONNX Runtime's name
     RuntimeException,
 )
 

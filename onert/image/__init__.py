@@ -1,4 +1,4 @@
-"""Images as inputs and outputs: colours, sizes, layouts and numbers, in NumPy."""
+"""Images as inputs and outputs: colours, sizes, layouts and conversion to tensors, in NumPy."""
 
 from .colors import Format, convert_color
 from .conversion import Conversion, Layout

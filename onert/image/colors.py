@@ -1,8 +1,8 @@
-"""Pixel formats, and conversion between them.
+"""Pixel formats and conversions between them.
 
-Colours are those of ITU-R BT.601. Images are arrays of uint8, `[height, width, channels]`, or `[batch, height, width,
-channels]`; a grey image may leave its channel out. NV12 and NV21 are `[3 * height / 2, width]`: rows of luma, then rows
-of pairs of chroma, one pair for each four pixels.
+Colours follow ITU-R BT.601. Images are arrays of uint8, `[height, width, channels]`, or `[batch, height, width,
+channels]`; a grey image may omit the channel axis. NV12 and NV21 are `[3 * height / 2, width]`: rows of luma, then rows
+of chroma pairs, one pair for each block of four pixels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from onert.ir import Array, ExecutionError
 
 
 class Format(Enum):
-    """What the bytes of an image are, in their order."""
+    """The order of an image's bytes."""
 
     GRAY = "GRAY"
     RGB = "RGB"
@@ -27,21 +27,22 @@ class Format(Enum):
 
     @property
     def planar(self) -> bool:
-        """Whether luma and chroma lie apart."""
+        """Whether luma and chroma are stored separately."""
         return self in (Format.NV12, Format.NV21)
 
     @property
     def channels(self) -> int:
-        """Elements of one pixel; 1 where chroma lies apart."""
+        """The number of elements of one pixel; 1 if chroma is stored separately."""
         return 1 if self is Format.GRAY or self.planar else len(self.value)
 
 
 def convert_color(image: Array, source: Format, target: Format, *, full_range: bool = False) -> Array:
-    """The image in another format, always an array of its own.
+    """The image in another format, always as a new array.
 
-    Every format converts to every other. What has no alpha gets 255. Luma and chroma have 16 to 235 and 16 to 240 of
-    the 256 values, as in video, or all of them with `full_range`, as in JPEG files. Chroma is that of the four pixels'
-    mean colour, and every one of them gets it back. ExecutionError for an array that is no image of the source format.
+    Every format converts to every other. Missing alpha is set to 255. Luma and chroma use the values 16 to 235 and 16
+    to 240, as in video, or all 256 values with `full_range`, as in JPEG files. Chroma is that of four pixels' mean
+    colour, and is the same for all four when converted back. Raises ExecutionError if the array is not an image of the
+    source format.
     """
     pixels = _checked(image, source)
     if source is target:
@@ -61,22 +62,22 @@ def convert_color(image: Array, source: Format, target: Format, *, full_range: b
 
 
 def _checked(image: Array, source: Format) -> Array:
-    """The image with all its axes but the batch's."""
+    """The image with all axes but the batch's."""
     if image.dtype != np.uint8:
         raise ExecutionError(f"an image has elements of type {image.dtype}, expected uint8")
     shape = list(image.shape)
     if source.planar:
         if image.ndim not in (2, 3) or shape[-2] % 3 or shape[-1] % 2:
             raise ExecutionError(
-                f"a {source.value} image has shape {shape}, expected 3 rows for each 2 of the picture and an even width"
+                f"a {source.value} image has shape {shape}, expected 3 rows for each 2 of the image and an even width"
             )
         return image
     if source is Format.GRAY and image.ndim == 2:
         return image[..., None]
     if image.ndim not in (3, 4) or shape[-1] != source.channels:
         raise ExecutionError(
-            f"a {source.value} image has shape {shape}, expected [height, width, {source.channels}], with or without a "
-            "batch before"
+            f"a {source.value} image has shape {shape}, expected [height, width, {source.channels}], optionally with a "
+            "batch axis in front"
         )
     return image
 
@@ -88,15 +89,15 @@ def _luma(red: Array, green: Array, blue: Array) -> Array:
     return gray
 
 
-# ---- luma and chroma apart
+# ---- separate luma and chroma
 
 _LUMA = np.array([0.299, 0.587, 0.114])
 _CHROMA = (2 * (1 - _LUMA[2]), 2 * (1 - _LUMA[0]))
-"""What blue and red minus luma are divided by, so that chroma reaches from -0.5 to 0.5."""
+"""The divisors of blue and red minus luma, which scale chroma to -0.5 to 0.5."""
 
 
 def _spans(full_range: bool) -> tuple[float, float, float]:
-    """Where luma begins, and how many values luma and chroma span."""
+    """The smallest value of luma, and how many values luma and chroma span."""
     return (0.0, 255.0, 255.0) if full_range else (16.0, 219.0, 224.0)
 
 
@@ -116,7 +117,7 @@ def _planes(color: Array, target: Format, full_range: bool) -> Array:
     """Luma and chroma of an RGB image."""
     *batch, height, width, _ = color.shape
     if height % 2 or width % 2:
-        raise ExecutionError(f"{target.value} has one chroma for 2 x 2 pixels, which {height} x {width} are not")
+        raise ExecutionError(f"{target.value} has one chroma pair for 2 x 2 pixels; {height} x {width} has an odd side")
     start, luma_span, chroma_span = _spans(full_range)
     real = color.astype(np.float64) / 255
     luma = start + luma_span * (real @ _LUMA)
@@ -128,7 +129,7 @@ def _planes(color: Array, target: Format, full_range: bool) -> Array:
 
 
 def _swapped(image: Array) -> Array:
-    """The other order of chroma."""
+    """The image with the other order of chroma."""
     out = image.copy()
     rows = image.shape[-2] // 3 * 2
     out[..., rows:, 0::2], out[..., rows:, 1::2] = image[..., rows:, 1::2], image[..., rows:, 0::2]

@@ -1,4 +1,4 @@
-"""From images to tensors and back: what a model was trained on, as one value."""
+"""Conversions between images and tensors: a model's preprocessing as one value."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def _no_zero(conversion: Conversion, attribute: Attribute[tuple[float, ...]], va
 class Conversion(Value):
     """How pixels become a tensor: `scale * pixel + bias` (TNN's MatConvertParam), and `(element - bias) / scale` back.
 
-    - `format`: the order of the tensor's channels, none of NV12 and NV21
+    - `format`: the order of the tensor's channels, not NV12 or NV21
     - `scale`, `bias`: one number for all channels, or one for each in the order of `format`
     - `layout`: the order of the tensor's dimensions
-    - `interpolation`: how images of other sizes are resized; None refuses them
-    - `full_range`: whether luma and chroma of NV12 and NV21 have all values
+    - `interpolation`: how images of other sizes are resized; None rejects them
+    - `full_range`: whether luma and chroma of NV12 and NV21 use all 256 values
     """
 
     format: Format = Format.RGB
@@ -53,7 +53,7 @@ class Conversion(Value):
 
     def __attrs_post_init__(self) -> None:
         if self.format.planar:
-            raise ExecutionError(f"a tensor has format {self.format.value}, expected one whose pixels lie together")
+            raise ExecutionError(f"a tensor has format {self.format.value}, expected one with interleaved channels")
         for name, values in (("scale", self.scale), ("bias", self.bias)):
             if len(values) not in (1, self.format.channels):
                 raise ExecutionError(
@@ -68,7 +68,7 @@ class Conversion(Value):
         format: Format = Format.RGB,  # noqa: A002 # the field's name
         layout: Layout = Layout.NHWC,
     ) -> Conversion:
-        """`(pixel - mean) / deviation`, both in pixels' own numbers from 0 to 255."""
+        """`(pixel - mean) / deviation`, both on the scale of pixels, 0 to 255."""
         means, deviations = np.broadcast_arrays(_numbers(mean), _numbers(deviation))
         if not deviations.all():
             raise ExecutionError(f"deviation is {deviations.tolist()}, expected numbers other than 0")
@@ -77,9 +77,8 @@ class Conversion(Value):
     def to_tensor(self, image: Array, source: Format, info: TensorInfo) -> Array:
         """Elements for an input from an image, or from a batch of images.
 
-        The image is resized where the input has a known size that is another. A quantised input gets the numbers
-        quantised, another of integers gets them rounded and saturated. ExecutionError if the image or the batch does
-        not fit.
+        The image is resized if the input has a known, different size. Numbers are quantised if the input is, and
+        rounded and saturated for other integer inputs. Raises ExecutionError if the image or the batch does not fit.
         """
         batch, height, width = self._plane(info)
         pixels = convert_color(image, source, self.format, full_range=self.full_range)
@@ -103,9 +102,9 @@ class Conversion(Value):
         return _stored(real.reshape(size) if len(info.shape) == 2 else real, info)
 
     def to_image(self, tensor: Array, info: TensorInfo, target: Format | None = None) -> Array:
-        """The image, or the batch of images, in a tensor; in another format where one is named.
+        """The image, or the batch of images, in a tensor; converted to `target` if that is given.
 
-        Pixels are rounded and saturated. A tensor of three dimensions is one image.
+        Pixels are rounded and saturated. A tensor of rank 3 is one image.
         """
         real = tensor.astype(np.float32)
         if info.dtype.is_integer and info.quantization is not None:
@@ -129,7 +128,7 @@ class Conversion(Value):
         return f"{self.format.value} image in {self.layout.value}"
 
     def _plane(self, info: TensorInfo) -> tuple[int | None, int | None, int | None]:
-        """The numbers of images, rows and columns that an input takes, None if they are open."""
+        """The numbers of images, rows and columns that an input accepts, None if they are open."""
         dims = list(info.shape)
         if len(dims) == 2 and self.format is Format.GRAY:
             dims.insert(0 if self.layout is Layout.NCHW else 2, 1)
@@ -142,7 +141,7 @@ class Conversion(Value):
 
 
 def _stored(real: Array, info: TensorInfo) -> Array:
-    """Real numbers as the elements of an input."""
+    """Real numbers converted to the elements of an input."""
     if not info.dtype.is_integer:
         return real.astype(info.dtype.numpy)
     if info.quantization is not None:

@@ -1,7 +1,7 @@
-"""Sizes and places of images: resize, crop, border, paste, affine warp.
+"""Sizes and positions of images: resize, crop, border, paste, affine warp.
 
-The last three axes of an image are height, width and channels. Elements keep their type: integers are rounded and
-saturated. Coordinates count pixels from the upper left one, whose centre is (0, 0).
+The last three axes of an image are height, width and channels. The element type is preserved: integers are rounded and
+saturated. Coordinates are in pixels from the upper left one, whose centre is (0, 0).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from onert.ir import Array, ExecutionError
 
 
 class Interpolation(Enum):
-    """How elements between pixels are made.
+    """How values between pixels are computed.
 
-    LINEAR looks at the two nearest pixels each way, AREA at all that a pixel of a smaller picture covers, weighted by
-    their distance (it is LINEAR where a picture grows).
+    LINEAR uses the two nearest pixels along each axis. AREA uses all pixels that a pixel of a smaller image covers,
+    weighted by their distance; it equals LINEAR when an image is enlarged.
     """
 
     NEAREST = "nearest"
@@ -28,7 +28,7 @@ class Interpolation(Enum):
 
 
 class Border(Enum):
-    """What lies outside of an image: a value, the image mirrored at its edge (`cba|abc|cba`), or its edge."""
+    """The values outside an image: a constant, the image mirrored at its edge (`cba|abc|cba`), or its edge."""
 
     CONSTANT = "constant"
     REFLECT = "reflect"
@@ -36,7 +36,7 @@ class Border(Enum):
 
 
 class Align(Enum):
-    """Where a smaller image lies on a larger one."""
+    """The position of a smaller image on a larger one."""
 
     TOP_LEFT = "top left"
     CENTER = "center"
@@ -44,7 +44,7 @@ class Align(Enum):
 
 @frozen(eq=False)
 class Placed:
-    """An image on a larger one: pixel (x, y) of what was pasted is at (x * scale + left, y * scale + top), about."""
+    """An image on a larger one: pixel (x, y) of the pasted image is at about (x * scale + left, y * scale + top)."""
 
     image: Array
     scale: float
@@ -53,8 +53,8 @@ class Placed:
 
 
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
-    """The image in another size; the centres of the corner pixels move half a pixel's growth inwards (as OpenCV's,
-    Pillow's and TNN's do)."""
+    """The image in another size; the centres of the corner pixels move inwards by half a pixel's growth, as in OpenCV,
+    Pillow and TNN."""
     _require_image(image)
     _require_size(height, width)
     out: Array = image if interpolation is Interpolation.NEAREST else image.astype(np.float32)
@@ -65,7 +65,7 @@ def resize(image: Array, height: int, width: int, interpolation: Interpolation =
 
 
 def _along(image: Array, axis: int, size: int, interpolation: Interpolation) -> Array:
-    """One axis in another size."""
+    """The image with another size along one axis."""
     length = image.shape[axis]
     centers = (np.arange(size) + 0.5) * (length / size)
     if interpolation is Interpolation.NEAREST:
@@ -82,7 +82,7 @@ def _along(image: Array, axis: int, size: int, interpolation: Interpolation) -> 
 
 
 def _triangles(length: int, size: int, centers: Array) -> Array:
-    """Weights of all pixels for each pixel of a smaller row: less with distance, none beyond one pixel of it."""
+    """Weights of all pixels for each pixel of a smaller row: decreasing with distance, 0 beyond one of its pixels."""
     distance = np.abs(np.arange(length) + 0.5 - centers[:, None]) * (size / length)
     weights = np.maximum(1 - distance, 0)
     out: Array = (weights / weights.sum(1, keepdims=True)).astype(np.float32)
@@ -90,13 +90,13 @@ def _triangles(length: int, size: int, centers: Array) -> Array:
 
 
 def crop(image: Array, top: int, left: int, height: int, width: int) -> Array:
-    """A part of the image, as a copy; ExecutionError if it is not all inside."""
+    """A copy of a part of the image. Raises ExecutionError if it is not entirely inside."""
     _require_image(image)
     _require_size(height, width)
     rows, columns = image.shape[-3:-1]
     if not (0 <= top <= rows - height and 0 <= left <= columns - width):
         raise ExecutionError(
-            f"a crop of {height} x {width} pixels at row {top}, column {left} is not inside of an image of "
+            f"a crop of {height} x {width} pixels at row {top}, column {left} is not inside an image of "
             f"{rows} x {columns}"
         )
     return image[..., top : top + height, left : left + width, :].copy()
@@ -111,7 +111,7 @@ def make_border(
     border: Border = Border.CONSTANT,
     value: float = 0.0,
 ) -> Array:
-    """The image with so many more rows and columns around it."""
+    """The image with additional rows and columns around it."""
     _require_image(image)
     if min(top, bottom, left, right) < 0:
         raise ExecutionError(f"a border is {top}, {bottom}, {left}, {right} pixels wide, expected at least 0")
@@ -129,7 +129,7 @@ def resize_and_paste(
     value: float = 0.0,
     interpolation: Interpolation = Interpolation.LINEAR,
 ) -> Placed:
-    """The image as large as it fits into so many pixels without changing its aspect ratio; `value` around it."""
+    """The image, as large as fits into this size with its aspect ratio unchanged, surrounded by `value`."""
     _require_image(image)
     _require_size(height, width)
     rows, columns = image.shape[-3:-1]
@@ -150,9 +150,9 @@ def warp_affine(
     border: Border = Border.CONSTANT,
     value: float = 0.0,
 ) -> Array:
-    """The image moved by `matrix`: pixel (x, y) goes to `matrix @ (x, y, 1)`, which has two rows.
+    """The image transformed by `matrix`, of two rows: pixel (x, y) moves to `matrix @ (x, y, 1)`.
 
-    ExecutionError for a matrix that brings all pixels onto one line.
+    Raises ExecutionError for a matrix without an inverse.
     """
     _require_image(image)
     _require_size(height, width)
@@ -176,7 +176,7 @@ def warp_affine(
 
 
 def _at(image: Array, rows: Array, columns: Array, border: Border, value: float) -> Array:
-    """The pixels at whole coordinates, which may lie outside."""
+    """The pixels at integer coordinates, which may be outside the image."""
     places = []
     outside = np.zeros(rows.shape, bool)
     for wanted, length in ((rows, image.shape[-3]), (columns, image.shape[-2])):
@@ -192,7 +192,7 @@ def _at(image: Array, rows: Array, columns: Array, border: Border, value: float)
 
 
 def _as(dtype: np.dtype[np.generic], real: Array | np.float32) -> Array:
-    """Real numbers as elements: rounded and saturated where these are integers."""
+    """Real numbers as elements: rounded and saturated if these are integers."""
     if dtype.kind not in "iu":
         return np.asarray(real).astype(dtype)
     limits = np.iinfo(dtype)  # type: ignore[type-var] # the kind says so
@@ -207,4 +207,4 @@ def _require_image(image: Array) -> None:
 
 def _require_size(height: int, width: int) -> None:
     if height < 1 or width < 1:
-        raise ExecutionError(f"a size of {height} x {width} pixels is asked for, expected at least 1 x 1")
+        raise ExecutionError(f"the size is {height} x {width} pixels, expected at least 1 x 1")

@@ -1,4 +1,4 @@
-"""The parts put together: what applications call."""
+"""The functions and classes that applications call."""
 
 from typing import TYPE_CHECKING
 

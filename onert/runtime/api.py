@@ -1,4 +1,4 @@
-"""What an application calls."""
+"""`load` and `compile`, the functions that an application calls."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 @frozen(eq=False)
 class Origin(Told):
-    """A program's `specialize`, with the package and the options that it was compiled of.
+    """A program's `specialize`, with the package and the options from which it was compiled.
 
-    A program is pickled as these two: unpickling compiles again, or finds the program in the cache.
+    A program is pickled as these two: unpickling compiles again, or loads the program from the cache.
     """
 
     specialized: Callable[[Mapping[int, tuple[int, ...]]], Program]
@@ -45,8 +45,8 @@ class Origin(Told):
 def load(source: Source) -> Package:
     """Read a model: a file (.tflite, .circle, .onnx, .tnnproto, .flow, .litertlm, .task), an nnpackage, or bytes.
 
-    An nnpackage is a directory or a zip archive. ModelError if the file is malformed or breaks a rule of its format, or
-    if a package's configuration sets something that only the user may set.
+    An nnpackage is a directory or a zip archive. Raises ModelError if the file is malformed or breaks a rule of its
+    format, or if a package's configuration sets an option that only the user may set.
     """
     content = _content(source)
     hold = UNCOLLECTED.hold()
@@ -58,7 +58,7 @@ def load(source: Source) -> Package:
 
 
 def _check_config(package: Package, content: Path | bytes) -> None:
-    """ModelError where a package's configuration sets what it may not."""
+    """Raises ModelError if a package's configuration sets an option that it may not set."""
     try:
         if package.config:
             compiler.package_options(package.config)
@@ -68,7 +68,7 @@ def _check_config(package: Package, content: Path | bytes) -> None:
 
 
 def _content(source: object) -> Path | bytes:
-    """Where a model lies, or the model; ModelError for anything that is neither."""
+    """The path of a model, or its content. Raises ModelError for anything else."""
     if isinstance(source, bytes):
         return source
     if isinstance(source, bytearray | memoryview):
@@ -85,9 +85,9 @@ def compile(  # noqa: A001
 ) -> Program:
     """Compile a package to a program.
 
-    `options` default to those of the environment; `overrides` are fields of `Options` and have priority. CompileError
-    if the model cannot be compiled with these options, BackendError if a backend fails or none of the named ones can be
-    loaded. With `profiling`, every operation is first measured on these backends.
+    `options` default to those of the environment; `overrides` are fields of `Options` and take precedence. Raises
+    CompileError if the model cannot be compiled with these options, and BackendError if a backend fails or none of the
+    named ones can be loaded. With `profiling`, every operation is first measured on these backends.
     """
     _require_kinds(package, options)
     unknown = sorted(overrides.keys() - {f.name for f in fields(Options)})
@@ -114,7 +114,7 @@ def compile(  # noqa: A001
 
 
 def _require_kinds(package: object, options: object) -> None:
-    """CompileError where what is to be compiled is no package, or what should be options is something else."""
+    """Raises CompileError unless the arguments of `compile` are a package and options."""
     if not isinstance(package, Package):
         given = repr(package) if isinstance(package, str | os.PathLike) else "..."
         raise CompileError(
@@ -128,10 +128,10 @@ def _require_kinds(package: object, options: object) -> None:
 
 
 def _pickled(program: Program) -> tuple[Callable[[Package, Options], Program], tuple[Package, Options]]:
-    """A program as the package and the options that it was compiled of; CompileError where these are not known."""
+    """A program as the package and options from which it was compiled. Raises CompileError if these are unknown."""
     if not isinstance(program.specialize, Origin):
         raise CompileError(
-            "only a program that onert.compile gave can be pickled; compile for other shapes with input_shapes"
+            "only a program returned by onert.compile can be pickled; for other shapes, compile with input_shapes"
         )
     return compile, (program.specialize.package, program.specialize.options)
 
@@ -141,8 +141,8 @@ copyreg.pickle(Content, lambda content: (_content_again, (bytes(content.data),))
 
 
 def _content_again(data: bytes) -> Content:
-    """The content of a model that was pickled."""
+    """Unpickle the content of a model."""
     content = frontend.load(data, compiler.known).content
     if content is None:
-        raise ModelError("a pickled model needs what is registered in this process: operators or formats of its own")
+        raise ModelError("the pickled model needs custom operators or formats that are not registered in this process")
     return content

@@ -1,6 +1,6 @@
-"""The cache of compiled programs: what is in it, and how much of it is kept.
+"""The cache of compiled programs: its contents and limits.
 
-`onert.compile` finds programs here that it made before. Any number of processes may share a directory.
+`onert.compile` loads programs from here that were compiled before. Any number of processes may share a directory.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["CacheEntry", "Limits", "directory", "entries", "limits", "remove", "
 class CacheEntry(Value):
     """An entry of the cache.
 
-    - `key`: its name there
+    - `key`: its name in the cache
     - `kind`: "program", "code" (kernels that programs share), "digest" (of this package's files), or empty for an entry
       that only records a fact
     - `name`: the model's name
     - `options`: the backends, and options other than the defaults, each `name=value`
-    - `size`: bytes
+    - `size`: in bytes
     - `used`: when it was last used, in seconds since the epoch
     """
 
@@ -40,12 +40,12 @@ class CacheEntry(Value):
 
 
 def directory() -> Path:
-    """Where programs are cached: `ONERT_CACHE_DIR`, else `onert` in the user's cache directory."""
+    """The cache directory: `ONERT_CACHE_DIR`, else `onert` in the user's cache directory."""
     return default_directory(os.environ)
 
 
 def entries(place: Path | None = None) -> list[CacheEntry]:
-    """The entries of the cache, or of the directory `place`, longest unused first."""
+    """The entries of the cache, or of the directory `place`, least recently used first."""
     cache = _cache(place)
     found = []
     for entry in cache.entries():
@@ -63,16 +63,16 @@ def remove(keys: Sequence[str] | None = None, place: Path | None = None) -> int:
 
 
 def limits(place: Path | None = None) -> Limits:
-    """What is kept: `size`, the bytes of all entries, and `age`, the seconds one may stay unused (None: forever)."""
+    """The limits: `size`, the bytes of all entries, and `age`, the seconds an entry may stay unused (None: forever)."""
     found = _cache(place).limits()
     return Limits(DEFAULT_LIMIT if found.size is None else found.size, found.age)
 
 
 def set_limits(*, size: int | None = None, age: float | None = None, place: Path | None = None) -> Limits:
-    """Set how much is kept: `size` in bytes, `age` in seconds, which may be infinite. None leaves a limit as it is.
+    """Set the limits: `size` in bytes, `age` in seconds, which may be infinite. None leaves a limit unchanged.
 
     The limits apply to every process that uses the directory. Entries beyond them are removed now and at every write.
-    ExecutionError for a number below 0 or NaN, and if the directory cannot be written to.
+    Raises ExecutionError if a number is negative or NaN, or if the directory cannot be written to.
     """
     for name, value in (("size", size), ("age", age)):
         if value is not None and not value >= 0:

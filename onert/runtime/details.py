@@ -1,4 +1,4 @@
-"""What LiteRT's interpreter says of a tensor, as dictionaries of the same keys."""
+"""The details of tensors as LiteRT's interpreter returns them: dictionaries with the same keys."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def tensor_indices(graph: Subgraph) -> list[int]:
 
 
 def operand_details(index: int, operand: Operand, shape: Sequence[int] | None) -> Details:
-    """The details of one tensor; `shape` is its shape now, where it is not the file's. Unknown dimensions are 1 in
-    `shape` and -1 in `shape_signature`, as LiteRT has them."""
+    """The details of one tensor; `shape` is its current shape if it differs from the file's. As in LiteRT, unknown
+    dimensions are 1 in `shape` and -1 in `shape_signature`."""
     type_, q = operand.type, operand.type.quantization
     declared = operand.signature_shape or type_.shape
     now = tuple(1 if d is None else d for d in type_.shape) if shape is None else tuple(shape)

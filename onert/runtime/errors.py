@@ -1,4 +1,5 @@
-"""Errors of the interfaces taken from LiteRT and ONNX Runtime; each is also of the built-in class that those raise."""
+"""Errors of the interfaces taken from LiteRT and ONNX Runtime; each derives from the built-in class that those
+raise."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`Interpreter`: what an application written for LiteRT's interpreter calls, run by onert.
+"""`Interpreter`: the interface of LiteRT's interpreter, implemented by onert.
 
-Source: the public methods of `ai_edge_litert.interpreter.Interpreter` 2.x and what their documentation promises.
+Source: the public methods of `ai_edge_litert.interpreter.Interpreter` 2.x and their documentation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .errors import ArgumentError, RunError
 
 
 class Interpreter:
-    """Runs a TFLite or circle model. Tensors are known by their numbers in the file.
+    """Runs a TFLite or circle model. Tensors are identified by their numbers in the file.
 
         interpreter = onert.Interpreter("model.tflite")
         interpreter.allocate_tensors()
@@ -36,8 +36,8 @@ class Interpreter:
         scores = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
     Arguments are LiteRT's. `num_threads` defaults to 1. Delegates and the choice of a resolver are accepted and have no
-    effect: onert chooses its own kernels. With `experimental_preserve_all_tensors` the model is run a second time
-    without any optimisation, so that every tensor can be read; results stay those of the optimised run.
+    effect: onert chooses its own kernels. With `experimental_preserve_all_tensors` the model is also run without any
+    optimisation, so that every tensor can be read; results remain those of the optimised run.
 
     Wrong arguments and models raise a ValueError, failures of `allocate_tensors` and `invoke` a RuntimeError; both are
     `onert.OnertError` too.
@@ -71,7 +71,7 @@ class Interpreter:
     # ---- tensors of the primary subgraph
 
     def allocate_tensors(self) -> None:
-        """Compile for the present input shapes, and allocate memory."""
+        """Compile for the current input shapes, and allocate memory."""
         self._main.allocate()
 
     def get_input_details(self) -> list[Details]:
@@ -87,7 +87,7 @@ class Interpreter:
         return [self._main.details(i) for i in tensor_indices(self._main.graph)]
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:
-        """Give an input another shape, for the next `allocate_tensors`; with `strict`, only dimensions
+        """Change the shape of an input; takes effect at the next `allocate_tensors`. With `strict`, only dimensions
         that the model leaves open may change."""
         self._main.resize(input_index, tensor_size, strict=strict)
 
@@ -98,7 +98,7 @@ class Interpreter:
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         """A copy of an input, an output or a constant; with `experimental_preserve_all_tensors`, of any tensor."""
         if subgraph_index != 0:
-            raise ArgumentError(f"subgraph_index is {subgraph_index}, expected 0; other subgraphs are not kept")
+            raise ArgumentError(f"subgraph_index is {subgraph_index}, expected 0; other subgraphs cannot be read")
         return self._main.get_tensor(tensor_index)
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
@@ -119,7 +119,7 @@ class Interpreter:
     # ---- signatures
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """For every signature the names of its inputs and outputs."""
+        """The names of inputs and outputs of every signature."""
         return {
             key: {"inputs": [t.name for t in s.inputs], "outputs": [t.name for t in s.outputs]}
             for key, s in self._package.signatures.items()
@@ -140,7 +140,7 @@ class Interpreter:
 
 
 class SignatureRunner:
-    """Runs one signature: `runner(x=array)` gives a dictionary of outputs by name."""
+    """Runs one signature: `runner(x=array)` returns a dictionary of outputs by name."""
 
     def __init__(self, runner: _Runner, signature: Signature) -> None:
         self._runner = runner
@@ -171,7 +171,7 @@ class SignatureRunner:
 
 
 class _Runner:
-    """One entry of the model: the primary subgraph or a signature, its shapes and its execution."""
+    """One entry of the model (the primary subgraph or a signature), with its shapes and its execution."""
 
     def __init__(self, owner: Interpreter, signature: Signature | None) -> None:
         self._owner = owner
@@ -184,7 +184,7 @@ class _Runner:
         self._allocated: dict[int, tuple[int, ...]] | None = None
         self._execution: Execution | None = None
         self._compiled: Program | None = None
-        """For the shapes that were allocated first; it makes those for others."""
+        """The program for the first allocated shapes; specialised for other shapes."""
         self._watching: Execution | None = None
         self._watched: Mapping[int, int] = {}
         self._held: dict[int, Array] = {}
@@ -196,16 +196,18 @@ class _Runner:
         wanted = tuple(int(d) for d in shape)
         declared = self.graph.operands[tensor].signature_shape or self.graph.type(tensor).shape
         if strict and not shapes.compatible(wanted, declared):
-            raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, {declared} is fixed")
+            raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, expected {declared}")
         if any(d < 0 for d in wanted):
-            raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}")
+            raise ArgumentError(
+                f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, expected sizes of 0 or more"
+            )
         self._shapes[tensor] = wanted
 
     def allocate(self) -> None:
         if self._allocated == self._shapes:
             return
         owner = self._owner
-        self._allocated = None  # until all is there, wherever a signal handler raises
+        self._allocated = None  # until everything is allocated, even if a signal handler raises
         try:
             self._execution = Execution(self._program(owner._package, optimize=True), owner._state)
             if owner._preserve:
@@ -217,7 +219,7 @@ class _Runner:
         self._allocated = dict(self._shapes)
 
     def _hold(self, execution: Execution) -> None:
-        """Give the executions inputs and outputs that lie where `tensor` may show them."""
+        """Set inputs and outputs to arrays that `tensor` can return."""
         self._held = {}
         for position, tensor in enumerate(self.graph.inputs):
             self._place(position, tensor, _zeros(execution.program.inputs[position].dtype.numpy, self._shapes[tensor]))
@@ -291,7 +293,7 @@ class _Runner:
         return self.view(tensor).copy()
 
     def view(self, tensor: int) -> Array:
-        """A tensor where it lies."""
+        """A tensor itself, not a copy."""
         self.require_tensor(tensor)
         operand = self.graph.operands[tensor]
         if operand.data is not None:
@@ -307,7 +309,7 @@ class _Runner:
         except ExecutionError as error:
             raise ArgumentError(str(error)) from error
         raise ArgumentError(
-            f"{self.graph.label(tensor)} is not kept; experimental_preserve_all_tensors=True keeps every tensor"
+            f"{self.graph.label(tensor)} is not stored; with experimental_preserve_all_tensors=True every tensor is"
         )
 
     def reset(self) -> None:
@@ -317,7 +319,7 @@ class _Runner:
     # ---- descriptions
 
     def details(self, tensor: int) -> Details:
-        """The details of a tensor, its shape as it is after `allocate_tensors`."""
+        """The details of a tensor, with its shape after `allocate_tensors`."""
         shape: tuple[int, ...] | None = self._shapes.get(tensor)
         if shape is None and self._execution is not None and tensor in self.graph.outputs:
             info = self._execution.program.outputs[self.graph.outputs.index(tensor)]
@@ -335,7 +337,7 @@ class _Runner:
 
 
 def _source(path: object, content: object) -> Any:
-    """What is loaded; ArgumentError if a path stands for content, or content for a path."""
+    """The model to load. Raises ArgumentError if `path` is not a path, or `content` not bytes."""
     if content is None:
         if not isinstance(path, str | PathLike):
             raise ArgumentError(f"model_path is a {type(path).__name__}, expected a path")
@@ -346,7 +348,7 @@ def _source(path: object, content: object) -> Any:
 
 
 def _thread_count(given: object) -> int:
-    """LiteRT's default is one thread."""
+    """The number of threads; 1 by default, as in LiteRT."""
     if given is None:
         return 1
     if not isinstance(given, int) or given < 1:
@@ -363,14 +365,14 @@ def _zeros(dtype: Any, shape: Sequence[int]) -> Array:
 
 
 def _strings(array: Array) -> Array:
-    """Text and bytes as an array of bytes objects."""
+    """Strings and bytes as an array of bytes objects."""
     out = np.empty(array.shape, object)
     out.reshape(-1)[:] = [x.encode() if isinstance(x, str) else bytes(x) for x in array.reshape(-1).tolist()]
     return out
 
 
 def _with_all_outputs(package: Package, index: int, graph: Subgraph) -> tuple[Mapping[int, int], Package]:
-    """The package with everything that operations of a subgraph make among its outputs, and where each is there."""
+    """The position of each output, and the package with all operations' results as additional outputs of a subgraph."""
     made = [o for operation in graph.operations for o in operation.outputs if o not in graph.outputs]
     whole = evolve(graph, outputs=(*graph.outputs, *made))
     model = package.model

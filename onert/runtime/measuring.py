@@ -1,4 +1,4 @@
-"""Measuring what operations and copies take on each backend: how `exec_time.json` is made."""
+"""Measure the time of operations and copies on each backend, for `exec_time.json`."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ Measurement = tuple[str, str, bool, int, float]
 """Backend, operation, whether quantised, bytes, microseconds."""
 
 COPIED = (1 << 10, 1 << 14, 1 << 18, 1 << 22)
-"""Bytes of the tensors that copies between memory spaces are measured with."""
+"""Sizes in bytes of the tensors with which copies between memory spaces are measured."""
 
 
 @frozen
 class Outcome(Value):
-    """What was measured, and sentences on what was not."""
+    """Measurements, and sentences on operations that could not be measured."""
 
     measurements: tuple[Measurement, ...]
     notes: tuple[str, ...]
 
 
 def record(package: Package, backends: Sequence[Backend], options: Options) -> tuple[Outcome, Path]:
-    """What `measure` finds, and the file in the workspace to which it was added."""
+    """The result of `measure`, and the file in the workspace to which it was added."""
     path = Path(options.workspace_dir) / FILE
     outcome = measure(package, backends, options)
     save(merged(load(path) if path.exists() else ExecTimes(), outcome.measurements), path)
@@ -55,11 +55,11 @@ def record(package: Package, backends: Sequence[Backend], options: Options) -> t
 
 
 def measure(package: Package, backends: Sequence[Backend], options: Options, runs: int = 5) -> Outcome:
-    """Times of every operation of a package on every backend that supports it, and of copies between the backends.
+    """Measure every operation of a package on every backend that supports it, and copies between the backends.
 
     Each operation runs alone on random numbers: once to warm up, then `runs` times, of which the median is taken.
     Operations that run subgraphs or have unknown dimensions are left out. An operation that fails is recorded as
-    failed, and a note says why.
+    failed, with the reason in a note.
     """
     program = compiler.compile(package, evolve(options, executor="Linear", use_scheduler=False), backends)
     found: list[Measurement] = list(copies(backends, runs))
@@ -90,7 +90,7 @@ def measure(package: Package, backends: Sequence[Backend], options: Options, run
 
 
 def copies(backends: Sequence[Backend], runs: int) -> Iterator[Measurement]:
-    """What it takes to hand tensors from one backend's memory to another's, where these are different."""
+    """The time to copy tensors from one backend's memory to another's, if these are different."""
     for source in backends:
         for target in backends:
             if source.memory.name == target.memory.name:
@@ -116,7 +116,7 @@ def _copy(source: Backend, target: Backend, nbytes: int, runs: int) -> float:
 
 
 class _Timing(Observer):
-    """Keeps the time of the pieces that one backend runs."""
+    """Adds up the time of the pieces that one backend runs."""
 
     def __init__(self, backend: str) -> None:
         self.backend = backend
@@ -160,7 +160,7 @@ def _operation(
 
 
 def _alone(subgraph: Subgraph, operation: Operation) -> Subgraph:
-    """A subgraph of one operation: what it reads, constants aside, are the inputs."""
+    """A subgraph of one operation, whose operands other than constants are the inputs."""
     number = {operand: new for new, operand in enumerate(dict.fromkeys((*operation.used, *operation.outputs)))}
     operands = tuple(evolve(subgraph.operands[operand], variable=False) for operand in number)
     return Subgraph(
@@ -178,7 +178,7 @@ def _alone(subgraph: Subgraph, operation: Operation) -> Subgraph:
 
 
 def _numbers(type_: TensorType, rng: np.random.Generator) -> Array:
-    """Elements to measure with: random where they are numbers, 0 where they may be indices."""
+    """Elements to measure with: random numbers, or zeros if they may be indices."""
     shape = tuple(d or 0 for d in type_.shape)
     kind = type_.dtype.numpy
     if type_.dtype.is_float:

@@ -1,4 +1,4 @@
-"""Code that is generated before this package is installed, so that first runs find it."""
+"""Kernels that are generated before this package is installed, so that first runs need not generate them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from onert.ir import BackendError
 from .api import Source, compile, load
 
 _THREADS = (1, 2)
-"""Layers are cut for so many threads: two stand for more."""
+"""The thread counts that layers are divided for; two stands for more."""
 
 
 def ship(sources: Iterable[Source], targets: Sequence[str] = ("native",)) -> list[Path]:
     """Generate the kernels of models for targets and write them beside the backends. Returns the files, one per target.
 
-    Every process that compiles a model uses the kernels for its machine from there. ModelError and CompileError for a
-    model that cannot be read or compiled; BackendError for an unknown target, or if no backend ships code.
+    Every process that compiles a model loads the kernels for its machine from there. Raises ModelError or CompileError
+    if a model cannot be read or compiled, and BackendError if a target is unknown or no backend ships code.
     """
     found = [backend for backend in load_backends() if isinstance(backend, ShipsCode) and isinstance(backend, Backend)]
     if not found:
-        raise BackendError("no backend that is installed ships code")
+        raise BackendError("no installed backend ships code")
     sequences: dict[str, list[tuple[Operations, Settings]]] = {backend.name: [] for backend in found}
     for name, sequence, settings in _sequences(sources):
         if name in sequences:
@@ -34,7 +34,7 @@ def ship(sources: Iterable[Source], targets: Sequence[str] = ("native",)) -> lis
 
 
 def _sequences(sources: Iterable[Source]) -> Iterator[tuple[str, Operations, Settings]]:
-    """What backends run of models, with the names of the backends."""
+    """The sequences that backends run for these models, with the names of the backends."""
     for source in sources:
         package = load(source)
         for threads in _THREADS:

@@ -134,7 +134,7 @@ REFUSED = {
         r"a NV12 image has shape \[5, 8\], expected 3 rows for each 2",
     ),
     "an odd width": (RGB[:, :7, 0], "NV21", "RGB", "an even width"),
-    "odd for chroma": (RGB[:5], "RGB", "NV12", "NV12 has one chroma for 2 x 2 pixels, which 5 x 8 are not"),
+    "odd for chroma": (RGB[:5], "RGB", "NV12", "NV12 has one chroma pair for 2 x 2 pixels; 5 x 8 has an odd side"),
 }
 
 

@@ -2,8 +2,8 @@
 #
 #   onert_bundle(NAME MODEL [ARGUMENT...])
 #
-# makes a library NAME of the model's code and header, with the arguments of the command onert_bundle behind it. The file
-# of weights is the target's property ONERT_WEIGHTS; with --embed-weights the weights are in the library.
+# makes a library NAME of the model's code and header; ARGUMENTs are passed on to the command onert_bundle. The target's
+# property ONERT_WEIGHTS is the file of weights; with --embed-weights the weights are in the library.
 
 find_program(ONERT_BUNDLE onert_bundle
   HINTS ${CMAKE_CURRENT_LIST_DIR}/../../../../../../bin ${CMAKE_CURRENT_LIST_DIR}/../../../../../Scripts)

@@ -1,4 +1,4 @@
-"""ONNX Runtime's interface: `InferenceSession` and what belongs to it, run by onert."""
+"""ONNX Runtime's interface, `InferenceSession` and everything that belongs to it, implemented by onert."""
 
 from .backend import Backend
 from .binding import IOBinding

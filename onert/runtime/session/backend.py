@@ -1,6 +1,6 @@
-"""A backend of ONNX's own test suite: `onnx.backend.test.BackendTest(onert.runtime.session.Backend, __name__)`.
+"""A backend for ONNX's own test suite: `onnx.backend.test.BackendTest(onert.runtime.session.Backend, __name__)`.
 
-Source: onnx.backend.base.Backend and BackendRep, whose methods these are.
+Source: the methods of onnx.backend.base.Backend and BackendRep.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from .inference_session import InferenceSession
 
 
 class Prepared:
-    """A model that is ready to run."""
+    """A compiled model."""
 
     def __init__(self, session: InferenceSession) -> None:
         self.session = session
 
     def run(self, inputs: Any, **more: Any) -> list[Any]:
-        """The outputs of inputs given in the model's order, by name, or of the only one."""
+        """The outputs for inputs given in the model's order, by name, or as the only array."""
         names = [end.name for end in self.session.get_inputs()]
         if isinstance(inputs, Mapping):
             feed = dict(inputs)
@@ -31,11 +31,11 @@ class Prepared:
 
 
 class Backend:
-    """Runs models of the package `onnx` by onert; options of onert may be given by name."""
+    """Runs models of the package `onnx` with onert; options of onert may be given by name."""
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **more: Any) -> bool:
-        """Whether a model can be read and compiled is found out by `prepare`."""
+        """Whether the device is supported; only `prepare` finds out whether a model can be read and compiled."""
         return cls.supports_device(device)
 
     @classmethod
@@ -44,7 +44,7 @@ class Backend:
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **options: Any) -> Prepared:
-        """A ModelProto, its bytes, or a path, compiled. ArgumentError where that is not possible."""
+        """Compile a ModelProto, its bytes, or the model at a path. Raises ArgumentError if that is impossible."""
         content = model.SerializeToString() if hasattr(model, "SerializeToString") else model
         choices = SessionOptions()
         choices.onert = options

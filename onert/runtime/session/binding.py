@@ -15,7 +15,7 @@ from .values import NodeArg, OrtValue, memory_at, numpy_type
 
 
 class Bindable(Protocol):
-    """What a binding asks of its session."""
+    """The part of a session that a binding uses."""
 
     def get_inputs(self) -> list[NodeArg]: ...
 
@@ -31,8 +31,8 @@ class Bindable(Protocol):
 class IOBinding:
     """Inputs and outputs of a session, bound once and used for any number of runs.
 
-    Arrays are used in place: change the elements of a bound input between runs, and the next run sees them. An
-    output bound without memory gets an array of its own from each run.
+    Arrays are used in place: change the elements of a bound input between runs, and the next run reads them. An
+    output bound without memory gets a new array in each run.
     """
 
     def __init__(self, session: Bindable) -> None:
@@ -63,7 +63,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Bind an output, to memory at an address or to an array of its own."""
+        """Bind an output to memory at an address, or to a new array in each run."""
         self._session.require_outputs([name])
         if buffer_ptr is None or shape is None or element_type is None:
             self._outputs[name] = None
@@ -78,19 +78,19 @@ class IOBinding:
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
-        """Unbind the outputs: memory that they were bound to is not written any more."""
+        """Unbind the outputs: later runs do not write to the memory that they were bound to."""
         self._outputs.clear()
         self._results.clear()
         self._execution = self._session.new_execution()
 
     def synchronize_inputs(self) -> None:
-        """Nothing to do: memory is the processor's."""
+        """Nothing to do: all memory is the CPU's."""
 
     def synchronize_outputs(self) -> None:
-        """Nothing to do: memory is the processor's."""
+        """Nothing to do: all memory is the CPU's."""
 
     def execute(self) -> None:
-        """Run once. ArgumentError where an input is not bound, RunError where the run fails."""
+        """Run once. Raises ArgumentError if an input is not bound, and RunError if the run fails."""
         missing = [end.name for end in self._session.get_inputs() if end.name not in self._inputs]
         if missing:
             raise InvalidArgument(f"inputs {', '.join(missing)} are not bound")
@@ -104,7 +104,8 @@ class IOBinding:
             raise FailedRun(str(error)) from error
 
     def _in_place(self, name: str, value: OrtValue | None) -> bool:
-        """Whether the run writes an output where it is bound: its shape is known before, and it is not scattered."""
+        """Whether the run writes an output in place: its shape is known before the run, and the memory is
+        contiguous."""
         if value is None or not value.is_tensor() or value.numpy().dtype == object:
             return False
         try:
@@ -122,7 +123,7 @@ class IOBinding:
             return OrtValue(found)
         mine = bound.numpy()
         if not isinstance(found, np.ndarray) or mine.shape != found.shape or mine.dtype != found.dtype:
-            raise FailedRun(f"output {name!r} does not fit what is bound to it, {mine.dtype}{list(mine.shape)}")
+            raise FailedRun(f"output {name!r} does not fit the memory bound to it, {mine.dtype}{list(mine.shape)}")
         np.copyto(mine, found)
         return bound
 

@@ -1,4 +1,4 @@
-"""What an application chooses for a session. Source: onnxruntime's Python API, 1.2x."""
+"""The options of a session. Source: onnxruntime's Python API, 1.2x."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROVIDER = "CPUExecutionProvider"
 
 
 class GraphOptimizationLevel(Enum):
-    """How much a graph is rewritten: not at all, or as well as possible, whatever the other levels."""
+    """How much a graph is rewritten: ORT_DISABLE_ALL disables all rewriting; all other levels are equivalent."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -27,7 +27,7 @@ class GraphOptimizationLevel(Enum):
 
 
 class ExecutionMode(Enum):
-    """Whether branches of a graph may run side by side."""
+    """Whether branches of a graph may run in parallel."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
@@ -36,10 +36,10 @@ class ExecutionMode(Enum):
 class SessionOptions:
     """How a session compiles and runs.
 
-    These matter: `intra_op_num_threads` (0: as many as there are processors), `graph_optimization_level`,
-    `execution_mode`, `enable_profiling` and `profile_file_prefix`, overrides of free dimensions, and `onert`, options
-    of onert's own, which take precedence. Everything else is accepted and has no effect. When the session is made, an
-    OnertWarning names what cannot be done.
+    These have an effect: `intra_op_num_threads` (0: one per processor), `graph_optimization_level`, `execution_mode`,
+    `enable_profiling` and `profile_file_prefix`, overrides of free dimensions, and `onert`, onert's own options, which
+    take precedence. Everything else is accepted and ignored. Creating the session issues an OnertWarning for choices
+    that cannot be honoured.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class SessionOptions:
         self._initializers: dict[str, Array] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Accepted; `get_session_config_entry` gives it back."""
+        """Accepted; `get_session_config_entry` returns it."""
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
@@ -77,30 +77,30 @@ class SessionOptions:
         return key in self._entries
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Fix a dimension of inputs that the model leaves open and names."""
+        """Fix a named dimension of inputs that the model leaves open."""
         self._dimensions[name] = int(size)
 
     @property
     def dimensions(self) -> dict[str, int]:
-        """Names of open dimensions, and the sizes that they are fixed to."""
+        """Names of open dimensions, and the sizes to which they are fixed."""
         return dict(self._dimensions)
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
         """Replace the elements of the model's initializer of this name.
 
-        A session takes the elements as they are when it is made. InvalidArgument is raised then if
-        the model has no such initializer.
+        A session reads the elements when it is created. It then raises InvalidArgument if the model
+        has no such initializer.
         """
         self._initializers[name] = value.numpy()
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
-        """As `add_initializer`, for several; also where the model's elements are in a file that is not there."""
+        """Like `add_initializer`, for several; also if the model's elements are in a file that does not exist."""
         for name, value in zip(names, values, strict=True):
             self.add_initializer(name, value)
 
     @property
     def initializers(self) -> dict[str, Array]:
-        """Names of initializers, and the elements that take the place of the model's."""
+        """Names of initializers, and the elements that replace the model's."""
         return dict(self._initializers)
 
     def add_provider(self, name: str, options: Mapping[str, str] | None = None) -> None:
@@ -108,17 +108,17 @@ class SessionOptions:
         noted([name])
 
     def has_providers(self) -> bool:
-        """Whether providers other than the CPU's were added. False: there are no others."""
+        """Whether providers other than the CPU's were added: always False, as there are no others."""
         return False
 
     def set_load_cancellation_flag(self, cancel: bool) -> None:
-        """Accepted; loading is not ended."""
+        """Accepted and ignored: loading cannot be cancelled."""
 
     def register_custom_ops_library(self, path: str) -> None:
-        raise ArgumentError(f"operators of the library {path!r} are machine code for ONNX Runtime, which is not run")
+        raise ArgumentError(f"operators of the library {path!r} are machine code that only ONNX Runtime can run")
 
     def compiled(self) -> Options:
-        """The same choices as options of onert."""
+        """These choices as onert's options."""
         chosen: dict[str, Any] = {}
         if self.intra_op_num_threads:
             chosen["num_threads"] = int(self.intra_op_num_threads)
@@ -127,12 +127,12 @@ class SessionOptions:
         if self.execution_mode in (ExecutionMode.ORT_PARALLEL, 1):
             chosen["executor"] = "Parallel"
         if self.optimized_model_filepath:
-            warnings.warn("optimized_model_filepath is given; onert writes no ONNX file", OnertWarning, stacklevel=4)
+            warnings.warn("optimized_model_filepath is ignored; onert writes no ONNX files", OnertWarning, stacklevel=4)
         return Options.from_environment(**{**chosen, **self.onert})
 
 
 class RunOptions:
-    """How one run is done: with `terminate` it is not begun. The rest is accepted and has no effect."""
+    """How one run is done: with `terminate` it does not start. Everything else is accepted and ignored."""
 
     def __init__(self) -> None:
         self.log_severity_level = 2
@@ -143,7 +143,7 @@ class RunOptions:
         self._entries: dict[str, str] = {}
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Accepted; `get_run_config_entry` gives it back."""
+        """Accepted; `get_run_config_entry` returns it."""
         self._entries[key] = value
 
     def get_run_config_entry(self, key: str) -> str:
@@ -151,46 +151,46 @@ class RunOptions:
 
 
 def noted(providers: Sequence[Any] | None) -> None:
-    """An OnertWarning where a provider is asked for first that is not the processor."""
+    """Issue an OnertWarning if providers are named but the CPU's is not among them."""
     names = [p[0] if isinstance(p, tuple) else p for p in providers or ()]
     if names and PROVIDER not in names:
         warnings.warn(f"{', '.join(map(str, names))}: onert runs models on the CPU", OnertWarning, stacklevel=3)
 
 
 def get_available_providers() -> list[str]:
-    """Where a model can run."""
+    """The providers that can run a model: only the CPU's."""
     return [PROVIDER]
 
 
 def get_all_providers() -> list[str]:
-    """Where a model can run."""
+    """The providers that can run a model: only the CPU's."""
     return [PROVIDER]
 
 
 def get_device() -> str:
-    """What kind of device models run on."""
+    """The kind of device that models run on."""
     return "CPU"
 
 
 def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
-    """Accepted: there are no libraries of other devices to load."""
+    """Accepted and ignored: there are no libraries of other devices to load."""
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Accepted: onert writes nothing unless it is asked to."""
+    """Accepted and ignored: onert logs nothing unless asked to."""
     if not 0 <= severity <= 4:  # ONNX Runtime's levels
         raise ArgumentError(f"the severity is {severity}, expected 0 to 4")
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Accepted: onert writes nothing unless it is asked to."""
+    """Accepted and ignored: onert logs nothing unless asked to."""
     if verbosity < -1:
         raise ArgumentError(f"the verbosity is {verbosity}, expected at least -1")
 
 
 def disable_telemetry_events() -> None:
-    """Nothing to do: onert sends nothing to anybody."""
+    """Nothing to do: onert sends no telemetry."""
 
 
 def enable_telemetry_events() -> None:
-    """Accepted: onert sends nothing to anybody."""
+    """Accepted and ignored: onert sends no telemetry."""

@@ -1,7 +1,8 @@
 """ONNX Runtime's errors, under its names, which are also errors of onert.
 
-Source: `onnxruntime.capi.onnxruntime_pybind11_state` of ONNX Runtime 1.31 names them; which of them wrong arguments,
-models and runs raise was found by trying. An application finds them in `onert.capi.onnxruntime_pybind11_state`.
+Source: the names are from `onnxruntime.capi.onnxruntime_pybind11_state` of ONNX Runtime 1.31; which wrong arguments,
+models and runs raise which was found by experiment. Applications import them from
+`onert.capi.onnxruntime_pybind11_state`.
 """
 
 from __future__ import annotations
@@ -10,23 +11,23 @@ from onert.runtime.errors import ArgumentError, RunError
 
 
 class InvalidArgument(ArgumentError):
-    """An input or output that the model does not have, or elements or shapes that it does not take."""
+    """An input or output that the model does not have, or elements or a shape that it does not accept."""
 
 
 class NoSuchFile(ArgumentError, FileNotFoundError):
-    """There is no file of that name."""
+    """The file does not exist."""
 
 
 class InvalidProtobuf(ArgumentError):
-    """What is read is no ONNX model."""
+    """The content is not an ONNX model."""
 
 
 class InvalidGraph(ArgumentError):
-    """A model breaks a rule of its format, or has operators that nobody knows."""
+    """A model breaks a rule of its format, or has unknown operators."""
 
 
 class NotImplemented(ArgumentError):
-    """A model is well-formed, but is not run with these options."""
+    """A well-formed model cannot be run with these options."""
 
 
 class NoModel(ArgumentError):

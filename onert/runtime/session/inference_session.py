@@ -1,4 +1,4 @@
-"""`InferenceSession`: what an application written for ONNX Runtime calls."""
+"""`InferenceSession`: the interface of ONNX Runtime's class of this name, implemented by onert."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from .seeds import seeded
 from .values import ModelMetadata, NodeArg, OrtValue, given, maps, node_argument, row, taken
 
 MOST_AT_A_TIME = 4
-"""Runs of one session that `run_async` does side by side; others wait."""
+"""The most concurrent runs of one session's `run_async`; others wait."""
 
 
 class InferenceSession:
-    """Runs an ONNX model (or any other that onert reads). Inputs and outputs are known by name.
+    """Runs an ONNX model (or any other that onert reads). Inputs and outputs are identified by name.
 
         session = onert.InferenceSession("model.onnx")
         scores = session.run(None, {"x": image})[0]
 
-    Arguments are ONNX Runtime's. Models run on the CPU, whatever providers are named; an OnertWarning says so where
-    that is not among them. Any number of threads may call `run` of one session. Wrong arguments and models raise a
+    Arguments are ONNX Runtime's. Models run on the CPU, whatever providers are named; an OnertWarning is issued if the
+    CPU's is not among them. Any number of threads may call `run` of one session. Wrong arguments and models raise a
     ValueError, failed runs a RuntimeError; both are `onert.OnertError` too.
     """
 
@@ -76,10 +76,10 @@ class InferenceSession:
         self._outputs = {end.name: end for end in ends.outputs}
         self._said = ends
         self._accepted: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
-        """Of each input the element type and shape of the array that was last found to fit as it is."""
+        """For each input, the element type and shape of the last array that needed no conversion."""
 
     def _fixed(self) -> dict[int | str, tuple[int, ...]]:
-        """The shapes of inputs of which every open dimension was fixed by its name."""
+        """The shapes of inputs whose open dimensions are all fixed by name."""
         sizes, found = self._choices.dimensions, dict[int | str, tuple[int, ...]]()
         for end in () if self._declared is None else self._declared.inputs:
             shape = None if end.type is None else end.type.shape
@@ -87,19 +87,19 @@ class InferenceSession:
             if shape and any(isinstance(d, str) and d in sizes for d in shape):
                 known = tuple(d for d in dims if isinstance(d, int))
                 if len(known) != len(dims):
-                    raise ArgumentError(f"input {end.name!r} is left open in dimensions that no override fixes")
+                    raise ArgumentError(f"input {end.name!r} has open dimensions that no override fixes")
                 found[end.name] = known
         return found
 
     def _ends(self) -> Declared:
-        """What the file declares; of another format what the program has."""
+        """The inputs and outputs that an ONNX file declares; for another format, those of the program."""
         if self._declared is not None:
             return self._declared
         sides = (self._program.inputs, self._program.outputs)
         ends = [tuple(ValueDeclaration(i.name, ValueType("tensor", i.dtype, i.open_shape)) for i in s) for s in sides]
         return Declared(ends[0], ends[1])
 
-    # ---- what the model is
+    # ---- descriptions
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs in the model's order."""
@@ -110,7 +110,7 @@ class InferenceSession:
         return [node_argument(end) for end in self._said.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """None: constants that are listed as inputs stay as the file has them."""
+        """Always empty: constants that are listed as inputs cannot be overridden."""
         return []
 
     def get_modelmeta(self) -> ModelMetadata:
@@ -130,15 +130,15 @@ class InferenceSession:
         noted(providers)
 
     def disable_fallback(self) -> None:
-        """Accepted: there is no other provider to fall back from."""
+        """Accepted and ignored: there is no other provider to fall back from."""
 
     def enable_fallback(self) -> None:
-        """Accepted: there is no other provider to fall back from."""
+        """Accepted and ignored: there is no other provider to fall back from."""
 
     # ---- runs
 
     def new_execution(self) -> Execution:
-        """An execution of the program for one user."""
+        """A new execution of the program."""
         try:
             return Execution(self._program)
         except OnertError as error:
@@ -149,9 +149,9 @@ class InferenceSession:
     ) -> list[Any]:
         """Run once. Returns the outputs with these names, or all outputs if `output_names` is None.
 
-        `input_feed` gives inputs by name: arrays, lists of arrays for sequences, None for an absent optional.
+        `input_feed` maps input names to arrays, lists of arrays for sequences, and None for an absent optional.
 
-        ArgumentError for an input that is missing, unknown, or of another type or shape than the model's.
+        Raises ArgumentError if an input is missing, unknown, or of another type or shape than the model's.
         """
         wanted = self.require_outputs(output_names)
         feed = input_feed if self._fits_again(input_feed) else self._fed(input_feed)
@@ -160,7 +160,7 @@ class InferenceSession:
 
     def _results(self, wanted: Sequence[str], feed: Mapping[str, Any]) -> list[Any]:
         try:
-            execution = self._idle.pop()  # one for each thread that runs: lists do this and `append` at once
+            execution = self._idle.pop()  # one per running thread; `pop` and `append` are atomic
         except IndexError:
             execution = self.new_execution()
         try:
@@ -172,7 +172,7 @@ class InferenceSession:
         return [self.taken(name, results[name]) for name in wanted]
 
     def require_outputs(self, names: Sequence[str] | None) -> list[str]:
-        """The names of outputs, all where none are given."""
+        """The names of the requested outputs, or of all. Raises InvalidArgument if one is unknown."""
         wanted = list(self._outputs) if not names else list(names)
         unknown = [name for name in wanted if name not in self._outputs]
         if unknown:
@@ -194,7 +194,7 @@ class InferenceSession:
         return found
 
     def _fits_again(self, feed: Mapping[str, Any]) -> bool:
-        """Whether these are all inputs, as arrays of types and shapes that fitted: to look at this takes less time."""
+        """Whether these are all inputs, with types and shapes already checked: faster than a full check."""
         if type(feed) is not dict or len(feed) != len(self._inputs):
             return False
         accepted = self._accepted
@@ -204,7 +204,7 @@ class InferenceSession:
         return True
 
     def given(self, name: str, value: Any) -> Any:
-        """An input as an execution takes it; ArgumentError for one of another element type or rank."""
+        """An input as an execution accepts it. Raises ArgumentError if its element type or shape is wrong."""
         if name not in self._inputs:
             raise InvalidArgument(f"there is no input {name!r}, expected one of {', '.join(self._inputs)}")
         type_ = self._inputs[name].type
@@ -228,7 +228,7 @@ class InferenceSession:
         return found
 
     def taken(self, name: str, array: Array) -> Any:
-        """An output as ONNX Runtime gives it: texts as str, sequences as lists, maps as dictionaries."""
+        """An output as ONNX Runtime returns it: strings as str, sequences as lists, maps as dictionaries."""
         columns = self._said.columns.get(name)
         if columns is None and not array.dtype.hasobject:
             return array
@@ -240,11 +240,11 @@ class InferenceSession:
     def run_with_ort_values(
         self, output_names: Sequence[str] | None, input_dict: Mapping[str, OrtValue], run_options: Any = None
     ) -> list[OrtValue]:
-        """As `run`, with values of this interface on both sides."""
+        """Like `run`, with `OrtValue`s as inputs and outputs."""
         return [OrtValue(found) for found in self.run(output_names, input_dict, run_options)]
 
     def io_binding(self) -> IOBinding:
-        """A binding of inputs and outputs to memory of the caller's."""
+        """A binding of inputs and outputs to the caller's memory."""
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
@@ -260,9 +260,9 @@ class InferenceSession:
         user_data: Any = None,
         run_options: RunOptions | None = None,
     ) -> None:
-        """As `run`, in a thread of the session's, which then calls `callback(outputs, user_data, error)`.
+        """Like `run`, in a thread of the session, which then calls `callback(outputs, user_data, error)`.
 
-        The error is a sentence, "" where the run was a success. ArgumentError for outputs or inputs that do not fit.
+        The error is a sentence, "" if the run succeeded. Raises ArgumentError if outputs or inputs are wrong.
         """
         wanted, feed = self.require_outputs(output_names), self._fed(input_feed)
         with self._lock:
@@ -281,13 +281,13 @@ class InferenceSession:
         threads.submit(run)
 
     def get_profiling_start_time_ns(self) -> int:
-        """When the session began to be traced, on the clock of `time.monotonic_ns`; 0 where it is not."""
+        """When profiling began, on the clock of `time.monotonic_ns`; 0 if it is disabled."""
         return self._began
 
     def end_profiling(self) -> str:
-        """The file with the trace of all runs so far; ArgumentError where the session was made without profiling."""
+        """The file with the trace of all runs so far. Raises ArgumentError if profiling is not enabled."""
         if self._trace is None:
-            raise ArgumentError("the session was made without enable_profiling")
+            raise ArgumentError("the session was created without enable_profiling")
         with self._lock:
             idle, self._idle = self._idle, []
         for execution in idle:
@@ -296,13 +296,13 @@ class InferenceSession:
 
 
 def _require_going(run_options: RunOptions | None) -> None:
-    """FailedRun where the caller has asked that runs with these options end."""
+    """Raises FailedRun if the caller has requested the termination of runs with these options."""
     if run_options is not None and run_options.terminate:
-        raise FailedRun("the run's options say terminate")
+        raise FailedRun("the run's options request its termination")
 
 
 def _loaded(source: Any, choices: SessionOptions) -> tuple[Package, Declared | None]:
-    """The model, and what it declares; the errors are ONNX Runtime's."""
+    """The model, and its declarations. Errors are ONNX Runtime's."""
     if not isinstance(source, bytes | str | os.PathLike):
         raise TypeError(f"a session is given a {type(source).__name__}, expected a path or bytes")
     place = source if isinstance(source, bytes) else Path(os.fspath(source))
@@ -316,7 +316,7 @@ def _loaded(source: Any, choices: SessionOptions) -> tuple[Package, Declared | N
 
 
 def _kind(source: Path | bytes) -> type[ArgumentError]:
-    """What a refused model is: one with a graph at least, or something else."""
+    """The error class for a model that cannot be loaded: InvalidGraph if it has a graph, else InvalidProtobuf."""
     try:
         return InvalidProtobuf if declared(source) is None else InvalidGraph
     except (OnertError, OSError):

@@ -1,4 +1,4 @@
-"""The seed of a process: sessions draw the same random numbers in every run of an application that sets it."""
+"""The process's random seed: with it, sessions draw the same random numbers whenever an application runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir.subgraph import Subgraph, Subgraphs
 
 @define
 class _Process:
-    """What an application has chosen; None as long as it has not."""
+    """The seed that the application has set; None if it has not."""
 
     seed: int | None = None
 
@@ -24,15 +24,15 @@ _PROCESS = _Process()
 
 
 def set_seed(seed: int) -> None:
-    """Sessions made from now on draw equal random numbers wherever their models give no seed.
+    """Make sessions created from now on draw reproducible random numbers if their models specify no seed.
 
-    It holds for the whole process, as in ONNX Runtime; the numbers are not ONNX Runtime's. Seeds of models stay.
+    It applies to the whole process, as in ONNX Runtime, but yields other numbers. Seeds of models take precedence.
     """
     _PROCESS.seed = int(seed)
 
 
 def seeded(package: Package) -> Package:
-    """The package with the process's seed in each random operation that has none; itself if none was set."""
+    """The package with the process's seed in each random operation without a seed; unchanged if no seed was set."""
     seed = _PROCESS.seed
     if seed is None:
         return package
@@ -57,5 +57,5 @@ def _operation(operation: Operation, seed: int) -> Operation:
 
 
 def _unseeded(op: Op) -> TypeGuard[Random | Multinomial]:
-    """Seeds of 0 and 0 are others each time."""
+    """Whether the seeds are 0 and 0, which stand for a different seed in each run."""
     return isinstance(op, Random | Multinomial) and not (op.seed or op.seed2)

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a session, and what a session tells about a model."""
+"""Inputs and outputs of a session, and the metadata of a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onert.runtime.errors import ArgumentError
 
 @frozen(eq=False)
 class NodeArg:
-    """An input or output: its name, its type in ONNX Runtime's words, and its shape.
+    """An input or output: its name, its type as ONNX Runtime writes it, and its shape.
 
     A dimension is a number, the name of one that the model leaves open, or None.
     """
@@ -37,7 +37,7 @@ def node_argument(declared: ValueDeclaration) -> NodeArg:
 
 
 class ModelMetadata:
-    """Who made a model, and what it says about itself."""
+    """The producer of a model, its description, and other metadata."""
 
     def __init__(self, said: Declared) -> None:
         self.producer_name = said.producer
@@ -57,23 +57,24 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(array: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """A value that shares the array's memory: the next run reads what is written to the array later."""
+        """A value that shares the array's memory: the next run reads later changes of the array."""
         _require_cpu(device_type, device_id)
         return OrtValue(np.asarray(array))
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(array: Array, onnx_element_type: int) -> OrtValue:
-        """The array's memory as elements of the type that ONNX has this number for, of as many bytes."""
+        """The array's memory, reinterpreted as the ONNX element type with this number, which must have the same
+        size."""
         kind = numpy_type(onnx_element_type)
         if kind.itemsize != array.dtype.itemsize:
-            raise ArgumentError(f"elements of {array.dtype} are not as wide as those of {kind}")
+            raise ArgumentError(f"{array.dtype} and {kind} differ in size")
         return OrtValue(array.view(kind))
 
     @staticmethod
     def ortvalue_from_shape_and_type(
         shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
-        """Memory for a tensor, filled with zeros."""
+        """A zero-filled tensor."""
         _require_cpu(device_type, device_id)
         return OrtValue(np.zeros(tuple(shape), numpy_type(element_type)))
 
@@ -81,10 +82,10 @@ class OrtValue:
     def from_dlpack(cls, data: Any, /) -> OrtValue:
         """A value that shares the memory of a tensor that implements DLPack, such as PyTorch's.
 
-        TypeError if it does not; BufferError if its memory is not the processor's.
+        Raises TypeError if it does not implement DLPack, and BufferError if its memory is not the CPU's.
         """
         if not hasattr(data, "__dlpack__"):
-            raise TypeError(f"a value is made of a {type(data).__name__}, expected a tensor with __dlpack__")
+            raise TypeError(f"a value is created from a {type(data).__name__}, expected a tensor with __dlpack__")
         return cls(np.from_dlpack(data))
 
     def __dlpack__(self, **asked: Any) -> Any:
@@ -94,7 +95,7 @@ class OrtValue:
         return self.numpy().__dlpack_device__()
 
     def numpy(self) -> Array:
-        """The array itself; ArgumentError for a sequence."""
+        """The array itself. Raises ArgumentError if the value is a sequence."""
         if not isinstance(self._content, np.ndarray):
             raise ArgumentError("the value is a sequence, expected a tensor")
         return self._content
@@ -105,11 +106,11 @@ class OrtValue:
         return self._content
 
     def update_inplace(self, array: Array) -> None:
-        """Copy elements into this tensor; ArgumentError for another shape or type."""
+        """Copy elements into this tensor. Raises ArgumentError if the shape or type differs."""
         mine = self.numpy()
         if array.shape != mine.shape or array.dtype != mine.dtype:
             raise ArgumentError(
-                f"the value is {mine.dtype}{list(mine.shape)}, it is given {array.dtype}{list(array.shape)}"
+                f"the value is {mine.dtype}{list(mine.shape)} and cannot hold {array.dtype}{list(array.shape)}"
             )
         np.copyto(mine, array)
 
@@ -122,7 +123,7 @@ class OrtValue:
         return found
 
     def data_type(self) -> str:
-        """The type in ONNX Runtime's words."""
+        """The type as ONNX Runtime writes it."""
         if self.is_tensor():
             return type_name(ValueType("tensor", DType.from_numpy(self.numpy().dtype)))
         first = self._content[0] if self._content else None
@@ -132,7 +133,7 @@ class OrtValue:
         return f"seq({'tensor()' if first is None else OrtValue(first).data_type()})"
 
     def element_type(self) -> int:
-        """ONNX's number of a tensor's element type."""
+        """ONNX's number of the tensor's element type."""
         return element_number(DType.from_numpy(self.numpy().dtype))
 
     def tensor_size_in_bytes(self) -> int:
@@ -172,7 +173,7 @@ def numpy_type(wanted: Any) -> np.dtype[Any]:
 
 
 def memory_at(address: int, shape: Sequence[int], kind: np.dtype[Any]) -> Array:
-    """The tensor that lies at an address, which the caller answers for."""
+    """The tensor at an address, whose validity the caller guarantees."""
     count = math.prod(shape)
     if not address or count < 0:
         raise ArgumentError(f"there is no tensor of shape {list(shape)} at address {address}")
@@ -182,13 +183,13 @@ def memory_at(address: int, shape: Sequence[int], kind: np.dtype[Any]) -> Array:
 
 
 def given(value: Any, type_: ValueType | None, dtype: DType) -> Any:
-    """An input as an execution takes it: texts as bytes, sequences and optionals as one element."""
+    """An input as an execution accepts it: strings as bytes, sequences and optionals as one element."""
     if isinstance(value, OrtValue):
         value = value.content
     if type_ is not None and type_.kind != "tensor":
         return boxed(_entries(value, type_))
     if dtype is not DType.STRING:
-        plain = isinstance(value, list | tuple | int | float)  # which ONNX Runtime converts
+        plain = isinstance(value, list | tuple | int | float)  # ONNX Runtime converts these
         array = np.asarray(value, dtype.numpy if plain else None)
         return array.astype(dtype.numpy) if array.dtype.name in _FEW_BITS else array
     array = np.asarray(value, object) if not isinstance(value, np.ndarray) else value
@@ -198,7 +199,7 @@ def given(value: Any, type_: ValueType | None, dtype: DType) -> Any:
 
 
 def row(value: Any, columns: Columns, type_: ValueType) -> Array:
-    """A map as the tensor that stands for it, 0 or "0" for keys that it has not; ArgumentError for what is no map."""
+    """The tensor that represents a map, with 0 or "0" for missing keys. Raises ArgumentError if it is not a map."""
     if not isinstance(value, Mapping):
         raise ArgumentError(f"a map is given as {type(value).__name__}, expected a dictionary")
     dtype = DType.FLOAT32 if type_.element is None or type_.element.dtype is None else type_.element.dtype
@@ -208,13 +209,13 @@ def row(value: Any, columns: Columns, type_: ValueType) -> Array:
 
 
 def maps(array: Array, columns: Columns) -> list[dict[Any, Any]]:
-    """A dictionary for each row of the tensor that stands for maps."""
+    """A dictionary for each row of a tensor that represents maps."""
     keys = columns.keys or range(array.shape[-1])
     return [dict(zip(keys, row_, strict=True)) for row_ in array.tolist()]
 
 
 _FEW_BITS = frozenset({"int2", "uint2", "int4", "uint4"})
-"""Types of ml_dtypes that onert keeps in bytes."""
+"""Types of ml_dtypes that onert stores one per byte."""
 
 
 def _entries(value: Any, type_: ValueType) -> Items:
@@ -233,7 +234,7 @@ def _dtype(type_: ValueType) -> DType:
 
 
 def taken(array: Array, type_: ValueType | None) -> Any:
-    """A result as ONNX Runtime gives it: texts as str, sequences as lists, an empty optional as None."""
+    """A result as ONNX Runtime returns it: strings as str, sequences as lists, an empty optional as None."""
     if array.dtype != object:
         return array
     if array.ndim == 0 and isinstance(array[()], Items):
