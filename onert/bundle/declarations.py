@@ -27,7 +27,7 @@ def functions(name: str, plan: Plan, made: ObjectCode, blueprint: Blueprint) -> 
             yield (
                 f"/* Runs layer *layer of {entry.symbol}, initially 0, and increments *layer: returns\n"
                 f" * {upper}_MORE until the last layer, then what {entry.symbol} would, with *layer 0 again. A run\n"
-                " * that has begun must be finished, with no other call on the same mutables and activations in between.\n"
+                " * that has begun must be finished before other calls on the same mutables and activations.\n"
                 " */\n"
                 f"int {entry.symbol}_step({_AREAS}, uint32_t *layer);\n"
             )

@@ -39,7 +39,7 @@ def require_begun(graphs: Mapping[str, Subgraph]) -> None:
             if held is None or held.initial is not None or held.key in others or index not in graph.uses:
                 continue
             if held.drawn:
-                reason = f"random numbers {held.name!r} have no seed, and C code cannot draw one"
+                reason = f"random numbers {held.name!r} have no seed, and C has nothing to draw one from"
             else:
                 reason = f"variable {held.name!r} is read before anything was assigned to it"
             raise CompileError(f"{symbol} cannot be bundled: {reason}")

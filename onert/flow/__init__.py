@@ -1,4 +1,4 @@
-"""Flows in the manner of Myelin: built, compiled and computed.
+"""Myelin's flows: built, compiled and computed.
 
     import onert.flow as myelin
 

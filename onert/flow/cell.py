@@ -1,4 +1,4 @@
-"""Cells: compiled functions of a network, of which instances are made."""
+"""Cells: compiled functions of a network, which instances compute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .report import Profile, listing
 
 
 class Cell:
-    """A compiled function, of which any number of instances can be made."""
+    """A compiled function, of which any number of instances can be created."""
 
     def __init__(self, compiled: Compiled, profile: Profile | None = None) -> None:
         self.compiled = compiled
@@ -25,29 +25,30 @@ class Cell:
 
     @property
     def program(self) -> Program:
-        """What instances run."""
+        """The program that instances run."""
         return self.compiled.program
 
     def instance(self) -> Instance:
-        """A new instance, with memory of its own in which every tensor is zeros."""
+        """A new instance with its own memory, in which every tensor is zeros."""
         return Instance(self.compiled, self._profile)
 
     def profile(self) -> str:
-        """A table of what the steps took so far, in all instances together (`onert.flow.report.profile`).
+        """A table of the time that the steps have taken so far, in all instances together
+        (`onert.flow.report.profile`).
 
-        ExecutionError unless the flow was compiled with `Compiler(profiling=True)`.
+        Raises ExecutionError unless the flow was compiled with `Compiler(profiling=True)`.
         """
         if self._profile is None:
             raise ExecutionError(f"cell '{self.name}' has no profile: it was compiled without `profiling`")
         return self._profile.report(self.compiled)
 
     def channel(self, key: Any, size: int = 0) -> Channel:
-        """A channel of tensors in the format of one of the cell's."""
+        """A channel of tensors in the format of one of the cell's tensors."""
         name = self.compiled.named(key)
         return Channel(name, self.compiled.type(name), size)
 
     def index(self, key: Any) -> Any:
-        """The number of a parameter, which is a faster key than its name; of a tuple of keys a tuple, of None None."""
+        """The number of a parameter, which is a faster key than its name. A tuple of keys yields a tuple, None None."""
         if key is None:
             return None
         if isinstance(key, tuple):
@@ -70,9 +71,9 @@ class Cell:
         return self._code("asm")
 
     def _code(self, form: str) -> str:
-        """What backends show of the kernels that they generated for the cell.
+        """The code of the kernels that backends generated for the cell.
 
-        A program that was found in the cache has its machine code and no more, so it is compiled once more for this.
+        A program from the cache contains only machine code, so it is compiled again for this.
         """
         found = _shown(self.program, form)
         if not found:
@@ -81,7 +82,7 @@ class Cell:
         return found
 
     def __str__(self) -> str:
-        """The listing: where tensors lie, and the steps with their kernels (`onert.flow.report.listing`)."""
+        """The listing: the memory of tensors, and the steps with their kernels (`onert.flow.report.listing`)."""
         return listing(self.compiled)
 
     def __repr__(self) -> str:
@@ -89,7 +90,7 @@ class Cell:
 
 
 def _shown(program: Program, form: str) -> str:
-    """What backends show of a program's kernels; nothing where they generated none."""
+    """The code of a program's kernels as text; empty if backends generated none."""
     found = []
     for step in program.main.steps:
         (backend, *_) = load_backends((step.backend,))

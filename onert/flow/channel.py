@@ -1,4 +1,4 @@
-"""Channels: rows of tensors of one format, which references of instances stand for one after the other."""
+"""Channels: rows of tensors of one format, to which references of instances can be connected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST = 8
 
 
 class Channel:
-    """Tensors of one format. New ones are zeros; room for them doubles as it is needed."""
+    """Tensors of one format. New ones are zeros; capacity doubles as needed."""
 
     def __init__(self, name: str, type_: TensorType, size: int = 0) -> None:
         self._name = name
@@ -26,13 +26,13 @@ class Channel:
         self.resize(size)
 
     def resize(self, size: int) -> None:
-        """Let the channel have so many tensors; those that stay keep their elements.
+        """Set the number of tensors; those that stay keep their elements.
 
-        Tensors that were taken from the channel before it grew show what it held then.
+        Tensors that were read from the channel before it grew show its earlier content.
         """
         wanted = index(size)
         if wanted < 0:
-            raise KeyRangeError(f"a channel is to have {wanted} tensors")
+            raise KeyRangeError(f"a channel cannot have {wanted} tensors")
         used = self._size * self._stride
         if wanted * self._stride > self._memory.nbytes:
             count = max(_LEAST, 2 * self._size, wanted)
@@ -44,7 +44,7 @@ class Channel:
         self._size = wanted
 
     def array(self, position: int) -> Array:
-        """The elements of a tensor; KeyRangeError, an IndexError, where there is none."""
+        """The elements of a tensor. Raises KeyRangeError, an IndexError, if it does not exist."""
         at = index(position)
         if not -self._size <= at < self._size:
             raise KeyRangeError(f"the channel of '{self._name}' has no tensor {at}, it has {self._size}")

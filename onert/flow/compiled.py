@@ -1,4 +1,4 @@
-"""What is known of a compiled function: its program, its tensors, and what it shares with others."""
+"""A compiled function: its program, its tensors, and what it shares with others."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .layout import Field, Layout
 
 @frozen(eq=False)
 class Shared:
-    """Tensors that all instances share: elements by the names of variables, and those that can be changed.
+    """Tensors that all instances share: elements and types by the names of variables, and the learnable ones.
 
-    `initial` names the distributions of the numbers with which variables are to begin, `columns` are variables, not
-    these alone, that are column-major.
+    `initial` maps variables to the distributions of their initial values. `columns` are column-major variables, also
+    unshared ones.
     """
 
     arrays: Mapping[str, Array]
@@ -32,10 +32,10 @@ class Shared:
 
 @frozen
 class Step:
-    """An operation that a cell computes: by which kernel, and which backends run what the kernel consists of.
+    """An operation that a cell computes: its kernel, and the backends that run the kernel's operations.
 
-    Operands and results are variables by name; `types` are the element types of the operands and then of the results.
-    `place` is what the IR's operations call it.
+    Operands and results are names of variables; `types` are the element types of the operands followed by those of the
+    results. `place` is its location in the IR's operations.
     """
 
     operation: str
@@ -51,13 +51,13 @@ class Step:
 
 @frozen(eq=False)
 class Compiled:
-    """A function that is compiled: its program, and where its tensors lie in an instance.
+    """A compiled function: its program, and the placement of its tensors in an instance.
 
-    `assigned` names the variables that the last outputs of the program are assigned to, `in_place` those of these
-    outputs that lie where their variables do; `references` are fields whose
-    tensors lie elsewhere, each with whether the function reads it and whether it computes it; those `referred` are
-    tensors of an instance, each with the variable that refers to it and the tensor's name there. `links` are the
-    variables that connectors link to one, `steps` what is computed, in order; operations that do nothing are left out.
+    `assigned` are the variables to which the program's last outputs are assigned, `in_place` those of these outputs
+    that share their variables' memory. `references` are fields whose tensors are stored elsewhere, with flags for
+    whether the function reads and whether it computes each. `referred` maps tensors of another instance to the variable
+    that refers to the instance, and the tensor's name there. `links` maps each variable to those that connectors link
+    to it. `steps` are the computed operations in order, without those that need no work.
     """
 
     name: str
@@ -78,16 +78,16 @@ class Compiled:
         return frozenset(resource for resource, _ in self.referred.values())
 
     def named(self, key: Any) -> str:
-        """The name of the tensor that a key stands for."""
+        """The name of the tensor for a key."""
         return self.parameters.names[self.parameters.number(key)]
 
     def field(self, name: str) -> Field:
-        """Where a tensor lies; KeyRangeError, an IndexError, where the cell has none of that name."""
+        """The placement of a tensor. Raises KeyRangeError, an IndexError, if the cell has none of that name."""
         found = self.layout.fields.get(name)
         if found is None:
-            raise KeyRangeError(f"cell '{self.name}' has no tensor '{name}': it is another's, or is never stored")
+            raise KeyRangeError(f"cell '{self.name}' has no tensor '{name}': it is another cell's, or never stored")
         return found
 
     def type(self, name: str) -> TensorType:
-        """The type of a tensor of the cell or of those that all cells share."""
+        """The type of a tensor of the cell, or of one that all cells share."""
         return self.shared.types[name] if name in self.shared.types else self.field(name).type

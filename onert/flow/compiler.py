@@ -1,4 +1,4 @@
-"""From a flow to a network."""
+"""Compile flows to networks."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from .tensor import memory_for
 
 
 class Compiler:
-    """Compiles flows: with a library of transformations and kernels, and the options of `onert.compile`.
+    """Compiles flows, with a library of transformations and kernels, and the options of `onert.compile`.
 
-    `cpu` says which features of x86 processors code may use, as Myelin's flag of that name: `-avx512-fma3` takes some
-    away, `sse4.2` begins with none. With `profiling` cells report what their steps take (`Network.profile`).
+    `cpu` selects the features of x86 processors that code may use, like Myelin's flag of that name: `-avx512-fma3`
+    removes some, `sse4.2` starts from none. With `profiling`, cells report the time of their steps (`Network.profile`).
 
-    Operations with an attribute `task` that is not 0 may be computed beside the others: a function that has some is
-    compiled for the Parallel executor, which gives threads what is worth it.
+    Operations whose attribute `task` is not 0 may run in parallel with others: a function that has some is compiled for
+    the Parallel executor, which moves work to other threads if that pays.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Compiler:
     def compile(self, flow: Flow | str | os.PathLike[str]) -> Network:
         """The network of a flow, or of a flow file: a cell for each function.
 
-        A size of -1 is 1. A function with the flag `backprop` has a cell for its gradient too
-        (`onert.flow.gradients`). ModelError where an operation breaks a rule, CompileError that lists all operations
-        that have no meaning here.
+        A size of -1 becomes 1. A function with the flag `backprop` also gets a cell for its gradient
+        (`onert.flow.gradients`). Raises ModelError if an operation breaks a rule, and CompileError, which lists all
+        unknown operations.
         """
         if not isinstance(flow, Flow):
             path, flow = Path(flow), Flow()
@@ -131,7 +131,7 @@ class Compiler:
         return Cell(compiled, profile)
 
     def _steps(self, graph: Graph, name: str, program: Program) -> Iterator[Step]:
-        """The operations of a function that something is left of in its program."""
+        """The operations of a function that are not optimised away in its program."""
         backends: dict[str, dict[str, None]] = {}
         for step in program.main.steps:
             for each in step.sequence.body:
@@ -156,7 +156,7 @@ class Compiler:
 
 
 def _links(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """The variables that connectors link to each."""
+    """For each variable, the variables that connectors link to it."""
     found: dict[str, dict[str, None]] = {}
     for connector in graph.flow.connectors:
         linked = [graph.variables[name].name for name in connector.links]
@@ -166,10 +166,10 @@ def _links(graph: Graph) -> dict[str, tuple[str, ...]]:
 
 
 def _keep_names(flow: Flow) -> None:
-    """What transformations must leave: an operation's name as another one of its first result, and references.
+    """Mark what transformations must preserve: an operation's name, as an alias of its first result, and references.
 
-    References that are computed lie elsewhere, so their elements must be stored whoever reads them; so must those whose
-    order in memory is asked for.
+    Computed references are stored elsewhere, so their elements must be stored whether they are read or not; the same
+    applies to variables with a requested memory order.
     """
     for operation in flow.ops.values():
         if operation.outputs and operation.name not in operation.outputs[0].aliases:
@@ -179,7 +179,7 @@ def _keep_names(flow: Flow) -> None:
 
 
 def _sized(flow: FlowFile) -> FlowFile:
-    """The flow with 1 for sizes that are not known."""
+    """The flow with unknown sizes replaced by 1."""
 
     def sized(variable: Variable) -> Variable:
         return evolve(variable, shape=tuple(1 if size == -1 else size for size in variable.shape))
@@ -188,24 +188,24 @@ def _sized(flow: FlowFile) -> FlowFile:
 
 
 def _columns(graph: Graph) -> frozenset[str]:
-    """The variables that are to be column-major; ModelError for a reference, and for two orders at once.
+    """The variables that must be column-major. Raises ModelError for a reference, or if row-major is requested too.
 
-    A tensor of which all dimensions but one are 1 is the same in both orders.
+    A tensor with at most one dimension that is not 1 is the same in both orders.
     """
     found = set()
     for variable in graph.flow.variables:
         if not variable.flags & VariableFlag.COL or sum(size != 1 for size in variable.shape) < 2:
             continue
         if variable.flags & VariableFlag.ROW:
-            raise ModelError(f"variable '{variable.name}' is to be row-major and column-major")
+            raise ModelError(f"variable '{variable.name}' is requested to be both row-major and column-major")
         if variable.is_reference:
-            raise ModelError(f"variable '{variable.name}' is a reference, which is row-major, not column-major")
+            raise ModelError(f"variable '{variable.name}' is a reference and cannot be column-major")
         found.add(variable.name)
     return frozenset(found)
 
 
 def _shared(graph: Graph, columns: frozenset[str]) -> Shared:
-    """The tensors that cells share: constants, and what is learned, in memory that can be written to."""
+    """The tensors that cells share: constants, and learnable variables in writable memory."""
     arrays: dict[str, Array] = {}
     types: dict[str, TensorType] = {}
     learnable = set()
@@ -234,13 +234,13 @@ def _shared(graph: Graph, columns: frozenset[str]) -> Shared:
 
 
 def _parameters(graph: Graph) -> Parameters:
-    """The variables by number in the order of the flow."""
+    """The variables by number, in the order of the flow."""
     number = {variable.name: at for at, variable in enumerate(graph.flow.variables)}
     return Parameters(tuple(number), {name: number[v.name] for name, v in graph.variables.items()})
 
 
 def _require_meanings(translations: Sequence[Translation]) -> None:
-    """CompileError that lists every operation that has no meaning."""
+    """Raises CompileError, which lists all unknown operations."""
     missing = [
         str(operation)
         for translation in translations
@@ -248,4 +248,4 @@ def _require_meanings(translations: Sequence[Translation]) -> None:
         if isinstance(operation.op, Unsupported)
     ]
     if missing:
-        raise CompileError(f"no meaning is known of {', '.join(missing)}")
+        raise CompileError(f"there is no kernel for {', '.join(missing)}")

@@ -1,4 +1,4 @@
-"""Features of x86 processors by the names that Myelin has for them, and the target that they allow."""
+"""Myelin's names for features of x86 processors, and the code generator's target that they allow."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "fma3": ("avx",),
     "avx512": ("avx2", "fma3"),
 }
-"""The features, each with those without which no processor has it."""
+"""The features, each with the features that it implies."""
 _TARGETS = (("x86-64-v4", "avx512"), ("x86-64-v3", "avx2 fma3"), ("x86-64", "sse2"))
-"""The targets of the code generator with the features that they need, the most able first."""
+"""The targets of the code generator with the features that they need, most capable first."""
 _NUMPY = {"sse4.1": "SSE41", "sse4.2": "SSE42", "avx512": "AVX512_SKX"}
 _WORD = re.compile(r"([+-]?)([a-z0-9.]+)")
 
 
 def host_features() -> frozenset[str]:
-    """Those of this processor."""
+    """The features of this processor."""
     umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
     known: Mapping[str, bool] = getattr(umath, "__cpu_features__", {})
-    # Newer versions of NumPy call features together by the level of x86-64 that has them; every level has SSE2.
+    # Newer versions of NumPy name features by the x86-64 level that introduced them; every level has SSE2.
     most = [n for n in _REQUIRED if known.get(_NUMPY.get(n, n.upper())) or (n == "avx512" and known.get("X86_V4"))]
     if known.get("X86_V3"):
         most += ["avx2", "fma3"]
@@ -39,7 +39,7 @@ def host_features() -> frozenset[str]:
 
 
 def _closed(names: list[str]) -> set[str]:
-    """Features with all that they require."""
+    """Features with all that they imply."""
     found: set[str] = set()
     while names:
         name = names.pop()
@@ -50,18 +50,18 @@ def _closed(names: list[str]) -> set[str]:
 
 
 def allowed(text: str, host: frozenset[str]) -> frozenset[str]:
-    """The features that a text leaves of those of a processor.
+    """Apply a text to the features of a processor.
 
-    `-avx512-fma3` takes features away, and those that require them; `+avx` adds one, and those that it requires. Where
-    the first has no sign, there are none to begin with. CompileError for another text.
+    `-avx512-fma3` removes features, and those that imply them; `+avx` adds one, and those that it implies. If the first
+    has no sign, the set starts empty. Raises CompileError for any other text.
     """
     words = _WORD.findall(text)
     if "".join(sign + name for sign, name in words) != text or not words:
-        raise CompileError(f"processor features are given as {text!r}, expected such as '-avx512-fma3' or 'avx+sse3'")
+        raise CompileError(f"processor features are given as {text!r}, expected e.g. '-avx512-fma3' or 'avx+sse3'")
     found = set(host) if words[0][0] else set()
     for sign, name in words:
         if name not in _REQUIRED:
-            raise CompileError(f"'{name}' is no feature of processors, expected one of {', '.join(_REQUIRED)}")
+            raise CompileError(f"'{name}' is not a processor feature, expected one of {', '.join(_REQUIRED)}")
         if sign == "-":
             found -= {other for other in _REQUIRED if name in _closed([other])}
         else:
@@ -70,9 +70,9 @@ def allowed(text: str, host: frozenset[str]) -> frozenset[str]:
 
 
 def target_of(text: str) -> str:
-    """The most able target that needs no feature but those that are allowed; `native` where all of this processor are.
+    """The most capable target that needs only allowed features; `native` if all of this processor's are allowed.
 
-    CompileError where a text is none of features, or leaves no target.
+    Raises CompileError if the text is invalid, or if it leaves no target.
     """
     host = host_features()
     found = allowed(text, host)
@@ -81,4 +81,4 @@ def target_of(text: str) -> str:
     for target, needed in _TARGETS:
         if found.issuperset(needed.split()):
             return target
-    raise CompileError(f"processor features {text!r} leave none that code can be generated for, expected at least sse2")
+    raise CompileError(f"processor features {text!r} leave no target to generate code for, expected at least sse2")

@@ -1,4 +1,4 @@
-"""Errors that are also those which Myelin raises, so that programs written for it catch them."""
+"""Errors that derive from those that Myelin raises, so that programs written for it catch them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class DefinedError(ModelError, IndexError):
 
 
 class UnknownTensorError(ExecutionError, ValueError):
-    """A key names no tensor."""
+    """No tensor has this key."""
 
 
 class KeyRangeError(ExecutionError, IndexError):
-    """An index is out of range, or names a tensor of another cell."""
+    """An index is out of range, or a tensor belongs to another cell."""
 
 
 class FormatError(ExecutionError, TypeError):

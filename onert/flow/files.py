@@ -1,4 +1,4 @@
-"""Flows to flow files and back."""
+"""Write flows to flow files and read them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .graph import Graph, Operation, Variable
 
 
 def save(flow: Graph, file: Path | BinaryIO, version: int) -> None:
-    """Write a flow to a path, or to an open file, which is closed."""
+    """Write a flow to a path, or to an open file, which is closed afterwards."""
     pieces = records.encode(evolve(flow_file(flow), version=version))
     if not isinstance(file, Path):
         with file:
@@ -33,7 +33,7 @@ def save(flow: Graph, file: Path | BinaryIO, version: int) -> None:
 
 
 def load(flow: Graph, file: Path | bytes) -> None:
-    """Add what a flow file holds to a flow."""
+    """Add the content of a flow file to a flow."""
     try:
         add(flow, records.decode(file if isinstance(file, bytes) else open_file(file).data))
     except ModelError as error:
@@ -43,7 +43,7 @@ def load(flow: Graph, file: Path | bytes) -> None:
 
 
 def add(flow: Graph, found: records.FlowFile) -> None:
-    """Add the records of a file; ModelError where names stand for nothing, or are those of the flow already."""
+    """Add the records of a file. Raises ModelError if a name is undefined, or exists in the flow already."""
     graph = resolve(found)
     for mine, theirs in (
         (flow.vars, found.variables),
@@ -54,7 +54,7 @@ def add(flow: Graph, found: records.FlowFile) -> None:
     ):
         for record in theirs:
             if record.name in mine:
-                raise ModelError(records.described(record.offset, f"the flow has a '{record.name}' already"))
+                raise ModelError(records.described(record.offset, f"the flow already has '{record.name}'"))
     flow.flags |= found.flags
     for one in found.variables:
         variable = flow.var(one.name, one.type, one.shape)
@@ -85,7 +85,7 @@ def add(flow: Graph, found: records.FlowFile) -> None:
 
 
 def flow_file(flow: Graph) -> records.FlowFile:
-    """The records of a flow, in the order in which things were added to it."""
+    """The records of a flow, in the order in which they were added."""
     return records.FlowFile(
         variables=tuple(map(_variable, flow.vars.values())),
         operations=tuple(map(_operation, flow.ops.values())),
@@ -123,7 +123,7 @@ def _operation(operation: Operation) -> records.Operation:
 
 
 def _raw(data: Any) -> bytes | memoryview:
-    """The bytes of what is no tensor: text is UTF-8."""
+    """The bytes of data that is not a tensor: text is encoded as UTF-8."""
     if data is None:
         return b""
     if isinstance(data, str):
@@ -134,9 +134,9 @@ def _raw(data: Any) -> bytes | memoryview:
 
 
 def _elements(variable: Variable) -> bytes | memoryview:
-    """The bytes of a variable's data, little-endian, of the variable's own element type.
+    """The bytes of a variable's data, little-endian, in the variable's element type.
 
-    Bytes are taken as they are, numbers are converted. ModelError for an array of another type or size.
+    Bytes are used unchanged, numbers are converted. Raises ModelError for an array of another type or size.
     """
     data = variable.data
     if data is None or isinstance(data, bytes | bytearray | str | memoryview):

@@ -1,4 +1,4 @@
-"""Flows: what is built function by function, saved and loaded."""
+"""Flows, which are built function by function, saved and loaded."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .graph import Graph
 
 
 class Flow(Graph):
-    """A flow: functions of operations over variables, which can be changed until they are compiled."""
+    """A flow: functions of operations on variables, which can be changed until it is compiled."""
 
     def define(self, name: str) -> Builder:
-        """A builder for the function of a name."""
+        """A builder for the function with this name."""
         return Builder(self, self.func(name))
 
     def save(self, file: str | os.PathLike[str] | BinaryIO, version: int = 6) -> None:
-        """Write a flow file, to a path or to a file that is open for writing, which is closed.
+        """Write a flow file, to a path or to a file that is open for writing, which is closed afterwards.
 
-        A file at the path is replaced when all is written. ModelError where the version has no room for something.
+        An existing file is replaced once all is written. Raises ModelError if the version cannot represent the flow.
         """
         save(self, Path(file) if isinstance(file, str | os.PathLike) else file, version)
 
     def load(self, file: str | os.PathLike[str] | bytes) -> None:
-        """Add what a flow file holds, given its path or its bytes; ModelError where it is malformed."""
+        """Add the content of a flow file, given its path or its bytes. Raises ModelError if it is malformed."""
         load(self, file if isinstance(file, bytes) else Path(file))

@@ -1,4 +1,4 @@
-"""Flows as they are built: functions of operations over variables, which can be changed until they are compiled."""
+"""Flows under construction: functions of operations on variables, which can be changed until they are compiled."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ DT_DOUBLE = DT_FLOAT64
 
 
 def _text(value: Any) -> str:
-    """An attribute's value as flow files have it: True and False are 1 and 0."""
+    """An attribute's value in flow files: True and False become 1 and 0."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 class _Attributed:
-    """What has attributes: names and values, both text, in the order in which they were added."""
+    """A record with attributes: names and values, both text, in the order in which they were added."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -34,16 +34,16 @@ class _Attributed:
         self.attrs: dict[str, str] = {}
 
     def add_attr(self, name: str, value: Any) -> None:
-        """Give an attribute a value."""
+        """Set the value of an attribute."""
         self.attrs[name] = _text(value)
 
     def attr(self, name: str) -> str | None:
-        """The value of an attribute; None where there is none."""
+        """The value of an attribute; None if it does not exist."""
         return self.attrs.get(name)
 
 
 class _Flag:
-    """A bit of the flags as an attribute that is True or False."""
+    """A bit of the flags as a Boolean attribute."""
 
     def __init__(self, bit: int) -> None:
         self._bit = int(bit)
@@ -56,11 +56,11 @@ class _Flag:
 
 
 class Variable(_Attributed):
-    """A tensor of a flow: a constant where it has data, a parameter of its function otherwise.
+    """A tensor of a flow: a constant if it has data, otherwise a parameter of its function.
 
-    `type` is the name of the element type, `shape` a list in which -1 is a size that is not known. `data` is an array,
-    a number or bytes. `producer` is the operation that computes it, `consumers` those that read it. `row` and `col` ask
-    for an order of the elements in memory: the last or the first index counts fastest; data are always row-major.
+    `type` is the name of the element type, `shape` a list in which -1 is an unknown size. `data` is an array, a number
+    or bytes. `producer` is the operation that computes it, `consumers` those that read it. `row` and `col` request an
+    order of the elements in memory, row-major or column-major; data are always row-major.
     """
 
     input = _Flag(VariableFlag.IN)
@@ -86,7 +86,7 @@ class Variable(_Attributed):
         return -1 not in self.shape
 
     def elements(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         count = 1
         for size in self.shape:
             count *= size
@@ -121,12 +121,12 @@ class Operation(_Attributed):
         self.func: Function | None = None
 
     def add_input(self, variable: Variable) -> None:
-        """Let the operation read a variable, behind those that it reads already."""
+        """Append an operand."""
         self.inputs.append(variable)
         variable.consumers.append(self)
 
     def add_output(self, variable: Variable) -> None:
-        """Let the operation compute a variable, behind those that it computes already."""
+        """Append a result."""
         self.outputs.append(variable)
         variable.producer = self
 
@@ -151,7 +151,7 @@ class Function:
         self.ops: list[Operation] = []
 
     def add(self, operation: Operation) -> None:
-        """Put an operation into the function; it leaves the one in which it was."""
+        """Move an operation into the function."""
         if operation.func is not None and operation in operation.func.ops:
             operation.func.ops.remove(operation)
         operation.func = self
@@ -162,7 +162,7 @@ class Function:
 
 
 class Connector:
-    """Variables whose tensors have one format, so that a reference to one can stand for another."""
+    """Variables whose tensors have the same format, so that a reference to one can refer to another."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -179,7 +179,7 @@ class Connector:
 
 
 class Blob(_Attributed):
-    """Data that goes with a flow and that no operation reads."""
+    """Data stored with a flow that no operation reads."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -187,7 +187,7 @@ class Blob(_Attributed):
         self.data: Any = None
 
     def get_attr(self, name: str) -> str | None:
-        """The value of an attribute; None where there is none."""
+        """The value of an attribute; None if it does not exist."""
         return self.attrs.get(name)
 
     def __repr__(self) -> str:
@@ -198,20 +198,20 @@ Named = TypeVar("Named", Variable, Operation, Function, Connector, Blob)
 
 
 def _get(records: MutableMapping[str, Named], kind: type[Named], name: str | Named) -> Named:
-    """The record of a name, made where there is none; a record stands for itself."""
+    """The record with this name, created if it does not exist; a record is returned unchanged."""
     if isinstance(name, kind):
         return name
     if not isinstance(name, str):
-        raise ModelError(f"a {kind.__name__.lower()} is asked for by {name!r}, expected a name")
+        raise ModelError(f"a {kind.__name__.lower()} is named {name!r}, expected a string")
     if name not in records:
         records[name] = kind(name)
     return records[name]
 
 
 class Graph:
-    """What a flow consists of: variables, operations, functions, connectors and blobs by their names.
+    """The content of a flow: variables, operations, functions, connectors and blobs by name.
 
-    `func`, `op`, `cnx` and `blob` give the one of a name, and make it where there is none.
+    `func`, `op`, `cnx` and `blob` return the record with a name, and create it if it does not exist.
     """
 
     def __init__(self) -> None:
@@ -226,7 +226,7 @@ class Graph:
         return _get(self.funcs, Function, name)
 
     def var(self, name: str | Variable, type: str = DT_FLOAT32, shape: Iterable[int] | None = None) -> Variable:  # noqa: A002
-        """The variable of a name; one that is made has this type and shape."""
+        """The variable with this name; if it is created, with this type and shape."""
         if isinstance(name, str) and name in self.vars:
             return self.vars[name]
         made = not isinstance(name, Variable)
@@ -246,11 +246,11 @@ class Graph:
         return _get(self.blobs, Blob, name)
 
     def rename_prefix(self, prefix: str, replacement: str) -> None:
-        """Give everything whose name begins with `prefix` a name that begins with `replacement`."""
+        """Replace the prefix of all names that begin with `prefix`."""
         self._rename(lambda n: replacement + n.removeprefix(prefix) if n.startswith(prefix) else n)
 
     def rename_suffix(self, suffix: str, replacement: str) -> None:
-        """Give everything whose name ends with `suffix` a name that ends with `replacement`."""
+        """Replace the suffix of all names that end with `suffix`."""
         self._rename(lambda n: n.removesuffix(suffix) + replacement if n.endswith(suffix) else n)
 
     def _rename(self, renamed: Any) -> None:
@@ -265,7 +265,7 @@ class Graph:
             records.update(found)
 
     def inputs(self, func: Function | None = None, variable: bool = True, const: bool = True) -> list[Variable]:
-        """The variables that no operation computes (and one of `func` reads), constants among them or not."""
+        """The variables that no operation computes (and that `func` reads), constants and others as selected."""
         return [
             v
             for v in self.vars.values()
@@ -275,7 +275,7 @@ class Graph:
         ]
 
     def outputs(self, func: Function | None = None, variable: bool = True, const: bool = True) -> list[Variable]:
-        """The variables that no operation reads (and one of `func` computes)."""
+        """The variables that no operation reads (and that `func` computes)."""
         return [
             v
             for v in self.vars.values()
@@ -285,9 +285,9 @@ class Graph:
         ]
 
     def order(self, func: Function) -> tuple[list[Variable], list[Operation]]:
-        """The variables and the operations of a function, each behind all that it depends on.
+        """The variables and operations of a function in topological order.
 
-        ModelError where operations depend on each other in a circle.
+        Raises ModelError if operations depend on each other in a cycle.
         """
         waiting = {o: {v for v in o.inputs if v.producer is not None and v.producer.func is func} for o in func.ops}
         variables = list(dict.fromkeys(v for o in func.ops for v in o.inputs if v not in waiting[o]))

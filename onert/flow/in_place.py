@@ -1,4 +1,4 @@
-"""Assignments that need no copy: results that may lie where the variable lies that they are assigned to."""
+"""Assignments without a copy: results that may share the memory of the variable that they are assigned to."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
 
 _BY_ELEMENT = (AddN, Binary, Cast, Comparison, Copy, LeakyRelu, Select, Unary)
-"""Operations of which an element of the result is computed from the elements at its place, or from repeated ones."""
+"""Operations that compute each element of the result from the elements at its position, or from broadcast ones."""
 
 
 def in_place(program: Program, assigned: Sequence[str]) -> frozenset[int]:
-    """Those of a program's last outputs, which are assigned to variables by name, that may overwrite the variables.
+    """The subset of a program's last outputs, given by the variables they are assigned to, that may overwrite these.
 
-    One may where nothing reads the variable, and where all that reads it leads element by element to the result: then
-    an element was read before it is overwritten, in whatever order and by how many threads operations run. So may a
-    variable to which slices are put or added, if all else that reads it is done when that begins.
+    An output may if nothing reads the variable, or if all its readers lead elementwise to the result: each element is
+    then read before it is overwritten, in any order and with any number of threads. So may a variable into which slices
+    are scattered, if all other readers are done before that begins.
     """
     routine, graph = program.main, program.main.subgraph
     inputs = {described.name: at for at, described in zip(graph.inputs, program.inputs, strict=True)}
@@ -55,9 +55,9 @@ def _may_overwrite(routine: Routine, variable: int | None, result: int) -> bool:
 
 
 def _is_put_into(routine: Routine, variable: int, scatter: int) -> bool:
-    """Whether slices are put into a variable, and nothing reads it but what the slices and their indices are made of.
+    """Whether slices are scattered into a variable whose only other readers compute the slices and their indices.
 
-    These lie in memory, so what reads the variable for them has ended; a view of it would not have.
+    These are stored, so those readers have finished by then; a view of the variable would not have.
     """
     graph = routine.subgraph
     x, *rest = graph.operations[scatter].used
@@ -75,7 +75,7 @@ def _is_put_into(routine: Routine, variable: int, scatter: int) -> bool:
 
 
 def _leading(graph: Subgraph, result: int) -> frozenset[int]:
-    """The operations by element, of the result's shape, from which nothing is computed but by way of the result."""
+    """The elementwise operations of the result's shape whose results are used only to compute this result."""
     shape = graph.type(result).shape
     found: set[int] = set()
     for at in range(graph.definitions[result], -1, -1):
@@ -90,7 +90,7 @@ def _leading(graph: Subgraph, result: int) -> frozenset[int]:
 
 
 def _is_stored(routine: Routine, operand: int) -> bool:
-    """Whether an operand lies in memory, so that no kernel computes it and what follows it in one go."""
+    """Whether an operand is stored, so that no kernel fuses its computation with that of its users."""
     graph = routine.subgraph
     if operand not in graph.definitions or operand in graph.outputs:
         return True

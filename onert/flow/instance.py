@@ -1,4 +1,4 @@
-"""Instances of cells: memory for one computation at a time."""
+"""Instances of cells: the memory of one computation at a time."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from .tensor import Tensor, fill, tensor, value_of
 
 Calls = tuple[Callable[[], object], ...]
 Source = Callable[[], Array]
-"""Gives the elements that a reference refers to now."""
+"""Returns the elements that a reference currently refers to."""
 
 
 class Instance:
     """A cell's tensors, and `compute`, which computes its outputs from its inputs.
 
-    Tensors are found by key: a name or an alias, a number that `Cell.index` gives, or anything whose `repr` is a name.
-    `data[key]` is a tensor, or the element of one that has just one; `data[key] = value` copies elements. What is
-    computed on the way lies in memory that other tensors may share: the listing of the cell says which.
+    Tensors are accessed by key: a name or an alias, a number from `Cell.index`, or any object whose `repr` is a name.
+    `data[key]` is a tensor, or the element of a tensor that has only one; `data[key] = value` copies elements.
+    Intermediate results may share memory: the cell's listing says which.
 
-    A reference lies elsewhere: `connect` says in which channel, `data[key] = array` in which array, and `data[key] =
-    instance` of a resource in which instance tensors lie that a gradient reads. Instances of a cell may compute at the
-    same time in several threads; each of them in one thread at a time.
+    A reference has no memory of its own: `connect` connects it to a channel, `data[key] = array` to an array, and
+    `data[key] = instance`, for a resource, to the instance whose tensors a gradient reads. Instances of a cell may
+    compute at the same time in several threads, but each of them in only one thread at a time.
     """
 
     compute: Callable[[], object]
-    """Compute once. ExecutionError where a reference refers to nothing, or an element breaks an operation's rule."""
+    """Compute once. Raises ExecutionError if a reference is not connected, or if an element breaks a rule."""
 
     def __init__(self, cell: Compiled, profile: Profile | None = None) -> None:
         self._cell = cell
@@ -72,7 +72,7 @@ class Instance:
             self.compute = profile.timed(self.compute)
 
     def _bound(self) -> Calls:
-        """What computes once: the native function alone where that is all there is to do."""
+        """The calls of one computation: only the native function if nothing else is needed."""
         cell, frame = self._cell, self._frame
         graph, targets = cell.program.main.subgraph, []
         values = graph.outputs[len(graph.outputs) - len(cell.assigned) :]
@@ -89,9 +89,9 @@ class Instance:
         return (*calls, *updates)
 
     def _with_references(self) -> None:
-        """Compute, on copies of what references refer to, and give back what is computed.
+        """Compute on copies of the referenced tensors, and copy computed ones back.
 
-        What cannot move before the instance refers to something else is not copied: the code reads it where it lies.
+        A tensor that cannot move while the reference stays connected is not copied: the code reads it in place.
         """
         calls = self._prepared() if self._calls is None else self._calls
         found = {name: self._referred(name) for name in self._copied}
@@ -104,7 +104,7 @@ class Instance:
                 np.copyto(source, self._arrays[name])
 
     def _prepared(self) -> Calls:
-        """The calls, bound to tensors of other instances; ExecutionError for a reference that refers to nothing."""
+        """The calls, bound to tensors of other instances. Raises ExecutionError if a reference is not connected."""
         operands = {field.name: field.operand for field in self._cell.layout.fields.values()}
         copied = []
         for name, (_, computed) in self._cell.references.items():
@@ -119,7 +119,7 @@ class Instance:
         return self._calls
 
     def _fixed(self, name: str) -> Array | None:
-        """The elements of another instance's tensor if they stay where they are."""
+        """The elements of another instance's tensor, if their address does not change."""
         resource, target = self._cell.referred.get(name, ("", ""))
         other = self._instances.get(resource)
         if other is None or target in other._cell.references:
@@ -128,7 +128,7 @@ class Instance:
         return found if found is not None and found.flags.c_contiguous else None
 
     def _referred(self, name: str) -> Array:
-        """What a reference refers to; ExecutionError for nothing."""
+        """The elements that a reference refers to. Raises ExecutionError if it is not connected."""
         source = self._sources.get(name)
         if source is None:
             resource = self._cell.referred.get(name)
@@ -137,7 +137,7 @@ class Instance:
         return source()
 
     def _refer(self, resource: str, other: Any) -> None:
-        """Let references stand for tensors of another instance; FormatError, a TypeError, where a format is another."""
+        """Connect references to tensors of another instance. Raises FormatError, a TypeError, if formats differ."""
         if not isinstance(other, Instance):
             raise FormatError(f"'{resource}' is given {other!r:.80}, expected an instance")
         for name, (owner, target) in self._cell.referred.items():
@@ -152,10 +152,10 @@ class Instance:
         self._calls = None
 
     def connect(self, key: Any, channel: Channel, index: int) -> None:
-        """Let a reference stand for a tensor of a channel from now on.
+        """Connect a reference to a tensor of a channel.
 
-        FormatError, a TypeError, where the tensor is no reference or the channel has another format; KeyRangeError, an
-        IndexError, where the channel has no such tensor.
+        Raises FormatError, a TypeError, if the tensor is not a reference or the channel has another format, and
+        KeyRangeError, an IndexError, if the channel has no such tensor.
         """
         name = self._cell.named(key)
         self._require_reference(name)
@@ -167,10 +167,10 @@ class Instance:
 
     def _require_reference(self, name: str) -> None:
         if name not in self._cell.references or name in self._cell.referred:
-            raise FormatError(f"'{name}' is no reference, so it cannot be connected")
+            raise FormatError(f"'{name}' is not a reference and cannot be connected")
 
     def _array(self, name: str) -> Array | None:
-        """The elements of a tensor; None for a reference that refers to nothing."""
+        """The elements of a tensor; None for a reference that is not connected."""
         if name in self._cell.references:
             source = self._sources.get(name)
             return None if source is None else source()
@@ -184,7 +184,7 @@ class Instance:
         return None
 
     def tensor(self, key: Any) -> Tensor | None:
-        """The tensor of a key; None for a reference that refers to nothing."""
+        """The tensor with this key; None for a reference that is not connected."""
         name = self._cell.named(key)
         array = self._array(name)
         return None if array is None else tensor(name, array)
@@ -224,16 +224,16 @@ class Instance:
             fill(name, array, value)
 
     def _given(self, name: str, value: Any) -> Array:
-        """An array that a reference is to refer to; FormatError, a TypeError, where it is not of its format."""
+        """An array for a reference. Raises FormatError, a TypeError, if its format differs from the reference's."""
         declared, array = self._cell.field(name).type, np.asarray(value)
         if array.dtype != declared.dtype.numpy or array.shape != declared.shape:
-            raise FormatError(f"reference '{name}' is {declared}, and is given {array.dtype}{list(array.shape)}")
+            raise FormatError(f"reference '{name}' is {declared}, but is given {array.dtype}{list(array.shape)}")
         if self._cell.references[name][1] and not array.flags.writeable:
-            raise FormatError(f"reference '{name}' is computed, and is given an array that is read-only")
+            raise FormatError(f"reference '{name}' is computed, but is given a read-only array")
         return array
 
     def clear(self) -> None:
-        """Make every element 0, and let every reference refer to nothing."""
+        """Set every element to 0, and disconnect every reference."""
         self._memory[:] = 0
         self._sources.clear()
         self._instances.clear()

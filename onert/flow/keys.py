@@ -1,4 +1,4 @@
-"""Keys by which tensors are asked for: names, numbers of parameters, or what is shown as a name."""
+"""Keys of tensors: names, numbers of parameters, or objects whose `repr` is a name."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from .errors import KeyRangeError, UnknownTensorError
 
 @frozen(eq=False)
 class Parameters:
-    """The variables of a network by their numbers, and the numbers by names and aliases."""
+    """The variables of a network by number, and their numbers by names and aliases."""
 
     names: Sequence[str]
     numbers: Mapping[str, int]
 
     def number(self, key: Any) -> int:
-        """The number of what a key names.
+        """The number of the variable that a key identifies.
 
-        KeyRangeError, an IndexError, for a number that no parameter has; UnknownTensorError, a ValueError, for a name.
+        Raises KeyRangeError, an IndexError, for a number out of range, and UnknownTensorError, a ValueError, for an
+        unknown name.
         """
         if isinstance(key, int) and not isinstance(key, bool):
             if not 0 <= key < len(self.names):

@@ -1,4 +1,4 @@
-"""Where the tensors of a cell lie in the memory of its instances."""
+"""The placement of a cell's tensors in the memory of its instances."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from onert.ir import Array, CompileError, TensorType
 
 @frozen
 class Field:
-    """A tensor in the memory of an instance: its operand in the program, and from which byte on it lies.
+    """A tensor in the memory of an instance: its operand in the program, and its offset in bytes.
 
-    `root` is the operand whose memory it shares, itself mostly. One that is `column_major` has its operand's dimensions
-    in reverse.
+    `root` is the operand whose memory it shares, usually itself. If it is `column_major`, its operand's dimensions are
+    reversed.
     """
 
     name: str
@@ -31,20 +31,20 @@ class Field:
 
 
 def turned(type_: TensorType, column_major: bool) -> TensorType:
-    """The type that an operand has for a tensor in an order, and the other way round."""
+    """The type of a tensor's operand for a memory order, and vice versa."""
     return type_.plain(shape=type_.shape[::-1]) if column_major else type_
 
 
 def in_order(array: Array, column_major: bool) -> Array:
-    """The elements of a tensor whose operand has these, and the other way round."""
+    """The elements of a tensor from those of its operand, and vice versa."""
     return array.T if column_major else array
 
 
 @frozen(eq=False)
 class Layout:
-    """The memory of an instance: inputs and outputs, then the arena of what is computed between them.
+    """The memory of an instance: inputs and outputs, then the arena of intermediate results.
 
-    `fields` has them by the names of variables, in the order of their offsets; what a kernel never stores has none.
+    `fields` are in the order of their offsets, by the names of variables; a tensor that no kernel stores has none.
     """
 
     fields: Mapping[str, Field]
@@ -55,10 +55,10 @@ class Layout:
 def layout(
     program: Program, shared: frozenset[str], in_place: frozenset[int], columns: frozenset[str] = frozenset()
 ) -> Layout:
-    """The layout for a program; its inputs that are `shared` and its outputs that are `in_place` lie elsewhere. Inputs
+    """The layout for a program. Inputs that are `shared` and outputs that are `in_place` are stored elsewhere. Inputs
     and outputs among `columns` are column-major.
 
-    CompileError for sizes that only a run tells.
+    Raises CompileError for sizes that are only known at run time.
     """
     graph = program.main.subgraph
     found: list[Field] = []

@@ -19,7 +19,7 @@ from .tensor import Tensor, fill, tensor, value_of
 
 class Network:
     """Cells by the names of functions, and the tensors that they share: `net[key]` is a constant, or a learnable
-    variable, to which elements can be given.
+    variable, whose elements can be assigned.
     """
 
     def __init__(self, cells: Mapping[str, Cell], parameters: Parameters, shared: Shared) -> None:
@@ -28,7 +28,7 @@ class Network:
         self.shared = shared
 
     def cell(self, name: Any) -> Cell:
-        """The cell of a function; KeyRangeError, an IndexError, where there is none."""
+        """The cell of a function. Raises KeyRangeError, an IndexError, if it does not exist."""
         found = self.cells.get(name if isinstance(name, str) else repr(name))
         if found is None:
             raise KeyRangeError(f"there is no cell '{name}', expected one of {', '.join(self.cells)}")
@@ -38,11 +38,11 @@ class Network:
         name = self.parameters.names[self.parameters.number(key)]
         array = self.shared.arrays.get(name)
         if array is None:
-            raise KeyRangeError(f"'{name}' is no tensor that cells share: each instance has its own")
+            raise KeyRangeError(f"'{name}' is not shared by cells: each instance has its own")
         return name, array
 
     def tensor(self, key: Any) -> Tensor:
-        """The tensor of a key, whatever its number of elements."""
+        """The tensor with this key, also if it has only one element."""
         return tensor(*self._found(key))
 
     def __getitem__(self, key: Any) -> Any:
@@ -55,10 +55,10 @@ class Network:
         fill(name, array, value)
 
     def init_model_parameters(self, seed: int = 0) -> None:
-        """Let the learnable variables that are to be random begin again, with numbers that the seed and their names
-        decide (`onert.flow.builder.initial`); the others keep what they hold.
+        """Initialise the random learnable variables, with numbers determined by the seed and their names
+        (`onert.flow.builder.initial`); the others are unchanged.
 
-        Equal seeds give equal numbers. ExecutionError for a distribution that is not known; nothing is changed then.
+        Equal seeds give equal numbers. Raises ExecutionError, with nothing changed, if a distribution is unknown.
         """
         shared = self.shared
         found = {
@@ -68,7 +68,7 @@ class Network:
             np.copyto(shared.arrays[name], array)
 
     def profile(self) -> str:
-        """The tables of all cells; ExecutionError unless the flow was compiled with `Compiler(profiling=True)`."""
+        """The tables of all cells. Raises ExecutionError unless compiled with `Compiler(profiling=True)`."""
         return "\n\n".join(cell.profile() for cell in self.cells.values())
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Tensors: views of memory with the methods of Myelin's and Python's buffer protocol."""
+"""Tensors: views of memory with the methods of Myelin's, and Python's buffer protocol."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _C_TYPES: Mapping[DType, type[Any]] = {
     DType.UINT64: ctypes.c_uint64,
     DType.BOOL: ctypes.c_bool,
 }
-"""Element types of which C has one: before Python 3.12 only what is written in C has a buffer, and ctypes has."""
+"""Element types that C has: before Python 3.12 only types written in C, such as ctypes', have a buffer."""
 
 
 class Tensor:
     """A view of the elements of a tensor, which it keeps alive.
 
-    `t[i, j]` is an element, with indices from the end too; `t[i]` of a tensor of more than one dimension is the element
-    at position `i` of all in a row. Elements can be assigned. NumPy makes an array of it that shares the elements:
-    `np.asarray(t)`. What is read-only has no buffer and can only be read through NumPy.
+    `t[i, j]` is an element, negative indices count from the end; with a rank above 1, `t[i]` is the element at position
+    `i` in row-major order. Elements can be assigned. `np.asarray(t)` is an array that shares the elements. A read-only
+    tensor has no buffer and can only be read through NumPy.
     """
 
     _name: str
@@ -48,7 +48,7 @@ class Tensor:
         return self._name
 
     def rank(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return self._array.ndim
 
     def shape(self) -> list[int]:
@@ -70,14 +70,14 @@ class Tensor:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not self._array.flags.writeable:
-            raise FormatError(f"'{self._name}' is a constant of compiled code, which only a learnable variable is not")
+            raise FormatError(f"'{self._name}' is a constant of compiled code; only learnable variables can be changed")
         try:
             self._array[self._place(key)] = value
         except (TypeError, ValueError, OverflowError) as error:
             raise FormatError(f"'{self._name}' of type {self.type()} cannot hold {value!r:.80}: {error}") from error
 
     def _place(self, key: Any) -> tuple[int, ...]:
-        """The indices of an element; KeyRangeError, an IndexError, where there is none."""
+        """The indices of an element. Raises KeyRangeError, an IndexError, if it does not exist."""
         shape = self._array.shape
         if not shape:
             return ()
@@ -95,14 +95,14 @@ class Tensor:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """How NumPy finds the elements of what has no buffer; AttributeError for types that it has no name for."""
+        """NumPy's access to elements without a buffer. Raises AttributeError for types that NumPy cannot name."""
         if self._array.dtype.kind == "V":
             raise AttributeError(f"NumPy has no name for {self._array.dtype}")
         found: dict[str, Any] = self._array.__array_interface__
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """The elements for NumPy, where it has no name for their type."""
+        """The elements as an array, for types that NumPy cannot name."""
         return np.array(self._array, dtype, copy=copy)
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class Tensor:
 
 @lru_cache(1024)
 def _kind(dtype: DType, shape: tuple[int, ...]) -> type[Any]:
-    """The class of writable tensors of a type: of ctypes' arrays, which have a buffer."""
+    """The class of writable tensors of a type: a subclass of a ctypes array, which has a buffer."""
     found: Any = _C_TYPES[dtype]
     for size in reversed(shape):
         found *= size
@@ -119,11 +119,11 @@ def _kind(dtype: DType, shape: tuple[int, ...]) -> type[Any]:
 
 
 class _Strided(Tensor, np.ndarray[Any, Any]):
-    """The class of column-major tensors: of NumPy's arrays, whose buffers say how far apart elements are."""
+    """The class of column-major tensors: a subclass of NumPy's arrays, whose buffers have strides."""
 
 
 def tensor(name: str, array: Array) -> Tensor:
-    """A tensor over the elements of a contiguous array."""
+    """A tensor over the elements of an array."""
     dtype = DType.from_numpy(array.dtype)
     found: Tensor
     if not array.flags.c_contiguous:
@@ -138,18 +138,18 @@ def tensor(name: str, array: Array) -> Tensor:
 
 
 def memory_for(type_: TensorType) -> Array:
-    """Zeros of a static type that start on a cache line."""
+    """Zeros of a static type, aligned to a cache line."""
     return HOST.view(HOST.allocate(type_.nbytes), 0, type_)
 
 
 def fill(name: str, target: Array, value: Any) -> None:
-    """Give a tensor the elements of what has a buffer, or one element a number.
+    """Copy the elements of an object with a buffer into a tensor, or a number into a tensor of one element.
 
-    FormatError, a TypeError, where the element type or the shape is another.
+    Raises FormatError, a TypeError, if the element type or the shape differs.
     """
     if isinstance(value, bool | int | float | np.generic):
         if target.size != 1:
-            raise FormatError(f"'{name}' has {target.size} elements, and is given one number")
+            raise FormatError(f"'{name}' has {target.size} elements, but is given one number")
         given = np.full(target.shape, value).astype(target.dtype) if target.size else target
     else:
         given = np.asarray(value)
@@ -163,5 +163,5 @@ def fill(name: str, target: Array, value: Any) -> None:
 
 
 def value_of(name: str, array: Array) -> Any:
-    """What a key gives: a tensor, or the element where there is just one."""
+    """The value for a key: a tensor, or the element if there is only one."""
     return array.reshape(-1)[0].item() if math.prod(array.shape) == 1 else tensor(name, array)

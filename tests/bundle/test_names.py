@@ -34,8 +34,8 @@ TAKEN = {
     "BundleConfig": "the header defines",
     "bundle_find_symbol": "the header defines",
     "activations": "parameter is called",
-    "_net": "names of the compiler",
-    "__net": "names of the compiler",
+    "_net": "reserved for the compiler",
+    "__net": "reserved for the compiler",
 }
 FREE = ("net", "lenet_mnist", "memcpy_", "Memcpy", "logits", "model_int8", "sinus", "glow", "size", "config", "A1")
 
@@ -61,7 +61,7 @@ def test_a_model_s_name_becomes_one_that_is_free(name: str) -> None:
 
 @pytest.mark.parametrize("entry", ["net_config", "net_reset", "net_stop", "NET_MEM_ALIGN", "NET_CONSTANT_MEM_SIZE"])
 def test_an_entry_point_is_not_called_as_something_else_of_the_bundle(tmp_path: Path, entry: str) -> None:
-    with pytest.raises(onert.CompileError, match=f"entry is '{entry}', which is what "):
+    with pytest.raises(onert.CompileError, match=f"entry is '{entry}', which is the name of "):
         onert.bundle(toys.network(), tmp_path, name="net", entry=entry)
     assert list(tmp_path.iterdir()) == []
 

@@ -270,7 +270,7 @@ def test_memory_of_the_caller_s_counts_from_its_first_aligned_byte(start: int, f
     if fits:
         assert Execution(program, arena=given).run([ONES]).popitem()[1].tolist() == [6.0] * 4
     else:
-        with pytest.raises(ExecutionError, match="lie before the first multiple of 64; the program needs"):
+        with pytest.raises(ExecutionError, match="of them before the first multiple of 64; the program needs"):
             Execution(program, arena=given)
 
 

@@ -14,7 +14,7 @@ def test_work_is_counted_for_each_run_up_to_its_bound() -> None:
         meter.begin()
         meter.spend(4)
         meter.spend(6)
-        with pytest.raises(RuleError, match=r"the time of more than 10 additions \(max_work\)"):
+        with pytest.raises(RuleError, match=r"its limit of 10 additions \(max_work\)"):
             meter.spend(1)
     unbound = Meter(None, None)
     unbound.spend(1 << 80)

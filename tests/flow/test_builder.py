@@ -284,5 +284,5 @@ def test_what_cannot_be_random_is_refused() -> None:
     f.neg(w)
     w.add_attr("init", "gamma")
     net = myelin.Compiler(num_threads=1).compile(flow)
-    with pytest.raises(ExecutionError, match="'f/w' is to begin with 'gamma' numbers, expected one of uniform, normal"):
+    with pytest.raises(ExecutionError, match="'f/w' has unknown initial distribution 'gamma', expected one of uniform"):
         net.init_model_parameters()

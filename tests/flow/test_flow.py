@@ -59,7 +59,7 @@ def test_records_are_made_once() -> None:
         assert get(first) is first  # type: ignore[operator]
     x = flow.var("x", "int8", (2, 3))
     assert (x.type, x.shape, x.rank(), x.elements(), x.shape_defined()) == ("int8", [2, 3], 2, 6, True)
-    with pytest.raises(ModelError, match="a function is asked for by 3, expected a name"):
+    with pytest.raises(ModelError, match="a function is named 3, expected a string"):
         flow.func(3)  # type: ignore[arg-type]
 
 
@@ -200,11 +200,11 @@ def test_what_cannot_be_saved_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 
 def test_what_is_loaded_comes_beside_what_is_there_under_other_names() -> None:
     flow = layer()
-    with pytest.raises(ModelError, match="the flow has a 'f/x' already"):
+    with pytest.raises(ModelError, match="the flow already has 'f/x'"):
         flow.load(golden("version6"))
     with pytest.raises(ModelError, match=r"none.flow: cannot be read: No such file"):
         flow.load("none.flow")
-    with pytest.raises(ModelError, match="the flow has a 'words' already"):
+    with pytest.raises(ModelError, match="the flow already has 'words'"):
         flow.load(golden("version4"))
     flow.load(golden("version5"))
     assert list(flow.funcs) == ["f", "t", "g"]

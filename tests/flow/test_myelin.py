@@ -163,10 +163,10 @@ WRONG: dict[str, tuple[Wrong, type[OnertError], type[Exception], str]] = {
         r"no parameter \d+, expected 0 to",
     ),
     "an unknown cell": (lambda n, d, x: n.cell("g"), KeyRangeError, IndexError, "no cell 'g', expected one of f"),
-    "a local tensor of the network": (lambda n, d, x: n[x], KeyRangeError, IndexError, "no tensor that cells share"),
+    "a local tensor of the network": (lambda n, d, x: n[x], KeyRangeError, IndexError, "is not shared by cells"),
     "another type": (_set(np.ones((2, 3))), FormatError, TypeError, "elements of type float64, expected float32"),
     "another shape": (_set(np.ones((3, 2), "f4")), FormatError, TypeError, r"shape \[3, 2\], expected \[2, 3\]"),
-    "one number": (_set(1.0), FormatError, TypeError, "has 6 elements, and is given one number"),
+    "one number": (_set(1.0), FormatError, TypeError, "has 6 elements, but is given one number"),
     "a row too many": (_element((2, 0)), KeyRangeError, IndexError, r"of shape \[2, 3\] has no element \[2, 0\]"),
     "too many indices": (_element((0, 0, 0)), KeyRangeError, IndexError, r"has no element \[0, 0, 0\]"),
     "beyond all in a row": (_element(6), KeyRangeError, IndexError, "has no element 6, expected 0 to 5"),
@@ -304,7 +304,7 @@ def test_a_reference_that_refers_to_nothing_is_an_error() -> None:
         data.compute()
     with pytest.raises(FormatError, match=r"'f/s' is f32\[1, 4\], the channel has tensors of f32\[1, 4, 1\]"):
         data.connect(state, myelin.Channel("c", net.cell("f").channel(state).type.with_shape((1, 4, 1)), 1), 0)
-    with pytest.raises(FormatError, match=r"'f/t:0' is computed, and is given an array that is read-only"):
+    with pytest.raises(FormatError, match=r"'f/t:0' is computed, but is given a read-only array"):
         data[after] = np.frombuffer(bytes(16), "f4").reshape(1, 4)
 
 

@@ -35,10 +35,10 @@ def test_features_are_taken_away_and_added_with_what_goes_with_them(text: str, m
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("-avx5", "'avx5' is no feature of processors, expected one of sse, sse2"),
-        ("avx,sse", "given as 'avx,sse', expected such as"),
+        ("-avx5", "'avx5' is not a processor feature, expected one of sse, sse2"),
+        ("avx,sse", "given as 'avx,sse', expected e.g."),
         ("", "given as ''"),
-        ("-sse2", "leave none that code can be generated for, expected at least sse2"),
+        ("-sse2", "leave no target to generate code for, expected at least sse2"),
     ],
 )
 def test_what_is_no_list_of_features_is_one_sentence(text: str, sentence: str) -> None:

@@ -176,7 +176,7 @@ def test_a_batch_is_worked_on_image_by_image(work: Callable[[np.ndarray], np.nda
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "no channels": (lambda: resize(IMAGE[..., 0], 2, 2), r"shape \[7, 9\], expected \[height, width, channels\]"),
     "no pixels": (lambda: crop(IMAGE[:0], 0, 0, 1, 1), r"an image has shape \[0, 9, 3\]"),
-    "no size": (lambda: resize(IMAGE, 0, 2), "a size of 0 x 2 pixels is asked for"),
+    "no size": (lambda: resize(IMAGE, 0, 2), "the size is 0 x 2 pixels, expected at least"),
     "outside": (lambda: crop(IMAGE, 5, 0, 3, 2), "3 x 2 pixels at row 5, column 0 is not inside an image of 7 x 9"),
     "before": (lambda: crop(IMAGE, -1, 0, 3, 2), "at row -1"),
     "a negative border": (lambda: make_border(IMAGE, left=-1), "a border is 0, 0, -1, 0 pixels wide"),

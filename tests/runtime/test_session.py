@@ -127,7 +127,7 @@ def test_tensors_of_other_libraries_are_shared_through_dlpack() -> None:
     assert value.data_ptr() == x.ctypes.data
     x[0] = 5
     np.testing.assert_array_equal(np.from_dlpack(value), x)
-    with pytest.raises(TypeError, match="a value is made of a list"):
+    with pytest.raises(TypeError, match="a value is created from a list"):
         onert.OrtValue.from_dlpack([1.0])
 
 

@@ -1,4 +1,4 @@
-"""Building functions of flows, one call for each operation."""
+"""Build functions of flows, one call per operation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from .reductions import Reductions
 
 
 class Builder(Reductions, Arrays, Gathers, Parameters):
-    """Builds a function of a flow. Each method for an operation adds it and gives the variable of its result.
+    """Builds a function of a flow. Each method for an operation adds it and returns the variable of its result.
 
-    Operands are variables, or anything that becomes a constant: arrays, lists, and numbers, which take the element type
-    of the variable beside them. `name` is that of the operation
-    within the function; without it the operation's type is the name, with a number where that is taken. Results have
-    the element type of the first operand unless an operation says otherwise.
+    Operands are variables, or anything that can become a constant: arrays, lists, and numbers, which get the element
+    type of the other operand. `name` is the name of the operation within the function, by default the operation's type,
+    numbered if it is taken. Results have the element type of the first operand unless an operation says otherwise.
 
         flow = Flow()
         f = Builder(flow, "f")

@@ -1,4 +1,4 @@
-"""Products of matrices, shapes, and elements that move."""
+"""Matrix products, shapes, and data movement."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .core import Core
 
 
 class Arrays(Core):
-    """Operations that look at shapes."""
+    """Operations on shapes, and matrix products."""
 
     def matmul(self, x: Any, y: Any, name: str | None = None) -> Variable:
-        """The product of matrices, in batches where there are more than two dimensions."""
+        """The product of matrices, batched if the rank is greater than 2."""
         x, y = self.value(x), self.value(y)
         if x.rank() < 2 or y.rank() < 2:
             raise ModelError(f"matmul is given shapes {x.shape} and {y.shape}, expected at least 2 dimensions")
@@ -31,7 +31,7 @@ class Arrays(Core):
         rank = x.rank()
         order = list(reversed(range(rank))) if perm is None else [int(axis) for axis in perm]
         if sorted(order) != list(range(rank)):
-            raise ModelError(f"'{x.name}' of {rank} dimensions is to be transposed by {order}")
+            raise ModelError(f"'{x.name}' has rank {rank} and cannot be transposed by {order}")
         if order == list(range(rank)):
             return self.op("Identity", [x], name)
         result = self.made("Transpose", [x], name, [x.shape[axis] for axis in order])
@@ -45,11 +45,11 @@ class Arrays(Core):
         return self.t(x, perm, name)
 
     def reshape(self, x: Any, shape: Any, name: str | None = None) -> Variable:
-        """The same elements in another shape, of which one size may be -1."""
+        """The same elements in another shape; one size may be -1."""
         x = self.value(x)
         wanted = shape if isinstance(shape, Variable) else self.const(list(shape), DT_INT32)
         if wanted.data is None:
-            raise ModelError(f"'{x.name}' is to have the shape '{wanted.name}', expected a constant")
+            raise ModelError(f"the shape '{wanted.name}' for '{x.name}' is computed, expected a constant")
         raw = wanted.data
         elements = np.frombuffer(raw, np.int32) if isinstance(raw, bytes | memoryview) else np.asarray(raw)
         sizes = [int(size) for size in elements.reshape(-1)]
@@ -59,54 +59,54 @@ class Arrays(Core):
         return self.made("Reshape", [x, wanted], name, sizes)
 
     def squeeze(self, x: Any, axis: int | None = None, name: str | None = None) -> Variable:
-        """Without dimensions of 1: the one at `axis`, or all."""
+        """Without dimensions of size 1: the one at `axis`, or all."""
         x = self.value(x)
         at = None if axis is None else axis % max(x.rank(), 1)
         if at is not None and (at >= x.rank() or x.shape[at] != 1):
-            raise ModelError(f"dimension {axis} of '{x.name}' {x.shape} is to be left out, expected a size of 1")
+            raise ModelError(f"dimension {axis} of '{x.name}' {x.shape} cannot be squeezed, expected size 1")
         kept = [size for i, size in enumerate(x.shape) if (i != at if at is not None else size != 1)]
         return self.made("Squeeze", [x], name, kept)
 
     def expand_dims(self, x: Any, axis: int, name: str | None = None) -> Variable:
-        """With a dimension of 1 put in at `axis`."""
+        """With a dimension of size 1 inserted at `axis`."""
         x = self.value(x)
         at = axis + x.rank() + 1 if axis < 0 else axis
         if not 0 <= at <= x.rank():
-            raise ModelError(f"a dimension is to be put in at {axis} of '{x.name}', which has {x.rank()}")
+            raise ModelError(f"a dimension cannot be inserted at {axis} of '{x.name}' of rank {x.rank()}")
         return self.made("ExpandDims", [x], name, [*x.shape[:at], 1, *x.shape[at:]])
 
     def broadcast(self, x: Any, shape: Sequence[int], name: str | None = None) -> Variable:
-        """Repeated along dimensions of 1, and along new ones in front, up to a shape."""
+        """Repeated along dimensions of size 1, and along new leading ones, up to a shape."""
         result = self.made("Broadcast", [x], name, list(shape))
         assert result.producer is not None
         result.producer.add_attr("shape", list(shape))
         return result
 
     def resize(self, x: Any, shape: Sequence[int], name: str | None = None) -> Variable:
-        """Another shape of the same rank: cut at the end, or filled with zeros."""
+        """Another shape of the same rank: truncated at the end, or padded with zeros."""
         x = self.value(x)
         if len(shape) != x.rank():
-            raise ModelError(f"'{x.name}' {x.shape} is to have the shape {list(shape)}, expected {x.rank()} sizes")
+            raise ModelError(f"'{x.name}' {x.shape} cannot be resized to {list(shape)}, expected {x.rank()} sizes")
         result = self.made("Resize", [x], name, list(shape))
         assert result.producer is not None
         result.producer.add_attr("shape", list(shape))
         return result
 
     def slice(self, x: Any, begin: Sequence[int], size: Sequence[int], name: str | None = None) -> Variable:
-        """The part that starts at `begin` and has these sizes; -1 takes all that is left."""
+        """The part that starts at `begin` and has these sizes; -1 selects all remaining elements."""
         x = self.value(x)
         if not len(begin) == len(size) == x.rank():
-            raise ModelError(f"a part of '{x.name}' {x.shape} is named by {list(begin)} and {list(size)}")
+            raise ModelError(f"'{x.name}' {x.shape} cannot be sliced by {list(begin)} and {list(size)}")
         shape = [d - b if s == -1 else s for d, b, s in zip(x.shape, begin, size, strict=True)]
         starts, sizes = self.const(list(begin), DT_INT32), self.const(list(size), DT_INT32)
         return self.made("Slice", [x, starts, sizes], name, shape)
 
     def concat(self, args: Sequence[Any], name: str | None = None, axis: int = 1) -> Variable:
-        """Tensors one behind the other along an axis."""
+        """The tensors concatenated along an axis."""
         parts = [self.value(arg) for arg in args]
         rank = parts[0].rank() if parts else 0
         if not -rank <= axis < rank or any(p.rank() != rank for p in parts):
-            raise ModelError(f"shapes {[p.shape for p in parts]} are to be joined along axis {axis}")
+            raise ModelError(f"shapes {[p.shape for p in parts]} cannot be concatenated along axis {axis}")
         at = axis % rank
         sizes = [p.shape[at] for p in parts]
         shape = [*parts[0].shape[:at], -1 if -1 in sizes else sum(sizes), *parts[0].shape[at + 1 :]]
@@ -119,7 +119,7 @@ class Arrays(Core):
         """Equal parts along an axis."""
         x = self.value(x)
         if not -x.rank() <= axis < x.rank() or splits < 1 or x.shape[axis] % splits:
-            raise ModelError(f"'{x.name}' {x.shape} is to be split into {splits} parts along axis {axis}")
+            raise ModelError(f"'{x.name}' {x.shape} cannot be split into {splits} parts along axis {axis}")
         at = axis % x.rank()
         shape = [*x.shape[:at], x.shape[at] // splits, *x.shape[at + 1 :]]
         operation = self.rawop("Split", name)
@@ -133,9 +133,9 @@ class Arrays(Core):
         return self.made("Shape", [x], name, [x.rank()], DT_INT32)
 
     def size(self, x: Any, name: str | None = None) -> Variable:
-        """How many elements there are, as int32."""
+        """The number of elements, as int32."""
         return self.made("Size", [x], name, [], DT_INT32)
 
     def rank(self, x: Any, name: str | None = None) -> Variable:
-        """How many dimensions there are, as int32."""
+        """The number of dimensions, as int32."""
         return self.made("Rank", [x], name, [], DT_INT32)

@@ -1,4 +1,4 @@
-"""What all operations of a builder are made with: names, variables, constants."""
+"""The basis of all of a builder's operations: names, variables, constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir import Array, DType, ModelError
 
 
 class Core:
-    """A function that is being built, and the flow that it is part of."""
+    """A function under construction, and the flow that it belongs to."""
 
     def __init__(self, flow: Graph, func: str | Function | None = None) -> None:
         self.flow = flow
@@ -24,11 +24,11 @@ class Core:
     # ---- names
 
     def opname(self, optype: str) -> str:
-        """A name within the function that no operation has."""
+        """An unused name for an operation of the function."""
         return self._unique(optype, self.flow.ops)
 
     def varname(self, var: str) -> str:
-        """A name within the function that no variable has."""
+        """An unused name for a variable of the function."""
         return self._unique(var, self.flow.vars)
 
     def _prefixed(self, name: str) -> str:
@@ -45,21 +45,21 @@ class Core:
     # ---- variables
 
     def var(self, name: str, dtype: str = DT_FLOAT, shape: Sequence[int] = ()) -> Variable:
-        """A new variable of the function; DefinedError, an IndexError, where there is one of the name."""
+        """A new variable of the function. Raises DefinedError, an IndexError, if the name exists."""
         full = self._prefixed(name)
         if full in self.flow.vars:
             raise DefinedError(f"variable '{full}' is defined already")
         return self.flow.var(full, dtype, shape)
 
     def rename(self, var: Variable, new_suffix: str) -> Variable:
-        """The variable, which gets another name within the function."""
+        """Rename a variable within the function, and return it."""
         self.flow.vars.pop(var.name, None)
         var.name = self._prefixed(new_suffix)
         self.flow.vars[var.name] = var
         return var
 
     def cnx(self, name: str, args: Iterable[Variable]) -> Connector:
-        """A connector within the function that links variables."""
+        """A connector of the function that links these variables."""
         connector = self.flow.cnx(self._prefixed(name))
         for variable in args:
             connector.add(variable)
@@ -68,9 +68,9 @@ class Core:
     def const(
         self, value: Any, dtype: str | None = None, shape: Sequence[int] | None = None, name: str | None = None
     ) -> Variable:
-        """A constant: a number, a list (in lists), or whatever has a buffer.
+        """A constant: a number, a (nested) list, or any object with a buffer.
 
-        Without `dtype`, floats are float32 and integers int32, and what has an element type keeps it.
+        Without `dtype`, floats become float32 and integers int32; typed objects keep their element type.
         """
         elements = _elements(value, dtype)
         if shape is not None:
@@ -82,9 +82,9 @@ class Core:
         return variable
 
     def array(self, name: str, value: Any) -> Variable:
-        """A constant of this name, with the elements of an array, of a list, or of anything with a buffer.
+        """A constant with this name and the elements of an array, of a list, or of any object with a buffer.
 
-        An array is not copied: its elements count when the flow is saved or compiled.
+        An array is not copied: its elements are read when the flow is saved or compiled.
         """
         elements = _elements(value, None)
         variable = self.var(name, _name_of(elements), elements.shape)
@@ -103,13 +103,13 @@ class Core:
         return operation
 
     def op(self, optype: str, args: Sequence[Any], name: str | None = None) -> Variable:
-        """An operation whose result has the type of the first operand and the shape to which the operands broadcast."""
+        """Add an operation whose result has the first operand's type and the shape to which the operands broadcast."""
         operation, operands = self.begun(optype, args, name)
         type_ = operands[0].type if operands else DT_FLOAT32
         return self.result(operation, type_, self.broadcasting(operation, operands))
 
     def broadcasting(self, operation: Operation, operands: Sequence[Variable]) -> list[int]:
-        """The shape to which operands broadcast; ModelError where they do not, and the operation is gone again."""
+        """The shape to which operands broadcast. Raises ModelError, and removes the operation, if they do not."""
         try:
             return broadcast(operation, operands)
         except ModelError:
@@ -121,7 +121,7 @@ class Core:
             raise
 
     def begun(self, optype: str, args: Sequence[Any], name: str | None) -> tuple[Operation, list[Variable]]:
-        """An operation with its operands; numbers become constants of the type of the first variable."""
+        """Add an operation with its operands; numbers become constants of the type of the first variable."""
         like = next((arg.type.removeprefix("&") for arg in args if isinstance(arg, Variable)), None)
         operands = [self.value(arg, like) for arg in args]
         operation = self.rawop(optype, name)
@@ -130,7 +130,7 @@ class Core:
         return operation, operands
 
     def value(self, given: Any, like: str | None = None) -> Variable:
-        """A variable as it is, anything else as a constant: a number of type `like`."""
+        """A variable unchanged, anything else as a constant: a number with type `like`."""
         if isinstance(given, Variable):
             return given
         return self.const(given, like if isinstance(given, int | float) else None)
@@ -144,13 +144,13 @@ class Core:
     def made(
         self, optype: str, args: Sequence[Any], name: str | None, shape: Sequence[int], dtype: str | None = None
     ) -> Variable:
-        """An operation whose result has another shape, or another type, than `op` would give it."""
+        """Add an operation whose result has another shape or type than with `op`."""
         operation, operands = self.begun(optype, args, name)
         return self.result(operation, operands[0].type if dtype is None else dtype, shape)
 
 
 def broadcast(operation: Operation, operands: Sequence[Variable]) -> list[int]:
-    """The shape to which shapes broadcast, aligned at their ends; ModelError where they do not."""
+    """The shape to which shapes broadcast, aligned at their ends. Raises ModelError if they do not broadcast."""
     rank = max((v.rank() for v in operands), default=0)
     found = [1] * rank
     for variable in operands:
@@ -167,32 +167,32 @@ def broadcast(operation: Operation, operands: Sequence[Variable]) -> list[int]:
 
 
 def _elements(value: Any, dtype: str | None) -> Array:
-    """The array of a constant; ModelError where there is none."""
+    """The array of a constant. Raises ModelError if the value cannot become one."""
     wanted = None if dtype is None else DTYPES.get(dtype)
     if dtype is not None and (wanted is None or wanted.is_handle):
-        raise ModelError(f"a constant is to be of type '{dtype}', which is no element type of numbers")
+        raise ModelError(f"a constant cannot have type '{dtype}', expected a numeric element type")
     try:
         found = np.asarray(value)
     except ValueError as error:  # lists of unequal lengths
-        raise ModelError(f"a constant cannot be made of {value!r:.80}: {error}") from error
+        raise ModelError(f"a constant cannot be made from {value!r:.80}: {error}") from error
     if isinstance(value, array | memoryview | bytes | bytearray):
         found = np.asarray(memoryview(value))
     if wanted is None and isinstance(value, bool | int | float | list | tuple):
         kinds = {"f": DTYPES[DT_FLOAT32], "i": DTYPES[DT_INT32], "b": DType.BOOL}
         wanted = kinds.get(found.dtype.kind) if found.size else DTYPES[DT_FLOAT32]
     if found.dtype.kind not in "fiub" and wanted is None and found.dtype.name != "bfloat16":
-        raise ModelError(f"a constant cannot be made of a {type(value).__name__}, expected numbers")
+        raise ModelError(f"a constant cannot be made from a {type(value).__name__}, expected numbers")
     if wanted is not None and found.dtype != wanted.numpy:
         try:
             found = found.astype(wanted.numpy)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"a constant cannot be made of {value!r:.80}: {error}") from error
+            raise ModelError(f"a constant cannot be made from {value!r:.80}: {error}") from error
     return found
 
 
 def _name_of(elements: Array) -> str:
-    """The name of an array's element type; ModelError where flows have none."""
+    """The name of an array's element type. Raises ModelError if flows have no name for it."""
     name: str = elements.dtype.name
     if name not in DTYPES:
-        raise ModelError(f"elements of type {name} have no name in flows, expected one of {', '.join(sorted(DTYPES))}")
+        raise ModelError(f"flows have no element type {name}, expected one of {', '.join(sorted(DTYPES))}")
     return name

@@ -1,4 +1,4 @@
-"""Functions of elements: of one, of two that broadcast, choices, and other element types."""
+"""Elementwise operations: unary, binary with broadcasting, selection, and casts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _CASTS = {
     "int32": "CastInt",
     "int64": "CastLong",
 }
-"""Operations that cast elements, by the type that they cast."""
+"""Operations that cast elements, by the source type."""
 
 
 def _unary(optype: str, meaning: str) -> Callable[..., Variable]:
     def method(self: Core, x: Any, name: str | None = None) -> Variable:
         return self.op(optype, [x], name)
 
-    method.__doc__ = f"{meaning}, of every element."
+    method.__doc__ = f"{meaning}, elementwise."
     return method
 
 
@@ -38,14 +38,14 @@ def _binary(optype: str, meaning: str) -> Callable[..., Variable]:
 
 
 class Elementwise(Core):
-    """Operations on elements. Comparisons and logic give 1 or 0 in the type of their operands."""
+    """Elementwise operations. Comparisons and logic return 1 or 0 in the type of their operands."""
 
     log = _unary("Log", "The natural logarithm")
     exp = _unary("Exp", "`e^x`")
     erf = _unary("Erf", "The error function")
     sigmoid = _unary("Sigmoid", "`1 / (1 + e^-x)`")
     relu = _unary("Relu", "`max(x, 0)`")
-    gelu = _unary("Gelu", "The Gaussian error linear unit by its approximation with tanh")
+    gelu = _unary("Gelu", "The Gaussian error linear unit in its tanh approximation")
     softsign = _unary("Softsign", "`x / (1 + |x|)`")
     softplus = _unary("Softplus", "`log(1 + e^x)`")
     logsigmoid = _unary("LogSigmoid", "The logarithm of the sigmoid")
@@ -80,18 +80,18 @@ class Elementwise(Core):
     abs = _unary("Abs", "The magnitude")
     sign = _unary("Sign", "-1, 0 or 1")
     rcp = _unary("Reciprocal", "`1 / x`")
-    floor = _unary("Floor", "The largest integer that is not above")
-    ceil = _unary("Ceil", "The smallest integer that is not below")
-    round = _unary("Round", "The nearest integer, the even one of two")
-    trunc = _unary("Trunc", "The integer towards zero")
-    identity = _unary("Identity", "The same")
-    logical_not = _unary("Not", "1 where the element is 0, else 0")
+    floor = _unary("Floor", "The largest integer not above `x`")
+    ceil = _unary("Ceil", "The smallest integer not below `x`")
+    round = _unary("Round", "The nearest integer, ties to even")
+    trunc = _unary("Trunc", "The integer part")
+    identity = _unary("Identity", "`x`")
+    logical_not = _unary("Not", "1 if `x` is 0, else 0")
 
     add = _binary("Add", "`x + y`")
     sub = _binary("Sub", "`x - y`")
     mul = _binary("Mul", "`x · y`")
-    div = _binary("Div", "`x / y`; integers are cut towards zero")
-    mod = _binary("Mod", "The rest of `x / y`, with the sign of `x`")
+    div = _binary("Div", "`x / y`; integers are truncated towards zero")
+    mod = _binary("Mod", "The remainder of `x / y`, with the sign of `x`")
     minimum = _binary("Minimum", "The smaller one")
     maximum = _binary("Maximum", "The larger one")
     pow = _binary("Pow", "`x^y`")
@@ -101,9 +101,9 @@ class Elementwise(Core):
     less_equal = _binary("LessEqual", "Whether `x ≤ y`")
     greater = _binary("Greater", "Whether `x > y`")
     greater_equal = _binary("GreaterEqual", "Whether `x ≥ y`")
-    logical_and = _binary("And", "Whether both are not 0")
-    logical_or = _binary("Or", "Whether one of them is not 0")
-    logical_xor = _binary("Xor", "Whether just one of them is not 0")
+    logical_and = _binary("And", "Whether neither is 0")
+    logical_or = _binary("Or", "Whether at least one of them is not 0")
+    logical_xor = _binary("Xor", "Whether exactly one of them is not 0")
     logical_and_not = _binary("AndNot", "Whether `x` is 0 and `y` is not")
 
     def cond(self, c: Any, x: Any, y: Any, name: str | None = None) -> Variable:
@@ -118,11 +118,11 @@ class Elementwise(Core):
         return self.result(operation, operands[1].type, self.broadcasting(operation, operands))
 
     def clip(self, x: Any, low: Any, high: Any, name: str | None = None) -> Variable:
-        """`x` where it lies between two bounds, else the nearer one."""
+        """`x` clamped to the range from `low` to `high`."""
         return self.minimum(self.maximum(x, low), high, name)
 
     def cast(self, x: Any, dtype: str, name: str | None = None) -> Variable:
-        """The elements in another type; ModelError for a type that cannot be cast."""
+        """The elements in another type. Raises ModelError if the type of `x` cannot be cast."""
         x = self.value(x)
         optype = "Cast" if x.type == DT_BOOL else _CASTS.get(x.type)
         if optype is None:

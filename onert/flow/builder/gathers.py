@@ -1,4 +1,4 @@
-"""Elements by index, and variables that are written to."""
+"""Lookup by index, and assignments to variables."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .core import Core
 
 
 class Gathers(Core):
-    """Operations by index. The last dimension of indices counts the dimensions of the table that they name; a scalar
-    names one.
+    """Operations by index. The last dimension of indices is the number of leading dimensions of the table that they
+    index; a scalar indexes one.
     """
 
     def gather(self, params: Any, indices: Any, oov: Any = None, name: str | None = None) -> Variable:
-        """Rows of a table; with `oov` that row for every negative index."""
+        """Rows of a table; with `oov`, that row for every negative index."""
         params, indices = self.value(params), self.value(indices)
         if indices.rank() == 0:
             shape = params.shape[1:]
@@ -31,10 +31,10 @@ class Gathers(Core):
     def pooling_gather(
         self, optype: str, params: Any, indices: Any, batch: int | None = None, name: str | None = None
     ) -> Variable:
-        """Rows of a table that are made one, by the name of the operation's type."""
+        """Rows of a table combined into one, by the name of the operation's type."""
         params, indices = self.value(params), self.value(indices)
         if indices.rank() < 1 or not 0 <= (batch or 0) < indices.rank():
-            raise ModelError(f"indices {indices.shape} are pooled in {batch or 0} dimensions of batches")
+            raise ModelError(f"indices {indices.shape} cannot be pooled with {batch or 0} batch dimensions")
         shape = [*indices.shape[: batch or 0], *params.shape[indices.shape[-1] :]]
         result = self.made(optype, [params, indices], name, shape)
         assert result.producer is not None
@@ -43,11 +43,12 @@ class Gathers(Core):
         return result
 
     def gather_sum(self, params: Any, indices: Any, batch: int | None = None, name: str | None = None) -> Variable:
-        """The sum of the rows; a negative index names none. `batch` leading dimensions of the indices are kept."""
+        """The sum of the rows; negative indices are ignored. `batch` leading dimensions of the indices are
+        preserved."""
         return self.pooling_gather("GatherSum", params, indices, batch, name)
 
     def gather_max(self, params: Any, indices: Any, batch: int | None = None, name: str | None = None) -> Variable:
-        """The largest elements of the rows."""
+        """The elementwise maximum of the rows."""
         return self.pooling_gather("GatherMax", params, indices, batch, name)
 
     def gather_avg(self, params: Any, indices: Any, batch: int | None = None, name: str | None = None) -> Variable:
@@ -63,7 +64,7 @@ class Gathers(Core):
         pooled: bool = False,
         name: str | None = None,
     ) -> Variable:
-        """Zeros of a shape, with rows added where indices name; with `pooled` one row for all indices of a batch."""
+        """Zeros of a shape, with rows added at the indices; with `pooled`, one row for all indices of a batch."""
         result = self.made("Scatter", [indices, value], name, list(shape), self.value(value).type)
         self._placing(result.producer, batch, pooled)
         return result
@@ -84,7 +85,7 @@ class Gathers(Core):
         pooled: bool = False,
         name: str | None = None,
     ) -> Variable | None:
-        """Rows added to a variable where indices name; with `ref` the variable that results, as a reference."""
+        """Add rows to a variable at the indices; with `ref`, returns the resulting variable as a reference."""
         operation = self.rawop("AssignAddScatter", name)
         for operand in (var, indices, value):
             operation.add_input(self.value(operand))
@@ -96,7 +97,7 @@ class Gathers(Core):
         return result
 
     def onehot(self, index: Any, depth: int, value: Any = None, name: str | None = None) -> Variable:
-        """1, or `value`, where the index says, 0 elsewhere along a new dimension of `depth`."""
+        """1, or `value`, at the index along a new dimension of size `depth`, 0 elsewhere."""
         index = self.value(index)
         operands = [index] if value is None else [index, self.value(value)]
         behind, dtype = ([], DT_FLOAT32) if value is None else (operands[1].shape, operands[1].type)
@@ -106,7 +107,7 @@ class Gathers(Core):
         return result
 
     def ref(self, instance: Variable, var: Variable, name: str | None = None) -> Variable:
-        """A variable of the instance to which a variable refers."""
+        """A reference to a variable of an instance."""
         result = self.made("Reference", [instance], name, var.shape, var.type)
         assert result.producer is not None
         result.producer.add_attr("var", var.name)
@@ -114,7 +115,7 @@ class Gathers(Core):
         return result
 
     def assign(self, x: Variable, y: Any, name: str | None = None) -> Operation:
-        """The operation, which has no result, that gives a variable the elements of another."""
+        """Add the operation, without a result, that assigns the elements of `y` to `x`."""
         operation = self.rawop("Assign", name)
         operation.add_input(x)
         operation.add_input(self.value(y))

@@ -1,6 +1,6 @@
-"""What learnable variables begin with: random numbers that a seed and a variable's name decide.
+"""Initial values of learnable variables: random numbers determined by a seed and a variable's name.
 
-Which distributions there are and how wide they are: SLING's Flow::Variable and Network::InitModelParameters.
+The distributions and their scales are those of SLING's Flow::Variable and Network::InitModelParameters.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from onert.ir.ops.arithmetic.philox import Philox
 from onert.ir.ops.data_movement.random_numbers import normal, uniform
 
 ATTRIBUTE = "init"
-"""The attribute of a variable that names its distribution; only files of version 6 have room for it."""
+"""The attribute of a variable that names its distribution; only files of version 6 can store it."""
 _MASK64 = (1 << 64) - 1
 
 
 def initial(name: str, type_: TensorType, distribution: str, seed: int) -> Array:
-    """The elements that a variable begins with; ExecutionError for a distribution that is not known.
+    """The initial elements of a variable. Raises ExecutionError if the distribution is unknown.
 
-    Each variable has a generator of its own, Philox-4x32-10, whose key is the seed and whose counter begins at a digest
-    of the name. Nothing is kept between calls: equal names, shapes and seeds give equal numbers, whatever other
-    variables there are.
+    Each variable has its own generator, Philox-4x32-10, whose key is the seed and whose counter starts at a digest of
+    the name. There is no state between calls: equal names, shapes and seeds give equal numbers, independent of other
+    variables.
     """
     draw = DISTRIBUTIONS.get(distribution)
     if draw is None:
         expected = ", ".join(DISTRIBUTIONS)
-        raise ExecutionError(f"'{name}' is to begin with '{distribution}' numbers, expected one of {expected}")
+        raise ExecutionError(f"'{name}' has unknown initial distribution '{distribution}', expected one of {expected}")
     shape = shapes.static(type_.shape)
     digest = int.from_bytes(hashlib.sha256(name.encode(errors="surrogatepass")).digest()[:8], "little")
     stream = Philox(seed & _MASK64, digest << 64)
@@ -60,7 +60,7 @@ def _ortho(stream: Philox, shape: tuple[int, ...]) -> Array:
     matrix = drawn.reshape(shape[0], -1)
     wide = matrix.shape[1] > matrix.shape[0]
     found, lengths = np.linalg.qr(matrix.T if wide else matrix)
-    found = found * np.where(np.diagonal(lengths) < 0, -1, 1)  # as Gram and Schmidt's way gives it
+    found = found * np.where(np.diagonal(lengths) < 0, -1, 1)  # as in the Gram-Schmidt process
     return np.asarray(found.T if wide else found).reshape(shape)
 
 
@@ -73,4 +73,4 @@ DISTRIBUTIONS: Mapping[str, Callable[[Philox, tuple[int, ...]], Array]] = {
     "normal": lambda stream, shape: _standard(stream, shape) * _scale(math.prod(shape)),
     "ortho": _ortho,
 }
-"""The distributions by the names that attributes have."""
+"""The distributions, by their names in attributes."""

@@ -1,4 +1,4 @@
-"""Variables that are learned, and what they begin with."""
+"""Learnable variables and their initial values."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .initial import ATTRIBUTE, DISTRIBUTIONS
 
 
 class Parameters(Core):
-    """Learnable variables. Those that are to be random are so after `Network.init_model_parameters`."""
+    """Learnable variables. Random ones get their values in `Network.init_model_parameters`."""
 
     def parameter(self, name: str, dtype: str = DT_FLOAT32, shape: Sequence[int] = (), value: Any = None) -> Variable:
-        """A variable that is learned: shared by all instances, at first `value` or zeros."""
+        """A learnable variable, shared by all instances, with initial value `value` or zeros."""
         variable = self.var(name, dtype, shape)
         variable.learnable = True
         if value is not None:
@@ -27,23 +27,23 @@ class Parameters(Core):
         return variable
 
     def random_uniform(self, var: Variable) -> Variable:
-        """The variable itself, which is to begin with numbers even between -s and s, where s is 1 by the root of how
-        many elements it has."""
+        """Initialise the variable, which is returned, with numbers uniformly distributed between -s and s, where s is
+        1 / sqrt(number of elements)."""
         return self._random(var, "uniform")
 
     def random_normal(self, var: Variable) -> Variable:
-        """The variable itself, which is to begin with numbers of the normal distribution, of mean 0 and the standard
-        deviation 1 by the root of how many elements it has."""
+        """Initialise the variable, which is returned, with normally distributed numbers, of mean 0 and standard
+        deviation 1 / sqrt(number of elements)."""
         return self._random(var, "normal")
 
     def random_ortho(self, var: Variable) -> Variable:
-        """The variable itself, which is to begin with random rows, or columns if there are fewer of these, of length 1
-        at right angles to each other. All dimensions but the first count as columns; of fewer than two dimensions it is
-        to begin with numbers of the standard normal distribution."""
+        """Initialise the variable, which is returned, with random orthonormal rows, or columns if there are fewer
+        columns than rows. All dimensions but the first count as columns. A variable of rank below 2 is initialised with
+        numbers of the standard normal distribution."""
         return self._random(var, "ortho")
 
     def _random(self, var: Variable, distribution: str) -> Variable:
-        """The variable with the name of a distribution; ModelError unless it is learnable and of floats."""
+        """Store the distribution's name. Raises ModelError unless the variable is learnable and of floats."""
         dtype = DTYPES.get(var.type)
         if not var.learnable or dtype is None or not dtype.is_float or not var.shape_defined():
             raise ModelError(f"'{var.name}' {var.typestr()} cannot be random, expected a learnable variable of floats")

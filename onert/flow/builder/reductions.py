@@ -1,4 +1,4 @@
-"""Reductions along an axis or of all elements, and what is made of them."""
+"""Reductions along an axis or of all elements, and operations built on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _reduction(optype: str, meaning: str) -> Callable[..., Variable]:
 
 
 class Reductions(Elementwise):
-    """Reductions. Without an axis all elements are reduced to a scalar; `keepdims` leaves a dimension of 1."""
+    """Reductions. Without an axis all elements are reduced to a scalar; `keepdims` keeps a dimension of size 1."""
 
     def reduce(
         self,
@@ -34,7 +34,7 @@ class Reductions(Elementwise):
         name: str | None = None,
         dtype: str | None = None,
     ) -> Variable:
-        """A reduction by the name of its type."""
+        """A reduction, by the name of its type."""
         x = self.value(x)
         at = self._axis(x, axis)
         result = self.made(optype, [x], name, self._reduced(x, at, bool(keepdims)), dtype)
@@ -46,11 +46,11 @@ class Reductions(Elementwise):
         return result
 
     def _axis(self, x: Variable, axis: int | None) -> int | None:
-        """An axis counted from the front; ModelError where there is none."""
+        """The axis counted from the front. Raises ModelError if it is out of range."""
         if axis is None:
             return None
         if not -x.rank() <= axis < x.rank():
-            raise ModelError(f"axis {axis} of '{x.name}' is asked for, which has {x.rank()} dimensions")
+            raise ModelError(f"'{x.name}' of rank {x.rank()} has no axis {axis}")
         return axis % x.rank()
 
     def _reduced(self, x: Variable, axis: int | None, keep: bool) -> Sequence[int]:
@@ -62,12 +62,12 @@ class Reductions(Elementwise):
     product = _reduction("Product", "The product")
     min = _reduction("Min", "The smallest element")
     max = _reduction("Max", "The largest element")
-    all = _reduction("All", "1 where no element is 0, else 0")
-    any = _reduction("Any", "1 where an element is not 0, else 0")
+    all = _reduction("All", "1 if no element is 0, else 0")
+    any = _reduction("Any", "1 if any element is not 0, else 0")
     logsumexp = _reduction("LogSumExp", "The logarithm of the sum of exponentials")
 
     def count(self, p: Any, axis: int | None = None, dtype: str = DT_FLOAT32, name: str | None = None) -> Variable:
-        """How many elements are not 0, as an element of type `dtype`."""
+        """The number of elements that are not 0, as an element of type `dtype`."""
         return self.reduce("Count", p, axis, None, name, dtype)
 
     def mean(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
@@ -97,11 +97,11 @@ class Reductions(Elementwise):
         return self.mul(x, self.rcp(self.norm(x)), name)
 
     def softmax(self, x: Any, axis: int | None = None, name: str | None = None) -> Variable:
-        """`exp(x) / sum(exp(x))` along an axis, or of all elements together."""
+        """`exp(x) / sum(exp(x))` along an axis, or over all elements."""
         return self._along("SoftMax", x, axis, name)
 
     def log_softmax(self, x: Any, axis: int | None = None, name: str | None = None) -> Variable:
-        """The logarithm of the softmax along an axis, or of all elements together."""
+        """The logarithm of the softmax along an axis, or over all elements."""
         return self._along("LogSoftMax", x, axis, name)
 
     def _along(self, optype: str, x: Any, axis: int | None, name: str | None) -> Variable:
@@ -117,14 +117,16 @@ class Reductions(Elementwise):
         self,
         x: Any,
         axis: int | None = None,
-        ouput_value: bool = False,  # spelt as Myelin has it
+        ouput_value: bool = False,  # Myelin's spelling
         name: str | None = None,
     ) -> Any:
-        """The index of the smallest element, the first of equals, as int32; with `ouput_value` the element too."""
+        """The index of the smallest element, the first if there are several, as int32; with `ouput_value` also the
+        element."""
         return self._extreme("ArgMin", x, axis, ouput_value, name)
 
     def argmax(self, x: Any, axis: int | None = None, ouput_value: bool = False, name: str | None = None) -> Any:
-        """The index of the largest element, the first of equals, as int32; with `ouput_value` the element too."""
+        """The index of the largest element, the first if there are several, as int32; with `ouput_value` also the
+        element."""
         return self._extreme("ArgMax", x, axis, ouput_value, name)
 
     def _extreme(self, optype: str, x: Any, axis: int | None, value: bool, name: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""Other models as flows."""
+"""Conversion of other models to flows."""
 
 from .packages import from_package
 

@@ -1,4 +1,4 @@
-"""Packages as flows: each signature of a model, or its primary subgraph, as a function."""
+"""Convert packages to flows: each signature of a model, or its primary subgraph, becomes a function."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .translations import RULES, Given, name_of, sizes_of
 def from_package(package: Package) -> Flow:
     """The flow of a package's first model: a function for each signature, or one for its primary subgraph.
 
-    Sizes of inputs that the model leaves open are -1 where flows have what follows from them, else those that the
-    model begins with. CompileError that lists all operations that flows have no operations for.
+    Sizes of inputs that the model leaves open are -1 if flows can express everything that depends on them, else the
+    model's default sizes. Raises CompileError, which lists all operations that flows do not have.
     """
     model = package.model
     signatures = model.signatures or (_unsigned(model.primary, package.name),)
@@ -37,7 +37,7 @@ def from_package(package: Package) -> Flow:
 
 
 def _converted(signatures: Sequence[Signature], graphs: Sequence[Subgraph]) -> tuple[Flow, list[str]]:
-    """A flow with a function for each graph, and what is missing for it."""
+    """A flow with a function for each graph, and what could not be converted."""
     flow, missing = Flow(), []
     for signature, graph in zip(signatures, graphs, strict=True):
         function = _Function(flow, signature, graph)
@@ -46,7 +46,7 @@ def _converted(signatures: Sequence[Signature], graphs: Sequence[Subgraph]) -> t
 
 
 def _opened(graph: Subgraph) -> Subgraph:
-    """The subgraph with the sizes open that the model leaves open, and all that follows; itself where that is none."""
+    """The subgraph with open sizes where the model leaves them open, and inferred from there; itself if that fails."""
     inputs = {i for i in graph.inputs if graph.operands[i].signature_shape is not None}
     if not inputs:
         return graph
@@ -64,12 +64,12 @@ def _opened(graph: Subgraph) -> Subgraph:
 
 
 def _unsigned(subgraph: Subgraph, name: str) -> Signature:
-    """A signature for a subgraph that has none: its tensors are called by their own names."""
+    """A signature for a subgraph that has none, under the tensors' own names."""
     return Signature(subgraph.name or name or "main", 0, (), ())
 
 
 class _Function:
-    """A function on its way from a subgraph; `missing` are operations that it could not be given."""
+    """A function under conversion from a subgraph; `missing` are operations that could not be converted."""
 
     def __init__(self, flow: Flow, signature: Signature, subgraph: Subgraph) -> None:
         self.missing: list[str] = []
@@ -79,10 +79,10 @@ class _Function:
         self._variables: dict[int, Variable] = {}
 
     def build(self) -> bool:
-        """Whether every operation was found."""
+        """Convert the subgraph; returns whether every operation could be converted."""
         graph, f = self._subgraph, self._builder
         if graph.state or any(o.variable for o in graph.operands):
-            self.missing.append("tensors that are kept from one run to the next")
+            self.missing.append("tensors that keep their values between runs")
         for operand in graph.inputs:
             try:
                 variable = f.var(self._free(self._name(operand)), *self._format(operand))
@@ -101,11 +101,11 @@ class _Function:
         return self._names.get(operand) or self._subgraph.operands[operand].name or f"tensor{operand}"
 
     def _free(self, name: str) -> str:
-        """A name within the function that no variable has."""
+        """An unused name for a variable of the function."""
         return self._builder.varname(name).removeprefix(f"{self._builder.func}/")
 
     def _format(self, operand: int) -> tuple[str, Sequence[int]]:
-        """Element type and shape, as flows have them; RuleError where they have it not."""
+        """Element type and shape in flows. Raises RuleError if flows have no such type."""
         type_ = self._subgraph.type(operand)
         if type_.quantization is not None:
             raise RuleError("quantised tensors")
@@ -123,7 +123,7 @@ class _Function:
         return found
 
     def _add(self, operation: Operation) -> None:
-        """Add what an operation means, or note that it is missing."""
+        """Convert an operation, or record that it is missing."""
         kind = type(operation.op)
         rule = RULES.get(kind) or REPEATS.get(kind)
         try:
@@ -133,7 +133,7 @@ class _Function:
                 self._format(operand)
             if self.missing:
                 self._require_formats(operation)
-                return  # only what else is missing is still of interest
+                return  # go on only to find all that is missing
             given = Given(
                 self._builder,
                 tuple(None if i is None else self._variable(i) for i in operation.inputs),
@@ -150,7 +150,7 @@ class _Function:
             self._format(operand)
 
     def _name_outputs(self) -> None:
-        """Give the results that leave the function the names that callers know."""
+        """Give the function's results the names that callers know."""
         f, taken = self._builder, set()
         for operand in self._subgraph.outputs:
             variable = self._variable(operand)

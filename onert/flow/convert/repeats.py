@@ -1,4 +1,4 @@
-"""What elements are put around tensors, repeated, or scaled below 0, in terms of the operations of flows."""
+"""Conversion of padding, tiling and leaky activations to operations of flows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .translations import Given, Rule
 
 
 def _pad(g: Given, op: Pad) -> Sequence[Variable]:
-    """Margins are constants that are joined to the tensor, axis by axis."""
+    """Pad by concatenating constants to the tensor, axis by axis."""
     x, element = g[0], g.elements(2).reshape(-1)[0] if g.has(2) else 0
     for axis, (before, after) in enumerate(g.elements(1).reshape(-1, 2).tolist()):
         parts = [_margin(g, x, axis, before, element), x, _margin(g, x, axis, after, element)]
@@ -28,17 +28,17 @@ def _pad(g: Given, op: Pad) -> Sequence[Variable]:
 
 
 def _margin(g: Given, x: Variable, axis: int, size: int, element: float) -> Variable | None:
-    """As many rows as a margin has along an axis; None for none. RuleError for a margin that takes away."""
+    """The padding on one side of an axis; None if its size is 0. Raises RuleError if the size is negative."""
     if size < 0:
-        raise RuleError(f"a margin of {size}")
+        raise RuleError(f"padding of {size}")
     shape = [*x.shape[:axis], size, *x.shape[axis + 1 :]]
     if size and -1 in shape:
-        raise RuleError("a margin beside an axis whose size is open")
+        raise RuleError("padding of a tensor with another open size")
     return g.f.const(np.full(shape, element, g.types.output.dtype.numpy)) if size else None
 
 
 def _tile(g: Given, op: Tile) -> Sequence[Variable]:
-    """The tensor joined to itself, axis by axis."""
+    """The tensor concatenated to itself, axis by axis."""
     x, times = g[0], g.elements(1).reshape(-1).tolist()
     if 0 in times:
         return (g.f.const(np.zeros(g.shape, g.types.output.dtype.numpy)),)
@@ -48,13 +48,13 @@ def _tile(g: Given, op: Tile) -> Sequence[Variable]:
 
 
 def _scaled_below_zero(g: Given, slope: Variable | float) -> Sequence[Variable]:
-    """`x` where it is not below 0, else `x · slope`."""
+    """`x` if it is at least 0, else `x · slope`."""
     x = g[0]
     return (g.f.cond(g.f.less(x, 0.0), g.f.mul(x, slope), x),)
 
 
 def _dequantize(g: Given, op: Dequantize) -> Sequence[Variable]:
-    """Of half floats, which have no scale: a constant becomes one of the result's type."""
+    """From float16, which has no scale: a constant becomes one of the result's type."""
     given = g.types.input(0)
     if given.dtype is not DType.FLOAT16:
         raise RuleError(op.label)
@@ -71,4 +71,4 @@ RULES: Mapping[type[Op], Rule] = {
     Pad: _pad,
     Tile: _tile,
 }
-"""More operations that flows can say."""
+"""Further conversions to operations of flows."""

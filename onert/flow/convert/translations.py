@@ -1,4 +1,4 @@
-"""What operations of the IR are in flows: a table by their class."""
+"""Conversions of IR operations to operations of flows: a table by class."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 
 @frozen(eq=False)
 class Given:
-    """The operands of an operation as variables, and the types on both sides of it."""
+    """The operands of an operation as variables, and the types of operands and results."""
 
     f: Builder
     inputs: tuple[Variable | None, ...]
@@ -47,12 +47,12 @@ class Given:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the first result; RuleError where a size is open."""
+        """The shape of the first result. Raises RuleError if a size is open."""
         return shapes.static(self.types.output.shape)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape of the first result, -1 where it is open."""
+        """The shape of the first result, with -1 for open sizes."""
         return sizes_of(self.types.output.shape)
 
     @property
@@ -64,14 +64,14 @@ class Given:
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def elements(self, position: int) -> Array:
-        """The elements of a constant; RuleError for any other operand."""
+        """The elements of a constant operand. Raises RuleError if the operand is not constant."""
         value = self.types.input(position).value
         if value is None:
-            raise RuleError(f"input {position} is known only when it runs")
+            raise RuleError(f"input {position} is known only at run time")
         return value
 
     def add(self, optype: str, *operands: Variable, **attributes: Any) -> Variable:
-        """An operation of a flow whose result is the first result's."""
+        """Add an operation with the type and shape of the first result, and return its result."""
         result = self.f.made(optype, operands, None, self.sizes, self.dtype)
         assert result.producer is not None
         for name, value in attributes.items():
@@ -79,7 +79,7 @@ class Given:
         return result
 
     def activated(self, x: Variable, activation: Activation) -> Variable:
-        """What an operation that ends with an activation gives."""
+        """Apply the activation with which an operation ends."""
         clamp = activation.value
         if activation is Activation.NONE:
             return x
@@ -96,14 +96,14 @@ Rule = Callable[[Given, Any], Sequence[Variable]]
 
 
 def sizes_of(shape: Shape) -> tuple[int, ...]:
-    """A shape as flows have it, -1 where it is open; RuleError where more than one size is."""
+    """A shape in flows, with -1 for an open size. Raises RuleError if several sizes are open."""
     if shape.count(None) > 1:
-        raise RuleError(f"the shape {shapes.text(shape)}, of which more than one size is open")
+        raise RuleError(f"the shape {shapes.text(shape)} with more than one open size")
     return tuple(-1 if size is None else size for size in shape)
 
 
 def name_of(dtype: DType) -> str:
-    """The name of an element type in flows; RuleError where they have none."""
+    """The name of an element type in flows. Raises RuleError if they have none."""
     name = dtype.name.lower()
     if DTYPES.get(name) is not dtype or dtype.is_handle:
         raise RuleError(f"elements of type {dtype.text}")
@@ -198,12 +198,12 @@ def _fully_connected(g: Given, op: FullyConnected) -> Sequence[Variable]:
 
 
 def _matmul(g: Given, op: BatchMatMul) -> Sequence[Variable]:
-    """Flows multiply batches of one shape: shorter and broadcast ones are made that."""
+    """Flows multiply batches of equal shape, so missing and broadcast batch dimensions are expanded."""
     if op.output is not None or g[0].type != g[1].type:
         raise RuleError("operands or results of several element types")
     batch = g.sizes[:-2]
     if -1 in batch and any(tuple(v.shape[:-2]) != batch for v in (g[0], g[1])):
-        raise RuleError("batches of which one is open and another is not")
+        raise RuleError("batches of open and of known size together")
     x, y = (v if tuple(v.shape[:-2]) == batch else g.f.broadcast(v, [*batch, *v.shape[-2:]]) for v in (g[0], g[1]))
     adjoint = {"transpose_a": op.adjoint_x, "transpose_b": op.adjoint_y}
     return (g.add("MatMul", x, y, **{name: True for name, given in adjoint.items() if given}),)
@@ -221,7 +221,7 @@ _REDUCTIONS: Mapping[Reduction, str] = {
 
 
 def _reduce(g: Given, op: Reduce) -> Sequence[Variable]:
-    """Along one axis after the other, from the last on."""
+    """Reduce along one axis after the other, last axis first."""
     x = g[0]
     axes = shapes.normalize_axes([int(a) for a in g.elements(1).reshape(-1)], x.rank())
     if op.kind is Reduction.MEAN and not g.types.output.dtype.is_float:
@@ -260,7 +260,7 @@ def _split_v(g: Given, op: SplitV) -> Sequence[Variable]:
         begin = [0] * x.rank()
         begin[axis] = start
         if sizes[axis] < 0:
-            raise RuleError("parts of an axis whose size is open")
+            raise RuleError("parts of an axis of open size")
         start += sizes[axis]
         found.append(g.f.slice(x, begin, sizes))
     return found
@@ -272,7 +272,7 @@ def _unpack(g: Given, op: Unpack) -> Sequence[Variable]:
 
 
 def _strided_slice(g: Given, op: StridedSlice) -> Sequence[Variable]:
-    """What takes every element between two bounds along each axis, or one."""
+    """Slices with stride 1 along each axis, and single elements."""
     if op.ellipsis_mask or op.new_axis_mask or op.offset or any(int(s) != 1 for s in g.elements(3)):
         raise RuleError(op.label)
     x, begin, size = g[0], [], []
@@ -280,7 +280,7 @@ def _strided_slice(g: Given, op: StridedSlice) -> Sequence[Variable]:
         named = axis < len(g.elements(1))
         if length < 0:
             if named and not op.begin_mask & op.end_mask & ~op.shrink_axis_mask >> axis & 1:
-                raise RuleError("a part of an axis whose size is open")
+                raise RuleError("a part of an axis of open size")
             begin.append(0)
             size.append(-1)
             continue
@@ -340,4 +340,4 @@ RULES: Mapping[type[Op], Rule] = {
     Unary: _unary,
     Unpack: _unpack,
 }
-"""The operations that flows have, each in terms of theirs."""
+"""The conversions, by the class of the operation."""

@@ -1,4 +1,4 @@
-"""A function's gradient: adjoints from its outputs back to its inputs."""
+"""A function's gradient: adjoints propagated from its outputs to its inputs."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from onert.ir import CompileError, ModelError, OnertError
 
 Term = Callable[[], Variable]
 GradientRule = Callable[["Gradients", Operation], Sequence[Term | None]]
-"""For each input of an operation what adds its part of the input's adjoint; None where there is no derivative.
+"""For each input of an operation, a function that adds its term of the input's adjoint; None if it has no derivative.
 
-A part may have the shape to which the input was broadcast.
+A term may have the shape to which the input was broadcast.
 """
 _FLOATS = ("float16", "half", "float32", "float", "float64", "double", "bfloat16")
 
 
 def gradient_name(name: str, function: str) -> str:
-    """The name of a variable's adjoint: `gradients/a/d_b` of `a/b`, and `gradients/function/d_b` of `b`."""
+    """The name of a variable's adjoint: `gradients/a/d_b` for `a/b`, and `gradients/function/d_b` for `b`."""
     prefix, slash, last = name.rpartition("/")
     return f"gradients/{prefix if slash else function}/d_{last}"
 
 
 def gradient(flow: Graph, function: Function, rules: Mapping[str, GradientRule]) -> Function:
-    """Add the gradient of a function to a flow; ModelError where it is there already.
+    """Add the gradient of a function to a flow. Raises ModelError if it exists.
 
-    CompileError that lists all operations between inputs and outputs whose type has no rule.
+    Raises CompileError, which lists all operations between inputs and outputs whose type has no rule.
     """
     made = Gradients(flow, function)
     made.build(rules)
@@ -38,8 +38,8 @@ def gradient(flow: Graph, function: Function, rules: Mapping[str, GradientRule])
 class Gradients(Builder):
     """Builds the gradient of a function.
 
-    Operands may be variables of that function: they are read through references, and those that are computed become
-    outputs, so that an instance keeps them.
+    Operands may be variables of that function: they are read through references, and computed ones become outputs, so
+    that an instance stores them.
     """
 
     def __init__(self, flow: Graph, primal: Function) -> None:
@@ -80,23 +80,23 @@ class Gradients(Builder):
                 raise ModelError(f"gradient of operation '{operation.name}' {operation.type}: {error}") from error
             except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
                 raise ModelError(
-                    f"operation '{operation.name}' {operation.type} is not one of which there is a gradient: "
+                    f"operation '{operation.name}' {operation.type} cannot be differentiated: "
                     f"{type(error).__name__}: {error}"
                 ) from error
         if missing:
-            raise CompileError(f"no gradient is known of {', '.join(missing)}")
+            raise CompileError(f"there is no gradient for {', '.join(missing)}")
         for variable in dict.fromkeys(v for o in operations for v in o.inputs if v.producer is None):
             if variable in self._terms:
                 self._finish(variable)
 
     def _add_terms(self, operation: Operation, rule: GradientRule, varied: set[Variable]) -> None:
-        """Add what an operation adds to the adjoints of its inputs."""
+        """Add an operation's terms to the adjoints of its inputs."""
         for variable, term in zip(operation.inputs, rule(self, operation), strict=True):
             if term is not None and variable in varied:
                 self._terms.setdefault(variable, []).append(self.summed_to(term(), variable.shape))
 
     def _varied(self, operations: Iterable[Operation]) -> set[Variable]:
-        """The variables that depend on something that can be varied, that included."""
+        """The differentiable inputs, and the variables that depend on them."""
         found: set[Variable] = set()
         for operation in operations:
             found |= {v for v in operation.inputs if v.producer is None and _is_variable(v)}
@@ -104,10 +104,10 @@ class Gradients(Builder):
                 found |= {v for v in operation.outputs if _has_adjoint(v)}
         return found
 
-    # ---- what rules are written with
+    # ---- for rules
 
     def adjoint(self, variable: Variable) -> Variable:
-        """The adjoint of a variable that the function computes; zeros where no output depends on it."""
+        """The adjoint of a variable that the function computes; zeros if no output depends on it."""
         terms = self._terms.get(variable)
         if terms is None:
             return self.broadcast(self.const(0.0, variable.type.removeprefix("&")), variable.shape)
@@ -120,7 +120,7 @@ class Gradients(Builder):
         return variable in self._terms
 
     def value(self, given: Any, like: str | None = None) -> Variable:
-        """A variable as this function reads it: by reference where it lies in an instance of the other one."""
+        """A variable as this function reads it: through a reference if it belongs to the primal function."""
         found = super().value(given, like)
         mine = found in self._own or (found.producer is not None and found.producer.func is self.func)
         if mine or found.data is not None or found.learnable:
@@ -135,7 +135,7 @@ class Gradients(Builder):
         return found
 
     def summed_to(self, x: Variable, shape: Sequence[int]) -> Variable:
-        """Summed over the dimensions in which a variable of this shape was broadcast."""
+        """`x` summed over the dimensions in which a variable of this shape was broadcast."""
         if list(x.shape) == list(shape):
             return x
         if all(size == 1 for size in shape):
@@ -152,19 +152,19 @@ class Gradients(Builder):
     # ---- adjoints
 
     def _adjoint(self, variable: Variable) -> Variable:
-        """A new variable by the name of another one's adjoint."""
+        """A new variable with the name of another one's adjoint."""
         found = self.flow.var(self._adjoint_name(variable), variable.type.removeprefix("&"), variable.shape)
         found.ref = variable.ref
         self._own.add(found)
         return found
 
     def _adjoint_name(self, variable: Variable) -> str:
-        """A name for a variable's adjoint that no variable has."""
+        """An unused name for a variable's adjoint."""
         name = variable.attr("gradient") or gradient_name(variable.name, self._primal.name)
         return name if name not in self.flow.vars else self.varname(f"d_{variable.name.rpartition('/')[2]}")
 
     def _total(self, variable: Variable, terms: Sequence[Variable]) -> Variable:
-        """The sum of the parts of an adjoint. `acc_x` is what an output's own adjoint and its readers give together."""
+        """The sum of the terms of an adjoint; `acc_x` combines an output's own adjoint with those from its readers."""
         total = terms[0]
         for term in terms[1:]:
             total = self.add(total, term)
@@ -184,7 +184,7 @@ class Gradients(Builder):
         self._own.add(variable)
 
     def _finish(self, variable: Variable) -> None:
-        """Let the adjoint of an input leave the function, or be added to what there is of a learnable variable's."""
+        """Make an input's adjoint an output, or add it to the accumulated adjoint of a learnable variable."""
         terms = self._terms[variable]
         total = terms[0]
         for term in terms[1:]:
@@ -208,7 +208,7 @@ class Gradients(Builder):
         adjoint.output = True
 
     def _referred(self, variable: Variable) -> Variable:
-        """A reference to a variable of the instance whose gradient is computed."""
+        """A reference to a variable in the instance of the primal function."""
         if self._instance is None:
             self._instance = self.var("primal", "resource")
             self._instance.ref = self._instance.input = True
@@ -233,7 +233,7 @@ def _has_adjoint(variable: Variable) -> bool:
 
 
 def _is_variable(variable: Variable) -> bool:
-    """Whether a variable that no operation computes can be varied."""
+    """Whether a variable that no operation computes is differentiable."""
     return (variable.data is None or variable.learnable) and _has_adjoint(variable)
 
 
@@ -242,5 +242,5 @@ def _is_left_out(operation: Operation) -> bool:
 
 
 def _leaves(variable: Variable) -> bool:
-    """Whether a variable that a function computes leaves it."""
+    """Whether a computed variable is a result of its function."""
     return variable.output or variable.ref or not variable.consumers

@@ -1,4 +1,4 @@
-"""Derivatives of products of matrices, and of operations that move elements."""
+"""Derivatives of matrix products and of data movement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .accumulation import GradientRule, Gradients, Term
 
 
 def product(g: Gradients, x: Variable, y: Variable, *, transpose_x: bool, transpose_y: bool) -> Variable:
-    """The product of matrices, each transposed or not."""
+    """The product of matrices, each optionally transposed."""
     x, y = g.value(x), g.value(y)
     rows, columns = x.shape[-1 if transpose_x else -2], y.shape[-2 if transpose_y else -1]
     lead = [max(a, b) for a, b in zip(x.shape[:-2], y.shape[:-2], strict=True)]
@@ -28,7 +28,7 @@ def product(g: Gradients, x: Variable, y: Variable, *, transpose_x: bool, transp
 
 
 def _matmul(g: Gradients, operation: Operation) -> list[Term]:
-    """Of `C = A · B`: `dA = dC · Bᵀ` and `dB = Aᵀ · dC`, where each is transposed as the operation transposes it."""
+    """For `C = A · B`: `dA = dC · Bᵀ` and `dB = Aᵀ · dC`, with each transposed as in the operation."""
     (a, b), (c,) = operation.inputs, operation.outputs
     ta, tb, tc = (boolean(operation.attrs.get(f"transpose_{which}", "0")) for which in "abc")
 
@@ -48,7 +48,7 @@ def _matmul(g: Gradients, operation: Operation) -> list[Term]:
 
 
 def _linear(g: Gradients, operation: Operation) -> list[Term]:
-    """Of `y = x · wᵀ + b`."""
+    """For `y = x · wᵀ + b`."""
     (x, w, *_), (y,) = operation.inputs, operation.outputs
     return [
         lambda: product(g, g.adjoint(y), w, transpose_x=False, transpose_y=False),
@@ -65,7 +65,7 @@ def _transpose(g: Gradients, operation: Operation) -> list[Term]:
 
 
 def _in_its_shape(g: Gradients, operation: Operation) -> list[Term | None]:
-    """Of the same elements in another shape."""
+    """For operations that only change the shape."""
     x, y = operation.inputs[0], operation.outputs[0]
     rest: list[Term | None] = [None] * (len(operation.inputs) - 1)
     return [lambda: g.reshape(g.adjoint(y), x.shape), *rest]
@@ -82,7 +82,7 @@ def _resize(g: Gradients, operation: Operation) -> list[Term]:
 
 
 def _slice(g: Gradients, operation: Operation) -> list[Term | None]:
-    """The adjoint of a part, with zeros around it."""
+    """The adjoint of the part, padded with zeros."""
     (x, begin, _), (y,) = operation.inputs, operation.outputs
 
     def term() -> Variable:
@@ -104,7 +104,7 @@ def zeros(g: Gradients, like: Variable, axis: int, size: int) -> Variable | None
 
 
 def constant_of(variable: Variable) -> list[int]:
-    """The elements of a constant of integers; ModelError for another variable."""
+    """The elements of an integer constant. Raises ModelError for any other variable."""
     if variable.data is None:
         raise ModelError(f"'{variable.name}' is computed, expected a constant")
     raw, dtype = variable.data, DTYPES[variable.type].numpy

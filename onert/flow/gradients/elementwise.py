@@ -1,4 +1,4 @@
-"""Derivatives of functions of elements."""
+"""Derivatives of elementwise operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onert.flow.graph import Operation, Variable
 from .accumulation import GradientRule, Gradients
 
 Derivative = Callable[[Gradients, Variable, Variable, Variable], Variable]
-"""Of `y = f(x)`, given `x`, `y` and the adjoint of `y`: the adjoint of `x`."""
+"""For `y = f(x)`: computes the adjoint of `x` from `x`, `y` and the adjoint of `y`."""
 _LN2 = math.log(2)
 _GELU, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
@@ -30,7 +30,7 @@ def _one_plus(g: Gradients, x: Variable) -> Variable:
 
 
 def _gelu(g: Gradients, x: Variable, y: Variable, d: Variable) -> Variable:
-    """Of `x/2 · (1 + t)`, `t = tanh(k · (x + c·x³))`."""
+    """For `x/2 · (1 + t)`, `t = tanh(k · (x + c·x³))`."""
     square = g.square(x)
     t = g.tanh(g.mul(g.mul(x, _GELU), g.add(g.mul(square, _CUBIC), 1.0)))
     inner = g.mul(g.add(g.mul(square, 3 * _CUBIC), 1.0), _GELU)
@@ -91,7 +91,7 @@ def _cast(g: Gradients, operation: Operation) -> list[Callable[[], Variable]]:
 
 
 OfTwo = Callable[[Gradients, Variable, Variable, Variable, Variable], Variable]
-"""Of `z = f(x, y)`, given `x`, `y`, `z` and the adjoint of `z`."""
+"""For `z = f(x, y)`: computes the adjoint of one operand from `x`, `y`, `z` and the adjoint of `z`."""
 
 
 def _of_two(first: OfTwo, second: OfTwo, g: Gradients, operation: Operation) -> list[Callable[[], Variable]]:
@@ -118,7 +118,7 @@ _OF_TWO: Mapping[str, tuple[OfTwo, OfTwo]] = {
         lambda g, x, y, z, d: g.select(g.greater(x, 0.0), g.mul(d, g.mul(z, g.log(x)))),
     ),
 }
-"""Of two elements that are equal the first counts as the smaller one, and as the larger one."""
+"""If two elements are equal, the first counts as both the smaller and the larger one."""
 
 
 def _cond(g: Gradients, operation: Operation) -> list[Callable[[], Variable] | None]:

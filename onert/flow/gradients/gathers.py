@@ -1,4 +1,4 @@
-"""Derivatives of operations by index."""
+"""Derivatives of lookups by index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .accumulation import GradientRule, Gradients, Term
 
 
 def _gather(g: Gradients, operation: Operation) -> list[Term | None]:
-    """Rows of the adjoint go where the rows came from; those of negative indices to the row that stood for them."""
+    """Rows of the adjoint are added to the rows that were read; for negative indices, to the `oov` row."""
     (params, indices, *oov), (y,) = operation.inputs, operation.outputs
 
     def numbers() -> Variable:
@@ -32,7 +32,7 @@ def _gather(g: Gradients, operation: Operation) -> list[Term | None]:
 
 
 def _rows(g: Gradients, d: Variable, numbers: Variable, params: Variable) -> Variable:
-    """An adjoint with a row for each list of numbers."""
+    """The adjoint with one row per index."""
     shape = [*numbers.shape[:-1], *params.shape[numbers.shape[-1] :]]
     return d if list(d.shape) == shape else g.reshape(d, shape)
 
@@ -42,7 +42,7 @@ def _batch(operation: Operation) -> int:
 
 
 def _placed(g: Gradients, operation: Operation, value: Variable) -> Variable:
-    """One row for all indices of a batch, where they name."""
+    """Add one row to all indices of a batch."""
     params, indices = operation.inputs
     return g.scatter(indices, value, params.shape, _batch(operation) or None, pooled=True)
 
@@ -64,7 +64,7 @@ def _gather_avg(g: Gradients, operation: Operation) -> list[Term | None]:
 
 
 def _gather_max(g: Gradients, operation: Operation) -> list[Term | None]:
-    """Each element goes to the rows in which it is the largest."""
+    """Each element of the adjoint is added to the rows that have the maximum there."""
     (params, indices), (y,) = operation.inputs, operation.outputs
 
     def term() -> Variable:
@@ -98,7 +98,7 @@ def _scatter(g: Gradients, operation: Operation) -> list[Term | None]:
 
 
 def _one_hot(g: Gradients, operation: Operation) -> list[Term | None]:
-    """Of the value that is put where the index says: what is summed to its shape."""
+    """For the value: the adjoint at the index, later summed to the value's shape."""
     (index, *value), (y,) = operation.inputs, operation.outputs
     if not value:
         return [None]

@@ -1,4 +1,4 @@
-"""Derivatives of reductions and of what is made of them."""
+"""Derivatives of reductions and operations built on them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ def _axis(operation: Operation) -> int | None:
 
 
 def _kept(g: Gradients, operation: Operation, reduced: Variable) -> Variable:
-    """A result, or its adjoint, with a dimension of 1 where the operation reduced."""
+    """A result, or its adjoint, with a dimension of size 1 for each reduced one."""
     x, axis = operation.inputs[0], _axis(operation)
     shape = [1 if axis in (None, i) else size for i, size in enumerate(x.shape)]
     return reduced if list(reduced.shape) == shape or axis is None else g.reshape(reduced, shape)
 
 
 Reduced = Callable[[Gradients, Variable, Variable, Variable], Variable]
-"""Given what is reduced, the result and its adjoint, both with dimensions of 1: the adjoint of what is reduced."""
+"""Computes the adjoint of the operand from the operand, the result and its adjoint, the latter two with kept
+dimensions."""
 
 
 def _reduction(derivative: Reduced, g: Gradients, operation: Operation, result: int = 0) -> list[Term | None]:
@@ -43,7 +44,7 @@ def _sum(g: Gradients, operation: Operation) -> list[Term]:
 
 
 def _extreme(g: Gradients, operation: Operation) -> list[Term | None]:
-    """Of the element that the second result is; its index has no derivative."""
+    """For the element in the second result; the index has no derivative."""
     if len(operation.outputs) < 2 or not g.has_adjoint(operation.outputs[1]):
         return [None]
     return _reduction(_of_largest, g, operation, 1)
@@ -54,7 +55,7 @@ def _of_largest(g: Gradients, x: Variable, y: Variable, d: Variable) -> Variable
 
 
 OfResult = Callable[[Gradients, Variable, Variable, Callable[[Variable], Variable]], Variable]
-"""Given the result, its adjoint and what sums along the operation's axis: the adjoint of an operand of that shape."""
+"""Computes the adjoint of an operand of the result's shape from the result, its adjoint and a sum along the axis."""
 
 
 def _along(derivative: OfResult, g: Gradients, operation: Operation) -> list[Term]:
@@ -68,7 +69,7 @@ def _along(derivative: OfResult, g: Gradients, operation: Operation) -> list[Ter
 
 
 def _normalize(g: Gradients, operation: Operation) -> list[Term]:
-    """Of `x / sum(x)`."""
+    """For `x / sum(x)`."""
     (x,), (y,) = operation.inputs, operation.outputs
 
     def term() -> Variable:

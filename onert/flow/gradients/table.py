@@ -1,4 +1,4 @@
-"""The derivatives of operations by the name of their type."""
+"""The derivatives of operations, by the names of their types."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ GRADIENTS: Mapping[str, GradientRule] = {
     **REDUCTIONS,
     **GATHERS,
 }
-"""What the names of types have for derivatives; what is missing here has none that is known."""
+"""The derivatives by type; other types have none."""

@@ -1,7 +1,7 @@
-"""Transformations of flows and kernels for their operations, which users extend.
+"""Transformations of flows and kernels for their operations, which users can extend.
 
-A compiler transforms a copy of a flow until nothing changes any more, and then takes a kernel for each operation. The
-library that registers something last is asked first, of both.
+A compiler transforms a copy of a flow until nothing changes, and then selects a kernel for each operation. In both
+cases the one registered last has priority.
 
     library = standard_library()
 

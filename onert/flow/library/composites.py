@@ -1,4 +1,4 @@
-"""Operations that are spelt out in simpler ones."""
+"""Operations that are expanded into simpler ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .rewriting import detach
 
 
 def expand_softmax(flow: Graph) -> bool:
-    """The softmax of all elements, by the names of its parts.
+    """Expand the softmax over all elements.
 
     y = SoftMax(x)  -->  y = Mul(e, Reciprocal(Sum(e))) with e = Exp(Sub(x, Max(x)))
     """

@@ -1,4 +1,4 @@
-"""Chains of functions of elements as one operation, `Calculate`, whose recipe says what it computes."""
+"""Fusion of elementwise operations into one operation, `Calculate`, whose recipe says what it computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rewriting import forget, is_assigned_between, remove, rewire
 
 @frozen(eq=False)
 class Call:
-    """A function of variables and of other calls."""
+    """A function applied to variables and other calls."""
 
     name: str
     arguments: tuple[Variable | Call, ...]
@@ -29,7 +29,7 @@ class Call:
                 yield from argument.leaves()
 
     def with_call(self, variable: Variable, call: Call) -> Call:
-        """The same with a call in the place of a variable."""
+        """The call with a variable replaced by another call."""
         found = tuple(
             (call if a is variable else a) if isinstance(a, Variable) else a.with_call(variable, call)
             for a in self.arguments
@@ -38,19 +38,19 @@ class Call:
 
 
 Expression = Mapping[Variable, Call]
-"""What an operation computes: its results, and values that only it reads, in the order in which they are computed."""
+"""The computation of an operation: its results and internal values, in the order in which they are computed."""
 _MOST_CALLS = 64
-"""Functions in a recipe: no more fit into the registers that a loop has, and recipes stay readable."""
+"""The most functions in a recipe, limited by a loop's registers and by readability."""
 
 
 class Expressions:
-    """Merges operations of one function that go over elements of one shape. Made anew for each compilation.
+    """Merges operations of one function over elements of one shape. Each compilation needs a new object.
 
         t = Sub(x, m); y = Exp(t); s = Sum(y)  -->  y, s = Calculate(x, m) with @0=Exp(Sub(%0,%1));@1=Sum(@0)
 
-    Operations that read one tensor are merged too, where neither depends on the other. A result that somebody else
-    reads, or that leaves the function, stays a result. Nothing is merged that somebody else computes between the two,
-    and the result of a reduction is not read where it is made; nor are two reductions made together.
+    Operations that read the same tensor are merged too if they are independent. A result with other readers, or that is
+    an output of the function, stays a result. Two operations are not merged if a third one between them depends on the
+    first, if the second reads the result of a reduction in the first, or if both contain reductions.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Expressions:
             for second in list(function.ops):
                 while (first := self._mergeable(second, places)) is not None:
                     is_read_elsewhere = self._merge(flow, first, second)
-                    if is_read_elsewhere:  # by operations that may stand before the second
+                    if is_read_elsewhere:  # its readers may precede the second
                         places = _places(flow, function)
                     changed = True
             while (pair := self._siblings(function, places)) is not None:
@@ -73,7 +73,7 @@ class Expressions:
         return changed
 
     def _siblings(self, function: Function, places: Mapping[Operation, int]) -> tuple[Operation, Operation] | None:
-        """Two operations that read one tensor, neither of which depends on the other, in order."""
+        """Two independent operations that read the same tensor, in order."""
         for variable in dict.fromkeys(v for o in function.ops for v in o.inputs if v.shape):
             readers = sorted(dict.fromkeys(o for o in variable.consumers if o in places), key=places.__getitem__)
             for first, second in combinations(readers, 2):
@@ -83,12 +83,12 @@ class Expressions:
         return None
 
     def _mergeable(self, second: Operation, places: Mapping[Operation, int]) -> Operation | None:
-        """An operation that can be computed together with one that reads its result."""
+        """An operation that can be merged into a reader of its result."""
         producers = dict.fromkeys(v.producer for v in second.inputs if v.producer is not None)
         return next((first for first in producers if self._may_merge(first, second, places)), None)
 
     def _expression(self, operation: Operation) -> Expression | None:
-        """What an operation computes, as a function of elements; None where it is none."""
+        """The computation of an operation as an elementwise expression; None if it is not elementwise."""
         known = self._known.get(operation)
         if known is not None and operation.type == "Calculate":
             return known
@@ -114,7 +114,7 @@ class Expressions:
         return not (_is_between(first, second, places) or is_assigned_between(first, second))
 
     def _merge(self, flow: Graph, first: Operation, second: Operation) -> bool:
-        """Let the second compute both; whether others read results of the first."""
+        """Merge the first operation into the second; returns whether other operations read results of the first."""
         one, two = self._expression(first), self._expression(second)
         assert one is not None
         assert two is not None
@@ -137,7 +137,7 @@ class Expressions:
 
 
 def _places(flow: Graph, function: Function) -> Mapping[Operation, int]:
-    """The operations of a function by their places in an order in which each stands behind what it depends on."""
+    """The operations of a function with their positions in a topological order."""
     return {operation: at for at, operation in enumerate(flow.order(function)[1])}
 
 
@@ -150,7 +150,7 @@ def _count(call: Call) -> int:
 
 
 def _prototype(operation: Operation) -> Sequence[int]:
-    """The shape that an operation goes over: that of its largest operand or result."""
+    """The shape that an operation iterates over: that of its largest operand or result."""
     return max((v.shape for v in (*operation.outputs, *operation.inputs)), key=lambda s: (_elements(s), len(s)))
 
 
@@ -162,7 +162,7 @@ def _elements(shape: Sequence[int]) -> int:
 
 
 def _is_one_format(first: Operation, second: Operation) -> bool:
-    """Whether two operations go over one shape and element type; results have that shape, or are single elements."""
+    """Whether two operations have the same shape and element type, with results of that shape or scalars."""
     shape = list(_prototype(first))
     variables = [*first.inputs, *first.outputs, *second.inputs, *second.outputs]
     if list(_prototype(second)) != shape or any(
@@ -173,7 +173,7 @@ def _is_one_format(first: Operation, second: Operation) -> bool:
 
 
 def _is_between(first: Operation, second: Operation, places: Mapping[Operation, int]) -> bool:
-    """Whether the second depends on the first through another operation; `places` are those of an order."""
+    """Whether the second depends on the first through another operation; `places` are topological positions."""
     seen: set[Operation] = set()
     waiting = [v.producer for v in second.inputs if v.producer is not None and v.producer is not first]
     while waiting:
@@ -187,7 +187,7 @@ def _is_between(first: Operation, second: Operation, places: Mapping[Operation, 
 
 
 def recipe(expression: Expression, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> str:
-    """An expression as text. A constant of one element is `#`, a value that only the recipe reads is `$`."""
+    """An expression as text. A scalar constant is `#`, an internal value is `$`."""
     names = {variable: f"@{at}" for at, variable in enumerate(outputs)}
     for at, variable in enumerate(inputs):
         names[variable] = f"{'#' if variable.data is not None and not variable.shape else '%'}{at}"
@@ -203,7 +203,7 @@ def recipe(expression: Expression, inputs: Sequence[Variable], outputs: Sequence
 
 
 def _ordered(expression: Expression) -> Iterator[tuple[Variable, Call]]:
-    """The parts of an expression, each behind those that it reads."""
+    """The parts of an expression in topological order."""
     done: set[Variable] = set()
     waiting = dict(expression)
     while waiting:

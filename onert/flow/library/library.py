@@ -1,4 +1,4 @@
-"""What a compiler knows: transformations, kernels and derivatives."""
+"""A compiler's library: transformations, kernels and derivatives."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from onert.ir import CompileError
 from onert.ir.ops.custom import Python
 
 Transformer = Callable[[Graph], bool]
-"""Changes a flow, and says whether it did. A step leaves the meaning of every function as it is."""
+"""Changes a flow, and returns whether it did. It must preserve the meaning of every function."""
 _MOST_ROUNDS = 1000
-"""More than any flow of the standard transformations takes: for what a user's own do to each other."""
+"""More than the standard transformations need for any flow: a limit for users' own that undo one another."""
 
 
 def _always(operation: Operation) -> bool:
@@ -27,7 +27,7 @@ def _always(operation: Operation) -> bool:
 
 @frozen(eq=False)
 class Kernel:
-    """What runs operations of a type: IR operations that a rule adds, for those that it `supports`."""
+    """The implementation of operations of a type: a rule that adds IR operations, for those that it `supports`."""
 
     name: str
     operation: str
@@ -36,7 +36,7 @@ class Kernel:
 
 
 class Library:
-    """Transformations and kernels, of which the last registered is asked first, and derivatives of operations."""
+    """Transformations and kernels, of which the last registered has priority, and derivatives of operations."""
 
     def __init__(self) -> None:
         self.transformers: list[Transformer] = []
@@ -53,7 +53,7 @@ class Library:
         return transform
 
     def gradient(self, operation: str) -> Callable[[GradientRule], GradientRule]:
-        """A decorator that adds the derivative of operations of a type, or replaces it."""
+        """A decorator that sets the derivative of operations of a type."""
 
         def add(rule: GradientRule) -> GradientRule:
             self.gradients[operation] = rule
@@ -64,7 +64,7 @@ class Library:
     def kernel(
         self, operation: str, name: str | None = None, supports: Callable[[Operation], bool] = _always
     ) -> Callable[[Rule], Rule]:
-        """A decorator that adds a rule as the kernel of operations of a type."""
+        """A decorator that adds a rule as a kernel for operations of a type."""
 
         def add(rule: Rule) -> Rule:
             self.register(Kernel(name or operation, operation, rule, supports))
@@ -75,7 +75,7 @@ class Library:
     def function(
         self, operation: str, name: str | None = None, supports: Callable[[Operation], bool] = _always
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """A decorator that adds a function on arrays, which gives an array for each result, as such a kernel."""
+        """A decorator that adds a Python function on arrays, which returns an array for each result, as a kernel."""
 
         def add(function: Callable[..., Any]) -> Callable[..., Any]:
             self.register(Kernel(name or function.__name__, operation, _calling(operation, function), supports))
@@ -84,11 +84,11 @@ class Library:
         return add
 
     def found(self, operation: Operation) -> Kernel | None:
-        """The kernel of an operation; None where none supports it."""
+        """The kernel for an operation; None if none supports it."""
         return next((k for k in reversed(self.kernels.get(operation.type, ())) if k.supports(operation)), None)
 
     def transform(self, flow: Graph) -> None:
-        """Run all transformations until none changes anything; CompileError where they never stop."""
+        """Run all transformations until nothing changes. Raises CompileError if they do not terminate."""
         for _ in range(_MOST_ROUNDS):
             changes = [transform(flow) for transform in reversed(self.transformers)]
             if not any(changes):
@@ -97,7 +97,7 @@ class Library:
 
 
 def _calling(operation: str, function: Callable[..., Any]) -> Rule:
-    """A rule by which Python calls a function when the cell is computed."""
+    """A rule that calls a Python function when the cell is computed."""
 
     def called(*arrays: Any, options: bytes) -> Any:
         found = function(*arrays)

@@ -1,4 +1,4 @@
-"""Products of matrices with what follows them, as one operation."""
+"""Fusion of matrix products with the operations that follow them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FUSED: Mapping[tuple[str, str], str] = {
 
 
 def fuse_products(flow: Graph) -> bool:
-    """A bias that is added to a product, and a rectifier, belong to it.
+    """Fuse a bias and a rectifier into the preceding product.
 
     y = Relu(Add(MatMul(x, W), b))  -->  y = MatMulAddRelu(x, W, b)
     """
@@ -33,7 +33,7 @@ def fuse_products(flow: Graph) -> bool:
 
 
 def _may_fuse(first: Operation, second: Operation, between: Variable) -> bool:
-    """Whether nobody else reads what lies between, and adding the bias leaves its shape as it is."""
+    """Whether nothing else reads the intermediate result, and adding the bias preserves its shape."""
     same = first.func is second.func and first.attrs.get("task") == second.attrs.get("task")
     if len(first.outputs) != 1 or len(second.outputs) != 1:
         return False

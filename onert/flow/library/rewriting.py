@@ -1,4 +1,4 @@
-"""Steps of which transformations consist: operations fused, removed and replaced."""
+"""The building blocks of transformations: fuse, remove and replace operations."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from onert.frontend.flow.resolve import ASSIGNING
 
 
 def is_internal(variable: Variable, consumer: Operation) -> bool:
-    """Whether an operation alone reads a variable, so that nobody misses it when it is gone."""
+    """Whether an operation is the only reader of a variable, which is then not needed outside."""
     return variable.consumers == [consumer] and not variable.output
 
 
 def is_assigned_between(first: Operation, second: Operation) -> bool:
-    """Whether a variable that the first reads gets another value between the two, so that the first cannot be computed
-    in the second's place.
+    """Whether a variable that the first reads is assigned between the two operations, so that the first cannot be moved
+    to the second's place.
     """
     assigning = [o for v in first.inputs for o in v.consumers if o.type in ASSIGNING and o.inputs[0] is v]
     if not assigning or first.func is None:
@@ -26,7 +26,7 @@ def is_assigned_between(first: Operation, second: Operation) -> bool:
 
 
 def detach(operation: Operation) -> None:
-    """Let an operation read and compute nothing."""
+    """Remove all operands and results of an operation."""
     for variable in operation.inputs:
         variable.consumers.remove(operation)
     for variable in operation.outputs:
@@ -35,7 +35,7 @@ def detach(operation: Operation) -> None:
 
 
 def remove(flow: Graph, operation: Operation) -> None:
-    """Take an operation out of a flow."""
+    """Remove an operation from a flow."""
     detach(operation)
     if operation.func is not None:
         operation.func.ops.remove(operation)
@@ -44,7 +44,7 @@ def remove(flow: Graph, operation: Operation) -> None:
 
 
 def forget(flow: Graph, variables: Iterable[Variable]) -> None:
-    """Take out variables that no operation reads or computes any more, and that are no outputs."""
+    """Remove variables that are not outputs and that no operation reads or computes any more."""
     for variable in variables:
         if variable.producer is None and not variable.consumers and not variable.output and variable.data is None:
             if flow.vars.get(variable.name) is variable:
@@ -55,7 +55,7 @@ def forget(flow: Graph, variables: Iterable[Variable]) -> None:
 
 
 def rewire(operation: Operation, optype: str, inputs: Iterable[Variable], outputs: Iterable[Variable]) -> None:
-    """Make an operation another one, with other operands and results."""
+    """Change an operation's type, operands and results."""
     detach(operation)
     operation.type = optype
     for variable in inputs:
@@ -65,10 +65,9 @@ def rewire(operation: Operation, optype: str, inputs: Iterable[Variable], output
 
 
 def fuse(flow: Graph, first: Operation, second: Operation, optype: str) -> Operation:
-    """One operation in the place of two, of which the second reads the first's only result, which nobody else does.
+    """Replace two operations by one; the second must be the only reader of the first's only result.
 
-    It is the second one; its operands are those of the first and then the second's own. Attributes of the first go
-    before the second's.
+    The second is kept, with the first's operands followed by its own. The first's attributes override the second's.
 
         t = First(a, b); y = Second(t, c)  -->  y = Optype(a, b, c)
     """
@@ -84,7 +83,7 @@ def fuse(flow: Graph, first: Operation, second: Operation, optype: str) -> Opera
 
 
 def replace(flow: Graph, variable: Variable, other: Variable) -> None:
-    """Let all that reads a variable read another one."""
+    """Make all readers of a variable read another one."""
     for consumer in list(dict.fromkeys(variable.consumers)):
         inputs = [other if v is variable else v for v in consumer.inputs]
         rewire(consumer, consumer.type, inputs, list(consumer.outputs))

@@ -1,4 +1,4 @@
-"""The library that a compiler has of its own."""
+"""A compiler's default library."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .updates import add_rows_in_place, join_added_rows
 
 
 def standard_library() -> Library:
-    """A new library with a kernel for every operation that has a meaning, the standard transformations, and
-    the derivatives that are known."""
+    """A new library with a kernel for every known operation, the standard transformations, and all known
+    derivatives."""
     library = Library()
     for operation, rule in TABLE.items():
         of_elements = operation in FUNCTIONS or operation in RENAMED or operation in KINDS

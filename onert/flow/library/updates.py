@@ -1,4 +1,4 @@
-"""Scattered rows that are added to a variable, without a tensor of its size that is zeros but for these rows."""
+"""Adding scattered rows to a variable without a temporary tensor of the variable's size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .rewriting import detach, forget, is_assigned_between, is_internal, remove,
 
 
 def add_rows_in_place(flow: Graph) -> bool:
-    """Rows are added where they belong.
+    """Add scattered rows directly to the variable.
 
     AssignAdd(w, Scatter(i, v))          -->  AssignAddScatter(w, i, v)
     Assign(w, Add(w, Scatter(i, v)))     -->  AssignAddScatter(w, i, v)
@@ -35,7 +35,7 @@ def add_rows_in_place(flow: Graph) -> bool:
 
 
 def _sum(value: Variable, reader: Operation) -> Operation | None:
-    """The operation that adds two tensors up to a variable, which nothing but `reader` uses; None if there is none."""
+    """The addition that computes a variable which only `reader` uses; None if there is none."""
     total = value.producer
     if total is None or total.type != "Add" or total.func is not reader.func:
         return None
@@ -45,13 +45,13 @@ def _sum(value: Variable, reader: Operation) -> Operation | None:
 
 
 def _other(total: Operation, target: Variable) -> Variable:
-    """What is added to `target`; `target` itself where it takes no part."""
+    """The term that is added to `target`; `target` itself if it is not one of the terms."""
     others = [v for v in total.inputs if v is not target]
     return others[0] if len(others) == 1 else target
 
 
 def _is_scattered(value: Variable, reader: Operation, target: Variable) -> bool:
-    """Whether a variable consists of scattered rows of which nothing but `reader` makes anything."""
+    """Whether a variable consists of scattered rows that only `reader` uses."""
     scatter = value.producer
     if scatter is None or scatter.type != "Scatter" or scatter.func is not reader.func:
         return False
@@ -62,7 +62,7 @@ def _is_scattered(value: Variable, reader: Operation, target: Variable) -> bool:
 
 
 def _put(flow: Graph, operation: Operation, value: Variable) -> None:
-    """Let an operation that assigns add the rows of which a variable consists."""
+    """Turn an assignment of scattered rows into an operation that adds them to the variable."""
     (target, assigned), scatter = operation.inputs, value.producer
     assert scatter is not None
     rows, outputs = list(scatter.inputs), list(operation.outputs)
@@ -79,7 +79,7 @@ def _put(flow: Graph, operation: Operation, value: Variable) -> None:
 def _may_split(total: Operation, operation: Operation) -> bool:
     """Whether the terms of a sum may be added one after the other, and one of them is scattered rows.
 
-    What else reads the variable might have to stand before both.
+    Other readers of the variable might have to precede both additions, so there must be none.
     """
     target = operation.inputs[0]
     readers = [o for o in target.consumers if o.func is operation.func]
@@ -89,7 +89,7 @@ def _may_split(total: Operation, operation: Operation) -> bool:
 
 
 def _split(flow: Graph, operation: Operation, total: Operation) -> None:
-    """Let one operation add the first term of a sum, and the one that added the sum its second term."""
+    """Add the two terms of a sum with two operations, the first of them new."""
     (target, value), (first, second), function = operation.inputs, total.inputs, operation.func
     assert function is not None
     remove(flow, total)
@@ -106,7 +106,7 @@ def _split(flow: Graph, operation: Operation, total: Operation) -> None:
 
 
 def join_added_rows(flow: Graph) -> bool:
-    """Rows for one variable are added by one operation, which so needs no copy of it in between.
+    """Join operations that add rows to one variable, so that no copy of it is needed in between.
 
     AssignAddScatter(w, i, v); AssignAddScatter(w, j, u)  -->  AssignAddScatter(w, Concat(i, j), Concat(v, u))
     """
@@ -124,7 +124,7 @@ def join_added_rows(flow: Graph) -> bool:
 
 
 def _may_join(function: Function, target: Variable, operations: list[Operation]) -> bool:
-    """Whether operations are all that reads a variable, and name its rows by indices of one form."""
+    """Whether these operations are the variable's only readers, with indices of the same form."""
     readers = {o for o in target.consumers if o.func is function}
     forms = {(_depth(o.inputs[1]), o.inputs[1].type, o.inputs[2].type, o.attrs.get("task")) for o in operations}
     known = all(v.shape_defined() for o in operations for v in o.inputs)
@@ -134,12 +134,12 @@ def _may_join(function: Function, target: Variable, operations: list[Operation])
 
 
 def _depth(indices: Variable) -> int:
-    """How many dimensions an index names."""
+    """The number of dimensions that an index covers."""
     return indices.shape[-1] if indices.shape else 1
 
 
 def _join(flow: Graph, function: Function, operations: list[Operation]) -> None:
-    """Let the last operation add all rows."""
+    """Make the last operation add all rows."""
     target, last, count = operations[0].inputs[0], operations[-1], len(function.ops)
     f = Builder(flow, function)
     parts = [_rows(f, operation) for operation in operations]

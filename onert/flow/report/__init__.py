@@ -1,4 +1,4 @@
-"""What cells tell of themselves: where their tensors lie, and what their steps take."""
+"""Reports about cells: the memory of their tensors, and the time of their steps."""
 
 from .listing import listing
 from .profile import Profile

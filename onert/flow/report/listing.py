@@ -1,4 +1,4 @@
-"""The listing of a cell: where its tensors lie, and the steps of its computation."""
+"""The listing of a cell: the memory of its tensors, and the steps of its computation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NAMES = {
     "float64": "Dbl",
     "float16": "Half",
 }
-"""Element types as kernels' variants call them; others by their own names."""
+"""Element types in the variants of kernels; others by their own names."""
 
 
 def listing(cell: Compiled) -> str:
-    """What a cell consists of, in lines:
+    """The content of a cell, in lines:
 
         cell NAME {  // size BYTES
           input var NAME: TYPE  // offset BYTES size BYTES alignment BYTES row-major
@@ -30,8 +30,8 @@ def listing(cell: Compiled) -> str:
           RESULTS = KERNEL[VARIANT](OPERANDS) RECIPE
         }
 
-    What is written to memory in no step has no line. A variant says for which element type the kernel is and which
-    backend runs it. Source of the form: SLING's guide to Myelin.
+    Tensors that no step writes to memory have no line. A variant is the kernel's element type and the backend that runs
+    it. Source of the form: SLING's guide to Myelin.
     """
     blocks = [
         list(_aligned(_field_lines(cell))),
@@ -49,7 +49,7 @@ def type_text(type_: TensorType, reference: bool = False) -> str:
 
 
 def _aligned(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """What is said and what is noted beside it, the notes one below the other."""
+    """Text with notes aligned in a column beside it."""
     found = list(lines)
     width = max((len(said) for said, _ in found), default=0)
     return (f"{said:<{width}}  // {note}" for said, note in found)
@@ -92,6 +92,6 @@ def _step_lines(cell: Compiled) -> Iterator[str]:
 
 
 def variant(types: Sequence[str], backends: Sequence[str]) -> str:
-    """For which element type a step is, and which backends run it."""
+    """The element type of a step, and the backends that run it."""
     element = types[0] if types else ""
     return " ".join(filter(None, (_NAMES.get(element, element.capitalize()), "+".join(backends))))

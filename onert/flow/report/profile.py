@@ -1,4 +1,4 @@
-"""What the steps of cells take."""
+"""The time that the steps of cells take."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Total:
 
 
 class Profile(Observer):
-    """Adds up the time of what the instances of a cell compute, piece by piece: a piece are steps that run as one."""
+    """Adds up the time of the instances of a cell, by pieces: the steps that run as one."""
 
     def __init__(self) -> None:
         self._runs = 0
@@ -41,7 +41,7 @@ class Profile(Observer):
         self._totals.setdefault(work.operations, _Total(work)).nanoseconds += nanoseconds
 
     def timed(self, compute: Callable[[], object]) -> Callable[[], object]:
-        """The same computation, whose whole time is added up too."""
+        """The computation, with its total time measured too."""
 
         def run() -> None:
             start = perf_counter_ns()
@@ -57,9 +57,9 @@ class Profile(Observer):
     def report(self, cell: Compiled) -> str:
         """A table of the pieces in the order in which they run.
 
-        Columns are the part of the whole time, that of all pieces so far, the mean time in microseconds, thousand
-        millions of multiplications and additions a second, kernel and variant, the task, and the step with its recipe.
-        What is not spent in a piece is entry and exit.
+        The columns are the share of the total time, the cumulative share, the mean time in microseconds, 10^9
+        multiplications and additions per second, kernel and variant, the task, and the step with its recipe. Time
+        outside of pieces is listed as entry and exit.
         """
         rows = tuple(self._rows(cell)) if self._runs else ()
         runs = f"{self._runs} run{'' if self._runs == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Functions of flows from graphs of TensorFlow (the extra `tensorflow`).
+"""Convert TensorFlow graphs to functions of flows (needs the extra `tensorflow`).
 
 from onert.flow.tf import Extractor
 

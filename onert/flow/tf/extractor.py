@@ -1,4 +1,4 @@
-"""The part of a graph of TensorFlow that computes some tensors from others, as a function of a flow."""
+"""Extract the part of a TensorFlow graph that computes some tensors from others, as a function of a flow."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .walk import Extraction, Unprefixed, Walk, shape_of
 class Extractor:
     """Adds functions to a flow from a session's graph, or from a concrete function of TensorFlow.
 
-    Variables have the names of TensorFlow's tensors, such as `y:0`. Operations are those of flows where there are such;
-    others keep their type and attributes, for kernels of a user's own. What is known before the graph runs, weights
-    included, becomes constant. A size that is not known is -1.
+    Variables are named after TensorFlow's tensors, such as `y:0`. Operations become those of flows if possible; others
+    keep their type and attributes, for a user's own kernels. Everything known before the graph runs, including weights,
+    becomes constant. An unknown size is -1.
 
-    Functions that the graph calls are put in where they are called, and so are the rounds of a loop whose number is
-    known: that of a recurrent layer over a known number of steps.
+    Called functions are inlined, and so are the iterations of a loop with a known trip count, such as that of a
+    recurrent layer over a known number of steps.
     """
 
     def __init__(self, sess: Any, flow: Graph) -> None:
@@ -41,10 +41,10 @@ class Extractor:
             self._results = list(sess.outputs)
 
     def add(self, func: Function, inputs: Sequence[Any] = (), outputs: Sequence[Any] = ()) -> None:
-        """Add what computes `outputs` from `inputs` to a function; a concrete function's own where none are given.
+        """Add the operations that compute `outputs` from `inputs` to a function; by default all of a concrete function.
 
-        ModelError where an output depends on a tensor that is to be fed and is no input, where the rank of a tensor
-        is not known, and where the rounds of a loop, or the branch that is taken, depend on what is fed.
+        Raises ModelError if an output depends on a placeholder that is not an input, if the rank of a tensor is
+        unknown, or if the trip count of a loop, or the branch that is taken, depends on an input.
         """
         if self._session is None:
             inputs, outputs = inputs or self._given, outputs or self._results
@@ -62,7 +62,7 @@ class Extractor:
             walk.variable(tensor).output = True
 
     def _read(self, resource: Resource, dtype: Any) -> Array:
-        """The present elements of a variable."""
+        """The current elements of a variable."""
         if self._session is None:
             found: Array = self._tf.raw_ops.ReadVariableOp(resource=resource.tensor, dtype=dtype).numpy()
             return found

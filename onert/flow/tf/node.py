@@ -1,4 +1,4 @@
-"""An operation of TensorFlow as rules are given it."""
+"""A TensorFlow operation, as passed to rules."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Node:
     shapes: Sequence[Sequence[int]]
 
     def constant(self, position: int) -> list[int] | None:
-        """The elements of an operand of integers; None where they are computed."""
+        """The elements of an integer operand; None if they are computed."""
         data = self.inputs[position].data
         return None if data is None else [int(i) for i in np.asarray(data).reshape(-1)]
 
     def number(self, name: str) -> int:
-        """An attribute that is an integer."""
+        """An integer attribute."""
         return int(self.attributes[name])
 
     def mask(self, name: str) -> int:
-        """Bits for the axes, none where the attribute is absent."""
+        """A bit mask of axes, 0 if the attribute is absent."""
         return int(self.attributes.get(name, 0))
 
 
 Result = Variable | tuple[Variable, ...] | None
 Rule = Callable[[Builder, Node], Result]
-"""Adds an operation whose results are called as those of the node; None where flows have none for it."""
+"""Adds operations whose results get the names of the node's; None if flows have no such operation."""

@@ -1,4 +1,4 @@
-"""Operations of TensorFlow as those of flows."""
+"""Conversion of TensorFlow operations to operations of flows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _called(optype: str) -> Rule:
 
 
 def _product(first: str, second: str, f: Builder, node: Node) -> Result:
-    """A product of matrices whose transposes these attributes say."""
+    """A matrix product; `first` and `second` are the attributes that transpose its operands."""
     result = f.made("MatMul", list(node.inputs), node.name, node.shapes[0])
     assert result.producer is not None
     for name, attribute in (("transpose_a", first), ("transpose_b", second)):
@@ -26,7 +26,7 @@ def _product(first: str, second: str, f: Builder, node: Node) -> Result:
 
 
 def _reduction(optype: str, f: Builder, node: Node) -> Result:
-    """Along constant axes, one after the other."""
+    """Reduce along constant axes, one after the other."""
     x, axes = node.inputs[0], node.constant(1)
     if axes is None:
         return None
@@ -66,7 +66,7 @@ def _leaky_relu(f: Builder, node: Node) -> Result:
 
 
 def _in_shape(optype: str, f: Builder, node: Node) -> Result:
-    """The same elements in the declared shape."""
+    """Change the shape to the declared one."""
     if optype == "Reshape" and node.constant(1) is None:
         return None
     given = list(node.inputs) if optype == "Reshape" else [node.inputs[0]]
@@ -94,7 +94,7 @@ def _slice(f: Builder, node: Node) -> Result:
 
 
 def _gather(f: Builder, node: Node) -> Result:
-    """Rows by number: the indices of flows have a last dimension that counts the dimensions they name."""
+    """Rows by number: in flows, the last dimension of indices is the number of dimensions that they index."""
     axis, params, indices = node.constant(2), node.inputs[0], node.inputs[1]
     if axis is None or axis[0] or node.attributes.get("batch_dims"):
         return None
@@ -165,4 +165,4 @@ RULES: Mapping[str, Rule] = {
     "GatherV2": _gather,
     "Cast": _cast,
 }
-"""What flows have for operations of TensorFlow by their type."""
+"""The conversions, by the type of the TensorFlow operation."""

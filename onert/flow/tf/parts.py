@@ -1,4 +1,4 @@
-"""Operations of TensorFlow on parts of tensors and on whole layers, as several of a flow."""
+"""Conversion of TensorFlow operations on parts of tensors, and of whole layers, to several operations of flows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from onert.flow.graph import Variable
 from .node import Node, Result, Rule
 
 _LONGEST = 4096
-"""Parts that a tensor is taken apart into."""
+"""The most parts into which a tensor is split."""
 
 
 def _strided_slice(f: Builder, node: Node) -> Result:
-    """What takes every element between two known bounds along each axis, or one; others stay as they are."""
+    """Slices with stride 1 and known bounds along each axis, and single elements; other slices are not converted."""
     x, begin, end, steps = node.inputs[0], *map(node.constant, (1, 2, 3))
     if begin is None or end is None or steps is None or node.mask("ellipsis_mask"):
         return None
@@ -45,7 +45,7 @@ def _strided_slice(f: Builder, node: Node) -> Result:
 
 
 def _inside(index: int, length: int) -> int:
-    """A bound within an axis, counted from its front."""
+    """A bound of a slice, counted from the front and clamped to the axis."""
     return min(max(index + length if index < 0 else index, 0), length)
 
 
@@ -84,7 +84,7 @@ def _split_v(f: Builder, node: Node) -> Result:
 
 
 def _reversed(f: Builder, node: Node) -> Result:
-    """The elements along some axes from the end to the front."""
+    """The elements along some axes in reverse order."""
     x, axes = node.inputs[0], node.constant(1)
     if axes is None or any(not 0 < x.shape[axis] <= _LONGEST for axis in axes):
         return None
@@ -102,7 +102,7 @@ def _add_n(f: Builder, node: Node) -> Result:
 
 
 def _filled(value: float, f: Builder, node: Node) -> Result:
-    """0 wherever the condition is 0, in the shape of the tensor."""
+    """A tensor filled with a value, made by selecting 0 everywhere in the shape of the operand."""
     (x,) = node.inputs
     never = f.const(0, x.type)
     if not value:
@@ -121,7 +121,7 @@ def _broadcast(f: Builder, node: Node) -> Result:
 
 
 def _pad(f: Builder, node: Node) -> Result:
-    """Rows of zeros, or of another number, joined to the tensor axis by axis."""
+    """Pad by concatenating constants to the tensor, axis by axis."""
     x, margins = node.inputs[0], node.constant(1)
     element = np.asarray(node.inputs[2].data) if len(node.inputs) > 2 else np.zeros(())
     if margins is None or element.dtype == object or -1 in x.shape:
@@ -139,7 +139,7 @@ def _rows(f: Builder, x: Variable, axis: int, size: int, element: float) -> Vari
 
 
 def _normalized(f: Builder, node: Node) -> Result:
-    """`(x - mean) / sqrt(variance + epsilon) · scale + offset` of a layer that is not being trained."""
+    """Inference of batch norm: `(x - mean) / sqrt(variance + epsilon) · scale + offset`."""
     if node.attributes.get("is_training") or node.attributes.get("data_format", b"NHWC") != b"NHWC":
         return None
     x, scale, offset, mean, variance = node.inputs
@@ -157,9 +157,9 @@ def _bias(f: Builder, node: Node) -> Result:
 
 
 def _einsum(f: Builder, node: Node) -> Result:
-    """A sum of products of two tensors over the letters that the result has not, by a product of matrices.
+    """The product of two tensors, summed over the letters that are missing in the result, as a matrix product.
 
-    Letters of both and the result are batches. What else an equation may say stays as it is.
+    Letters in both operands and the result are batch dimensions. Other equations are not converted.
     """
     given, _, result = node.attributes["equation"].decode().replace(" ", "").partition("->")
     first, _, second = given.partition(",")
@@ -204,4 +204,4 @@ PARTS: Mapping[str, Rule] = {
     "FusedBatchNormV3": _normalized,
     "Einsum": _einsum,
 }
-"""By the type of the operation; None where it stays as it is."""
+"""The conversions, by the type of the TensorFlow operation; None if it is not converted."""

@@ -1,4 +1,4 @@
-"""What tensors of TensorFlow are while a graph is extracted, and lists of tensors."""
+"""Values of TensorFlow tensors during extraction, and lists of tensors."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from onert.ir import Array, ModelError
 
 @frozen(eq=False)
 class Resource:
-    """A handle of a variable: the tensor that holds it, by the name that the variable has in the flow."""
+    """A handle of a variable: the tensor that holds it, and the variable's name in the flow."""
 
     name: str
     tensor: Any
 
 
 Tensor = Variable | Array
-"""A tensor: computed, or an array where it is known before the graph runs."""
+"""A tensor: a variable if it is computed, an array if it is known before the graph runs."""
 Items = tuple[Tensor | None, ...]
-"""A list of tensors, None where none was put yet."""
+"""A list of tensors, None for items that were not set."""
 Value = Tensor | Resource | Items
 AsVariable = Callable[[Tensor, str], Variable]
-"""The variable for a tensor, under a name where it is an array."""
+"""Returns the variable for a tensor; an array becomes a constant with the given name."""
 _LONGEST = 4096
 
 
 def known(value: Value, what: str) -> Array:
-    """The elements of a tensor; ModelError where they are computed."""
+    """The elements of a tensor. Raises ModelError if they are computed."""
     if not isinstance(value, np.ndarray):
-        raise ModelError(f"{what} depends on what is fed, expected a constant")
+        raise ModelError(f"{what} depends on an input, expected a constant")
     return value
 
 
 def _items(value: Value, name: str) -> Items:
     if not isinstance(value, tuple):
-        raise ModelError(f"'{name}' is given no list of tensors whose length is known")
+        raise ModelError(f"'{name}' needs a list of tensors of known length")
     return value
 
 
@@ -72,14 +72,14 @@ def _get(f: Builder, name: str, given: Sequence[Value], as_variable: AsVariable)
     if found is not None:
         return found
     shape = tuple(int(size) for size in np.atleast_1d(known(given[2], f"the shape of '{name}'")))
-    raise ModelError(f"'{name}' reads item {at} {list(shape)} of a list of {len(items)}, which was not put there")
+    raise ModelError(f"'{name}' reads item {at} {list(shape)} of a list of {len(items)}, which was never set")
 
 
 def _set(f: Builder, name: str, given: Sequence[Value], as_variable: AsVariable) -> Value:
     items, at = _items(given[0], name), int(known(given[1], f"the index of '{name}'"))
     item = given[2]
     if isinstance(item, tuple | Resource):
-        raise ModelError(f"'{name}' puts what is no tensor into a list")
+        raise ModelError(f"'{name}' sets a list item that is not a tensor")
     longer = items + (None,) * (_length(at + 1, name) - len(items))
     return (*longer[:at], item, *longer[at + 1 :])
 
@@ -93,7 +93,7 @@ def _stack(f: Builder, name: str, given: Sequence[Value], as_variable: AsVariabl
     """The items as rows of one tensor."""
     items = _items(given[0], name)
     if not items or any(item is None for item in items):
-        raise ModelError(f"'{name}' stacks a list of {len(items)} items, some of which were never put there")
+        raise ModelError(f"'{name}' stacks a list of {len(items)} items, some of which were never set")
     if all(isinstance(item, np.ndarray) for item in items):
         return np.stack([np.asarray(item) for item in items])
     parts = [as_variable(item, f"{name}/{at}") for at, item in enumerate(items) if item is not None]
@@ -112,4 +112,4 @@ LISTS: Mapping[str, ListRule] = {
     "TensorListStack": _stack,
     "TensorListLength": lambda f, name, given, as_variable: np.array(len(_items(given[0], name)), np.int32),
 }
-"""Operations on lists of tensors: each gives what its only result is."""
+"""Operations on lists of tensors: each returns the value of its only result."""

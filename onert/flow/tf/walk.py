@@ -1,4 +1,4 @@
-"""One graph of TensorFlow, or the body of a function, operation by operation."""
+"""Traverse a TensorFlow graph, or the body of a function, operation by operation."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MOVES = ("ExpandDims", "Reshape", "Squeeze", "Transpose")
 _MOST_ROUNDS = 4096
 _DEEPEST = 64
 _FOLDED = 4096
-"""Elements of integers and booleans up to which what is known is computed."""
+"""The most elements of integers and Booleans for constant folding."""
 
 
 class Unprefixed(Builder):
-    """A builder that calls operations as TensorFlow does, without the name of the function.
+    """A builder that names operations as TensorFlow does, without the name of the function.
 
-    Operations that no name is given to have that of the operation `at` before that of their type.
+    Unnamed operations are named after the operation `at`, followed by their own type.
     """
 
     at = ""
@@ -44,8 +44,8 @@ class Unprefixed(Builder):
 
 @frozen(eq=False)
 class Extraction:
-    """What all graphs of one extraction share: TensorFlow, the flow, a builder for the function, and what reads the
-    elements of a variable.
+    """What all graphs of one extraction share: TensorFlow, the flow, a builder for the function, and a function that
+    reads the elements of a variable.
     """
 
     tf: Any
@@ -56,7 +56,7 @@ class Extraction:
 
 @define(eq=False)
 class Walk:
-    """A graph with the values of its tensors by name; the names of what it adds begin with `prefix`."""
+    """A graph with the values of its tensors by name; `prefix` is prepended to the names of what it adds."""
 
     shared: Extraction
     graph: Any
@@ -65,10 +65,10 @@ class Walk:
     values: dict[str, Value] = field(factory=dict)
 
     def computed(self, outputs: Iterable[Any]) -> list[Value]:
-        """The values of tensors, for which what they depend on is added.
+        """The values of tensors; adds the operations that compute them.
 
-        ModelError where they depend on a tensor that is to be fed and has no value, where the rank of a tensor is not
-        known, and where a loop does not end by what is known.
+        Raises ModelError if they depend on a placeholder without a value, if the rank of a tensor is unknown, or if a
+        loop has no known trip count.
         """
         wanted = list(outputs)
         for operation in self._needed(wanted):
@@ -76,7 +76,7 @@ class Walk:
         return [self.values[tensor.name] for tensor in wanted]
 
     def _needed(self, outputs: Sequence[Any]) -> list[Any]:
-        """The operations that outputs depend on, each behind those that it depends on."""
+        """The operations that outputs depend on, in topological order."""
         done: dict[Any, None] = {}
         waiting = [(t.op, False) for t in outputs if t.name not in self.values]
         while waiting:
@@ -104,7 +104,7 @@ class Walk:
     # ---- operations
 
     def _add(self, operation: Any) -> None:
-        """Add an operation of the graph, or find what it gives."""
+        """Add an operation of the graph, or find its results."""
         if all(t.name in self.values for t in operation.outputs):
             return
         for tensor, value in zip(operation.outputs, self._results(operation), strict=True):
@@ -121,7 +121,7 @@ class Walk:
             return [self._learned(resource, handle) if kind in _VARIABLES else resource]
         if kind.startswith("Placeholder"):
             name = f"{self.prefix}{operation.name}"
-            raise ModelError(f"the outputs depend on '{name}', which is to be fed and is no input")
+            raise ModelError(f"the outputs depend on '{name}', a placeholder that is not an input")
         given = [self.values[t.name] for t in operation.inputs]
         if kind == "ReadVariableOp":
             return [self._read(given[0], operation.outputs[0])]
@@ -156,18 +156,18 @@ class Walk:
         return inside.computed(body.outputs)
 
     def _looped(self, operation: Any, given: Sequence[Value]) -> list[Value]:
-        """The results of a loop, round by round: what it goes on by must be known."""
+        """The results of a loop, unrolled; its condition must be known."""
         found, name = list(given), self._name(operation)
         for round_ in range(_MOST_ROUNDS):
             (more,) = self._called(operation, "cond", found, f"{name}/{round_}/cond")
-            if not known(more, f"whether '{name}' goes on"):
+            if not known(more, f"the condition of '{name}'"):
                 return found
             found = self._called(operation, "body", found, f"{name}/{round_}")
         raise ModelError(f"'{name}' takes more than {_MOST_ROUNDS} rounds")
 
     def _folded(self, operation: Any, given: Sequence[Value]) -> Sequence[Value] | None:
-        """What an operation gives on few integers that are known, or one that moves the elements of a constant; None
-        for any other.
+        """Constant-fold an operation on small integer operands, or one that moves the elements of a constant; None for
+        any other.
         """
         arrays = [_elements(value) for value in given]
         known_ones = [array for array in arrays if array is not None]
@@ -188,7 +188,7 @@ class Walk:
             return [np.asarray(array) for array in session.run(list(made.outputs))]
 
     def _translated(self, operation: Any, given: Sequence[Value]) -> Sequence[Value]:
-        """An operation of the flow, of TensorFlow's own type where flows have none."""
+        """Add the operation as one of flows, or with TensorFlow's own type if flows have none."""
         name, builder = self._name(operation), self.shared.builder
         if operation.type == "ResourceGather":
             table = self._read(given[0], operation.outputs[0])
@@ -210,14 +210,14 @@ class Walk:
         return list(results)
 
     def _settled(self, tensor: Any, variable: Variable) -> list[int]:
-        """The declared shape, with the sizes that are known only here: of what rounds of a loop were given."""
+        """The declared shape, with sizes that are only known here, after the unrolling of loops."""
         declared = shape_of(tensor)
         if len(declared) != variable.rank():
             return declared
         return [here if size == -1 else size for size, here in zip(declared, variable.shape, strict=True)]
 
     def _as_it_is(self, node: Node, operation: Any) -> tuple[Variable, ...]:
-        """An operation of TensorFlow's own type, with its attributes as text."""
+        """An operation with TensorFlow's own type, and its attributes as text."""
         builder = self.shared.builder
         added = builder.rawop(node.type, node.name)
         for variable in node.inputs:
@@ -239,11 +239,11 @@ class Walk:
         return function.ops
 
     def _as_variable(self, value: Value, name: str) -> Variable:
-        """The variable for a tensor; a constant gets into the flow when an operation reads it."""
+        """The variable for a tensor; a constant is added to the flow once an operation reads it."""
         if isinstance(value, Variable):
             return value
         if not isinstance(value, np.ndarray):
-            raise ModelError(f"'{name}' is no tensor, but something is computed from it")
+            raise ModelError(f"'{name}' is not a tensor, but is an operand")
         present = self.shared.flow.vars.get(name)
         if present is not None and present.data is value:
             return present
@@ -252,19 +252,19 @@ class Walk:
         return made
 
     def _register(self, before: int) -> None:
-        """Put the constants into the flow that operations from a number on read."""
+        """Add to the flow the constants that operations read, starting at operation number `before`."""
         for operation in self._operations[before:]:
             for variable in operation.inputs:
                 self.shared.flow.vars.setdefault(variable.name, variable)
 
     def _read(self, value: Value, tensor: Any) -> Variable:
-        """The constant for a variable of which there is a handle."""
+        """The constant for a variable given by its handle."""
         if not isinstance(value, Resource):
             raise ModelError(f"'{self.prefix}{tensor.op.name}' reads a variable that is chosen when the graph runs")
         return self._learned(value, tensor)
 
     def _learned(self, resource: Resource, tensor: Any) -> Variable:
-        """A variable of TensorFlow as a constant of its present elements, by the name of the variable."""
+        """A TensorFlow variable as a constant with its current elements, named after the variable."""
         present = self.shared.flow.vars.get(resource.name)
         if present is None:
             data = np.asarray(self.shared.read(resource, tensor.dtype.base_dtype))
@@ -283,26 +283,26 @@ class Walk:
             self.shared.flow.vars.setdefault(variable.name, variable)
             return variable
         if not isinstance(value, Variable):
-            raise ModelError(f"'{tensor.name}' is no tensor, and cannot be an output")
+            raise ModelError(f"'{tensor.name}' is not a tensor and cannot be an output")
         if tensor.name not in self.shared.flow.vars and tensor.name not in value.aliases:
             value.aliases.append(tensor.name)
         return value
 
 
 def _elements(value: Value) -> Array | None:
-    """The elements of a constant; None for what is computed."""
+    """The elements of a constant; None if they are computed."""
     if isinstance(value, Variable):
         return None if value.data is None else np.asarray(value.data)
     return value if isinstance(value, np.ndarray) else None
 
 
 def shape_of(tensor: Any) -> list[int]:
-    """The sizes of a tensor's dimensions, -1 for those that are not known; ModelError where their number is not.
+    """The sizes of a tensor's dimensions, -1 for unknown ones. Raises ModelError if the rank is unknown.
 
-    TensorFlow's behaviour of version 1 has objects for sizes, its list of them has numbers in both versions.
+    With TensorFlow's version 1 behaviour, sizes are objects, but `as_list` contains numbers in both versions.
     """
     if tensor.shape.rank is None:
-        raise ModelError(f"the rank of '{tensor.name}' is not known")
+        raise ModelError(f"'{tensor.name}' has unknown rank")
     return [-1 if size is None else int(size) for size in tensor.shape.as_list()]
 
 

@@ -1,4 +1,4 @@
-"""Optimizers: functions that move what is learned against its gradient."""
+"""Optimizers: functions that update learnable variables against their gradients."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from onert.ir import ModelError
 class Optimizer(ABC):
     """A function of a flow, by default `optimizer`, that updates all learnable variables once.
 
-    Its input `alpha` is the learning rate. `optimizer/gradients/f` refers to the instance of `gradients/f` in which the
-    adjoints are. With `decay` the variables are also made smaller by that part of themselves, times the learning rate;
-    with `clipping` adjoints whose norm, of all together, is larger are scaled to that norm.
+    Its input `alpha` is the learning rate. `optimizer/gradients/f` refers to the instance of `gradients/f` with the
+    adjoints. With `decay`, variables also shrink by that fraction times the learning rate; with `clipping`, adjoints
+    are scaled so that their norm, taken over all of them, does not exceed that value.
     """
 
     def __init__(self, name: str = "optimizer", *, decay: float = 0.0, clipping: float = 0.0) -> None:
@@ -27,7 +27,8 @@ class Optimizer(ABC):
     def build(self, flow: Graph, rules: Mapping[str, GradientRule] = GRADIENTS) -> Builder:
         """Add the function, and the gradients of all functions with the flag `backprop` that have none yet.
 
-        ModelError where no gradient depends on a learnable variable. CompileError as `onert.flow.gradients.gradient`.
+        Raises ModelError if no gradient depends on a learnable variable, and CompileError like
+        `onert.flow.gradients.gradient`.
         """
         for function in list(flow.funcs.values()):
             if function.backprop and f"gradients/{function.name}" not in flow.funcs:
@@ -52,7 +53,7 @@ class Optimizer(ABC):
         return f
 
     def _adjoints(self, f: Builder) -> dict[Variable, Variable]:
-        """The learnable variables, each with its adjoint in all gradients together."""
+        """The learnable variables, each with the sum of its adjoints over all gradients."""
         instances: dict[str, Variable] = {}
         found: dict[Variable, Variable] = {}
         for variable in [v for v in f.flow.vars.values() if v.learnable]:
@@ -68,7 +69,7 @@ class Optimizer(ABC):
         return found
 
     def _clipped(self, f: Builder, adjoints: Mapping[Variable, Variable]) -> dict[Variable, Variable]:
-        """The adjoints, scaled where their norm is too large."""
+        """The adjoints, scaled if their norm is too large."""
         squares = [f.cast(f.sum(f.square(adjoint)), DT_FLOAT32) for adjoint in adjoints.values()]
         total = squares[0]
         for square in squares[1:]:
@@ -78,12 +79,12 @@ class Optimizer(ABC):
         return {v: f.mul(adjoint, f.cast(scale, v.type)) for v, adjoint in adjoints.items()}
 
     def _state(self, f: Builder, what: str, variable: Variable) -> Variable:
-        """A variable of the optimizer's own beside a learnable one, at first zeros."""
+        """An optimizer's own variable for a learnable one, initially zeros."""
         return f.var(f"{what}/{variable.name}", variable.type, variable.shape)
 
     @abstractmethod
     def _step(self, f: Builder, variable: Variable, adjoint: Variable, alpha: Variable) -> Variable:
-        """What is subtracted from a variable."""
+        """The value to subtract from a variable."""
 
 
 class GradientDescentOptimizer(Optimizer):
@@ -110,7 +111,7 @@ class MomentumOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """Steps as long as the mean of the gradients is compared with the root of the mean of their squares.
+    """Adam: steps scaled by the mean of the gradients over the root of the mean of their squares.
 
     `m` becomes `beta1 · m + (1 - beta1) · g` and `v` becomes `beta2 · v + (1 - beta2) · g²`; in step `t` the variable
     becomes `w - alpha · √(1 - beta2ᵗ) / (1 - beta1ᵗ) · m / (√v + epsilon)`. Source: Kingma and Ba, Adam, section 2.
