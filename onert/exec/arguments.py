@@ -104,8 +104,7 @@ def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> tuple[Sequen
 
 
 def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:
-    """Inputs given by name or in order, with their positions. Raises ExecutionError if neither, or if one is
-    duplicate."""
+    """Inputs given by name or in order, with their positions. Raises ExecutionError for others, or for duplicates."""
     if isinstance(inputs, Mapping):
         found = [(position_of("input", name, infos), array) for name, array in inputs.items()]
         if len({position for position, _ in found}) < len(found):

@@ -195,8 +195,7 @@ class Execution:
         setup.given.add(position)
 
     def _fitting(self, position: int, given: Any) -> Array:
-        """The input as an array. Raises ExecutionError unless its shape is the input's, or one that the model
-        allows."""
+        """The input as an array. Raises ExecutionError if the model does not allow its shape."""
         info = self._runner.setup.inputs[position]
         array = elements(info, given)
         if array.shape != info.shape and not self._allows(position, array.shape):

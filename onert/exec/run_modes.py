@@ -78,8 +78,7 @@ class Accompanied:
 
 
 def prepared(run: Callable[[Frame], None], frame: Frame, instance: Instance) -> Prepared:
-    """Runs of a frame that first start its journal and take resource variables from where other executions left
-    them."""
+    """Runs of a frame that first start its journal and fetch resource variables from the shared state."""
     before: list[Callable[[], None]] = []
     if instance.journal is not None:
         frame.commit_with(instance.journal.commit)

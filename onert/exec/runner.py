@@ -64,12 +64,10 @@ class Fixed(Told):
 
 @define(eq=False)
 class Setup(Told):
-    """A program with its memory, and what its user set.
-
-    `given` are the positions of inputs that are set; `copied` holds source and target of those that are copied before
-    each run; `own_inputs` are the execution's own buffers; `own_outputs` are the outputs with a user's buffer; `ran`
-    says whether a run has begun, so that outputs have elements; `usual` are the inputs that the last `run` copied.
-    `outdated` says why inputs that were set before a change of shapes must be set again.
+    """A program with its memory, and what its user set: the positions of inputs in `given`; source and target of inputs
+    `copied` before each run; the execution's buffers for these in `own_inputs`; outputs with a user's buffer in
+    `own_outputs`; whether a run has begun, so that outputs have elements, in `ran`; the inputs that the last `run`
+    copied in `usual`. `outdated` says why inputs set before a change of shapes must be set again.
     """
 
     fit: Fit

@@ -33,8 +33,7 @@ class Cell:
         return Instance(self.compiled, self._profile)
 
     def profile(self) -> str:
-        """A table of the time that the steps have taken so far, in all instances together
-        (`onert.flow.report.profile`).
+        """A table of the time that the steps have taken in all instances together (`onert.flow.report.profile`).
 
         Raises ExecutionError unless the flow was compiled with `Compiler(profiling=True)`.
         """

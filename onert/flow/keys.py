@@ -20,8 +20,7 @@ class Parameters:
     def number(self, key: Any) -> int:
         """The number of the variable that a key identifies.
 
-        Raises KeyRangeError, an IndexError, for a number out of range, and UnknownTensorError, a ValueError, for an
-        unknown name.
+        Raises KeyRangeError (an IndexError) for a number out of range, UnknownTensorError (a ValueError) for a name.
         """
         if isinstance(key, int) and not isinstance(key, bool):
             if not 0 <= key < len(self.names):

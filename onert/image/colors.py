@@ -40,9 +40,8 @@ def convert_color(image: Array, source: Format, target: Format, *, full_range: b
     """The image in another format, always as a new array.
 
     Every format converts to every other. Missing alpha is set to 255. Luma and chroma use the values 16 to 235 and 16
-    to 240, as in video, or all 256 values with `full_range`, as in JPEG files. Chroma is that of four pixels' mean
-    colour, and is the same for all four when converted back. Raises ExecutionError if the array is not an image of the
-    source format.
+    to 240, as in video, or all 256 values with `full_range`, as in JPEG files. Four pixels share the chroma of their
+    mean colour. Raises ExecutionError if the array is not an image of the source format.
     """
     pixels = _checked(image, source)
     if source is target:

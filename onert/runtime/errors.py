@@ -1,5 +1,4 @@
-"""Errors of the interfaces taken from LiteRT and ONNX Runtime; each derives from the built-in class that those
-raise."""
+"""Errors of LiteRT's and ONNX Runtime's interfaces; each derives from the built-in class that those raise."""
 
 from __future__ import annotations
 

@@ -198,9 +198,7 @@ class _Runner:
         if strict and not shapes.compatible(wanted, declared):
             raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, expected {declared}")
         if any(d < 0 for d in wanted):
-            raise ArgumentError(
-                f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, expected sizes of 0 or more"
-            )
+            raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, a size is negative")
         self._shapes[tensor] = wanted
 
     def allocate(self) -> None:

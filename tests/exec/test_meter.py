@@ -26,7 +26,7 @@ def test_memory_is_counted_with_what_is_needed_beside_it_for_a_moment() -> None:
     meter = Meter(100, None)
     meter.hold(60)
     meter.hold(30, beside=10)
-    with pytest.raises(RuleError, match=r"take 101 bytes, more than 100 \(max_memory\)"):
+    with pytest.raises(RuleError, match=r"need 101 bytes, more than 100 \(max_memory\)"):
         meter.hold(1, beside=10)
     meter.hold(-50)
     meter.hold(60)

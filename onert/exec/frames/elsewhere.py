@@ -168,12 +168,9 @@ def _copies_of_inputs(routine: Routine) -> list[int]:
 
 @frozen(eq=False)
 class _Turns:
-    """Calls in a correct order across queues.
-
-    `lanes` are the queues in which each call leaves work; `unread` are those of all `queues` whose last work no copy to
-    the host waits for. `checks` are those of all calls that enqueue, `unchecked` those of calls that no copy to the
-    host follows.
-    """
+    """Calls ordered across queues. `lanes` are the queues in which each leaves work, `unread` those of all `queues`
+    whose last work no copy to the host waits for. `checks` are those of all calls that enqueue, `unchecked` those of
+    calls that no copy to the host follows."""
 
     calls: Calls = ()
     lanes: tuple[tuple[Queue, ...], ...] = ()
@@ -237,8 +234,7 @@ def _ancestors(routine: Routine, last: int) -> set[int]:
 
 @frozen(eq=False)
 class _Turn:
-    """A call that waits for the events of others. It then records its own events, and runs the checks of what it
-    read."""
+    """A call that first waits for events of others, then records its own, and last checks the work that it read."""
 
     _call: Callable[[], None]
     _lanes: tuple[Queue, ...]

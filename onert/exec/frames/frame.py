@@ -82,8 +82,7 @@ class Frame:
                 self._lay(index, empty(tensor.type))
 
     def _make_lasting(self) -> Array:
-        """Allocate the results that must outlive their run; returns an array that holds the boolean scalars among
-        them."""
+        """Allocate the results that must outlive their run; returns an array of the boolean scalars among them."""
         found = [self._tensors[index] for index in self.routine.subgraph.lasting]
         flags = [tensor for tensor in found if tensor.type.dtype is DType.BOOL and not tensor.type.shape]
         together: Array = np.zeros(len(flags), np.bool_)
@@ -130,8 +129,7 @@ class Frame:
             self.settle(HOST.allocate(plan.size), 0)
 
     def close(self) -> None:
-        """Free buffers in memory spaces other than the host's; the frame does not run again. May be called
-        repeatedly."""
+        """Free buffers in other memory spaces; the frame does not run again. May be called repeatedly."""
         self._moved()
         _free(self._allocated)
 
@@ -224,8 +222,7 @@ class Frame:
         return self.bound
 
     def _bind(self, step: Step) -> Callable[[], None]:
-        """Bind a step's kernel, with a guard if it is another package's; our own name the place of errors
-        themselves."""
+        """Bind a step's kernel. Other packages' kernels get a guard; our own name the place of errors themselves."""
         if step.backend in OWN:
             return step.kernel.bind(self.tensors, self._context)
         call: Callable[[], None] = module("onert.exec.frames.guarded").bound(step, self.tensors, self._context)

@@ -43,8 +43,7 @@ class Gathers(Core):
         return result
 
     def gather_sum(self, params: Any, indices: Any, batch: int | None = None, name: str | None = None) -> Variable:
-        """The sum of the rows; negative indices are ignored. `batch` leading dimensions of the indices are
-        preserved."""
+        """The sum of the rows; negative indices are ignored. `batch` leading dimensions of indices are preserved."""
         return self.pooling_gather("GatherSum", params, indices, batch, name)
 
     def gather_max(self, params: Any, indices: Any, batch: int | None = None, name: str | None = None) -> Variable:

@@ -120,13 +120,11 @@ class Reductions(Elementwise):
         ouput_value: bool = False,  # Myelin's spelling
         name: str | None = None,
     ) -> Any:
-        """The index of the smallest element, the first if there are several, as int32; with `ouput_value` also the
-        element."""
+        """The index of the first smallest element, as int32; with `ouput_value`, also the element."""
         return self._extreme("ArgMin", x, axis, ouput_value, name)
 
     def argmax(self, x: Any, axis: int | None = None, ouput_value: bool = False, name: str | None = None) -> Any:
-        """The index of the largest element, the first if there are several, as int32; with `ouput_value` also the
-        element."""
+        """The index of the first largest element, as int32; with `ouput_value`, also the element."""
         return self._extreme("ArgMax", x, axis, ouput_value, name)
 
     def _extreme(self, optype: str, x: Any, axis: int | None, value: bool, name: str | None) -> Any:

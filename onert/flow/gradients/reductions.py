@@ -25,8 +25,7 @@ def _kept(g: Gradients, operation: Operation, reduced: Variable) -> Variable:
 
 
 Reduced = Callable[[Gradients, Variable, Variable, Variable], Variable]
-"""Computes the adjoint of the operand from the operand, the result and its adjoint, the latter two with kept
-dimensions."""
+"""Computes the adjoint of the operand from the operand, and the result and its adjoint, both with kept dimensions."""
 
 
 def _reduction(derivative: Reduced, g: Gradients, operation: Operation, result: int = 0) -> list[Term | None]:

@@ -12,8 +12,7 @@ from onert.ir import ModelError
 def cross_entropy(f: Builder, logits: Variable, labels: Any, name: str = "loss") -> Variable:
     """The mean of `log(sum(exp(logits))) - logits[label]`, the negative logarithm of the labels' softmax.
 
-    `logits` are [batch, classes], `labels` integers [batch] below the number of classes. Raises ModelError for other
-    shapes.
+    `logits` are [batch, classes], `labels` integers [batch] below `classes`. Raises ModelError for other shapes.
     """
     labels = f.value(labels)
     if logits.rank() != 2 or labels.shape != logits.shape[:1]:

@@ -27,8 +27,7 @@ class Optimizer(ABC):
     def build(self, flow: Graph, rules: Mapping[str, GradientRule] = GRADIENTS) -> Builder:
         """Add the function, and the gradients of all functions with the flag `backprop` that have none yet.
 
-        Raises ModelError if no gradient depends on a learnable variable, and CompileError like
-        `onert.flow.gradients.gradient`.
+        Raises ModelError if no gradient depends on a learnable variable, and CompileError as `gradient` does.
         """
         for function in list(flow.funcs.values()):
             if function.backprop and f"gradients/{function.name}" not in flow.funcs:

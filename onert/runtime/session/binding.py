@@ -104,8 +104,7 @@ class IOBinding:
             raise FailedRun(str(error)) from error
 
     def _in_place(self, name: str, value: OrtValue | None) -> bool:
-        """Whether the run writes an output in place: its shape is known before the run, and the memory is
-        contiguous."""
+        """Whether the run writes an output in place: its shape is static, and the memory is contiguous."""
         if value is None or not value.is_tensor() or value.numpy().dtype == object:
             return False
         try:

@@ -1,8 +1,7 @@
 """ONNX Runtime's errors, under its names, which are also errors of onert.
 
-Source: the names are from `onnxruntime.capi.onnxruntime_pybind11_state` of ONNX Runtime 1.31; which wrong arguments,
-models and runs raise which was found by experiment. Applications import them from
-`onert.capi.onnxruntime_pybind11_state`.
+Source: the names are from `onnxruntime.capi.onnxruntime_pybind11_state` of ONNX Runtime 1.31; when each is raised was
+found by experiment. Applications import them from `onert.capi.onnxruntime_pybind11_state`.
 """
 
 from __future__ import annotations

@@ -63,8 +63,7 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(array: Array, onnx_element_type: int) -> OrtValue:
-        """The array's memory, reinterpreted as the ONNX element type with this number, which must have the same
-        size."""
+        """The array's memory reinterpreted as the ONNX element type with this number, which must be of equal size."""
         kind = numpy_type(onnx_element_type)
         if kind.itemsize != array.dtype.itemsize:
             raise ArgumentError(f"{array.dtype} and {kind} differ in size")
