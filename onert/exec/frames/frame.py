@@ -82,7 +82,7 @@ class Frame:
                 self._lay(index, empty(tensor.type))
 
     def _make_lasting(self) -> Array:
-        """Allocate the results that must outlive their run; returns an array of the boolean scalars among them."""
+        """Allocate results that must last to the end of a run; returns an array of the boolean scalars among them."""
         found = [self._tensors[index] for index in self.routine.subgraph.lasting]
         flags = [tensor for tensor in found if tensor.type.dtype is DType.BOOL and not tensor.type.shape]
         together: Array = np.zeros(len(flags), np.bool_)
