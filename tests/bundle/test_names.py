@@ -33,7 +33,7 @@ TAKEN = {
     "GLOW_SUCCESS": "the header defines",
     "BundleConfig": "the header defines",
     "bundle_find_symbol": "the header defines",
-    "activations": "parameter is called",
+    "activations": "entry point's parameter",
     "_net": "reserved for the compiler",
     "__net": "reserved for the compiler",
 }

@@ -30,5 +30,5 @@ def test_memory_is_counted_with_what_is_needed_beside_it_for_a_moment() -> None:
         meter.hold(1, beside=10)
     meter.hold(-50)
     meter.hold(60)
-    with pytest.raises(RuleError, match="take 101 bytes"):
+    with pytest.raises(RuleError, match="need 101 bytes"):
         meter.hold(1)

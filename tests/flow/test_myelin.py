@@ -177,7 +177,7 @@ WRONG: dict[str, tuple[Wrong, type[OnertError], type[Exception], str]] = {
         lambda n, d, x: d.connect(x, n.cell("f").channel(x), 0),
         FormatError,
         TypeError,
-        "'f/x' is no reference",
+        "'f/x' is not a reference",
     ),
 }
 
