@@ -321,9 +321,9 @@ class Cache(Value):
         self.directory.mkdir(0o700, parents=True, exist_ok=True)
         if not _own(os.stat(self.directory)):
             raise PermissionError("it is not a directory that only its owner may write to")
-        said = (("size", limits.size), ("age", limits.age))
+        fields = (("size", limits.size), ("age", limits.age))
         temporary = self.directory / f"{_UNFINISHED}{os.getpid()}-{os.urandom(8).hex()}"
-        _write(temporary, ["".join(f"{name} {value}\n" for name, value in said if value is not None).encode()])
+        _write(temporary, ["".join(f"{name} {value}\n" for name, value in fields if value is not None).encode()])
         temporary.replace(self.directory / _LIMITS)
         self.evict()
 

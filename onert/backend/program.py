@@ -181,8 +181,8 @@ class Program(Value):
         )
 
     def __repr__(self) -> str:
-        said = "; ".join(f"{what} {words}" for what, words in self._summary())
-        return printable(f"<Program {self.name!r}: {said}>")
+        summary = "; ".join(f"{what} {words}" for what, words in self._summary())
+        return printable(f"<Program {self.name!r}: {summary}>")
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""

@@ -74,8 +74,8 @@ class Bundle:
         name = self._entry(entry)
         code = self._functions[name](*self._areas)
         if code != 0:
-            said = self.description.errors.get(code, "an element breaks a rule of the model")
-            raise ExecutionError(f"{name} returned error code {code}: {said}")
+            message = self.description.errors.get(code, "an element breaks a rule of the model")
+            raise ExecutionError(f"{name} returned error code {code}: {message}")
 
     def stop(self) -> None:
         """End the threads of a multi-threaded bundle; the next call starts them again."""
@@ -190,8 +190,8 @@ def _library(path: Path) -> ctypes.CDLL:
         command = [compiler, "-shared", "-o", str(shared), str(path), "-lm", "-lpthread"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            said = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
-            raise ExecutionError(f"{path} cannot be linked for this machine: {said}")
+            message = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
+            raise ExecutionError(f"{path} cannot be linked for this machine: {message}")
         try:
             return ctypes.CDLL(str(shared))
         except OSError as error:

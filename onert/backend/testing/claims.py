@@ -55,8 +55,10 @@ def it_answers_for_every_operation(backend: Backend) -> None:
         )
         for each in (graph, opened):
             (operation,) = each.operations
-            said = backend.supports(operation, each.types(operation))
-            _require(said is None or bool(str(said).strip()), f"{trial}: supports returned {said!r}, not a sentence")
+            answer = backend.supports(operation, each.types(operation))
+            _require(
+                answer is None or bool(str(answer).strip()), f"{trial}: supports returned {answer!r}, not a sentence"
+            )
 
 
 def its_memory_keeps_what_is_put_in(backend: Backend) -> None:
@@ -169,8 +171,8 @@ def it_runs_sequences(backend: Backend) -> None:
     if backend.single or any(backend.supports(o, graph.types(o)) is not None for o in operations):
         return
     with Bench(backend, graph, Settings()) as bench:
-        said = [at for group in bench.sequence.groups for at in group.operations]
-        _require(sorted(said) == [0, 1, 2], f"fuse returned operations {said}, expected each of 0, 1, 2 once")
+        answer = [at for group in bench.sequence.groups for at in group.operations]
+        _require(sorted(answer) == [0, 1, 2], f"fuse returned operations {answer}, expected each of 0, 1, 2 once")
         rng = np.random.default_rng(0)
         a, b = (rng.standard_normal((4, 5)).astype(np.float32) for _ in range(2))
         (got,) = bench.run((a, b))

@@ -193,7 +193,7 @@ def _in_turn(routine: Routine, calls: Calls, in_order: bool) -> _Turns:
         if in_order and lanes:
             before = list({queue: at for at in range(step) for queue in left[at]}.values())
         needs.append([at for at in before if any(queue not in lanes for queue in left[at])])
-    told = {at for own in needs for at in own}
+    signalling = {at for own in needs for at in own}
     events: list[list[Event]] = [[] for _ in calls]
     checks: dict[int, Callable[[], None]] = {
         at: call.check for at, call in enumerate(calls) if isinstance(call, Enqueues)
@@ -204,9 +204,9 @@ def _in_turn(routine: Routine, calls: Calls, in_order: bool) -> _Turns:
         before = sorted(_ancestors(routine, at)) if taken[at] and not left[at] else []
         read.update(before)
         after = tuple(checks[n] for n in before if n in checks)
-        if needs[at] or at in told or after:
+        if needs[at] or at in signalling or after:
             awaited = tuple(events[n] for n in needs[at])
-            call = _Turn(call, taken[at], left[at] if at in told else (), events[at], awaited, after)
+            call = _Turn(call, taken[at], left[at] if at in signalling else (), events[at], awaited, after)
         found.append(call)
     unread = dict.fromkeys(queue for at, lanes in enumerate(left) if at not in read for queue in lanes)
     unchecked = tuple(check for at, check in checks.items() if at not in read)

@@ -64,9 +64,9 @@ def _with_idle(
     whole: list[tuple[tuple[int, ...], Call]], groups: Sequence[Group]
 ) -> list[tuple[tuple[int, ...], Call]]:
     """The pieces, preceded by the groups before them that need no work."""
-    told = {at for operations, _ in whole for at in operations}
+    covered = {at for operations, _ in whole for at in operations}
     position = {at: index for index, group in enumerate(groups) for at in group.operations}
-    idle = [(index, group.operations) for index, group in enumerate(groups) if told.isdisjoint(group.operations)]
+    idle = [(index, group.operations) for index, group in enumerate(groups) if covered.isdisjoint(group.operations)]
     found = []
     for operations, call in whole:
         while idle and idle[0][0] < position[operations[0]]:

@@ -51,8 +51,8 @@ def type_text(type_: TensorType, reference: bool = False) -> str:
 def _aligned(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Text with notes aligned in a column beside it."""
     found = list(lines)
-    width = max((len(said) for said, _ in found), default=0)
-    return (f"{said:<{width}}  // {note}" for said, note in found)
+    width = max((len(line) for line, _ in found), default=0)
+    return (f"{line:<{width}}  // {note}" for line, note in found)
 
 
 def _field_lines(cell: Compiled) -> Iterator[tuple[str, str]]:
@@ -61,13 +61,13 @@ def _field_lines(cell: Compiled) -> Iterator[tuple[str, str]]:
     before: Field | None = None
     for field in sorted(cell.layout.fields.values(), key=lambda f: f.offset):
         name, reference = printable(field.name), field.name in cell.references
-        told = f"{name}: {type_text(field.type, reference)}"
+        declaration = f"{name}: {type_text(field.type, reference)}"
         shares = before is not None and before.offset == field.offset
-        said = f"    union {told}" if shares else f"  {ends.get(field.name, '')}var {told}"
+        line = f"    union {declaration}" if shares else f"  {ends.get(field.name, '')}var {declaration}"
         links = ", ".join(printable(other) for other in cell.links.get(field.name, ()))
         linked = f" linked to {links}" if links else ""
         where = f"offset {field.offset} size {field.type.nbytes} alignment {HOST.alignment}"
-        yield said, f"{where} {_order(field.column_major)}{linked}"
+        yield line, f"{where} {_order(field.column_major)}{linked}"
         before = field
 
 
@@ -75,8 +75,8 @@ def _shared_lines(cell: Compiled) -> Iterator[tuple[str, str]]:
     read = dict.fromkeys(name for step in cell.steps for name in step.inputs if name in cell.shared.types)
     for name in read:
         kind, type_ = "global" if name in cell.shared.learnable else "const", cell.shared.types[name]
-        told = f"  {kind} {printable(name)}: {type_text(type_)}"
-        yield told, f"size {type_.nbytes} alignment {HOST.alignment} {_order(name in cell.shared.columns)}"
+        declaration = f"  {kind} {printable(name)}: {type_text(type_)}"
+        yield declaration, f"size {type_.nbytes} alignment {HOST.alignment} {_order(name in cell.shared.columns)}"
 
 
 def _order(column_major: bool) -> str:

@@ -74,7 +74,7 @@ class InferenceSession:
         ends = self._ends()
         self._inputs = {end.name: end for end in ends.inputs}
         self._outputs = {end.name: end for end in ends.outputs}
-        self._said = ends
+        self._interface = ends
         self._accepted: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
         """For each input, the element type and shape of the last array that needed no conversion."""
 
@@ -103,18 +103,18 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs in the model's order."""
-        return [node_argument(end) for end in self._said.inputs]
+        return [node_argument(end) for end in self._interface.inputs]
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs in the model's order."""
-        return [node_argument(end) for end in self._said.outputs]
+        return [node_argument(end) for end in self._interface.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Always empty: constants that are listed as inputs cannot be overridden."""
         return []
 
     def get_modelmeta(self) -> ModelMetadata:
-        return ModelMetadata(self._said)
+        return ModelMetadata(self._interface)
 
     def get_session_options(self) -> SessionOptions:
         return self._choices
@@ -208,7 +208,7 @@ class InferenceSession:
         if name not in self._inputs:
             raise InvalidArgument(f"there is no input {name!r}, expected one of {', '.join(self._inputs)}")
         type_ = self._inputs[name].type
-        columns = self._said.columns.get(name)
+        columns = self._interface.columns.get(name)
         if type_ is not None and type_.kind == "map" and columns is not None:
             return row(value.content if isinstance(value, OrtValue) else value, columns, type_)
         dtype = DType.FLOAT32 if type_ is None or type_.dtype is None else type_.dtype
@@ -229,7 +229,7 @@ class InferenceSession:
 
     def taken(self, name: str, array: Array) -> Any:
         """An output as ONNX Runtime returns it: strings as str, sequences as lists, maps as dictionaries."""
-        columns = self._said.columns.get(name)
+        columns = self._interface.columns.get(name)
         if columns is None and not array.dtype.hasobject:
             return array
         type_ = self._outputs[name].type

@@ -39,14 +39,14 @@ def node_argument(declared: ValueDeclaration) -> NodeArg:
 class ModelMetadata:
     """The producer of a model, its description, and other metadata."""
 
-    def __init__(self, said: Declared) -> None:
-        self.producer_name = said.producer
-        self.graph_name = said.graph
-        self.domain = said.domain
-        self.description = said.description
-        self.graph_description = said.graph_description
-        self.version = said.version
-        self.custom_metadata_map: Mapping[str, str] = dict(said.metadata)
+    def __init__(self, described: Declared) -> None:
+        self.producer_name = described.producer
+        self.graph_name = described.graph
+        self.domain = described.domain
+        self.description = described.description
+        self.graph_description = described.graph_description
+        self.version = described.version
+        self.custom_metadata_map: Mapping[str, str] = dict(described.metadata)
 
 
 class OrtValue:
