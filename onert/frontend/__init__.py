@@ -1,4 +1,4 @@
-"""Model files to IR."""
+"""Read model files into the IR."""
 
 from onert.frontend.tflite_schema.custom_ops import custom_op
 

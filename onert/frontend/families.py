@@ -1,4 +1,4 @@
-"""Operator tables in several files, read one by one."""
+"""An operator table split over several files, which are imported on demand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ImporterT = TypeVar("ImporterT")
 
 
 class Families(Mapping[KeyT, ImporterT]):
-    """The tables of all files of a package as one; a file is read when no earlier one has the operator looked for.
+    """The tables of all files of a package as one mapping; a file is imported only if no earlier one has the key.
 
-    With its table a file brings the operation kinds that it builds, and to read them all takes longer than to read most
-    models. `files` are named relative to `package`, those first whose operators models have most; `table` is what each
-    calls its own.
+    Importing a table also imports the operation kinds that it builds; importing all of them takes longer than reading
+    most models. `files` are module names relative to `package`, those with the most common operators first; `table` is
+    the name of the table in each.
     """
 
     def __init__(self, package: str, files: Sequence[str], table: str = "TABLE") -> None:

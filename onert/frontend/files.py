@@ -1,4 +1,4 @@
-"""Reading files that a stranger may have put there: regular files only, and every failure is one sentence."""
+"""Reading untrusted files: regular files only, and every failure is reported as one sentence."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_file(path: Path) -> Source:
-    """The content of a regular file; ModelError with the reason where it cannot be opened.
+    """Open a regular file for reading. Raises ModelError with the reason if it cannot be opened.
 
-    Nothing else is opened: a pipe makes whoever opens it wait, and a device may act on it. The check is repeated on the
-    open file, because the name may stand for something else by then.
+    Nothing else is opened: opening a pipe can block, and opening a device may have side effects. The check is repeated
+    on the open descriptor, because the path may refer to something else by then.
     """
     try:
         _require_regular(os.stat(path).st_mode)
@@ -39,7 +39,7 @@ def open_file(path: Path) -> Source:
 
 
 def is_directory(path: Path) -> bool:
-    """Whether there is a directory; ModelError if the system cannot tell, as for a path that is too long."""
+    """Whether the path is a directory. Raises ModelError if the system cannot tell, e.g. because it is too long."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except (OSError, ValueError) as error:
@@ -47,23 +47,23 @@ def is_directory(path: Path) -> bool:
 
 
 def resolved(path: Path) -> Path:
-    """The path without links; one that goes round in a circle is left as it is, and opening it fails."""
+    """The path with links resolved. A cycle of links is left as it is; opening it fails later."""
     return Path(os.path.realpath(path))
 
 
 def checked(inside: str, whole: str) -> PurePosixPath:
-    """A path inside a whole, such as "the package"; ModelError for one that is absolute, climbs out, or cannot be
-    printed."""
+    """A path relative to `whole` ("the package"). Raises ModelError if it is absolute, contains "..", or is not
+    printable."""
     path = PurePosixPath(inside)
     if not inside or path.is_absolute() or ".." in path.parts or "\\" in inside:
         raise ModelError(f"the path {inside!r} leaves {whole}")
-    if not inside.isprintable():  # control characters, and halves of characters that no system takes
+    if not inside.isprintable():  # control characters and lone surrogates
         raise ModelError(f"the path {inside!r} has characters that are not printable")
     return path
 
 
 def path_in(folder: Path, inside: str, whole: str) -> Path:
-    """Where a file of a folder lies; ModelError as in `checked`, and where a link leads out."""
+    """The path of a file inside a folder. Raises ModelError as in `checked`, or if a link leads out of the folder."""
     path = resolved(folder / checked(inside, whole))
     if not path.is_relative_to(resolved(folder)):
         raise ModelError(f"the path {inside!r} leaves {whole} through a link")
@@ -71,12 +71,12 @@ def path_in(folder: Path, inside: str, whole: str) -> Path:
 
 
 def path_beside(model: Path, inside: str) -> Path:
-    """Where a file in the folder of a model's file lies; ModelError as in `path_in`."""
+    """The path of a file in the folder of a model's file. Raises ModelError as in `path_in`."""
     return path_in(resolved(model).parent, inside, "the model's folder")
 
 
 def reason(error: Exception) -> str:
-    """What the system says is wrong, without the path, which the caller names."""
+    """The system's description of the error, without the path, which the caller adds."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

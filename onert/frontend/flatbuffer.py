@@ -1,7 +1,7 @@
-"""Reading flatbuffers that nobody vouches for: every offset is checked before it is followed.
+"""Reading untrusted flatbuffers: every offset is checked before it is followed.
 
 Source: the FlatBuffers binary format ("FlatBuffer Internals"). A table starts with a signed offset back to its vtable;
-the vtable holds its own size, the table's size and each field's offset in the table, 0 for a field that is not there.
+the vtable holds its own size, the table's size and each field's offset in the table, 0 for an absent field.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Data = memoryview
 
 _FREE = 1 << 18
 LETTERS = 16
-"""Of a string, or bytes of options, that are read in one unit of work."""
+"""The number of bytes of a string or of options that are read per unit of work."""
 _READING = "reading what its offsets refer to"
 
 
 def budget(nbytes: int) -> Budget:
-    """The work of reading so many bytes, with room for small files.
+    """The work budget for reading a file of `nbytes` bytes, with a minimum for small files.
 
-    A file whose offsets share nothing has one table or number in four bytes at most; models that people made take a
-    quarter of a step for each byte.
+    A file whose offsets do not share targets has at most one table or number per four bytes; real models need about a
+    quarter of a step per byte.
     """
     return Budget(_FREE + 2 * nbytes, ModelError)
 
 
 def root(data: Data, budget: Budget) -> Table:
-    """The root table; ModelError if there is none inside the data. All that is read from it draws on the budget."""
+    """The root table. Raises ModelError if it is not inside the data. All reads are charged to the budget."""
     return Table(data, _offset(data, 0), budget)
 
 
@@ -49,7 +49,7 @@ def identifier(data: Data) -> bytes:
 
 
 def _offset(data: Data, at: int) -> int:
-    """Where the unsigned offset at `at` points."""
+    """The target of the unsigned offset at `at`."""
     _require(data, at, 4)
     return at + int(_U32.unpack_from(data, at)[0])
 
@@ -60,7 +60,7 @@ def _require(data: Data, at: int, size: int) -> None:
 
 
 class Table:
-    """A table whose vtable and extent are known to lie in the data."""
+    """A table whose vtable and extent have been checked to be inside the data."""
 
     __slots__ = ("_data", "_fields", "_position", "_size", "_vtable", "budget")
 
@@ -81,15 +81,15 @@ class Table:
 
     @property
     def position(self) -> int:
-        """Where the table starts in the file."""
+        """The table's offset in the file."""
         return self._position
 
     def has(self, slot: int) -> bool:
-        """Whether the field is there."""
+        """Whether the field is present."""
         return self._at(slot, 1) is not None
 
     def _at(self, slot: int, size: int) -> int | None:
-        """Where the field of a slot starts; None if the table has it not."""
+        """The offset of the field in a slot; None if it is absent."""
         entry = 4 + 2 * slot
         if entry + 2 > self._fields:
             return None
@@ -101,18 +101,18 @@ class Table:
         return self._position + int(offset)
 
     def scalar(self, slot: int, code: str, default: float) -> float:
-        """A number stored as struct's `code`."""
+        """A number whose type is given as a struct format character."""
         packed = _SCALARS[code]
         at = self._at(slot, packed.size)
         return default if at is None else packed.unpack_from(self._data, at)[0]
 
     def table(self, slot: int) -> Table | None:
-        """A table that the field refers to."""
+        """The table that the field refers to; None if it is absent."""
         at = self._at(slot, 4)
         return None if at is None else Table(self._data, _offset(self._data, at), self.budget)
 
     def _vector(self, slot: int, width: int) -> tuple[int, int] | None:
-        """Start and count of a vector of elements so many bytes wide."""
+        """Start and count of a vector whose elements are `width` bytes wide; None if it is absent."""
         at = self._at(slot, 4)
         if at is None:
             return None
@@ -123,7 +123,7 @@ class Table:
         return start + 4, count
 
     def array(self, slot: int, code: str) -> Array:
-        """A vector of numbers, as a read-only view of the data; empty where it is missing."""
+        """A vector of numbers as a read-only view of the data; empty if it is absent."""
         dtype = _DTYPES[code]
         found = self._vector(slot, dtype.itemsize)
         if found is None:
@@ -132,12 +132,12 @@ class Table:
         return np.frombuffer(self._data, dtype, found[1], found[0])
 
     def bytes(self, slot: int) -> Data | None:
-        """A vector of bytes; None if it is missing."""
+        """A vector of bytes; None if it is absent."""
         found = self._vector(slot, 1)
         return None if found is None else self._data[found[0] : found[0] + found[1]]
 
     def text(self, slot: int) -> str:
-        """A string; empty where it is missing, ModelError if it is not UTF-8."""
+        """A string; empty if it is absent. Raises ModelError if it is not UTF-8."""
         raw = self.bytes(slot)
         if raw is not None:
             self.budget.spend(len(raw) // LETTERS, _READING)
@@ -147,7 +147,7 @@ class Table:
             raise ModelError(f"a string of the table at byte {self._position} is not UTF-8") from error
 
     def octets(self, slot: int) -> builtins.bytes:
-        """A vector of bytes as a copy; empty where it is missing."""
+        """A copy of a vector of bytes; empty if it is absent."""
         raw = self.bytes(slot)
         if raw is None:
             return b""
@@ -155,7 +155,7 @@ class Table:
         return builtins.bytes(raw)
 
     def tables(self, slot: int) -> Iterator[Table]:
-        """A vector of tables."""
+        """Yield the tables of a vector."""
         found = self._vector(slot, 4)
         if found is not None:
             start, count = found
@@ -163,6 +163,6 @@ class Table:
                 yield Table(self._data, _offset(self._data, start + 4 * index), self.budget)
 
     def count(self, slot: int) -> int:
-        """How many tables a vector holds."""
+        """The number of tables in a vector."""
         found = self._vector(slot, 4)
         return 0 if found is None else found[1]

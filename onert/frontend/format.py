@@ -1,4 +1,4 @@
-"""What a format of model files is: how its files are recognised and read."""
+"""A format of model files: how its files are recognised and read."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from .flatbuffer import Data
 
 GROUP = "onert.frontends"
-"""The entry points of formats that other packages bring."""
+"""The entry point group of formats from other packages."""
 HEAD = 16
-"""Bytes of a file that a format may look at to recognise it."""
+"""The number of leading bytes that are passed to `recognize`."""
 
 
 def _never(source: Source, path: Path | None) -> Package | None:
-    """Nothing is left unread."""
+    """The default of `unread`: every file is read."""
     return None
 
 
 @frozen
 class Format(Value):
-    """A kind of model file.
+    """A model file format.
 
-    `recognize` is given the first bytes of a file (none for a directory) and its path (None for bytes in memory).
-    `load` is given the whole content (empty for a directory) and the path; it raises ModelError. The content is in
-    memory that nobody else can change. `unread` gives the same package for content that is known to be well-formed,
-    without reading it before something asks what is in it; None if it cannot. `reader` names the module that `load`
-    imports, if any: that can be done while a file is read.
+    `recognize` gets the first bytes of a file (none for a directory) and its path (None for bytes in memory).
+    `load` gets the whole content (empty for a directory) and the path; it raises ModelError. The content is in private
+    memory that nothing else can modify. `unread` returns the same package for content that is known to be well-formed,
+    parsing it only on demand; None if it cannot. `reader` names the module that `load` imports, if any, so that it can
+    be imported while the file is read.
     """
 
     name: str
@@ -51,9 +51,9 @@ def of_one_model(
     whole: Callable[[Path | None], bool] = lambda path: True,
     reader: str = "",
 ) -> Format:
-    """The format of files with one model, which `read` gives, and whether the content alone says all of it.
+    """A format whose files hold one model. `read` returns it, and whether the content alone determines it.
 
-    `whole` says whether this is so of every file at a path, so that one may be left unread.
+    `whole` says whether the content alone determines the model for every file at a path; then parsing can be deferred.
     """
 
     def load(data: Data, path: Path | None) -> Package:
@@ -67,5 +67,5 @@ def of_one_model(
 
 
 def package_of(models: Models | Content, path: Path | None) -> Package:
-    """A package of the models of one file, which is called by the file's name."""
+    """A package of the models in one file, named after the file."""
     return Package(models, model_names=() if path is None else (path.name,))

@@ -1,7 +1,7 @@
-"""Model formats of other packages, found by entry point.
+"""Model formats from other packages, found by entry point.
 
-Their readers are other people's code: whatever goes wrong in one becomes a ModelError with its name, and what it reads
-is verified.
+Their readers are third-party code: any exception becomes a ModelError that names the format, and what they return is
+verified.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .format import GROUP, Format
 
 
 def installed(own: tuple[Format, ...]) -> tuple[tuple[Format, ...], tuple[str, ...]]:
-    """The formats beside `own`, by the names of their entry points, and a sentence for each that cannot be loaded."""
+    """The formats beside `own`, sorted by entry point name, and a sentence for each that cannot be loaded."""
     found: list[Format] = []
     refusals: list[str] = []
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: (e.name, e.value)):
@@ -44,13 +44,13 @@ def _refusal(name: str, path: str, what: str) -> str:
 
 
 def _guarded(format_: Format) -> Format:
-    """The format with errors that say whose they are, and results that are verified."""
+    """The format with errors that name it and results that are verified."""
     name = format_.name
 
     def read(content: Data, path: Path | None) -> Package:
         package = _called(name, format_.load, content, path)
         if not isinstance(package, Package):
-            raise ModelError(f"the reader of model format {name!r} gave a {type(package).__name__}, expected a Package")
+            raise ModelError(f"the reader of model format {name!r} returned a {type(package).__name__}, not a Package")
         for model in package.models:
             verify(model)
         return package

@@ -1,4 +1,4 @@
-"""Formats by content: which reader a file belongs to."""
+"""Recognise the format of a file by its content, and load it."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ OWN = (
     "onert.frontend.containers.litertlm",
     "onert.frontend.containers.task",
 )
-"""The project's own formats, each `FORMAT` of a package or a module; they are asked before those of strangers."""
+"""The project's own formats, each the `FORMAT` of a package or module. They take precedence over installed ones."""
 
 
 def formats() -> tuple[Format, ...]:
-    """The project's own formats and those installed by entry point; one that cannot be loaded is left out."""
+    """The project's own formats and those installed by entry point, except those that cannot be loaded."""
     return (*_own(), *_installed()[0])
 
 
 def _own() -> Iterator[Format]:
-    """One after the other: what has not been asked for yet is not imported."""
+    """Yield the formats one by one, so that a module is imported only when it is reached."""
     for package in OWN:
         yield imports.module(package).FORMAT
 
 
 def _installed() -> tuple[tuple[Format, ...], tuple[str, ...]]:
-    """The formats of others, and why some of them cannot be loaded; looked for when none of our own will do."""
+    """The installed formats, and why some cannot be loaded. Searched only if no own format recognises the file."""
     found: tuple[tuple[Format, ...], tuple[str, ...]] = imports.module("onert.frontend.installed").installed(
         tuple(_own())
     )
@@ -47,14 +47,14 @@ def _installed() -> tuple[tuple[Format, ...], tuple[str, ...]]:
 
 
 def _unknown(package: Package) -> bool:
-    """No content is known to be well-formed."""
+    """The default of `known`: no content is known to be well-formed."""
     return False
 
 
 def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> Package:
-    """A model or package; ModelError with the file's name where it is missing, unknown or malformed.
+    """Load a model or package. Raises ModelError with the file's name if it is missing, unrecognised or malformed.
 
-    One that is `known` to be well-formed is read when somebody asks what is in it.
+    A package that is `known` to be well-formed is parsed only when its content is accessed.
     """
     path = source if isinstance(source, Path) else None
     name = str(path) if path is not None else f"{len(source)} bytes" if isinstance(source, bytes) else ""
@@ -70,7 +70,7 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
         raise ModelError(f"{name}: {error}") from error
     except MemoryError as error:
         raise ModelError(f"{name}: there is not enough memory to read it") from error
-    except OSError as error:  # from a reader that looks at more files than this one
+    except OSError as error:  # from a reader that opens further files
         raise ModelError(f"{name}: cannot be read: {reason(error)}") from error
     if path is not None and path.is_dir():
         raise ModelError(f"{name}: it is a directory without metadata/MANIFEST, expected a model file or an nnpackage")
@@ -82,14 +82,14 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
 
 
 def _read(format_: Format, content: Source, path: Path | None) -> Package:
-    """The package that a content is, its bytes read while another thread imports what reads them."""
+    """Read the package; its bytes are read while another thread imports the reader."""
     if format_.reader:
         imports.begin(format_.reader)
     return format_.load(content.data, path)
 
 
 def _format_of(head: bytes, path: Path | None) -> tuple[Format | None, tuple[str, ...]]:
-    """The format that recognises a file, if any, and why some formats could not be asked."""
+    """The format that recognises a file, if any, and why some installed formats could not be loaded."""
     for format_ in _own():
         if format_.recognize(head, path):
             return format_, ()
@@ -98,5 +98,5 @@ def _format_of(head: bytes, path: Path | None) -> tuple[Format | None, tuple[str
 
 
 def _content(path: Path) -> Source:
-    """The content of a file; nothing for a directory."""
+    """The content of a file; empty for a directory."""
     return Held(b"") if is_directory(path) else open_file(path)

@@ -1,4 +1,4 @@
-"""circle models: ONE's own form of TFLite's schema, with further operators and element types."""
+"""circle models: ONE's variant of the TFLite schema, with additional operators and element types."""
 
 from onert.frontend.tflite_schema.schema_format import schema_format
 

@@ -1,1 +1,1 @@
-"""Files that hold TFLite models beside other things: LiteRT-LM's `.litertlm`, and MediaPipe's `.task` archives."""
+"""Containers that hold TFLite models among other things: LiteRT-LM's `.litertlm` and MediaPipe's `.task` files."""

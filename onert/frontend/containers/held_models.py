@@ -1,4 +1,4 @@
-"""The models that a container holds, and which of them it is loaded as."""
+"""The models in a container, and the choice of the one to load."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from onert.frontend.tflite import FORMAT as TFLITE
 from onert.ir import ModelError, Package
 
 MAX_MODELS = 256
-"""How many sections or models a container may have."""
+"""The maximum number of sections or models in a container."""
 MAIN = "tf_lite_prefill_decode"
-"""What the model is called that reads prompts and gives the scores of tokens, where there are others beside it."""
+"""The model that reads prompts and computes token scores; loaded if the container holds several models."""
 
 
 def by_name(found: Iterable[tuple[str, Data]]) -> dict[str, Data]:
-    """The models by their names, in small letters; ModelError where two have the same, or one is no TFLite model."""
+    """The models by lower-case name. Raises ModelError if a name occurs twice or a model is not TFLite."""
     models: dict[str, Data] = {}
     for name, data in found:
         key = name.lower()
         if key in models:
-            raise ModelError(f"there are two models called {key!r}")
+            raise ModelError(f"it holds two models named {key!r}")
         if len(data) < 8 or identifier(data) != b"TFL3":
             raise ModelError(f"the model {key!r} begins with {bytes(data[:8])!r}, expected a TFLite model")
         models[key] = data
@@ -31,12 +31,12 @@ def by_name(found: Iterable[tuple[str, Data]]) -> dict[str, Data]:
 
 
 def main_model(models: dict[str, Data], path: Path | None) -> Package:
-    """The only model, or the one called `MAIN`; ModelError where there is neither."""
+    """The only model, or the one named `MAIN`. Raises ModelError if there is neither."""
     if len(models) != 1 and MAIN not in models:
         names = ", ".join(map(repr, models)) or "none"
         raise ModelError(
-            f"it holds the models {names}, expected one, or one called {MAIN!r}; load the bytes of one that "
-            "onert.frontend.containers.reading.models gives"
+            f"it holds the models {names}, expected a single model or one named {MAIN!r}; to load another, pass "
+            "its bytes from onert.frontend.containers.reading.models to onert.load"
         )
     name = MAIN if MAIN in models else next(iter(models))
     try:

@@ -1,4 +1,4 @@
-"""All models of a container, for who wants another than the one that it is loaded as."""
+"""Access to all models of a container, not only the one that is loaded by default."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from . import litertlm, task
 
 
 def models(path: str | Path) -> dict[str, bytes]:
-    """The models in a `.litertlm` or `.task` file by name, each as `onert.load` takes it.
+    """The models in a `.litertlm` or `.task` file by name, as bytes for `onert.load`.
 
-    ModelError where the file cannot be read, or breaks a rule of its format.
+    Raises ModelError if the file cannot be read or breaks a rule of its format.
     """
     data = open_file(Path(path)).data
     try:

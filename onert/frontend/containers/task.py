@@ -1,6 +1,6 @@
-"""MediaPipe's task bundles: zip archives with models, told from packages by the suffix `.task`.
+"""MediaPipe's task bundles: zip archives that contain models, distinguished from packages by the suffix `.task`.
 
-Models are the files whose names end in `.tflite`, or that are called after a kind of model (`TF_LITE_...`).
+A member is a model if its name ends in `.tflite` or begins with `TF_LITE_` (a model type).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ZIP = b"PK\x03\x04"
 
 
 def models(data: Data) -> dict[str, Data]:
-    """The models by the names of their files; ModelError where the archive breaks the format's rules."""
+    """The models by member name. Raises ModelError if the archive breaks the format's rules."""
     archive = open_zip_archive(data)
     names = [name for name in archive.members if name.endswith(".tflite") or name.startswith("TF_LITE_")]
     if len(names) > MAX_MODELS:

@@ -1,4 +1,4 @@
-"""Flow files of Myelin: each function is a subgraph, and a signature of its name."""
+"""Myelin's flow files: each function becomes a subgraph with a signature of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of attributes, which flow files have as text."""
+"""Attribute values, which flow files store as text."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ _MOST_DIGITS = 19
 
 
 def integer(text: str) -> int:
-    """A decimal number; RuleError for any other text."""
+    """A decimal number. Raises RuleError for any other text."""
     digits = text.strip().removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
-        raise RuleError(f"{text!r} is no integer")
+        raise RuleError(f"{text!r} is not an integer")
     return int(text)
 
 
 def boolean(text: str) -> bool:
-    """True for "1", "T" and "true", else False."""
+    """True for "1", "T" and "true"; False otherwise."""
     return text in _TRUE
 
 
 def integers(text: str) -> tuple[int, ...]:
-    """A list such as `[2,3]`: brackets and blanks are optional, a missing item stands for -1; RuleError for others."""
+    """A list such as `[2,3]`; brackets and blanks are optional, a missing item means -1. Raises RuleError otherwise."""
     inside = text.strip().removeprefix("[").removesuffix("]")
     if not inside.strip():
         return ()

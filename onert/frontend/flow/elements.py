@@ -1,4 +1,4 @@
-"""Element types of flow files, and the elements of constants."""
+"""Element types in flow files, and the elements of constants."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DTYPES: Mapping[str, DType] = {
         )
     },
 }
-"""Element types by their names in files. `void`, and no name at all, stand for none."""
+"""Element types by their names in files. `void` and the empty name mean no type."""
 
 
 def type_of(variable: Variable) -> TensorType:
-    """The type of a variable, None for dimensions of -1; ModelError where it has no element type that is known."""
+    """The type of a variable; -1 becomes an unknown dimension. Raises ModelError if its element type is unknown."""
     dtype = DTYPES.get(variable.element_type)
     if dtype is None:
         expected = ", ".join(sorted(DTYPES))
@@ -49,9 +49,9 @@ def type_of(variable: Variable) -> TensorType:
 
 
 def constant_of(variable: Variable) -> tuple[TensorType, Constant | None, str]:
-    """The type of a variable that no operation computes, its elements where it is a constant, and a note or nothing.
+    """The type of a variable that no operation computes, its elements if it is constant, and a note or an empty string.
 
-    Data that is longer than the elements is cut, as Myelin does, which is noted. ModelError where it is too short.
+    Surplus data is cut off, as in Myelin, and noted. Raises ModelError if there is too little.
     """
     type_ = type_of(variable)
     nbytes = len(variable.data)
@@ -66,24 +66,24 @@ def constant_of(variable: Variable) -> tuple[TensorType, Constant | None, str]:
     if nbytes < type_.nbytes:
         raise ModelError(f"{place(variable)}: {type_} has {nbytes} bytes of data, expected {type_.nbytes}")
     cut = nbytes - type_.nbytes
-    note = f"the last {cut} bytes of the data of variable '{variable.name}' are ignored: {type_} has none left"
+    note = f"the last {cut} bytes of the data of variable '{variable.name}' are ignored: {type_} needs {type_.nbytes}"
     return type_, Constant(partial(_elements, variable, type_)), note if cut else ""
 
 
 def _no_elements(type_: TensorType) -> Constant | None:
-    """A tensor of no elements needs no data to be a constant."""
+    """A tensor without elements is constant even without data."""
     if 0 not in type_.shape or not type_.is_static:
         return None
     return Constant(np.zeros(shapes.static(type_.shape), type_.dtype.numpy))
 
 
 def _elements(variable: Variable, type_: TensorType) -> Array:
-    """The data as an array of its own: in a file it starts anywhere, kernels want it aligned."""
+    """A copy of the data as an array; its address in the file may be unaligned, but kernels need it aligned."""
     shape, dtype = shapes.static(type_.shape), type_.dtype.numpy
     raw = np.frombuffer(variable.data, np.uint8, type_.nbytes).copy()
     return (raw != 0).reshape(shape) if type_.dtype is DType.BOOL else raw.view(dtype.newbyteorder("<")).reshape(shape)
 
 
 def place(variable: Variable) -> str:
-    """What errors call a variable."""
+    """The name of a variable in errors."""
     return described(variable.offset, f"variable '{variable.name}'")

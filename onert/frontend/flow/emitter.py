@@ -1,4 +1,4 @@
-"""What a rule of the operator tables is given: the operation of the flow, and what makes IR operations of it."""
+"""What the rules of the operator tables work with: a flow operation, and the emitter of IR operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import attributes
 
 @frozen(eq=False)
 class Node:
-    """An operation of a flow: its operands in the subgraph that is made, and the declared types of its results."""
+    """A flow operation: its operands in the subgraph under construction, and the declared types of its results."""
 
     type: str
     inputs: tuple[int, ...]
@@ -30,27 +30,27 @@ class Node:
     attributes: Mapping[str, str]
 
     def input(self, position: int) -> int:
-        """An operand that must be there; RuleError where it is not."""
+        """A required operand. Raises RuleError if it is missing."""
         if position >= len(self.inputs):
             raise RuleError(f"has {len(self.inputs)} inputs, expected at least {position + 1}")
         return self.inputs[position]
 
     @property
     def result(self) -> TensorType:
-        """The declared type of the first result; RuleError where there is none."""
+        """The declared type of the first result. Raises RuleError if there is none."""
         if not self.results:
             raise RuleError("has no outputs, expected at least 1")
         return self.results[0]
 
     def require_inputs(self, least: int, most: int | None = None) -> None:
-        """RuleError unless there are so many operands."""
+        """Raise RuleError unless there are `least` to `most` operands (exactly `least` by default)."""
         most = least if most is None else most
         if not least <= len(self.inputs) <= most:
             expected = str(least) if least == most else f"{least} to {most}"
             raise RuleError(f"has {len(self.inputs)} inputs, expected {expected}")
 
     def without_first(self) -> Node:
-        """The same operation on the operands behind the first."""
+        """The same operation without its first operand."""
         return Node(self.type, self.inputs[1:], self.results, self.attributes)
 
     def integer(self, name: str) -> int | None:
@@ -75,9 +75,9 @@ class Node:
 
 
 class Emitter(Builder):
-    """Adds IR operations to a subgraph, all of which have the place of the flow's operation.
+    """Adds IR operations to a subgraph, all with the place of the flow operation.
 
-    Operands are indices. Every method that adds an operation raises ModelError with the place where a rule is broken.
+    Operands are indices. Every method that adds an operation raises ModelError with the place if a rule is broken.
     """
 
     def __init__(self, name: str) -> None:
@@ -93,20 +93,20 @@ class Emitter(Builder):
         results = super().add_many(op, *operands, quantization=quantization)
         for index in results:
             if not self._operands[index].type.ranked:
-                raise RuleError(f"{op.label} has a result whose number of dimensions only a run tells")
+                raise RuleError(f"{op.label} has a result whose rank is known only at run time")
         return results
 
     # ---- operands
 
     def operand(self, operand: Operand, given: bool) -> int:
-        """A new operand, `given` from outside or not."""
+        """Add an operand, which is an input if it is `given` from outside."""
         index = self._operand(operand)
         if given:
             self.inputs.append(index)
         return index
 
     def named(self, index: int, name: str) -> None:
-        """Give an operand the name of a variable."""
+        """Name an operand after a variable."""
         self._operands[index] = evolve(self._operands[index], name=name)
 
     def operand_name(self, index: int) -> str:
@@ -119,35 +119,35 @@ class Emitter(Builder):
         return self._operands[index].type.rank
 
     def shape(self, index: int) -> tuple[int, ...]:
-        """An operand's shape; RuleError where a dimension is unknown."""
+        """An operand's shape. Raises RuleError if a dimension is unknown."""
         return shapes.static(self._operands[index].type.shape)
 
     def elements(self, index: int, what: str) -> Array:
-        """The elements of a constant; RuleError for any other operand."""
+        """The elements of a constant. Raises RuleError for any other operand."""
         data = self._operands[index].data
         if data is None:
             raise RuleError(f"{what} is '{self._operands[index].name}', expected a constant")
         return data.array
 
     def integers(self, index: int, what: str) -> tuple[int, ...]:
-        """The elements of a constant of integers; RuleError for any other operand."""
+        """The elements of an integer constant. Raises RuleError for any other operand."""
         if not self.dtype(index).is_integer:
             raise RuleError(f"{what} is of type {self.dtype(index).text}, expected integers")
         return tuple(int(i) for i in self.elements(index, what).reshape(-1))
 
     def integer(self, index: int, what: str) -> int:
-        """The only element of a constant; RuleError for any other operand."""
+        """The element of an integer constant with one element. Raises RuleError for any other operand."""
         found = self.integers(index, what)
         if len(found) != 1:
             raise RuleError(f"{what} has {len(found)} elements, expected 1")
         return found[0]
 
     def indices(self, numbers: Sequence[int]) -> int:
-        """A constant of int32 elements."""
+        """A constant with int32 elements."""
         return self.constant(np.array(numbers, np.int32))
 
     def like(self, x: int, value: float) -> int:
-        """A constant scalar of an operand's element type."""
+        """A constant scalar with the element type of an operand."""
         dtype = self.dtype(x)
         return self.operand(
             Operand(TensorType(dtype, ()), "", Constant(np.asarray(value).astype(dtype.numpy))), given=False
@@ -169,17 +169,17 @@ class Emitter(Builder):
         return x if self.dtype(x) is dtype else self.add(Cast(dtype), x)
 
     def truth(self, x: int) -> int:
-        """Where elements are not 0."""
+        """Whether each element is not 0."""
         if self.dtype(x) is DType.BOOL:
             return x
         return self.add(Comparison(ComparisonKind.NOT_EQUAL), x, self.like(x, 0))
 
     def reshape(self, x: int, shape: Sequence[int]) -> int:
-        """The same elements in another shape, of which one dimension may be -1."""
+        """The operand reshaped; one dimension may be -1."""
         if self.type(x).shape == tuple(shape):
             return x
         return self.add(Reshape(tuple(shape)), x)
 
 
 Rule = Callable[[Emitter, Node], Sequence[int] | int]
-"""Adds what a flow's operation means, and gives the operands of its results."""
+"""Adds the IR operations for a flow operation, and returns the operands of its results."""

@@ -1,4 +1,4 @@
-"""One function of a flow as a subgraph."""
+"""Translates one function of a flow to a subgraph."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .file import Function, Operation, Variable, described
 from .resolve import Graph, place
 
 REFERENCE = "Reference"
-"""The type of operations whose results stand for variables of another function's instance."""
+"""The type of operations whose results represent variables of another function's instance."""
 Lookup = Callable[[Operation], Rule | None]
-"""What an operation becomes; None where it has no meaning in the IR."""
+"""Returns the rule for an operation; None if it is unknown."""
 
 
 @frozen(eq=False)
 class Translation:
-    """A function as a subgraph: its operands by the names of variables, and what was ignored.
+    """A function as a subgraph: its operands by variable name, and notes about what was ignored.
 
-    The last outputs of the subgraph are the elements that the variables `assigned` get, by their names. `referred` are
-    inputs that stand for variables of an instance: its variable and the other one's name for each.
+    The last outputs of the subgraph are the new values of the variables in `assigned`. `referred` maps inputs that
+    represent variables of an instance to the variable that holds the instance and the name of the variable inside it.
     """
 
     subgraph: Subgraph
@@ -47,17 +47,15 @@ def translate(
     assignments: Mapping[str, Rule] = MappingProxyType({}),
     columns: frozenset[str] = frozenset(),
 ) -> Translation:
-    """The subgraph of a function.
+    """Translate a function to a subgraph.
 
-    Its inputs are the variables that its operations read and none computes, without those that are constants; they
-    stand in the order of the flow. Constants that are `given`, by name, are inputs too, and so are results of
-    `Reference`, which stand for variables of an instance of another function. Its outputs stand in the order
-    in which they are computed. A dimension of -1 in an input is 1 until another shape is given. What `assignments` say
-    by the type of an operation becomes of its first operand; operations behind it read that. Inputs and outputs among
-    `columns`, by name, are column-major: their operands are transposed, all dimensions in reverse.
-
-    An operation without a meaning is `Unsupported` in the subgraph. ModelError with the place where an operation breaks
-    a rule.
+    Its inputs are the variables that its operations read and none computes, except constants, in the order of the flow.
+    Constants in `given`, by name, are inputs too, and so are results of `Reference`, which represent variables of an
+    instance of another function. Its outputs are in the order in which they are computed. A dimension of -1 in an input
+    is 1 until another shape is set. `assignments` maps types of operations that assign to their first operand to the
+    rules for its new value, which later operations read. Inputs and outputs in `columns`, by name, are column-major:
+    their operands are transposed, with all dimensions reversed.
+    An unknown operation becomes `Unsupported`. Raises ModelError with the place if an operation breaks a rule.
     """
     return _Translator(graph, function, lookup, given, assignments, columns).translation()
 
@@ -97,7 +95,7 @@ class _Translator:
         return Translation(subgraph, self._operands, tuple(self._assigned), tuple(self._notes), read_ones)
 
     def _referred(self, operation: Operation) -> dict[str, tuple[str, str]]:
-        """The result of a Reference with the variable of the instance, and the name of the one that it stands for."""
+        """Map the result of a Reference to the variable with the instance and the name of the variable inside it."""
         inputs, outputs, name = (
             self._graph.inputs(operation),
             self._graph.outputs(operation),
@@ -110,7 +108,7 @@ class _Translator:
         return {outputs[0].name: (inputs[0].name, name)}
 
     def _source(self, variable: Variable) -> int:
-        """The operand of a variable that no operation computes."""
+        """Create the operand of a variable that no operation computes."""
         type_, data, note = self._graph.elements(variable)
         if note:
             self._notes.append(note)
@@ -125,13 +123,13 @@ class _Translator:
         return self._emitter.operand(Operand(starting, variable.name, signature_shape=open_shape), given=True)
 
     def _turned(self, operand: int, name: str) -> int:
-        """An operand with its dimensions in reverse."""
+        """The operand with its dimensions reversed."""
         e = self._emitter
         e.place = f"order of variable '{name}'"
         return e.add(Transpose(), operand, e.indices(range(e.rank(operand))[::-1]))
 
     def _left(self, name: str, operand: int) -> int:
-        """The operand of a variable as it leaves the function."""
+        """The operand of a variable as an output of the function."""
         if name not in self._columns:
             return operand
         self._emitter.named(operand, "")
@@ -140,7 +138,7 @@ class _Translator:
         return turned
 
     def _next(self, name: str, operand: int) -> int:
-        """The operand of what is assigned to a variable, by a name that says so if it has none."""
+        """The operand with the new value of a variable, named after it if it has no name."""
         e = self._emitter
         found = self._turned(operand, name) if name in self._columns else operand
         if not e.operand_name(found):
@@ -182,7 +180,7 @@ class _Translator:
         return (found,) if isinstance(found, int) else tuple(found)
 
     def _assign(self, operation: Operation, node: Node) -> tuple[int, ...]:
-        """Let operations behind this one, and whoever runs the function, find what the first operand becomes."""
+        """Set the new value of the first operand, for later operations and for the function's caller."""
         e, target = self._emitter, node.input(0)
         variable = self._graph.inputs(operation)[0]
         producer = self._graph.producers.get(variable.name)
@@ -207,28 +205,28 @@ class _Translator:
 
 
 def called(operation: Operation) -> str:
-    """The location of all IR operations that a flow's operation becomes."""
+    """The location of all IR operations for a flow operation."""
     return f"operation '{operation.name}' {operation.type}"
 
 
 def _known(declared: TensorType) -> TensorType:
-    """The declared type, unknown in dimensions of 0, which stand for a shape that is missing."""
+    """The declared type, with dimensions of 0, which mean a missing shape, unknown."""
     return declared.plain(shape=tuple(None if d == 0 else d for d in declared.shape))
 
 
 def _settled(e: Emitter, index: int, declared: TensorType) -> int:
-    """A result as it is declared: truth as a number, and dimensions of 1 where the declaration has them.
+    """Adapt a result to its declaration: convert booleans to numbers, and reshape dimensions of 1.
 
-    RuleError where the declared type is another one.
+    Raises RuleError if the declared type differs otherwise.
     """
     inferred, declared = e.type(index), _known(declared)
     if inferred.dtype is DType.BOOL and declared.dtype.is_numeric:
         index = e.cast(index, declared.dtype)
     elif inferred.dtype is not declared.dtype:
-        raise RuleError(f"the result is declared {declared.dtype.text}, but the operation gives {inferred.dtype.text}")
+        raise RuleError(f"the result is declared {declared.dtype.text}, but the operation has {inferred.dtype.text}")
     if declared.rank == inferred.rank and shapes.compatible(inferred.shape, declared.shape):
         return index
     same = [d for d in declared.shape if d != 1] == [d for d in inferred.shape if d != 1]
     if not same or not declared.is_static:
-        raise RuleError(f"the result is declared {shapes.text(declared.shape)}, but the operation gives {inferred}")
+        raise RuleError(f"the result is declared {shapes.text(declared.shape)}, but the operation has {inferred}")
     return e.reshape(index, shapes.static(declared.shape))

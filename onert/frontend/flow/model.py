@@ -1,4 +1,4 @@
-"""A flow file as a model: a subgraph and a signature for each function."""
+"""Converts a flow file to a model: a subgraph and a signature for each function."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from .table import TABLE
 
 
 def read_model(data: Data) -> Subgraphs:
-    """The model in a flow file; ModelError with the offset of what is malformed, or with the operation that breaks a
-    rule.
-    """
+    """The model in a flow file. Raises ModelError with the offset of malformed data, or the operation that breaks a
+    rule."""
     return model_of(decode(data))
 
 
 def model_of(flow: FlowFile) -> Subgraphs:
-    """The model that a flow's functions make. Its first function is the primary subgraph; ModelError where none is."""
+    """The model with a flow's functions; the first one is the primary subgraph. Raises ModelError if there is none."""
     graph = resolve(flow)
     if not flow.functions:
         raise ModelError("the flow has no function")
@@ -35,12 +34,12 @@ def model_of(flow: FlowFile) -> Subgraphs:
 
 
 def rule_of(operation: Operation) -> Rule | None:
-    """What an operation becomes by the name of its type."""
+    """The rule for an operation's type; None if it is unknown."""
     return TABLE.get(operation.type)
 
 
 def signature(subgraph: Subgraph, index: int) -> Signature:
-    """The signature of a function's subgraph: callers give and get tensors by the names of variables."""
+    """The signature of a function's subgraph, with tensors named after variables."""
     inputs, outputs = (
         tuple(SignatureTensor(subgraph.operands[i].name, i) for i in ends)
         for ends in (subgraph.inputs, subgraph.outputs)

@@ -1,4 +1,4 @@
-"""Who a flow's names stand for: variables, who computes and who reads them, and the functions of operations."""
+"""Resolves a flow's names: variables, the operations that compute and read them, and the functions of operations."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .elements import constant_of
 from .file import Blob, Connector, FlowFile, Function, Operation, Variable, VariableFlag, described
 
 ASSIGNING = frozenset(("Assign", "AssignAdd", "AssignAddMatMul", "AssignAddScatter"))
-"""Types of operations that write to their first operand."""
+"""Types of operations that assign to their first operand."""
 Elements = tuple[TensorType, Constant | None, str]
 Named = TypeVar("Named", Variable, Operation, Function, Connector, Blob)
 
 
 @frozen(eq=False)
 class Graph:
-    """A flow whose names are known to stand for something.
+    """A flow with resolved names.
 
-    `variables` have them by every name and alias; `producers` and `consumers` are operations by the name of a variable,
-    `owners` functions by the name of an operation.
+    `variables` has every name and alias; `producers` and `consumers` map names of variables to operations, `owners`
+    maps names of operations to functions.
     """
 
     flow: FlowFile
@@ -37,7 +37,7 @@ class Graph:
     _elements: dict[str, Elements] = field(factory=dict)
 
     def elements(self, variable: Variable) -> Elements:
-        """What `constant_of` says of a variable, asked once: functions that read it share its elements."""
+        """`constant_of` a variable, cached so that functions that read it share its elements."""
         found = self._elements.get(variable.name)
         if found is None:
             found = self._elements.setdefault(variable.name, constant_of(variable))
@@ -50,9 +50,9 @@ class Graph:
         return tuple(self.variables[name] for name in operation.outputs)
 
     def is_output(self, variable: Variable) -> bool:
-        """Whether a variable that an operation computes leaves its function: its own flag, or nobody reads it.
+        """Whether a computed variable is an output of its function: its flag says so, or no operation reads it.
 
-        An attribute of the operation goes over both. Source: Myelin's Flow::InferInputsAndOutputs.
+        An attribute of the operation overrides both. Source: Myelin's Flow::InferInputsAndOutputs.
         """
         told = self.producers[variable.name].attribute("output")
         if told is not None:
@@ -60,10 +60,10 @@ class Graph:
         return bool(variable.flags & VariableFlag.OUT) or not self.consumers.get(variable.name)
 
     def ordered(self, function: Function) -> tuple[Operation, ...]:
-        """The operations of a function as the file has them where that order is right, else in one that is.
+        """The operations of a function in file order if that is valid, otherwise sorted.
 
-        What reads a variable that is assigned to stays on its side of the assignment where that can be. ModelError
-        where there is no order.
+        An operation that reads an assigned variable stays on its side of the assignment if possible. Raises ModelError
+        if there is no valid order.
         """
         operations = [self.operations[name] for name in function.operations]
         position = {operation.name: at for at, operation in enumerate(operations)}
@@ -80,7 +80,7 @@ class Graph:
             return tuple(operations)
         try:
             order = _sorted(sides)
-        except graphlib.CycleError:  # the order of the file says nothing
+        except graphlib.CycleError:  # the file's order of assignments and reads cannot be kept
             try:
                 order = _sorted(needs)
             except graphlib.CycleError as error:
@@ -89,9 +89,9 @@ class Graph:
         return tuple(operations[at] for at in order)
 
     def _sides(self, operations: Sequence[Operation]) -> list[set[int]]:
-        """For each operation, by its place, those before it that read what it assigns to, or assign to what it reads.
+        """For each operation, the indices of earlier ones that read what it assigns, or assign what it reads.
 
-        What others among them imply is left out: there are no more than operands.
+        Dependencies implied by others are omitted, so there are no more than operands.
         """
         position = {operation.name: at for at, operation in enumerate(operations)}
         found: list[set[int]] = [set() for _ in operations]
@@ -108,7 +108,7 @@ class Graph:
         return found
 
     def _assigned(self, operation: Operation) -> tuple[str, ...]:
-        """The variable that an operation assigns to."""
+        """The variable that an operation assigns to, if any."""
         if operation.type not in ASSIGNING or not operation.inputs:
             return ()
         return (self.variables[operation.inputs[0]].name,)
@@ -119,11 +119,11 @@ def _sorted(needs: Sequence[set[int]]) -> list[int]:
 
 
 def resolve(flow: FlowFile) -> Graph:
-    """The flow with its names resolved; ModelError with the offset of the record in which one stands for nothing, or
-    for two things: two records of a kind have one name, a variable is computed twice, an operation is in two functions.
+    """Resolve the names of a flow. Raises ModelError with the offset of a record with an unknown or ambiguous name: two
+    records of a kind with one name, a variable computed twice, or an operation in two functions.
 
-    A name or an alias stands for the first variable that has it, a name before an alias. The first result of an
-    operation has the operation's name as an alias too, as in Myelin's reader.
+    A name or alias refers to the first variable that has it, and names take precedence over aliases. The first result
+    of an operation also has the operation's name as an alias, as in Myelin's reader.
     """
     operations = _by_name("operation", flow.operations)
     _by_name("function", flow.functions)
@@ -146,7 +146,7 @@ def _by_name(kind: str, records: Iterable[Named]) -> dict[str, Named]:
     for record in records:
         if record.name in found:
             raise ModelError(
-                described(record.offset, f"{kind} '{record.name}' has the name of another one")
+                described(record.offset, f"{kind} '{record.name}' has the same name as another one")
                 + (f" at byte {found[record.name].offset}" if record.offset else "")
             )
         found[record.name] = record
@@ -156,13 +156,13 @@ def _by_name(kind: str, records: Iterable[Named]) -> dict[str, Named]:
 def _require(what: str, names: Iterable[str], known: Mapping[str, object], where: str) -> None:
     for name in names:
         if name not in known:
-            raise ModelError(f"{where} {what} '{name}', which the flow does not have")
+            raise ModelError(f"{where} {what} '{name}', which is not in the flow")
 
 
 def _ends(
     operations: Iterable[Operation], variables: Mapping[str, Variable]
 ) -> tuple[dict[str, Operation], dict[str, list[Operation]]]:
-    """Who computes and who reads each variable."""
+    """The operation that computes each variable, and those that read it."""
     producers: dict[str, Operation] = {}
     consumers: dict[str, list[Operation]] = {}
     for operation in operations:
@@ -177,7 +177,7 @@ def _ends(
             variable = variables[name]
             if variable.name in producers:
                 first = producers[variable.name].name
-                raise ModelError(f"{place(operation)} computes '{variable.name}', which operation '{first}' does")
+                raise ModelError(f"{place(operation)} computes '{variable.name}', as operation '{first}' does")
             if len(variable.data):
                 raise ModelError(f"{place(operation)} computes '{variable.name}', which is a constant")
             producers[variable.name] = operation
@@ -185,12 +185,12 @@ def _ends(
 
 
 def task_of(operation: Operation) -> int:
-    """The task that computes an operation, 0 where it is the one of all that name none."""
+    """The task that computes an operation; 0 for the default one, of operations that name none."""
     return integer(operation.attribute("task") or "0")
 
 
 def _require_task(task: str, where: str) -> None:
-    """ModelError unless the attribute that names an operation's task is a number."""
+    """Raise ModelError unless the attribute with an operation's task is a number."""
     try:
         integer(task)
     except RuleError as error:
@@ -204,11 +204,11 @@ def _owners(flow: FlowFile, operations: Mapping[str, Operation]) -> dict[str, Fu
         _require("has the operation", function.operations, operations, where)
         for name in function.operations:
             if name in owners:
-                raise ModelError(f"{where} has the operation '{name}', which function '{owners[name].name}' has")
+                raise ModelError(f"{where} has the operation '{name}', which belongs to function '{owners[name].name}'")
             owners[name] = function
     return owners
 
 
 def place(operation: Operation) -> str:
-    """What errors call an operation."""
+    """The name of an operation in errors."""
     return described(operation.offset, f"operation '{operation.name}' {operation.type}")

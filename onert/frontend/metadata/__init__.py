@@ -1,4 +1,4 @@
-"""What model files say of themselves beside their graphs: labels, normalisation, sample rates, calibrations."""
+"""Metadata in model files: labels, normalisation, sample rates, calibration."""
 
 from .label_files import label_files
 from .model_metadata import Box, Calibration, ModelMetadata, TensorMetadata

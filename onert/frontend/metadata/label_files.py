@@ -1,4 +1,4 @@
-"""Files of labels: names of classes, one a line."""
+"""Label files: class names, one per line."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from onert.ir import ModelError
 
 SUFFIXES = (".txt", ".labels")
 MAX_LABELS = 1 << 20
-"""Bytes of a file of labels that nothing names; a longer one is none."""
+"""The maximum size of an unreferenced label file, in bytes; larger files are ignored."""
 MAX_FILES = 64
 _LONGEST_END = 65557
-"""Bytes of the record that ends an archive, with the longest comment."""
+"""The maximum size of the record at the end of a zip archive, including its comment."""
 
 
 def lines(text: str) -> tuple[str, ...]:
-    """The labels of a file; empty lines at the end are none."""
+    """The labels in a file, without empty lines at the end."""
     return tuple(line.strip() for line in text.rstrip().splitlines())
 
 
 def archive_behind(content: Data) -> ZipArchive | None:
-    """The archive that a model's file ends with, or is; None where there is none."""
+    """The archive that is appended to a model file, or is the file; None if there is none."""
     return open_zip_archive(content) if b"PK\x05\x06" in bytes(content[-_LONGEST_END:]) else None
 
 
 def label_files(path: Path) -> dict[str, tuple[str, ...]]:
-    """The labels of the text files in a package or in the archive behind a model, by file.
+    """The labels in the text files of a package, or of the archive appended to a model, by file name.
 
-    What cannot be read is no label.
+    Unreadable files are skipped.
     """
     found = {}
     for name, content in list(_texts(path))[:MAX_FILES]:

@@ -1,4 +1,4 @@
-"""What a model file may say of itself, whatever its format."""
+"""Metadata of a model, independent of the file format."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from onert.ir.value import Value
 
 @frozen
 class Calibration(Value):
-    """How scores become probabilities: `scale / (1 + exp(-(slope * t(score) + offset)))`, a row for each class.
+    """Conversion of scores to probabilities: `scale / (1 + exp(-(slope * t(score) + offset)))`, with a row per class.
 
     `transformation` is t: "identity", "log", or "inverse_logistic", `log(score) - log(1 - score)`. A row is None for a
-    class that is not calibrated, which then has `default`; the fourth number of a row is the lowest score that is
-    calibrated, None where all are. Source: TFLite's `metadata_schema.fbs`, ScoreCalibrationOptions.
+    class that is not calibrated, which has the probability `default`; the fourth number of a row is the minimum score
+    that is calibrated, None for no minimum. Source: TFLite's `metadata_schema.fbs`, ScoreCalibrationOptions.
     """
 
     transformation: str
@@ -25,11 +25,11 @@ class Calibration(Value):
 
 @frozen
 class Box(Value):
-    """How an output's boxes are written. Source: TFLite's `metadata_schema.fbs`, BoundingBoxProperties.
+    """The representation of an output's boxes. Source: TFLite's `metadata_schema.fbs`, BoundingBoxProperties.
 
     `kind` is "boundaries" (left, top, right, bottom), "upper_left" (left, top, width, height) or "center" (middle x,
-    middle y, width, height). `order` says at which place of a box each of these four stands. `pixels` is whether they
-    are numbers of pixels and not parts of the image.
+    middle y, width, height). `order` is the position of each of these four in a box. `pixels` is whether they are in
+    pixels rather than fractions of the image.
     """
 
     kind: str = "boundaries"
@@ -39,17 +39,17 @@ class Box(Value):
 
 @frozen
 class TensorMetadata(Value):
-    """What is said of an input or an output; empty, or None, where nothing is.
+    """Metadata of an input or output; fields without information are empty or None.
 
-    - `mean`, `deviation`: an input takes `(value - mean) / deviation`, one number for all channels or one for each
-    - `color`: "RGB" or "GRAYSCALE", where the tensor is an image
-    - `sample_rate` (Hz) and `channels` of a sound
-    - `low`, `high`: the least and the greatest values
+    - `mean`, `deviation`: an input is normalised to `(value - mean) / deviation`, for all channels or per channel
+    - `color`: "RGB" or "GRAYSCALE" if the tensor is an image
+    - `sample_rate` (Hz) and `channels` of audio
+    - `low`, `high`: the minimum and maximum values
     - `axis_labels`: names of the positions along the last dimension
     - `value_labels`: names of the values 0, 1, ...
-    - `calibration`, `threshold`: how scores are calibrated, and the lowest that counts
-    - `box`: how boxes are written
-    - `dimensions`: a name for each dimension that has one, empty for others: those of one name have one size
+    - `calibration`, `threshold`: the calibration of scores, and the minimum score to report
+    - `box`: the representation of boxes
+    - `dimensions`: the name of each dimension, or empty; dimensions with the same name have the same size
     """
 
     name: str = ""
@@ -71,16 +71,16 @@ class TensorMetadata(Value):
 
 @frozen
 class ModelMetadata(Value):
-    """What a file says of its model.
+    """Metadata of a model.
 
-    - `inputs`, `outputs`: in the order of the first subgraph's, empty where nothing is said
-    - `labels`: names of the model's classes, where it has one list for all outputs
-    - `task`: "detect", "segment", "pose", "classify" or "obb", in the words of Ultralytics' exporter
+    - `inputs`, `outputs`: in the order of the first subgraph's; empty without information
+    - `labels`: class names, if there is one list for all outputs
+    - `task`: "detect", "segment", "pose", "classify" or "obb", as in Ultralytics' exporter
     - `image_size`: the height and width that the model was trained on
-    - `keypoints`: how many points a pose has, and how many numbers each
-    - `letterbox`: whether images keep their aspect and are padded, and do not fill the input
-    - `texts`: whatever else was written, by its key
-    - `notes`: what could not be read, a sentence each
+    - `keypoints`: the number of points of a pose, and of numbers per point
+    - `letterbox`: whether images keep their aspect ratio and are padded, rather than stretched to the input
+    - `texts`: all other entries, by key
+    - `notes`: what could not be read, one sentence each
     """
 
     name: str = ""
@@ -102,9 +102,9 @@ class ModelMetadata(Value):
         return hash((self.name, self.version, self.inputs, self.outputs, self.labels))
 
     def input(self, position: int) -> TensorMetadata:
-        """What is said of an input."""
+        """The metadata of an input."""
         return self.inputs[position] if position < len(self.inputs) else TensorMetadata()
 
     def output(self, position: int) -> TensorMetadata:
-        """What is said of an output."""
+        """The metadata of an output."""
         return self.outputs[position] if position < len(self.outputs) else TensorMetadata()

@@ -1,4 +1,4 @@
-"""The metadata of a package's first model, read out of its file."""
+"""Reads the metadata of a package's first model from its file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def metadata(package: Package) -> ModelMetadata:
-    """What a model's file says of it beside the graph; of a package of several files nothing is known.
+    """The metadata in a model file; empty for a package of several files.
 
-    Metadata that is malformed is left out, and `notes` say why: a model runs without.
+    Malformed metadata is ignored because the model runs without it; `notes` say why.
     """
     if package.content is None:
         return ModelMetadata()
@@ -38,7 +38,7 @@ def metadata(package: Package) -> ModelMetadata:
 
 
 def _end(value: ValueDeclaration) -> TensorMetadata:
-    """What an ONNX file says of an input or output: the names of its dimensions."""
+    """The metadata of an ONNX input or output: the names of its dimensions."""
     shape = () if value.type is None else value.type.shape or ()
     names = tuple(size if isinstance(size, str) else "" for size in shape)
     return TensorMetadata(dimensions=names if any(names) else ())

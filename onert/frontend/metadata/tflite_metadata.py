@@ -1,6 +1,6 @@
-"""TFLite's metadata: a flatbuffer in one of the model's buffers, and files in a zip archive behind the model.
+"""TFLite's metadata: a flatbuffer in one of the model's buffers, and files in a zip archive appended to the model.
 
-Source of slots and numbers: `metadata_schema.fbs` of TFLite Support (file identifier M001), and `schema.fbs` of TFLite.
+Sources of slots and numbers: `metadata_schema.fbs` of TFLite Support (file identifier M001), `schema.fbs` of TFLite.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .model_metadata import Box, Calibration, ModelMetadata, TensorMetadata
 IDENTIFIERS = (b"TFL3", b"CIR0")
 """File identifiers of models that may have such metadata."""
 MAX_FILE = 1 << 22
-"""Bytes of an associated file that is read."""
+"""The maximum size of an associated file, in bytes."""
 _NAME = "TFLITE_METADATA"
 _IDENTIFIER = b"M001"
 _AXIS_LABELS, _VALUE_LABELS, _CALIBRATION = 2, 3, 4
@@ -34,7 +34,7 @@ _BOXES = {1: "boundaries", 2: "upper_left", 3: "center"}
 
 
 def tflite_metadata(content: Data) -> ModelMetadata:
-    """What a model's content says; ModelError where metadata is there and malformed."""
+    """The metadata in a model's content. Raises ModelError if it is malformed."""
     budget = flatbuffer.budget(len(content))
     found = _metadata_buffer(flatbuffer.root(content, budget), content)
     archive = archive_behind(content)
@@ -56,13 +56,13 @@ def tflite_metadata(content: Data) -> ModelMetadata:
 
 
 def _metadata_buffer(model: Table, content: Data) -> Data | None:
-    """The buffer that the model's list of metadata calls TFLite's."""
+    """The buffer that the model's list of metadata names `TFLITE_METADATA`."""
     number = next((int(entry.scalar(1, "I", 0)) for entry in model.tables(6) if entry.text(0) == _NAME), None)
     if number is None or number >= model.count(4):
         return None
     buffer = next(table for at, table in enumerate(model.tables(4)) if at == number)
     start, size = int(buffer.scalar(1, "Q", 0)), int(buffer.scalar(2, "Q", 0))
-    if start > 1:  # of large models buffers lie behind the flatbuffer
+    if start > 1:  # large models have their buffers after the flatbuffer
         return content[start : start + size]
     return buffer.bytes(0)
 
@@ -107,7 +107,7 @@ def _tensor(table: Table, archive: ZipArchive | None) -> TensorMetadata:
 
 
 def _files(table: Table, archive: ZipArchive | None) -> Mapping[int, bytes]:
-    """The tensor's associated files by type; of several languages the one that names none, or English, or the first."""
+    """The tensor's associated files by type; of several languages, the unnamed one, English, or the first."""
     chosen: dict[int, tuple[int, str]] = {}
     for entry in table.tables(6):
         kind, locale = int(entry.scalar(2, "b", 0)), entry.text(3)
@@ -115,7 +115,7 @@ def _files(table: Table, archive: ZipArchive | None) -> Mapping[int, bytes]:
         if kind in (_AXIS_LABELS, _VALUE_LABELS, _CALIBRATION) and (kind not in chosen or rank < chosen[kind][0]):
             chosen[kind] = (rank, entry.text(0))
     if chosen and archive is None:
-        raise ModelError(f"it names {next(iter(chosen.values()))[1]!r}, but no archive is packed behind the model")
+        raise ModelError(f"it names {next(iter(chosen.values()))[1]!r}, but no archive is appended to the model")
     return {} if archive is None else {k: bytes(archive.read(name, MAX_FILE)) for k, (_, name) in chosen.items()}
 
 
@@ -129,7 +129,7 @@ def _box(properties: Table) -> Box:
 
 
 def _calibration(options: Table, content: bytes | None, name: str) -> Calibration:
-    """The rows of the calibration file: `scale,slope,offset[,lowest]`, empty for a class without."""
+    """The rows of the calibration file: `scale,slope,offset[,minimum]`, empty for a class without calibration."""
     rows: list[tuple[float, float, float, float | None] | None] = []
     for line in (content or b"").decode("utf-8", "replace").split("\n"):
         if not line.strip():

@@ -1,7 +1,7 @@
-"""What Ultralytics' exporter writes beside a model: names of classes, the task, the size of images.
+"""Metadata written by Ultralytics' exporter: class names, the task, the image size.
 
 Source: the metadata of its exports: texts by key in ONNX files, one mapping in an associated file of TFLite files. Its
-models take RGB images whose aspect is kept, padded to the size, with numbers from 0 to 1.
+models take RGB images with values from 0 to 1 that are padded to the size, keeping their aspect ratio.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from attrs import evolve
 from .model_metadata import ModelMetadata
 
 FILES = ("temp_meta.txt", "metadata.json")
-"""What the associated file is called, by the exporter's version."""
+"""The name of the associated file, by the exporter's version."""
 MAX_CLASSES = 1 << 16
 MAX_SIDE = 1 << 14
 _LONGEST = 1 << 20
 
 
 def from_texts(texts: Mapping[str, str], known: ModelMetadata) -> ModelMetadata:
-    """What is known of a model with what its texts say; values that are no literals stay texts."""
+    """Add the metadata in a model's texts; values that are not literals remain texts."""
     return from_mapping({key: _literal(key, text) for key, text in texts.items()}, texts, known)
 
 
 def from_file(content: bytes, known: ModelMetadata) -> ModelMetadata:
-    """What is known of a model with what the exporter's associated file says; unchanged where that is no mapping."""
+    """Add the metadata in the exporter's associated file; unchanged if that is not a mapping."""
     text = content[:_LONGEST].decode("utf-8", "replace")
     found = _parsed(text)
     if not isinstance(found, dict):
@@ -38,7 +38,7 @@ def from_file(content: bytes, known: ModelMetadata) -> ModelMetadata:
 
 
 def from_mapping(values: Mapping[str, Any], texts: Mapping[str, str], known: ModelMetadata) -> ModelMetadata:
-    """What is known of a model with values by key; what has another form than the exporter's is left out."""
+    """Add metadata from values by key; values in another form than the exporter's are ignored."""
     names, task = _labels(values.get("names")), values.get("task")
     exported = task if names and isinstance(task, str) else ""
     return evolve(
@@ -72,7 +72,7 @@ def _parsed(text: str) -> Any:
 
 
 def _labels(names: Any) -> tuple[str, ...]:
-    """Names by number, or in their order; empty for anything else, and where a number has no name."""
+    """Class names, given by number or in order; empty for anything else, or if a number has no name."""
     if isinstance(names, dict):
         by_number = {int(key): name for key, name in names.items() if str(key).isdecimal() and len(str(key)) < 8}
         if len(by_number) != len(names) or sorted(by_number) != list(range(len(names))):
@@ -84,7 +84,7 @@ def _labels(names: Any) -> tuple[str, ...]:
 
 
 def _pair(value: Any) -> tuple[int, int] | None:
-    """Two positive numbers; one stands for both."""
+    """Two positive numbers, or one that is used for both; None for anything else."""
     found = [value, value] if type(value) is int else value
     if not isinstance(found, list | tuple) or len(found) != 2:
         return None

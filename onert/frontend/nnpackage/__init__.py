@@ -1,4 +1,4 @@
-"""nnpackages: a manifest, one or more models, a configuration, a test case; a directory or a zip archive."""
+"""nnpackages: a manifest, one or more models, a configuration and a test case in a directory or zip archive."""
 
 from .package import FORMAT
 from .test_case import TestCase, test_case

@@ -1,4 +1,4 @@
-"""The files of a package, in a directory or in a zip archive, by their paths inside."""
+"""Access to the files of a package, in a directory or a zip archive."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Archive(Protocol):
     """Reads files by paths relative to the package's root."""
 
     def path(self, inside: str) -> Path | None:
-        """Where a file lies; None if it has none of its own."""
+        """The path of a file in the file system; None if it is inside an archive."""
 
     def has(self, inside: str) -> bool: ...
 
     def source(self, inside: str) -> Source:
-        """The content of a file, read when it is asked for.
+        """The content of a file, read on demand.
 
-        ModelError if it is missing or cannot be read, or its path leaves the package.
+        Raises ModelError if it is missing or unreadable, or if its path leaves the package.
         """
 
     def read(self, inside: str, most: int | None = None) -> Data:
-        """The content of a file of at most `most` bytes, read now; ModelError as in `source`, or where it is larger."""
+        """The content of a file. Raises ModelError as `source`, or if it has more than `most` bytes."""
 
 
 WHOLE = "the package"
@@ -69,7 +69,7 @@ class Directory(Value):
 
 @frozen(eq=False)
 class Zip(Told):
-    """A package as a zip archive; its files may lie in one folder at the top."""
+    """A package as a zip archive; its files may be in one top-level folder."""
 
     files: ZipArchive
     prefix: str
@@ -91,7 +91,7 @@ class Zip(Told):
 
 
 def open_zip(content: Data, manifest: str) -> Zip:
-    """The archive in `content`; ModelError if it is no archive, or has no `manifest` or several."""
+    """The archive in `content`. Raises ModelError if it is not an archive, or does not have exactly one `manifest`."""
     files = open_zip_archive(content)
     found = [
         name

@@ -1,7 +1,7 @@
-"""The manifest of a package: which models, and how they are connected.
+"""The manifest of a package: its models, and their connections.
 
 Source: ONE's nnpackage specification, version 1.3 of the manifest (`pkg-inputs`, `pkg-outputs` and `model-connect` as
-ONE's examples and loader have them).
+in ONE's examples and loader).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MODEL_TYPES = ("tflite", "circle")
 
 @frozen
 class Manifest(Value):
-    """What a manifest says; paths are relative to the package's root, a configuration's to `metadata/`."""
+    """The content of a manifest; paths are relative to the package's root, those of configurations to `metadata/`."""
 
     models: tuple[str, ...]
     model_types: tuple[str, ...]
@@ -39,18 +39,18 @@ class Manifest(Value):
 
 
 _TEXT = codecs.lookup("utf-8-sig")
-"""Looked up here, because the first who asks for a codec imports it, and a fork meanwhile would leave its lock held."""
+"""Looked up at import: the first lookup imports the codec, and a fork during that would leave the import lock held."""
 
 
 def parse_manifest(raw: Data) -> Manifest:
-    """The manifest in JSON; ModelError naming the key and the value that break a rule."""
+    """Parse a manifest in JSON. Raises ModelError that names the key and value that break a rule."""
     if len(raw) > MAX_BYTES:
         raise ModelError(f"MANIFEST has {len(raw)} bytes, more than {MAX_BYTES}")
     try:
         text, _ = _TEXT.decode(bytes(raw))
         found = json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"MANIFEST is no JSON: {error}") from error
+        raise ModelError(f"MANIFEST is not valid JSON: {error}") from error
     if not isinstance(found, dict):
         raise ModelError(f"MANIFEST holds a {type(found).__name__}, expected an object")
     _check_version(found)
@@ -76,7 +76,7 @@ def parse_manifest(raw: Data) -> Manifest:
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; which of two equal keys counts is not for readers to choose."""
+    """An object. Duplicate keys are rejected because readers disagree about which one counts."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -92,26 +92,26 @@ def _integer(text: str) -> int:
 
 
 def _no_number(text: str) -> Any:
-    raise ModelError(f"MANIFEST has {text}, which is no number in JSON")
+    raise ModelError(f"MANIFEST has {text}, which is not a number in JSON")
 
 
 def _shown(value: object) -> str:
-    """The value as text of a few dozen characters: in a manifest it may be a megabyte."""
+    """The value shortened to a few dozen characters; in a manifest it may have a megabyte."""
     return reprlib.repr(value)
 
 
 def _check_version(found: dict[str, Any]) -> None:
-    """Versions are numbers, as text or not; a newer major version has other rules."""
+    """Raise ModelError for an unsupported version. Versions may be numbers or text."""
     major, minor = _version(found.get("major-version", 1)), _version(found.get("minor-version", 0))
     if major is None or minor is None:
         given = ".".join(_shown(found.get(key)) for key in ("major-version", "minor-version"))
         raise ModelError(f"MANIFEST has version {given}, expected numbers")
     if (major, minor) > NEWEST or major < 1:
-        raise ModelError(f"MANIFEST has version {major}.{minor}, the newest understood is {NEWEST[0]}.{NEWEST[1]}")
+        raise ModelError(f"MANIFEST has version {major}.{minor}, the newest supported is {NEWEST[0]}.{NEWEST[1]}")
 
 
 def _version(value: object) -> int | None:
-    """A number that is not negative, or its decimal digits as text; None for anything else."""
+    """A nonnegative number or its decimal digits as text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS:
         return int(value)
     return value if type(value) is int and value >= 0 else None
@@ -133,7 +133,7 @@ def _texts(found: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _port(text: Any) -> Port:
-    """`M:S:I`: model, subgraph, position."""
+    """Parse `M:S:I`: model, subgraph, position."""
     parts = text.split(":") if isinstance(text, str) else []
     if len(parts) != 3 or not all(p.isascii() and p.isdecimal() and len(p) < 9 for p in parts):
         raise ModelError(f"MANIFEST has {_shown(text)}, expected MODEL:SUBGRAPH:POSITION")
@@ -149,7 +149,7 @@ def _connection(item: Any) -> Connection:
 
 
 def parse_config(raw: Data) -> dict[str, str]:
-    """A configuration file: lines `key=value`, `#` begins a comment; ModelError for another line."""
+    """Parse a configuration file: lines `key=value`; `#` begins a comment. Raises ModelError for any other line."""
     if len(raw) > MAX_CONFIG_BYTES:
         raise ModelError(f"the configuration file has {len(raw)} bytes, more than {MAX_CONFIG_BYTES}")
     try:

@@ -1,4 +1,4 @@
-"""Reading a package: its models, and whether its connections fit them."""
+"""Reads a package, and checks that its connections fit its models."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .manifest import MAX_BYTES, MAX_CONFIG_BYTES, Manifest, parse_config, parse
 
 MANIFEST = "metadata/MANIFEST"
 MAX_MODELS = 256
-"""How many different models a package may have, and configuration files."""
+"""The maximum number of different models, and of configuration files, in a package."""
 _ZIP = b"PK\x03\x04"
 
 
 def _recognize(head: bytes, path: Path | None) -> bool:
     if path is not None and path.is_dir():
         return (path / MANIFEST).is_file()
-    return head.startswith(_ZIP) and (path is None or path.suffix != ".task")  # a container of MediaPipe's
+    return head.startswith(_ZIP) and (path is None or path.suffix != ".task")  # those are MediaPipe's
 
 
 def open_archive(content: Data, path: Path | None) -> Archive:
-    """The files of a package."""
+    """Open the files of a package."""
     if path is not None and path.is_dir():
         return Directory(path)
     return open_zip(content, MANIFEST)
@@ -45,7 +45,7 @@ def _load(content: Data, path: Path | None) -> Package:
 
 
 def _models(archive: Archive, manifest: Manifest) -> list[Package]:
-    """All models. One that is named several times is read once; ModelError for more than a package may have."""
+    """All models; one that is listed several times is read once. Raises ModelError if there are too many."""
     if len(set(manifest.models)) > MAX_MODELS:
         raise ModelError(f"MANIFEST names {len(set(manifest.models))} models, more than {MAX_MODELS}")
     read: dict[tuple[str, str], Package] = {}
@@ -59,7 +59,7 @@ def _models(archive: Archive, manifest: Manifest) -> list[Package]:
 
 
 def _unread(source: Source, path: Path | None) -> Package | None:
-    """A directory with one model that is unread; not an archive, which would be unpacked for it, or several models."""
+    """A package with an unread model. None for an archive, which would have to be unpacked, or for several models."""
     if path is None or not path.is_dir():
         return None
     archive, manifest = _opened(Held(b"").data, path)
@@ -73,7 +73,7 @@ def _opened(content: Data, path: Path | None) -> tuple[Archive, Manifest]:
 
 
 def _is_plain(manifest: Manifest) -> bool:
-    """Whether the package is one model, whose inputs and outputs are its own."""
+    """Whether the package has one model, whose inputs and outputs are the package's."""
     return len(manifest.models) == 1 and not (manifest.inputs or manifest.outputs or manifest.connections)
 
 
@@ -108,14 +108,14 @@ def _left_unread(format_: Format, source: Source, path: Path | None) -> Package 
 def _model(
     archive: Archive, manifest: Manifest, index: int, way: Callable[[Format, Source, Path | None], _Read]
 ) -> _Read:
-    """One model, of the type that the manifest says where it does."""
+    """Read one model. Raises ModelError if its type is not the one in the manifest."""
     name = manifest.models[index]
     source = archive.source(name)
     head = source.part(0, HEAD)
     for format_ in (TFLITE, CIRCLE):
         if format_.recognize(head, None):
             if manifest.model_types and manifest.model_types[index] != format_.name:
-                raise ModelError(f"{name} is a {format_.name} model, MANIFEST says {manifest.model_types[index]}")
+                raise ModelError(f"{name} is a {format_.name} model, but MANIFEST says {manifest.model_types[index]}")
             try:
                 return way(format_, source, archive.path(name))
             except ModelError as error:
@@ -124,7 +124,7 @@ def _model(
 
 
 def _check_ports(manifest: Manifest, models: Sequence[Subgraphs]) -> None:
-    """ModelError for a port that is not there."""
+    """Raise ModelError for a port that does not exist."""
     for port in manifest.inputs:
         _require(port, models, lambda m, s: len(m[s].inputs), "input")
     for port in manifest.outputs:
@@ -137,12 +137,12 @@ def _check_ports(manifest: Manifest, models: Sequence[Subgraphs]) -> None:
 
 def _require(port: Port, models: Sequence[Subgraphs], count: Callable[[Subgraphs, int], int], side: str) -> None:
     if port.model >= len(models):
-        raise ModelError(f"MANIFEST names {port}, there are {len(models)} models")
+        raise ModelError(f"MANIFEST names {port}, but there are {len(models)} models")
     if port.subgraph >= len(models[port.model]):
-        raise ModelError(f"MANIFEST names {port}, the model has {len(models[port.model])} subgraphs")
+        raise ModelError(f"MANIFEST names {port}, but the model has {len(models[port.model])} subgraphs")
     there = count(models[port.model], port.subgraph)
     if port.position >= there:
-        raise ModelError(f"MANIFEST names {port}, the subgraph has {there} {side}s")
+        raise ModelError(f"MANIFEST names {port}, but the subgraph has {there} {side}s")
 
 
 FORMAT = Format("nnpackage", _recognize, _load, _unread)

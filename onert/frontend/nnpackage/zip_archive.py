@@ -1,8 +1,8 @@
-"""Reading zip archives that a stranger made: every size and offset is checked, and memory is bounded by the file.
+"""Reading untrusted zip archives: every size and offset is checked, and memory is bounded by the file's size.
 
 Source: PKWARE's APPNOTE.TXT, version 6.3.10: the end of central directory record and its 64-bit form, the central
-directory, local headers, and the compression methods 0, 8, 12 and 14. What an archive says about the size of a file is
-only a claim: unpacking stops one byte past it.
+directory, local headers, and the compression methods 0, 8, 12 and 14. The size that an archive declares for a file is
+not trusted: unpacking stops one byte past it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from onert.ir.value import Told, Value
 
 try:
     import lzma
-except ImportError:  # a Python that was built without it
+except ImportError:  # Python was built without it
     lzma = None  # type: ignore[assignment]
 
 _DAMAGED: tuple[type[Exception], ...] = (zlib.error, OSError, EOFError, ValueError)
-"""What decoders raise for data that is not theirs."""
+"""Exceptions that decoders raise for malformed data."""
 if lzma is not None:
     _DAMAGED = (*_DAMAGED, lzma.LZMAError)
 
 FLOOR = 1 << 27
-"""Bytes that any archive may unpack to. Twice as many take seconds to unpack on a slow machine."""
+"""The size that any archive may unpack to, in bytes. Twice as much takes seconds to unpack on a slow machine."""
 RATIO = 16
-"""How many times its own size a larger archive may unpack to; weights of trained models shrink to a quarter at best."""
+"""The ratio by which larger archives may unpack; weights of trained models shrink to a quarter at best."""
 MAX_MEMBERS = 1 << 16
 
 _END = struct.Struct("<4s4H2LH")
@@ -42,14 +42,14 @@ _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")
 _PIECE, _MOST_AT_ONCE = 1 << 16, 1 << 20
 _UNREADABLE = 0x2061
-"""Flags of members that are encrypted or patches of others."""
+"""Flags of members that are encrypted or patches."""
 _UTF_8 = 0x800
 _FULL_16, _FULL_32 = 0xFFFF, 0xFFFFFFFF
 
 
 @frozen
 class Member(Value):
-    """A file of an archive as the central directory has it."""
+    """A file in an archive, as listed in the central directory."""
 
     name: bytes
     flags: int
@@ -61,7 +61,7 @@ class Member(Value):
 
 
 class Decoder(Protocol):
-    """A decompressor, in the form that the standard library's share."""
+    """The common interface of the standard library's decompressors."""
 
     @property
     def eof(self) -> bool: ...
@@ -81,9 +81,9 @@ class ZipArchive(Told):
     _unpacked: dict[str, Data] = field(factory=dict)
 
     def read(self, name: str, most: int | None = None) -> Data:
-        """The content of a file of `most` bytes; ModelError if it is missing or damaged, or there is too much of it.
+        """The content of a file. Raises ModelError if it is missing or damaged, or has more than `most` bytes.
 
-        All files that are read count against what the archive may unpack to.
+        All files read so far count towards the limit for the archive.
         """
         if name not in self._unpacked:
             if name not in self.members:
@@ -95,7 +95,7 @@ class ZipArchive(Told):
             total = member.size + sum(map(len, self._unpacked.values()))
             if total > allowed:
                 raise ModelError(
-                    f"{name} unpacks to {member.size} bytes, which makes {total}; "
+                    f"{name} unpacks to {member.size} bytes, {total} in total; "
                     f"an archive of {len(self.data)} bytes may unpack to {allowed}"
                 )
             try:
@@ -106,7 +106,7 @@ class ZipArchive(Told):
 
 
 def open_zip_archive(data: Data) -> ZipArchive:
-    """The archive in `data`; ModelError if its directory breaks the format's rules, or has one name twice."""
+    """Open the archive in `data`. Raises ModelError if its directory breaks the format's rules, or repeats a name."""
     found: dict[str, Member] = {}
     for member in _directory(data):
         try:
@@ -138,14 +138,14 @@ def _directory(data: Data) -> Iterator[Member]:
         extra_at = name_at + name_length
         offset = extra_at + extra_length + comment_length
         if fields[0] != b"PK\x01\x02" or offset > end:
-            raise ModelError("the zip archive's directory has an entry of no valid form")
+            raise ModelError("the zip archive's directory has a malformed entry")
         extra = data[extra_at : extra_at + extra_length]
         sizes = _wide((fields[9], fields[8], fields[16]), extra)
         yield Member(bytes(data[name_at:extra_at]), fields[3], fields[4], fields[7], sizes[1], sizes[0], sizes[2])
 
 
 def _end(data: Data) -> tuple[int, int, int]:
-    """Offset, size and number of entries of the directory, from the record at the end whose comment ends the file."""
+    """Offset, size and entry count of the directory, from the end record whose comment reaches the end of the file."""
     tail = bytes(data[-_END.size - _FULL_16 :])
     at = tail.rfind(b"PK\x05\x06")
     while at >= 0:
@@ -155,14 +155,14 @@ def _end(data: Data) -> tuple[int, int, int]:
                 if _FULL_16 in (here, count) or _FULL_32 in (size, offset):
                     return _end_64(data, len(data) - len(tail) + at)
                 if disk or first or here != count:
-                    raise ModelError("the zip archive is a part of several")
+                    raise ModelError("the zip archive is one of several parts")
                 return offset, size, count
         at = tail.rfind(b"PK\x05\x06", 0, at)
     raise ModelError("the zip archive has no directory at its end")
 
 
 def _end_64(data: Data, end: int) -> tuple[int, int, int]:
-    """The same from the 64-bit record, which a locator in front of the other one points to."""
+    """The same from the 64-bit record, which is referenced by a locator in front of the end record."""
     if end < _LOCATOR.size:
         raise ModelError("the zip archive has no 64-bit directory")
     signature, _, at, disks = _LOCATOR.unpack_from(data, end - _LOCATOR.size)
@@ -175,7 +175,7 @@ def _end_64(data: Data, end: int) -> tuple[int, int, int]:
 
 
 def _wide(values: tuple[int, int, int], extra: Data) -> list[int]:
-    """Size, packed size and offset: those that take more than 32 bits stand in an extra field, in this order."""
+    """Size, packed size and offset; those over 32 bits are stored in an extra field, in this order."""
     wide: list[int] = []
     at = 0
     while at + 4 <= len(extra):
@@ -198,12 +198,12 @@ def _wide(values: tuple[int, int, int], extra: Data) -> list[int]:
 
 
 def _content(data: Data, member: Member) -> Data:
-    """A file unpacked; ModelError if it is damaged, or is other than the archive says."""
+    """Unpack a file. Raises ModelError if it is damaged, or does not match its directory entry."""
     packed = _packed(data, member)
     if member.method == 0:
         if member.packed != member.size:
             raise ModelError(f"it is stored in {member.packed} bytes, expected {member.size}")
-        content: bytes | bytearray = bytes(packed)  # a copy, so that numbers in it are aligned
+        content: bytes | bytearray = bytes(packed)  # a copy, for alignment
     else:
         try:
             content = _expanded(packed, member)
@@ -211,14 +211,14 @@ def _content(data: Data, member: Member) -> Data:
             raise ModelError(f"its compressed data is damaged ({error})") from error
     if len(content) != member.size:
         less = "less" if len(content) < member.size else "more"
-        raise ModelError(f"it unpacks to {less} than the {member.size} bytes that the archive says")
+        raise ModelError(f"it unpacks to {less} than the {member.size} bytes in the archive's directory")
     if zlib.crc32(content) != member.checksum:
         raise ModelError("its checksum is wrong")
     return memoryview(content).toreadonly()
 
 
 def _packed(data: Data, member: Member) -> Data:
-    """The bytes of a file as they are stored, behind a header that repeats the file's name."""
+    """The stored bytes of a file, after a local header that repeats its name."""
     start = member.header + _LOCAL.size
     if start > len(data):
         raise ModelError("it lies outside of the archive")
@@ -235,7 +235,7 @@ def _packed(data: Data, member: Member) -> Data:
 
 
 def _expanded(packed: Data, member: Member) -> bytearray:
-    """At most one byte more than the archive says. Memory is taken as bytes come out, not for what is claimed."""
+    """Unpack at most one byte more than declared. Memory grows with the output, not with the declared size."""
     if member.method not in _DECODERS:
         known = ", ".join(map(str, (0, *_DECODERS)))
         raise ModelError(f"its compression method is {member.method}, expected one of {known}")
@@ -248,12 +248,12 @@ def _expanded(packed: Data, member: Member) -> bytearray:
         made = decoder.decompress(piece, min(member.size + 1 - len(out), _MOST_AT_ONCE))
         out += made
         if not piece and not made:
-            break  # the data ends before the stream does
+            break  # the data is truncated
     return out
 
 
 class _Deflate:
-    """zlib's decoder, in the form of the others."""
+    """zlib's decoder with the interface of the others."""
 
     def __init__(self) -> None:
         self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -279,14 +279,14 @@ def _bzip2(packed: Data, size: int) -> tuple[Decoder, Data]:
 
 
 def _lzma(packed: Data, size: int) -> tuple[Decoder, Data]:
-    """The decoder as the member's own header has it: version, length of the properties, properties.
+    """The decoder configured by the member's own header: version, length of the properties, properties.
 
-    Its dictionary is allocated at once, so it is no larger than the file: it never has to reach back further.
+    Its dictionary is allocated up front, so it is limited to the file's size, which is as far back as it can reach.
     """
     if lzma is None:
         raise ModelError("it is compressed with LZMA, which this Python was built without")
     if len(packed) < 9 or bytes(packed[2:4]) != b"\x05\x00" or packed[4] >= 9 * 5 * 5:
-        raise ModelError("its LZMA header has no valid form")
+        raise ModelError("its LZMA header is malformed")
     rest, lc = divmod(packed[4], 9)
     pb, lp = divmod(rest, 5)
     claimed = int.from_bytes(packed[5:9], "little")
@@ -297,4 +297,4 @@ def _lzma(packed: Data, size: int) -> tuple[Decoder, Data]:
 
 
 _DECODERS: dict[int, Callable[[Data, int], tuple[Decoder, Data]]] = {8: _deflate, 12: _bzip2, 14: _lzma}
-"""By compression method: gives a decoder, and the data for it."""
+"""By compression method: returns a decoder and the data for it."""

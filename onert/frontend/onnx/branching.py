@@ -1,4 +1,4 @@
-"""Two subgraphs of which one runs: the branches of an If, and what follows them where they differ in rank."""
+"""Conditional subgraphs: the branches of an If, and what follows them if their results differ in rank."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .messages import ValueType
 from .node import Surroundings, Value
 
 Side = Callable[[Surroundings], Sequence[Value]]
-"""Makes one of the subgraphs in a scope of its own, and gives its results."""
+"""Builds one of the subgraphs in its own scope, and returns its results."""
 
 
 def tensors(values: Sequence[Value], what: str) -> list[int]:
-    """Values that must all be tensors."""
+    """The values as operands. Raises ModelError if they are not all tensors."""
     found = [v for v in values if isinstance(v, int)]
     if len(found) != len(values):
         raise ModelError(f"{what} are not all tensors, which is not supported")
@@ -27,7 +27,7 @@ def tensors(values: Sequence[Value], what: str) -> list[int]:
 
 
 def branched(d: Draft, around: Surroundings, condition: int, sides: Sequence[Side]) -> tuple[Value, ...]:
-    """An If of two subgraphs. One that cannot be made is refused when it is to run, if the other can."""
+    """Add an If with two subgraphs. If only one can be built, running the other raises an error."""
     made = around.made()
     drafts: list[Draft | None] = []
     results: list[list[int]] = []
@@ -67,16 +67,16 @@ def _type(draft: Draft, operand: int) -> TensorType:
 
 
 def _joined(drafts: Sequence[Draft], results: Sequence[Sequence[int]]) -> tuple[TensorType, ...]:
-    """What is true of the results of both; ModelError where they differ in number or element type."""
+    """The types that hold for both results. Raises ModelError if they differ in number or element type."""
     first, second = ([_type(draft, i) for i in found] for draft, found in zip(drafts, results, strict=True))
     if [t.dtype for t in first] != [t.dtype for t in second]:
         one, other = (", ".join(map(str, types)) for types in (first, second))
-        raise ModelError(f"one branch gives {one}, the other {other}, expected the same element types")
+        raise ModelError(f"one branch returns {one}, the other {other}, expected the same element types")
     return tuple(join(a, b) for a, b in zip(first, second, strict=True))
 
 
 def shared_inputs(d: Draft, drafts: Sequence[Draft], own: Sequence[Sequence[int]]) -> list[int]:
-    """The operands that any of the subgraphs captures: all take them all, in one order, behind their own inputs."""
+    """The operands captured by any of the subgraphs. All get all of them, in this order, after their own inputs."""
     given: dict[int, None] = {}
     for draft in drafts:
         given.update({outer: None for outer, mine in draft.captured.items() if draft.is_input(mine)})

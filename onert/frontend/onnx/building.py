@@ -1,4 +1,4 @@
-"""Small graphs that many importers are written with."""
+"""Small graphs shared by many importers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Entry = int | None
 
 
 def ints(d: Draft, values: Sequence[int], dtype: DType = DType.INT64) -> int:
-    """A constant of integers of rank 1."""
+    """A constant vector of integers."""
     return d.constant(np.array(list(values), dtype.numpy), dtype)
 
 
 def like(d: Draft, x: int, value: float) -> int:
-    """A scalar of an operand's element type."""
+    """A constant scalar with the element type of an operand."""
     dtype = d.type(x).dtype
     return d.constant(np.array(value).astype(dtype.numpy), dtype)
 
@@ -37,12 +37,12 @@ def binary(d: Draft, kind: BinaryKind, x: int, y: int) -> int:
 
 
 def times(d: Draft, x: int, factor: float) -> int:
-    """An operand multiplied by a number; itself where that is 1."""
+    """The operand multiplied by a number; unchanged if that is 1."""
     return x if factor == 1 else binary(d, BinaryKind.MUL, x, like(d, x, factor))
 
 
 def cast(d: Draft, x: int, to: DType) -> int:
-    """The operand as elements of another type; itself where it has that type."""
+    """The operand cast to an element type; unchanged if it already has it."""
     return x if d.type(x).dtype is to else d.add(Cast(to), x)
 
 
@@ -56,9 +56,9 @@ _NARROW = (DType.INT2, DType.UINT2, DType.INT4, DType.UINT4)
 
 
 def converted(d: Draft, x: int, to: DType, *, saturate: bool = True, rounding: str = "up") -> int:
-    """The operand as elements of another type by ONNX's rules: integers of a few bits wrap, 8-bit floats saturate.
+    """The operand converted by ONNX's rules: integers narrower than a byte wrap, 8-bit floats saturate.
 
-    `rounding` to powers of two is "up", "down" or "nearest".
+    `rounding` to powers of two (E8M0) is "up", "down" or "nearest".
     """
     source = d.type(x).dtype
     if source is to:
@@ -79,7 +79,7 @@ def converted(d: Draft, x: int, to: DType, *, saturate: bool = True, rounding: s
 
 
 def _power_of_two(d: Draft, x: int, rounding: str, *, saturate: bool) -> int:
-    """The exponent of a float32, which is all that an E8M0 has, one larger where the fraction asks for it."""
+    """The E8M0 value of a float32: its exponent, incremented if the fraction rounds up."""
     if rounding not in ("up", "down", "nearest"):
         raise ModelError(f"round_mode is {rounding!r}, expected up, down or nearest")
     bits = d.add(Bitcast(DType.INT32), x)
@@ -88,7 +88,7 @@ def _power_of_two(d: Draft, x: int, rounding: str, *, saturate: bool) -> int:
     fraction = binary(d, BinaryKind.BITWISE_AND, bits, like(d, bits, 0x7FFFFF))
     if rounding != "down":
         above = d.add(Comparison(ComparisonKind.GREATER), fraction, like(d, bits, 0 if rounding == "up" else 0x400000))
-        if rounding == "nearest":  # halves go up, but from the smallest exponent
+        if rounding == "nearest":  # ties round up, except from exponent 0
             half = d.add(Comparison(ComparisonKind.EQUAL), fraction, like(d, bits, 0x400000))
             normal = d.add(Comparison(ComparisonKind.GREATER), exponent, like(d, bits, 0))
             above = binary(d, BinaryKind.LOGICAL_OR, above, binary(d, BinaryKind.LOGICAL_AND, half, normal))
@@ -99,25 +99,25 @@ def _power_of_two(d: Draft, x: int, rounding: str, *, saturate: bool) -> int:
 
 
 def transpose(d: Draft, x: int, permutation: Sequence[int]) -> int:
-    """The operand with its axes in another order; itself where that is the same."""
+    """The operand with its axes permuted; unchanged for the identity."""
     order = tuple(permutation)
     return x if order == tuple(range(len(order))) else d.add(Transpose(), x, ints(d, order, DType.INT32))
 
 
 def shape_of(d: Draft, x: int) -> int:
-    """The shape as int64 of rank 1; a constant where it is known."""
+    """The shape as an int64 vector; a constant if it is known."""
     return d.add(ShapeOf(DType.INT64), x)
 
 
 def dimension(d: Draft, x: int, axis: int) -> int:
-    """One dimension as int64 of rank 1; ModelError where it is not there."""
+    """One dimension as an int64 vector of one element. Raises ModelError if it does not exist."""
     require_rank(d, x, axis + 1)
     size = d.type(x).shape[axis]
     return ints(d, [size]) if size is not None else d.add(Gather(0), shape_of(d, x), ints(d, [axis]))
 
 
 def reshape(d: Draft, x: int, dims: Sequence[int | None]) -> int:
-    """The operand in a shape of which one dimension at most is None: what the others leave."""
+    """The operand reshaped. At most one dimension may be None, which is inferred from the others."""
     wanted = tuple(-1 if s is None else s for s in dims)
     if d.type(x).shape == tuple(dims) and None not in dims:
         return x
@@ -125,9 +125,9 @@ def reshape(d: Draft, x: int, dims: Sequence[int | None]) -> int:
 
 
 def reshape_by(d: Draft, x: int, shape: int) -> int:
-    """The operand in the shape of an operand of int64, in which -1 stands for what the others leave.
+    """The operand reshaped to the dimensions in an int64 operand, where -1 is inferred from the others.
 
-    Where one dimension is not known it is that one, if nothing else can be meant.
+    If exactly one dimension is unknown and all others are positive, the reshape infers it instead of reading it.
     """
     known = d.known(shape)
     if known is not None:
@@ -137,54 +137,54 @@ def reshape_by(d: Draft, x: int, shape: int) -> int:
         if entries.count(None) == 1 and all(v is None or v > 0 for v in entries):
             return d.add(Reshape(tuple(-1 if v is None else v for v in entries)), x)
     found = d.add(Reshape(), x, shape)
-    if known is not None:  # the sizes that are known are so although others are not
+    if known is not None:  # declare the sizes that are known
         sizes = tuple(int(v) if v is not None and v > 0 else None for v in known.reshape(-1))
         d.declare(found, TensorType(d.type(found).dtype, sizes))
     return found
 
 
 def joined(d: Draft, parts: Sequence[int]) -> int:
-    """Vectors of int64 one behind the other."""
+    """The concatenation of int64 vectors."""
     return parts[0] if len(parts) == 1 else d.add(Concat(0), *parts)
 
 
 def require_rank(d: Draft, x: int, least: int = 0) -> int:
-    """The number of dimensions; ModelError where it is not known or too small."""
+    """The rank of an operand. Raises ModelError if it is unknown or too small."""
     type_ = d.type(x)
     if not type_.ranked:
-        raise ModelError("is given a tensor of which not even the number of dimensions is known")
+        raise ModelError("has an input of unknown rank")
     if type_.rank < least:
-        raise ModelError(f"is given {type_}, expected at least {least} dimensions")
+        raise ModelError(f"has an input {type_}, expected at least {least} dimensions")
     return type_.rank
 
 
 def to_front(rank: int) -> tuple[int, ...]:
-    """The permutation that brings the channels of axis 1 to the end."""
+    """The permutation that moves the channel axis from 1 to the end."""
     return (0, *range(2, rank), 1)
 
 
 def to_back(rank: int) -> tuple[int, ...]:
-    """What undoes it."""
+    """The inverse of `to_front`."""
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def axis_last(rank: int, axis: int) -> tuple[int, ...]:
-    """The permutation that swaps an axis with the last; it undoes itself."""
+    """The permutation that swaps an axis with the last; it is its own inverse."""
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
     return tuple(order)
 
 
 def axes_of(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, each once, in their order; ModelError for one that is named twice."""
+    """Axes counted from the front, in the given order. Raises ModelError if one occurs twice."""
     found = tuple(normalize_axis(int(a), rank) for a in axes)
     if len(set(found)) != len(found):
-        raise ModelError(f"axes {list(axes)} name one twice")
+        raise ModelError(f"axes {list(axes)} repeat an axis")
     return found
 
 
 def known_shape(d: Draft, x: int, what: str) -> tuple[int, ...]:
-    """A shape that must be known."""
+    """The shape of an operand. Raises ModelError if it is not static."""
     shape: Shape = d.type(x).shape
     if not d.type(x).is_static:
         raise ModelError(f"{what} is {d.type(x)}, expected a known shape")

@@ -1,4 +1,4 @@
-"""What an ONNX file says about itself: inputs and outputs with the names of dimensions, and who made it."""
+"""What an ONNX file declares: inputs and outputs with the names of dimensions, and its producer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .wire import Message, budget
 
 @frozen(eq=False)
 class Declared:
-    """The ends of a model's graph, and its texts."""
+    """The inputs and outputs of a model's graph, and the model's texts."""
 
     inputs: tuple[ValueDeclaration, ...]
     outputs: tuple[ValueDeclaration, ...]
@@ -30,11 +30,11 @@ class Declared:
     version: int = 0
     metadata: Mapping[str, str] = {}
     columns: Mapping[str, Columns] = {}
-    """What the columns of tensors are that stand for maps, by the name of an input or output."""
+    """The columns of tensors that represent maps, by the name of an input or output."""
 
 
 def declared(source: Path | bytes) -> Declared | None:
-    """What a file or a file's content declares; None where it is no ONNX model. ModelError where it is malformed."""
+    """The declarations in a file or its content; None if it is not ONNX. Raises ModelError if it is malformed."""
     path = source if isinstance(source, Path) else None
     content: Data = memoryview(source) if isinstance(source, bytes) else open_file(source).data
     if not recognize(bytes(content[:16]), path):
@@ -79,11 +79,11 @@ NAMES = {
     "f4e2m1fn": "float4e2m1",
     "bool": "bool",
 }
-"""ONNX's names of element types, by ours; integers are `int` or `uint` and their bits."""
+"""ONNX's element type names by ours; integers are `int` or `uint` followed by the number of bits."""
 
 
 def type_name(type_: ValueType | None) -> str:
-    """A type in ONNX Runtime's words: `tensor(float)`, `seq(map(string,tensor(float)))`, `optional(tensor(string))`."""
+    """A type in ONNX Runtime's notation, e.g. `tensor(float)`, `seq(map(string,tensor(float)))`, `optional(...)`."""
     if type_ is None:
         return ""
     if type_.kind == "tensor":

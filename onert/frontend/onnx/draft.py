@@ -1,4 +1,4 @@
-"""A subgraph that is being made: operations are added, and computed at once where all that they read is known."""
+"""A subgraph under construction: operations are added, and constant-folded if all their operands are known."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from onert.ir.types import CallTypes
 from .known_values import Known, derive, of_constant
 
 _FOLDED = 1 << 16
-"""Elements of a constant that may be larger than all that it is computed from."""
+"""The number of elements up to which a folded constant may be larger than its operands."""
 _OPERATION = 10
-"""Steps of the budget that an operation takes."""
+"""Budget steps charged for an operation."""
 
 
 class Draft(Making):
-    """Operands and operations of one subgraph; `place` says of which node, for messages and locations."""
+    """Operands and operations of one subgraph. `place` is the current node, for messages and locations."""
 
     def __init__(self, name: str, steps: Budget, memory: Budget) -> None:
         super().__init__(name)
@@ -36,55 +36,55 @@ class Draft(Making):
         self.memory = memory
         self.place = ""
         self.captured: dict[int, int] = {}
-        """Operands of the enclosing subgraph, and the inputs that stand for them."""
+        """Operands of the enclosing subgraph, and the inputs or constants that represent them here."""
         self._known: dict[int, Known] = {}
 
     def value(self, operand: int) -> Array | None:
-        """The elements of a constant."""
+        """The elements of a constant; None for other operands."""
         return self.type(operand).value
 
     def known(self, operand: int) -> Known:
-        """What is known of the elements of a small tensor of integers."""
+        """The known elements of a small integer tensor."""
         found = self._known.get(operand)
         return of_constant(self.type(operand)) if found is None else found
 
     def definer(self, operand: int) -> Operation | None:
-        """The operation that gives an operand; None for inputs and constants."""
+        """The operation that produces an operand; None for inputs and constants."""
         return next((each for each in reversed(self._operations) if operand in each.outputs), None)
 
     @property
     def size(self) -> int:
-        """How many operands there are so far."""
+        """The number of operands so far."""
         return len(self._operands)
 
     def named(self, operand: int) -> str:
         return self._operands[operand].name
 
     def name_operand(self, operand: int, name: str) -> None:
-        """Give a name to an operand that has none."""
+        """Name an operand that has no name."""
         if not self._operands[operand].name:
             self._operands[operand] = evolve(self._operands[operand], name=name)
 
     def declare(self, operand: int, type_: TensorType) -> None:
-        """Take a file's word for the shape of a result of which not even the rank is known."""
+        """Trust the shape declared in the file for a result whose rank is unknown."""
         self._operands[operand] = evolve(self._operands[operand], type=type_)
 
     def is_input(self, operand: int) -> bool:
         return operand in self.inputs
 
     def constant(self, elements: Array | Sequence[Any] | float, dtype: DType | None = None, name: str = "") -> int:
-        """A constant; without `dtype` its element type is NumPy's."""
+        """A constant; its element type defaults to that of the NumPy array."""
         array = np.asarray(elements, None if dtype is None else dtype.numpy)
         kind = DType.from_numpy(array.dtype) if dtype is None else dtype
         return self._operand(Operand(TensorType(kind, array.shape), name, Constant(array)))
 
     def add(self, op: Op, *operands: int | None) -> int:
-        """An operation with one result, which is given."""
+        """Add an operation with one result, and return that."""
         (result,) = self.add_many(op, *operands)
         return result
 
     def add_many(self, op: Op, *operands: int | None) -> tuple[int, ...]:
-        """An operation, or what it gives where that is known; RuleError where it refuses its operands."""
+        """Add an operation, or its folded constants if they are known. Raises RuleError if it rejects its operands."""
         self.steps.spend(_OPERATION, "reading its nodes")
         given = list(operands)
         while given and given[-1] is None and len(given) > 1:
@@ -111,7 +111,7 @@ class Draft(Making):
         except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
             raise RuleError(f"{op.label}: {type(error).__name__}: {error}") from error
         if results is None:
-            raise RuleError(f"{op.label} is given a tensor of which not even the number of dimensions is known")
+            raise RuleError(f"{op.label} has an input of unknown rank")
         for result in results:
             shapes_ok(result)
         return results
@@ -119,7 +119,7 @@ class Draft(Making):
     def _folded(
         self, op: Op, types: tuple[TensorType | None, ...], results: tuple[TensorType, ...]
     ) -> tuple[int, ...] | None:
-        """The results as constants, where everything is known and they are not much larger than what they are from."""
+        """The results as constants if all operands are constant and the results are not much larger; None otherwise."""
         if op.evaluate is None or op.effect is not Effect.NONE or op.evaluate_in is not None or op.subgraphs:
             return None
         if not types or any(t is not None and t.value is None for t in types):
@@ -134,37 +134,37 @@ class Draft(Making):
         return tuple(self.constant(a, t.dtype) for a, t in zip(arrays, results, strict=True))
 
     def quantized(self, operand: int, quantization: Quantization) -> int:
-        """Integers whose type says what real numbers they stand for."""
+        """The integers with the given quantisation in their type."""
         type_ = evolve(self.type(operand), quantization=quantization)
         if type_.value is not None:
             return self._operand(Operand(evolve(type_, data=None), "", Constant(type_.value)))
         return self.emit(Cast(type_.dtype), (operand,), (type_,))[0]
 
     def undo(self, outputs: Sequence[int]) -> None:
-        """Take back the last operation, whose results these are."""
+        """Remove the last operation; `outputs` are its results."""
         self._operations.pop()
         del self._operands[min(outputs) :]
 
     def copied(self, operand: int, name: str) -> int:
-        """A copy that is never folded away, under a name of its own."""
+        """A named copy, which is never folded."""
         copy = self._operand(Operand(self.type(operand).with_data(None), name))
         self._operations.append(Operation(Copy(), (operand,), (copy,), self.place or f"output '{name}'"))
         return copy
 
     def known_as(self, operand: int, known: Known) -> None:
-        """Note what is known of an operand's elements."""
+        """Record the known elements of an operand."""
         if known is not None:
             self._known[operand] = known
 
     def emit(self, op: Op, operands: Sequence[int | None], types: Sequence[TensorType]) -> tuple[int, ...]:
-        """An operation whose results' types its subgraphs say."""
+        """Add an operation whose result types are determined by its subgraphs."""
         outputs = tuple(self._operand(Operand(t)) for t in types)
         self._operations.append(Operation(op, tuple(operands), outputs, self.place))
         return outputs
 
 
 def capture(outer: Draft, inner: Draft, operand: int) -> int:
-    """An operand of a subgraph within one that it runs: a constant is one there too, another is a further input."""
+    """An operand of `outer` inside a subgraph that it runs: as a constant if it is one, otherwise as an added input."""
     if operand not in inner.captured:
         type_, name = outer.type(operand), outer.named(operand)
         if type_.value is not None:

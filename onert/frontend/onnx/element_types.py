@@ -1,4 +1,4 @@
-"""ONNX's numbers of element types."""
+"""ONNX's element type numbers."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _NUMBERS = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
 
 
 def element_number(dtype: DType) -> int:
-    """The number of an element type; 0 for one that ONNX has not."""
+    """The number of an element type; 0 if ONNX does not have it."""
     return _NUMBERS.get(dtype, 0)
 
 
 def element_type(number: int) -> DType:
-    """The element type of a number in TensorProto.DataType; ModelError for one that has none here."""
+    """The element type for a number in TensorProto.DataType. Raises ModelError if there is none."""
     if number in ELEMENT_TYPES:
         return ELEMENT_TYPES[number]
     raise ModelError(f"element type {number} is not one of ONNX's")

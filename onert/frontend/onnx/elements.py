@@ -1,4 +1,4 @@
-"""The elements of ONNX's tensors: in the message, or in a file beside the model."""
+"""The elements of ONNX tensors, stored in the message or in a file beside the model."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .messages import SparseTensor, Tensor
 
 _NARROW = (DType.INT2, DType.UINT2, DType.INT4, DType.UINT4, DType.FLOAT4_E2M1FN)
 _BITS = NARROW_FLOATS - {DType.FLOAT4_E2M1FN} | {DType.FLOAT16, DType.BFLOAT16}
-"""Types of which int32_data holds the bits."""
+"""Types whose bits are stored in int32_data."""
 
 
 @frozen(eq=False)
 class Storage:
-    """Where tensors find their elements: the model's folder, what was read from it, and how much memory is left.
+    """The source of tensor elements: the model's folder, the files read from it, and the remaining memory budget.
 
-    The caller's `initializers` take the place of those of the model's graph.
+    The caller's `initializers` replace those of the model's graph.
     """
 
     path: Path | None
@@ -37,21 +37,21 @@ class Storage:
     files: dict[Path, Data] = field(factory=dict)
 
     def array(self, tensor: Tensor) -> tuple[Array, DType]:
-        """The elements as a read-only array; ModelError with the tensor's place where there are too few or too many."""
+        """The elements as a read-only array. Raises ModelError with the tensor's place if their number is wrong."""
         try:
             return self._array(tensor)
         except ModelError as error:
             raise ModelError(f"{tensor.place}: {error}") from error
 
     def initializer(self, tensor: Tensor) -> tuple[Array, DType]:
-        """As `array`, for a tensor that the caller may have given; ModelError where it does not fit."""
+        """Like `array`, but the caller's tensor takes precedence. Raises ModelError if it does not match the file's."""
         given = self.initializers.get(tensor.name)
         if given is None:
             return self.array(tensor)
         dtype = element_type(tensor.dtype)
         if given.dtype != dtype.numpy or given.shape != tensor.dims:
             raise ModelError(
-                f"{tensor.place} is given {given.dtype}{list(given.shape)}, expected {dtype.text}{list(tensor.dims)}"
+                f"{tensor.place} replaced by {given.dtype}{list(given.shape)}, expected {dtype.text}{list(tensor.dims)}"
             )
         return given.copy(), dtype
 
@@ -64,7 +64,7 @@ class Storage:
             raw = tensor.raw
         if raw is not None:
             if dtype is DType.STRING:
-                raise ModelError("strings are given as raw bytes")
+                raise ModelError("strings are stored as raw bytes")
             return self._from_raw(raw, dtype, count).reshape(tensor.dims), dtype
         return self._from_fields(tensor, dtype, count).reshape(tensor.dims), dtype
 
@@ -109,7 +109,7 @@ class Storage:
         return found
 
     def _external(self, where: object) -> Data:
-        """The bytes of a tensor in a file of the model's folder."""
+        """The bytes of a tensor stored in a file in the model's folder."""
         entries = dict(where) if isinstance(where, dict) else {}
         location = str(entries.get("location", ""))
         content = self._file(location)
@@ -132,12 +132,12 @@ class Storage:
         return self.files[path]
 
     def dense(self, tensor: SparseTensor) -> tuple[Array, DType]:
-        """A sparse tensor with its zeros."""
+        """A sparse tensor as a dense array."""
         values, dtype = self.array(tensor.values)
         places, _ = self.array(tensor.indices)
         count = _checked(tensor.dims)
         if dtype.is_handle:
-            raise ModelError(f"{tensor.values.place}: a sparse tensor of strings has no zeros")
+            raise ModelError(f"{tensor.values.place}: a sparse tensor of strings is not supported")
         self.memory.spend(count * dtype.itemsize, "unpacking sparse constants")
         flat = places if places.ndim == 1 else _flattened(places, tensor)
         if len(flat) != values.size or (len(flat) and (flat.min() < 0 or flat.max() >= count)):
@@ -148,7 +148,7 @@ class Storage:
 
 
 def _flattened(places: Array, tensor: SparseTensor) -> Array:
-    """Rows of indices as indices into the whole."""
+    """Convert rows of indices to flat indices."""
     dims = np.array(tensor.dims, np.int64)
     if places.ndim != 2 or places.shape[1] != len(dims) or (places < 0).any() or (places >= dims).any():
         raise ModelError(f"{tensor.indices.place}: its indices do not fit the shape {list(tensor.dims)}")
@@ -157,7 +157,7 @@ def _flattened(places: Array, tensor: SparseTensor) -> Array:
 
 
 def unpacked(octets: Array, dtype: DType, count: int) -> Array:
-    """Elements of 2 or 4 bits, the first in a byte's lowest bits, as bytes."""
+    """Unpack elements of 2 or 4 bits, the first in a byte's lowest bits, to one byte each."""
     parts = codes_of(octets, dtype.bits)[:count]
     if dtype is DType.FLOAT4_E2M1FN:
         return np.asarray(parts.view(dtype.numpy))
@@ -169,7 +169,7 @@ def unpacked(octets: Array, dtype: DType, count: int) -> Array:
 
 
 def _checked(dims: tuple[int, ...]) -> int:
-    """How many elements a shape has; ModelError for one that no tensor may have."""
+    """The number of elements of a shape. Raises ModelError if the shape is not allowed."""
     if len(dims) > MAX_RANK or any(d < 0 for d in dims) or math.prod(max(d, 1) for d in dims) > MAX_ELEMENTS:
         raise ModelError(f"its shape is {list(dims)}, expected at most {MAX_RANK} dimensions, none negative")
     return math.prod(dims)

@@ -1,4 +1,4 @@
-"""Operands with Python's operators: what is composed of many operations reads as a formula."""
+"""Operands with Python operators, so that a composition of many operations reads as a formula."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ def _compared(kind: ComparisonKind) -> Callable[[Expression, Expression | float]
 
 @frozen(eq=False)
 class Expression:
-    """An operand of a draft. Operators add operations; a number beside it has its element type.
+    """An operand of a draft. Operators add operations; numbers are converted to the operand's element type.
 
-    Shapes broadcast. Every method raises what the operation that it adds raises: RuleError for operands that do not
-    fit it.
+    Shapes broadcast. Every method raises RuleError if the operation that it adds rejects its operands.
     """
 
     draft: Draft
@@ -53,7 +52,7 @@ class Expression:
 
     @property
     def shape(self) -> Shape:
-        """The dimensions; ModelError where not even their number is known."""
+        """The dimensions. Raises ModelError if the rank is unknown."""
         building.require_rank(self.draft, self.operand)
         return self.type.shape
 
@@ -66,7 +65,7 @@ class Expression:
         return Expression(self.draft, operand)
 
     def like(self, value: float) -> Expression:
-        """A scalar of this element type."""
+        """A constant scalar of this element type."""
         return self.of(building.like(self.draft, self.operand, value))
 
     def _beside(self, other: Expression | float) -> int:
@@ -108,11 +107,11 @@ class Expression:
         return self.unary(UnaryKind.LOGICAL_NOT)
 
     def __matmul__(self, other: Expression) -> Expression:
-        """The product of matrices, batches broadcast."""
+        """Batched matrix multiplication; batch dimensions broadcast."""
         return self.of(self.draft.add(BatchMatMul(), self.operand, other.operand))
 
     def choose(self, one: Expression, other: Expression | float) -> Expression:
-        """`one` where this holds, else `other`."""
+        """Elements of `one` where this is true, otherwise of `other`."""
         return self.of(self.draft.add(Select(), self.operand, one.operand, one._beside(other)))
 
     def cast(self, to: DType) -> Expression:
@@ -126,11 +125,11 @@ class Expression:
         return self.reduce(Reduction.SUM, axes, keep=keep)
 
     def reshape(self, *dims: int | None) -> Expression:
-        """In another shape, of which one dimension may be None: what the others leave."""
+        """Reshaped; one dimension may be None, which is inferred from the others."""
         return self.of(building.reshape(self.draft, self.operand, dims))
 
     def reshaped(self, *dims: int | Expression) -> Expression:
-        """In a shape of which some dimensions are operands of int64 and rank 1."""
+        """Reshaped to dimensions some of which are int64 operands of rank 1."""
         parts = [building.ints(self.draft, [d]) if isinstance(d, int) else d.operand for d in dims]
         return self.of(building.reshape_by(self.draft, self.operand, building.joined(self.draft, parts)))
 
@@ -138,7 +137,7 @@ class Expression:
         return self.of(building.transpose(self.draft, self.operand, order))
 
     def expand(self, axis: int) -> Expression:
-        """With a dimension of 1 more, which is the one of that number."""
+        """With a dimension of size 1 inserted at `axis`."""
         return self.of(self.draft.add(ExpandDims(), self.operand, self.draft.constant(axis, DType.INT32)))
 
     def squeeze(self, *axes: int) -> Expression:
@@ -149,11 +148,11 @@ class Expression:
         return self.of(self.draft.add(Reshape(()), self.operand)) if self.type.rank else self
 
     def size(self, axis: int) -> Expression:
-        """A dimension, int64 of rank 1."""
+        """The size of a dimension, as an int64 vector of one element."""
         return self.of(building.dimension(self.draft, self.operand, axis))
 
     def known(self, axis: int, what: str) -> int:
-        """A dimension that must be there and known; ModelError with `what` it is."""
+        """The size of a dimension. Raises ModelError, naming this operand `what`, if it is missing or unknown."""
         if axis >= self.rank:
             raise ModelError(f"{what} is {self.type}, expected at least {axis + 1} dimensions")
         size = self.shape[axis]
@@ -162,7 +161,7 @@ class Expression:
         return size
 
     def take(self, indices: Expression | Sequence[int] | int, axis: int) -> Expression:
-        """The entries along an axis that the indices name; one for a number."""
+        """The entries along an axis at the given indices; a single index removes the axis."""
         if isinstance(indices, Expression):
             places = indices.operand
         elif isinstance(indices, int):
@@ -172,24 +171,24 @@ class Expression:
         return self.of(self.draft.add(Gather(axis), self.operand, places))
 
     def joined(self, others: Sequence[Expression], axis: int) -> Expression:
-        """This and others, one behind the other along an axis."""
+        """The concatenation of this and others along an axis."""
         return self.of(self.draft.add(Concat(axis), self.operand, *(o.operand for o in others)))
 
     def broadcast(self, shape: Expression) -> Expression:
-        """Repeated along dimensions of 1 up to a shape, an operand of int64."""
+        """Broadcast to a shape, which is an int64 operand."""
         return self.of(self.draft.add(BroadcastTo(), self.operand, shape.operand))
 
     def count(self) -> Expression:
-        """0, 1, 2 and so on, as many as this, an int64, says."""
+        """The integers from 0 up to, but excluding, this int64 scalar."""
         zero, one = (self.draft.constant(v, DType.INT64) for v in (0, 1))
         return self.of(self.draft.add(Range(), zero, self.scalar().operand, one))
 
 
 def operand(node: Node, index: int) -> Expression:
-    """An input that is a tensor; ModelError where it is absent."""
+    """An input that is a tensor. Raises ModelError if it is absent."""
     return Expression(node.draft, node.input(index))
 
 
 def optional(node: Node, index: int) -> Expression | None:
-    """An input that may be absent."""
+    """An optional input; None if it is absent."""
     return operand(node, index) if node.has(index) else None

@@ -1,4 +1,4 @@
-"""Graphs: names, the nodes in their order, and graphs within them."""
+"""Imports graphs: names, nodes in execution order, and nested graphs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .node import Fork, Held, Node, Optional_, Results, Sequence_, Spliced, Surr
 from .table import TABLE
 
 NEWEST = 28
-"""The newest opset of ai.onnx whose operators are understood."""
+"""The newest supported opset of ai.onnx."""
 
 
 @define(eq=False)
 class Context:
-    """What all graphs of a model share: opsets, functions, where constants are, and the subgraphs made so far."""
+    """What all graphs of a model share: opsets, functions, constant storage, and the subgraphs built so far."""
 
     opsets: Mapping[str, int]
     functions: Mapping[tuple[str, str, str], Function]
@@ -38,33 +38,33 @@ class Context:
 
 @frozen(eq=False)
 class Scope:
-    """The names of one graph, and how it reads nodes into a draft."""
+    """The names of one graph, and the import of its nodes into a draft."""
 
     context: Context
     draft: Draft
     outer: Scope | None = None
     attributes: Mapping[str, Attribute] = field(factory=dict)
-    """Values of the attributes of the function that this is the body of."""
+    """Attribute values passed to the function whose body this is."""
     types: Mapping[str, ValueType] = field(factory=dict)
     names: dict[str, Value | None] = field(factory=dict)
-    """What each name stands for; None is an input that a function's caller leaves out."""
+    """The value of each name; None for a function input that the caller omits."""
 
     def find(self, name: str) -> Value:
-        """What a name stands for, here or around; ModelError where nothing has it."""
+        """The value of a name, in this scope or an enclosing one. Raises ModelError if there is none."""
         value = self._given(name)
         if value is None:
-            raise ModelError(f"'{name}' is read, but the function's caller leaves it out")
+            raise ModelError(f"'{name}' is read, but the function's caller omits it")
         return value
 
     def _given(self, name: str) -> Value | None:
-        """As `find`; None for what a function's caller leaves out."""
+        """Like `find`, but returns None for an input that a function's caller omits."""
         scope: Scope | None = self
         crossed: list[Scope] = []
         while scope is not None and name not in scope.names:
             crossed.append(scope)
             scope = scope.outer
         if scope is None:
-            raise ModelError(f"'{name}' is read, but nothing before it has that name")
+            raise ModelError(f"'{name}' is read, but nothing before it defines it")
         value = scope.names[name]
         for inner in reversed(crossed):
             if value is not None and inner.draft is not scope.draft:
@@ -73,9 +73,9 @@ class Scope:
         return value
 
     def bind(self, name: str, value: Value) -> None:
-        """ModelError where the name stands for something else already."""
+        """Define a name. Raises ModelError if it is already defined."""
         if name in self.names:
-            raise ModelError(f"'{name}' is written a second time")
+            raise ModelError(f"'{name}' is defined twice")
         self.names[name] = value
         if isinstance(value, int | Held):
             self.draft.name_operand(value if isinstance(value, int) else value.operand, name)
@@ -89,15 +89,15 @@ class Scope:
             self.bind(sparse.values.name, self.draft.constant(array, dtype, sparse.values.name))
 
     def read_nodes(self, nodes: Sequence[messages.Node], outputs: Sequence[str]) -> tuple[Value, ...]:
-        """What the names of outputs stand for behind the nodes."""
+        """Import the nodes, and return the values of the named outputs."""
         return self._read_placed(self._placed(nodes), outputs)
 
     def _placed(self, nodes: Sequence[messages.Node], before: str = "") -> list[Placed]:
-        """The nodes in the order in which they are read, each with its place in the file."""
+        """The nodes in execution order, each with its place in the file."""
         return [(f"{before}node {at} {_called(nodes[at])}", nodes[at]) for at in order(nodes, self.context.steps)]
 
     def _read_placed(self, nodes: Sequence[Placed], outputs: Sequence[str]) -> tuple[Value, ...]:
-        """As `read_nodes`, of nodes with what errors call them."""
+        """Like `read_nodes`, for nodes with their names in errors."""
         for at, (place, node) in enumerate(nodes):
             before = self.draft.place
             self.draft.place = place if not before else f"{before}, {place}"
@@ -119,7 +119,7 @@ class Scope:
     def _forked(
         self, fork: Fork, node: messages.Node, rest: Sequence[Placed], outputs: Sequence[str]
     ) -> tuple[Value, ...]:
-        """Branches that go on with all nodes that follow: behind each of them the ranks are known."""
+        """Branches that each include all following nodes, because within one branch the ranks are known."""
 
         def side(branch: Graph | Callable[[Draft], tuple[int, ...]]) -> Side:
             def make(scope: Surroundings) -> tuple[Value, ...]:
@@ -137,7 +137,7 @@ class Scope:
     def _spliced(
         self, graph: Graph, placed: Placed, rest: Sequence[Placed], outputs: Sequence[str]
     ) -> tuple[Value, ...]:
-        """A graph's nodes in the place of a node, then those behind it, in one scope."""
+        """Import a graph in place of a node, and the nodes after it, in one scope."""
         place, node = placed
         scope = Scope(self.context, self.draft, self, self.attributes, {**self.types, **graph.values})
         mine = [*graph.nodes]
@@ -148,7 +148,7 @@ class Scope:
         return scope._read_placed([*self._placed(mine, f"{place}: "), *rest], outputs)
 
     def _read(self, node: messages.Node) -> Fork | Spliced | None:
-        """Add what a node means, but for an If that what follows becomes part of."""
+        """Add a node's operations. An If whose branches must include what follows is returned instead."""
         self.context.steps.spend(10, "reading its nodes")
         inputs = tuple(self._given(name) if name else None for name in node.inputs)
         attributes = {a.name: a for a in map(self._resolved, node.attributes.values()) if a is not None}
@@ -173,7 +173,7 @@ class Scope:
         return None
 
     def _declare(self, name: str, value: Value) -> None:
-        """Where an operation cannot tell the rank of what it gives, the file may."""
+        """Use the rank declared in the file if the operation cannot infer it."""
         if isinstance(value, int) and not self.draft.type(value).ranked:
             said = self.types.get(name)
             if said is not None and said.shape is not None:
@@ -181,7 +181,7 @@ class Scope:
                 self.draft.declare(value, TensorType(self.draft.type(value).dtype, dims))
 
     def _resolved(self, attribute: Attribute) -> Attribute | None:
-        """The attribute with the value that a function's caller gives it; None where he gives none."""
+        """The attribute with a reference replaced by the function caller's value; None if the caller passes none."""
         if not attribute.reference:
             return attribute
         found = self.attributes.get(attribute.reference)
@@ -190,16 +190,16 @@ class Scope:
     def _call(
         self, function: Function, inputs: Sequence[Value | None], attributes: Mapping[str, Attribute]
     ) -> tuple[Value | None, ...]:
-        """The results of a function's nodes, made here."""
+        """Inline a function, and return its results."""
         if len(inputs) > len(function.inputs):
-            raise ModelError(f"is given {len(inputs)} inputs, expected at most {len(function.inputs)}")
+            raise ModelError(f"has {len(inputs)} inputs, expected at most {len(function.inputs)}")
         given = {**function.defaults, **attributes}
         names = dict.fromkeys(function.inputs) | dict(zip(function.inputs, inputs, strict=False))
         context = evolve(self.context, opsets={**self.context.opsets, **function.opsets})
         body = Scope(context, self.draft, None, given, names=names)
         return body.read_nodes(function.nodes, function.outputs)
 
-    # what nodes with graphs of their own ask for
+    # the interface for nodes that have graphs of their own
 
     def array(self, tensor: Tensor) -> tuple[Array, DType]:
         return self.context.storage.array(tensor)
@@ -208,12 +208,12 @@ class Scope:
         return self.context.storage.dense(tensor)
 
     def inline(self, graph: Graph, arguments: Sequence[Value]) -> tuple[Value, ...]:
-        """The results of a graph's nodes, made here."""
+        """Inline a graph, and return its results."""
         scope = Scope(self.context, self.draft, self, self.attributes, graph.values)
         return scope._body(graph, arguments)
 
     def nested(self, name: str) -> tuple[Draft, Scope]:
-        """A new subgraph, and the scope of graphs that are read into it; what these capture becomes inputs of it."""
+        """A new subgraph, and the scope of graphs imported into it; captured values become its inputs."""
         draft = Draft(name, self.draft.steps, self.draft.memory)
         draft.place = self.draft.place
         return draft, Scope(self.context, draft, self, self.attributes)
@@ -227,23 +227,23 @@ class Scope:
         return self.read_nodes(graph.nodes, [declared.name for declared in graph.outputs])
 
     def made(self) -> int:
-        """How many subgraphs the model has so far."""
+        """The number of subgraphs of the model so far."""
         return len(self.context.subgraphs)
 
     def forget(self, made: int) -> None:
-        """Take back the subgraphs beyond so many: nothing runs them."""
+        """Remove the subgraphs beyond the first `made`; nothing may run them."""
         del self.context.subgraphs[made:]
 
     def finish(self, draft: Draft, outputs: Sequence[int]) -> int:
-        """The number of a subgraph of the model, which is complete now."""
+        """Add a completed subgraph to the model, and return its index."""
         self.context.subgraphs.append(draft.subgraph(own_results(draft, outputs, passes=True)))
         return len(self.context.subgraphs) - 1
 
 
 def _imported(node: Node) -> Results:
-    """What the table makes of a node; ModelError for whatever goes wrong with what the file says.
+    """Import a node through the table. Raises ModelError for any failure caused by the file's content.
 
-    Importers check what they read. What none of them thought of is said with all inputs.
+    Importers check what they read; an unforeseen exception is reported with the types of all inputs.
     """
     try:
         return TABLE[node.domain, node.op_type](node)
@@ -254,9 +254,9 @@ def _imported(node: Node) -> Results:
 
 
 def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = (), *, passes: bool = False) -> list[int]:
-    """The outputs as operands that operations make, each once: copies of inputs, constants and repetitions.
+    """The outputs as distinct results of operations: inputs, constants and repetitions are copied.
 
-    With `passes` an input may be the output at its place: a loop is then known to leave it as it is.
+    With `passes`, an input may be the output at the same position, so that a loop is known to leave it unchanged.
     """
     found: list[int] = []
     for at, operand in enumerate(outputs):
@@ -272,7 +272,7 @@ def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = (),
 
 
 Placed = tuple[str, messages.Node]
-"""A node, and what errors call it."""
+"""A node, and its name in errors."""
 
 
 def _called(node: messages.Node) -> str:
@@ -280,7 +280,7 @@ def _called(node: messages.Node) -> str:
 
 
 def _across(outer: Draft, inner: Draft, value: Value) -> Value:
-    """A value of an enclosing subgraph as one of a subgraph within it: constants again, others by a further input."""
+    """A value of an enclosing subgraph inside a nested one: constants are repeated, others become added inputs."""
     if isinstance(value, Sequence_):
         return Sequence_(tuple(capture(outer, inner, i) for i in value.items), value.element)
     if isinstance(value, Held):

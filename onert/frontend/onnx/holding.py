@@ -1,4 +1,4 @@
-"""Sequences and optionals of which only the run tells what is in them: operands of type VARIANT."""
+"""Sequences and optionals whose contents are known only at run time: operands of type VARIANT."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .messages import ValueType
 from .node import Held, Optional_, Sequence_, Value
 
 EMPTY = ValueType("sequence", element=ValueType("tensor"))
-"""A sequence without tensors."""
+"""The type of an empty sequence."""
 
 
 def tensor_type(type_: TensorType) -> ValueType:
-    """What ONNX calls a type."""
+    """A tensor type as an ONNX type."""
     return ValueType("tensor", type_.dtype, type_.shape if type_.ranked else None)
 
 
 def type_of(d: Draft, value: Value) -> ValueType:
-    """The type of a value, as far as it is known."""
+    """The ONNX type of a value, as far as it is known."""
     if isinstance(value, int):
         return tensor_type(d.type(value))
     if isinstance(value, Held):
@@ -38,7 +38,7 @@ def type_of(d: Draft, value: Value) -> ValueType:
 
 
 def operand_of(d: Draft, value: Value) -> int:
-    """A value as one operand: a tensor as it is, others as VARIANT."""
+    """A value as one operand: a tensor unchanged, others as VARIANT."""
     if isinstance(value, int):
         return value
     if isinstance(value, Held):
@@ -49,20 +49,20 @@ def operand_of(d: Draft, value: Value) -> int:
 
 
 def held(d: Draft, value: Value) -> Held:
-    """A sequence or optional as an operand."""
+    """A sequence or optional as one VARIANT operand."""
     return value if isinstance(value, Held) else Held(operand_of(d, value), type_of(d, value))
 
 
 def value_of(operand: int, type_: ValueType) -> Value:
-    """What an operand of such a type stands for; a tensor stands for a map."""
+    """The value that an operand of an ONNX type represents; a map is represented by a tensor."""
     return operand if type_.kind in ("tensor", "map") else Held(operand, type_)
 
 
 def taken(d: Draft, holder: Held, at: int) -> Value:
-    """The entry at a position, an operand; what is in an optional is the only one."""
+    """The entry at a position, which is an operand; an optional's content is its only entry."""
     inner = holder.type.element
     if inner is None:
-        raise ModelError("it is not known what is in it")
+        raise ModelError("the type of its content is unknown")
     if inner.kind != "tensor":
         return Held(d.add(SequenceAt(DType.VARIANT), holder.operand, at), inner)
     dtype, shape = entry(holder)
@@ -70,10 +70,10 @@ def taken(d: Draft, holder: Held, at: int) -> Value:
 
 
 def entry(holder: Held) -> tuple[DType, tuple[int | None, ...] | None]:
-    """Element type and shape of what is in it, the shape None where not even the rank is known."""
+    """The element type and shape of the contained tensors; the shape is None if the rank is unknown."""
     inner = holder.type.element
     if inner is None or inner.dtype is None:
-        raise ModelError("the element type of what is in it is not known")
+        raise ModelError("the element type of its content is unknown")
     shape = None if inner.shape is None else tuple(d if isinstance(d, int) else None for d in inner.shape)
     return inner.dtype, shape
 
@@ -84,12 +84,12 @@ def without_shape(type_: ValueType) -> ValueType:
 
 
 def rank_in(type_: ValueType) -> int | None:
-    """The rank of a sequence's tensors."""
+    """The rank of a sequence's tensors; None if it is unknown."""
     return None if type_.element is None or type_.element.shape is None else len(type_.element.shape)
 
 
 def with_rank(type_: ValueType) -> ValueType:
-    """A sequence's type that says of its tensors only the rank; not even the element type where none is in it."""
+    """A sequence's type, keeping only the element type (None for an empty one) and the rank of its tensors."""
     rank = rank_in(type_)
     if type_.element is None or rank is None:
         return without_shape(type_)
@@ -97,14 +97,14 @@ def with_rank(type_: ValueType) -> ValueType:
 
 
 def with_entry(type_: ValueType, entry: ValueType) -> ValueType:
-    """A sequence's type when one more tensor is in it: whatever the tensor's is where there was none."""
+    """A sequence's type after adding a tensor; an empty sequence takes the tensor's type."""
     inner = type_.element
     empty = inner is None or inner.dtype is None
     return ValueType("sequence", element=entry if empty or inner is None else joined_types(inner, entry))
 
 
 def joined_types(one: ValueType, other: ValueType) -> ValueType:
-    """What is true of values of both types; ModelError where they have nothing in common."""
+    """The most specific type that covers both. Raises ModelError if they have nothing in common."""
     if one.kind != other.kind:
         raise ModelError(f"one is a {one.kind}, the other a {other.kind}")
     if one.kind != "tensor":

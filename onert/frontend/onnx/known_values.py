@@ -1,7 +1,7 @@
-"""What is known of small integer tensors before a run: shapes with unknown dimensions, and what is computed from them.
+"""Partial constant propagation for small integer tensors: shapes with unknown dimensions, and arithmetic on them.
 
-Exporters write a reshape to `[batch, 64]` as a chain of operators on the shape of some tensor. Element by element an
-integer is known or None.
+Exporters write a reshape to `[batch, 64]` as a chain of operators on the shape of a tensor. Each element is tracked
+as a known integer or None.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _COMPUTED: dict[BinaryKind, Callable[[int, int], int | None]] = {
     BinaryKind.MINIMUM: min,
 }
 MOST = 64
-"""Elements of the tensors that are looked at."""
+"""The maximum number of elements of a tracked tensor."""
 
 
 def of_constant(x: TensorType) -> Known:
-    """The elements of a small constant of integers."""
+    """The elements of a small integer constant; None for other tensors."""
     if x.value is None or not x.dtype.is_integer or x.value.size > MOST:
         return None
     return x.value.astype(object)
 
 
 def derive(op: Op, inputs: Sequence[TensorType | None], known: Sequence[Known]) -> Known:
-    """What is known of the only result of an operation; None for nothing."""
+    """The known elements of an operation's only result; None if nothing is known."""
     if isinstance(op, ShapeOf):
         return _objects(inputs[0].shape) if inputs[0] is not None and inputs[0].ranked else None
     if isinstance(op, Cast):
@@ -84,7 +84,7 @@ def _selected(condition: TensorType | None, known: Sequence[Known]) -> Known:
 
 
 def _each(x: TensorType | None, found: Known) -> Known:
-    """What is known of the elements that are moved: nothing of each, where they are a few integers."""
+    """The known elements of a tensor that is moved. A small integer tensor becomes all None rather than None."""
     if found is not None or x is None or not x.is_static or not x.dtype.is_integer:
         return found
     count = math.prod(d or 0 for d in x.shape)
@@ -92,7 +92,7 @@ def _each(x: TensorType | None, found: Known) -> Known:
 
 
 def _moved(op: Op, inputs: Sequence[TensorType | None], known: Sequence[Known]) -> Known:
-    """Elements that are moved: what decides where they go must be constant."""
+    """Apply an operation that moves elements; the operands that determine where they go must be constant."""
     moved = len(inputs) if isinstance(op, (Concat, Pack)) else 1
     values: list[Array | None] = []
     for at, (type_, found) in enumerate(zip(inputs, known, strict=True)):

@@ -1,6 +1,6 @@
-"""ONNX's messages as values, read from the wire.
+"""ONNX's protocol buffer messages as values.
 
-Source: onnx/onnx.proto (IR version 14); the numbers of fields are its own.
+Source: onnx/onnx.proto (IR version 14), which defines the field numbers.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .wire import Message
 
 T = TypeVar("T")
 Dimension = int | str | None
-"""A number of elements, the name of one that is not known, or nothing."""
+"""A size, the name of an unknown one, or None."""
 
 
 @frozen(eq=False)
 class Tensor:
-    """A TensorProto, its elements still as the file has them."""
+    """A TensorProto; its elements are not decoded yet."""
 
     name: str
     dtype: int
@@ -41,7 +41,7 @@ class Tensor:
 
 @frozen(eq=False)
 class SparseTensor:
-    """A SparseTensorProto: values, their places, the shape of the whole."""
+    """A SparseTensorProto: the values, their indices, and the dense shape."""
 
     values: Tensor
     indices: Tensor
@@ -50,9 +50,9 @@ class SparseTensor:
 
 @frozen(eq=False)
 class ValueType:
-    """A TypeProto: a tensor, a sequence or an optional of `element`, or a map to it from elements of type `key`.
+    """A TypeProto: a tensor, a sequence or optional of `element`, or a map to it from keys of type `key`.
 
-    No shape is one of unknown rank.
+    A `shape` of None means an unknown rank.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class ValueType:
 
 @frozen(eq=False)
 class ValueDeclaration:
-    """A ValueInfoProto: a name and its type, where the file says it."""
+    """A ValueInfoProto: a name, and its type if the file declares one."""
 
     name: str
     type: ValueType | None
@@ -92,7 +92,7 @@ class Kind(IntEnum):
 
 @frozen(eq=False)
 class Attribute:
-    """An AttributeProto. With `reference` it has the value of an attribute of the function that it stands in."""
+    """An AttributeProto. With `reference`, its value is that of an attribute of the enclosing function."""
 
     name: str
     kind: Kind
@@ -102,7 +102,7 @@ class Attribute:
 
 @frozen(eq=False)
 class Node:
-    """A NodeProto; an absent input or output has an empty name."""
+    """A NodeProto; the name of an absent input or output is empty."""
 
     op_type: str
     domain: str
@@ -128,7 +128,7 @@ class Graph:
 
 @frozen(eq=False)
 class Function:
-    """A FunctionProto: nodes that stand for one operator."""
+    """A FunctionProto: an operator defined by nodes."""
 
     name: str
     domain: str
@@ -154,12 +154,12 @@ class Model:
 
 
 def domain(name: str) -> str:
-    """The operators' domain; that of ONNX itself has two names."""
+    """The canonical name of an operator domain; ONNX's own has two names."""
     return "" if name == "ai.onnx" else name
 
 
 def read_model(message: Message) -> Model:
-    """ModelError with the place where a message is malformed."""
+    """Read a ModelProto. Raises ModelError with the place where a message is malformed."""
     graph = message.message(7)
     if graph is None:
         raise ModelError("the model has no graph")
@@ -194,7 +194,7 @@ def _function(message: Message) -> Function:
 
 def _graph(message: Message, depth: int) -> Graph:
     if depth > MAX_CALL_DEPTH:
-        raise ModelError(f"graphs at byte {message.at} lie in one another more than {MAX_CALL_DEPTH} deep")
+        raise ModelError(f"graphs at byte {message.at} are nested more than {MAX_CALL_DEPTH} deep")
     declared = [_value(m) for m in message.messages(13)]
     return Graph(
         message.text(2),
@@ -208,7 +208,7 @@ def _graph(message: Message, depth: int) -> Graph:
 
 
 def read_graph_ends(message: Message) -> tuple[tuple[ValueDeclaration, ...], tuple[ValueDeclaration, ...]]:
-    """What a run is given, and what it gives: inputs that no initializer has a value for, and outputs."""
+    """The inputs and outputs of a run: graph inputs without an initializer, and graph outputs."""
     given = {m.text(8) for m in message.messages(5)}
     given |= {values.text(8) for m in message.messages(15) if (values := m.message(1)) is not None}
     inputs = (_value(m) for m in message.messages(11))
@@ -217,21 +217,21 @@ def read_graph_ends(message: Message) -> tuple[tuple[ValueDeclaration, ...], tup
 
 @frozen(eq=False)
 class Columns:
-    """Which key of a map each column of the tensor is for that stands for it.
+    """The map keys that the columns of a tensor represent.
 
-    Without keys every map has a tensor of its own length, its columns in the order of keys.
+    Without keys, each map is a tensor of its own length, with its columns in the order of its keys.
     """
 
     keys: tuple[int, ...] | tuple[str, ...] | None = None
 
 
 def read_columns(graph: Message) -> dict[str, Columns]:
-    """As `columns`, of a graph that is not read otherwise."""
+    """Like `columns`, for a graph that is not read otherwise."""
     return columns([_node(m, 0) for m in graph.messages(1) if m.text(4) in _KEYS])
 
 
 def columns(nodes: Sequence[Node]) -> dict[str, Columns]:
-    """By their names, the maps that nodes of a graph make, or that they are given."""
+    """The keys of the maps that nodes produce or read, by value name."""
     found = {}
     for node in nodes:
         if node.op_type in _KEYS and node.inputs and node.outputs:
@@ -245,7 +245,7 @@ _KEYS = {
     "DictVectorizer": ("string_vocabulary", "int64_vocabulary"),
     "ZipMap": ("classlabels_strings", "classlabels_int64s"),
 }
-"""Operators of maps, and their attributes that list keys."""
+"""Operators on maps, and their attributes that list keys."""
 
 
 def _keys(node: Node) -> tuple[int, ...] | tuple[str, ...] | None:
@@ -283,7 +283,7 @@ def _attribute(message: Message, depth: int) -> Attribute:
     if number not in Kind.__members__.values():
         raise ModelError(f"attribute '{name}' at byte {message.at} is of kind {number}, expected 0 to {max(Kind)}")
     kind = Kind(number)
-    if kind is Kind.UNDEFINED:  # files from before the kind was written say it by the field that is there
+    if kind is Kind.UNDEFINED:  # older files have no kind, only the field
         kind = next((k for k, (at, _) in _FIELDS.items() if message.has(at)), Kind.UNDEFINED)
     field = _FIELDS.get(kind)
     content = None if field is None else field[1](message, field[0], depth)
@@ -291,7 +291,7 @@ def _attribute(message: Message, depth: int) -> Attribute:
 
 
 Read = Callable[[Message, int, int], object]
-"""Reads a field of a message by its number, where graphs lie so deep in one another."""
+"""Reads a field of a message, given its number and the nesting depth of the graph."""
 _FIELDS: Mapping[Kind, tuple[int, Read]] = {
     Kind.FLOAT: (2, lambda m, at, _: m.real(at)),
     Kind.INT: (3, lambda m, at, _: m.integer(at)),
@@ -308,11 +308,11 @@ _FIELDS: Mapping[Kind, tuple[int, Read]] = {
     Kind.SPARSE_TENSOR: (22, lambda m, at, _: _one(m, at, _sparse)),
     Kind.SPARSE_TENSORS: (23, lambda m, at, _: None),
 }
-"""The field of an attribute that has its content, by its kind; what no operator has is not read."""
+"""The field that holds an attribute's content, by kind; kinds that no operator uses are not read."""
 
 
 def _one(message: Message, number: int, read: Callable[[Message], T]) -> T | None:
-    """A message in a field; None where there is none."""
+    """The message in a field; None if it is absent."""
     found = message.message(number)
     return None if found is None else read(found)
 
@@ -336,7 +336,7 @@ def _value(message: Message) -> ValueDeclaration:
 
 def _type(message: Message, depth: int = 0) -> ValueType:
     if depth > MAX_CALL_DEPTH:
-        raise ModelError(f"types at byte {message.at} lie in one another more than {MAX_CALL_DEPTH} deep")
+        raise ModelError(f"types at byte {message.at} are nested more than {MAX_CALL_DEPTH} deep")
     tensor = message.message(1)
     if tensor is not None:
         shape = tensor.message(2)
@@ -357,5 +357,5 @@ def _type(message: Message, depth: int = 0) -> ValueType:
 def _dimension(message: Message) -> Dimension:
     if message.has(1):
         size = message.integer(1)
-        return size if size >= 0 else None  # some exporters write -1 for what they do not know
+        return size if size >= 0 else None  # some exporters write -1 for unknown sizes
     return message.text(2) or None

@@ -1,4 +1,4 @@
-"""ONNX models: from a ModelProto to the IR."""
+"""Converts ONNX models (ModelProto) to the IR."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SIGNATURE = "main"
 def read_package(
     content: Data, path: Path | None, initializers: Mapping[str, Array] | None = None
 ) -> tuple[Subgraphs, bool]:
-    """The model in a file's content, and whether that alone says what it is: not elements in other files.
+    """The model in a file's content, and whether the content alone determines it (no elements are in other files).
 
-    The `initializers` take the place of those of the model's graph that have these names.
+    `initializers` replace the graph's initializers of the same names.
     """
     steps = budget(len(content))
     model = read_model(Message(content, steps))
@@ -70,11 +70,11 @@ def _named(names: Sequence[str], operands: Sequence[int]) -> tuple[SignatureTens
 
 
 def _inputs(graph: Graph, scope: Scope) -> list[str]:
-    """The names of what a run is given: the inputs that no initializer has a value for."""
+    """Create the inputs, and return their names: those of the graph's inputs that have no initializer."""
     found, maps = [], columns(graph.nodes)
     for declared in graph.inputs:
         if declared.name in scope.names:
-            continue  # an initializer's name; before IR version 4 all of them are listed as inputs
+            continue  # before IR version 4, all initializers are listed as inputs
         operand = scope.draft.input(_input_type(declared, maps.get(declared.name)), declared.name)
         scope.bind(declared.name, operand if declared.type is None else value_of(operand, declared.type))
         found.append(declared.name)
@@ -82,7 +82,7 @@ def _inputs(graph: Graph, scope: Scope) -> list[str]:
 
 
 def _input_type(declared: ValueDeclaration, mapped: Columns | None) -> TensorType:
-    """The operand's type; a map is a row of a tensor, a column for each key."""
+    """The operand's type. A map is a tensor with one row and a column for each key."""
     type_ = declared.type
     if type_ is not None and type_.kind == "map" and mapped is not None and type_.element is not None:
         row = (1, None if mapped.keys is None else len(mapped.keys))
@@ -90,7 +90,7 @@ def _input_type(declared: ValueDeclaration, mapped: Columns | None) -> TensorTyp
     if type_ is not None and type_.kind in ("sequence", "optional"):
         return VARIANT
     if type_ is None or type_.kind != "tensor" or type_.dtype is None:
-        kind = "of no type" if type_ is None else f"a {type_.kind}"
+        kind = "untyped" if type_ is None else f"a {type_.kind}"
         raise ModelError(f"input '{declared.name}' is {kind}, expected a tensor")
     if type_.shape is None:
         return unranked(type_.dtype)
@@ -98,7 +98,7 @@ def _input_type(declared: ValueDeclaration, mapped: Columns | None) -> TensorTyp
 
 
 def _require_known(model: Model, own: Collection[tuple[str, str, str]]) -> None:
-    """ModelError with all operators that nothing implements, and where each is first met."""
+    """Raise ModelError that lists all operators without an implementation, and where each first occurs."""
     bodies = {"": model.graph.nodes, **{f"function '{f.name}', ": f.nodes for f in model.functions}}
     first: dict[tuple[str, str], str] = {}
     for place, nodes in bodies.items():
@@ -109,11 +109,11 @@ def _require_known(model: Model, own: Collection[tuple[str, str, str]]) -> None:
                     first.setdefault(key, f"{place}node {at}")
     if first:
         listed = ", ".join(f"{d}.{op} ({at})" if d else f"{op} ({at})" for (d, op), at in sorted(first.items()))
-        raise ModelError(f"nothing implements the operators {listed}")
+        raise ModelError(f"there is no implementation of the operators {listed}")
 
 
 def _all(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Nodes, and those of the graphs that they have."""
+    """Yield the nodes and those of their nested graphs."""
     for node in nodes:
         yield node
         for attribute in node.attributes.values():

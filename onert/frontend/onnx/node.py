@@ -1,5 +1,5 @@
-"""A node as the tables see it: operands, attributes, the opset's version, and the subgraph that is being made; and the
-order in which nodes are read."""
+"""The interface between nodes and the operator tables: operands, attributes, opset version and the draft subgraph; and
+the order in which nodes are imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .messages import Attribute, Graph, Kind, SparseTensor, Tensor, ValueType
 
 @frozen(eq=False)
 class Sequence_:  # noqa: N801 - the name is ONNX's, the underscore keeps it apart from collections.abc
-    """An ONNX sequence whose length is known: the tensors in it. `element` is their type where there are none."""
+    """An ONNX sequence of known length, as its tensors. `element` is the element type of an empty one."""
 
     items: tuple[int, ...]
     element: DType | None = None
@@ -28,7 +28,7 @@ class Sequence_:  # noqa: N801 - the name is ONNX's, the underscore keeps it apa
 
 @frozen(eq=False)
 class Held:
-    """A sequence or optional of which only the run tells what is in it: an operand of type VARIANT, and its type."""
+    """A sequence or optional whose content is known only at run time: an operand of type VARIANT, and its ONNX type."""
 
     operand: int
     type: ValueType
@@ -36,16 +36,16 @@ class Held:
 
 @frozen(eq=False)
 class Optional_:  # noqa: N801
-    """An ONNX optional of which it is known whether something is in it."""
+    """An ONNX optional that is known to be empty (None) or not."""
 
     content: int | Sequence_ | Held | None
 
 
 @frozen(eq=False)
 class Fork:
-    """Branches that give tensors of different rank: what follows is made once for each.
+    """Branches whose results differ in rank: what follows is built once inside each branch.
 
-    A branch is a graph, or adds operations to the draft of a subgraph.
+    A branch is a graph, or a function that adds operations to the draft of a subgraph.
     """
 
     condition: int
@@ -54,32 +54,32 @@ class Fork:
 
 @frozen(eq=False)
 class Spliced:
-    """A graph whose nodes stand in the place of a node, so that what follows may become part of a fork in it."""
+    """A graph whose nodes replace a node, so that what follows it can become part of a fork inside the graph."""
 
     graph: Graph
 
 
 Value = int | Sequence_ | Optional_ | Held
-"""What a name of a graph stands for: an operand, or what is known of a sequence or an optional."""
+"""The value of a name: an operand, or what is known of a sequence or an optional."""
 
 
 class Surroundings(Protocol):
-    """What a node with graphs of its own may ask of the graph that it stands in."""
+    """What a node with graphs of its own may use of its enclosing graph."""
 
     def inline(self, graph: Graph, arguments: Sequence[Value]) -> tuple[Value, ...]:
-        """The results of a graph's nodes, made here."""
+        """Inline a graph, and return its results."""
 
     def nested(self, name: str) -> tuple[Draft, Surroundings]:
-        """A new subgraph, and the scope of graphs that are read into it; what these capture becomes inputs of it."""
+        """A new subgraph, and the scope of graphs imported into it; captured values become its inputs."""
 
     def made(self) -> int:
-        """How many subgraphs the model has so far."""
+        """The number of subgraphs of the model so far."""
 
     def forget(self, made: int) -> None:
-        """Take back the subgraphs beyond so many: nothing runs them."""
+        """Remove the subgraphs beyond the first `made`; nothing may run them."""
 
     def finish(self, draft: Draft, outputs: Sequence[int]) -> int:
-        """The number of a finished subgraph of the model."""
+        """Add a completed subgraph to the model, and return its index."""
 
     def array(self, tensor: Tensor) -> tuple[Array, DType]: ...
 
@@ -95,32 +95,32 @@ _KINDS: Mapping[str, Callable[[DType], bool]] = {
 
 @frozen(eq=False)
 class Node:
-    """One node; accessors raise ModelError with the attribute's or input's name, the caller adds the place."""
+    """One node. Accessors raise ModelError naming the attribute or input; the caller adds the node's place."""
 
     op_type: str
     domain: str
     version: int
-    """The version of its domain's opset."""
+    """The opset version of the node's domain."""
     inputs: tuple[Value | None, ...]
     outputs: tuple[str, ...]
-    """Names of the results, empty where nobody wants one."""
+    """Names of the results; empty for an unused one."""
     attributes: Mapping[str, Attribute]
     draft: Draft
     around: Surroundings
 
     def has(self, index: int) -> bool:
-        """Whether an input is there."""
+        """Whether an input is present."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def any(self, index: int) -> Value:
-        """An input of whatever kind."""
+        """An input of any kind. Raises ModelError if it is absent."""
         found = self.inputs[index] if index < len(self.inputs) else None
         if found is None:
             raise ModelError(f"input {index} is absent, expected a tensor")
         return found
 
     def input(self, index: int) -> int:
-        """The operand of an input that is a tensor."""
+        """The operand of a tensor input. Raises ModelError if it is absent or not a tensor."""
         found = self.any(index)
         if isinstance(found, Optional_) and isinstance(found.content, int):
             return found.content
@@ -130,25 +130,25 @@ class Node:
         return found
 
     def optional(self, index: int) -> int | None:
-        """The operand of an input that may be absent."""
+        """The operand of an optional input; None if it is absent."""
         return self.input(index) if self.has(index) else None
 
     def operands(self) -> tuple[int, ...]:
-        """All inputs, which are tensors."""
+        """All inputs, which must be tensors."""
         return tuple(self.input(i) for i in range(len(self.inputs)))
 
     def type(self, index: int) -> TensorType:
         return self.draft.type(self.input(index))
 
     def value(self, index: int) -> Array | None:
-        """The elements of an input that is a constant; None where it is absent or not known."""
+        """The elements of a constant input; None if it is absent or not constant."""
         return self.draft.value(self.input(index)) if self.has(index) else None
 
     def constant(self, index: int, name: str, kind: str = "numbers", count: int | None = None) -> Array:
-        """The elements of an input that must be known: of a kind of `_KINDS`, and so many where `count` is given."""
+        """The elements of an input that must be constant, of one of `_KINDS`, and with `count` elements if given."""
         found = self.value(index)
         if found is None:
-            raise ModelError(f"{name} (input {index}) is not known before the run, which is not supported")
+            raise ModelError(f"{name} (input {index}) is not constant, which is not supported")
         if not _KINDS[kind](self.type(index).dtype):
             raise ModelError(f"{name} (input {index}) is {self.type(index)}, expected {kind}")
         if count not in (None, found.size):
@@ -156,7 +156,7 @@ class Node:
         return found
 
     def wants(self, index: int) -> bool:
-        """Whether somebody reads a result."""
+        """Whether a result is used."""
         return index < len(self.outputs) and bool(self.outputs[index])
 
     def _content(self, name: str, kind: Kind) -> object:
@@ -168,7 +168,7 @@ class Node:
         return found.content
 
     def given(self, name: str) -> bool:
-        """Whether an attribute is there."""
+        """Whether an attribute is present."""
         return name in self.attributes
 
     def integer(self, name: str, default: int = 0) -> int:
@@ -187,7 +187,7 @@ class Node:
         return found.decode("utf-8", "replace") if isinstance(found, bytes) else default
 
     def choice(self, name: str, known: Iterable[str], default: str = "") -> str:
-        """A text that is one of those that are known."""
+        """A string attribute. Raises ModelError if it is not one of `known`."""
         found = self.text(name, default)
         if found not in known:
             *others, last = known
@@ -195,7 +195,7 @@ class Node:
         return found
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """Integers; None where the attribute is absent."""
+        """An integer list attribute; None if it is absent."""
         found = self._content(name, Kind.INTS)
         return found if isinstance(found, tuple) else None
 
@@ -208,7 +208,7 @@ class Node:
         return tuple(s.decode("utf-8", "replace") for s in found) if isinstance(found, tuple) else ()
 
     def element_type(self, name: str, default: DType | None = None) -> DType:
-        """The element type that an attribute names by number."""
+        """The element type whose number an attribute holds."""
         if default is not None and not self.given(name):
             return default
         return element_type(self.integer(name))
@@ -220,7 +220,7 @@ class Node:
         return found
 
     def tensor(self, name: str) -> tuple[Array, DType] | None:
-        """The elements of a tensor; None where the attribute is absent."""
+        """The elements of a tensor attribute; None if it is absent."""
         attribute = self.attributes.get(name)
         if attribute is None:
             return None
@@ -237,17 +237,17 @@ class Node:
 
 Results = Value | tuple[Value | None, ...] | Fork | Spliced
 Importer = Callable[[Node], Results]
-"""Adds to the draft what a node means, and gives its results. ModelError or RuleError; the caller adds the place."""
+"""Adds a node's operations to the draft, and returns its results. Raises ModelError or RuleError without the place."""
 
 Table = Mapping[tuple[str, str], Importer]
-"""Importers by domain (ONNX's own is empty) and operator."""
+"""Importers by domain (empty for ONNX's own) and operator."""
 
 
 def order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[int]:
-    """The nodes' indices, each behind those whose results it or a graph of its own reads; else as the file has them.
+    """The nodes' indices in topological order, otherwise in file order. Names read by nested graphs count.
 
-    Converters append nodes, and ONNX Runtime puts them into order, although the format asks writers to do so. Nodes
-    that wait for one another come last.
+    The format requires sorted nodes, but converters append nodes and ONNX Runtime sorts them. Nodes on a cycle come
+    last.
     """
     made = {name: at for at, node in enumerate(nodes) for name in node.outputs if name}
     needed = [{made[name] for name in _read(node, steps) if name in made} for node in nodes]
@@ -258,7 +258,7 @@ def order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[int]:
 
 
 def _read(node: messages.Node, steps: Budget) -> Iterator[str]:
-    """The names that a node reads, and those that its graphs read and do not make themselves."""
+    """Yield the names that a node reads, including those that its nested graphs read from outside."""
     steps.spend(1, "putting its nodes into order")
     yield from node.inputs
     for attribute in node.attributes.values():

@@ -1,4 +1,4 @@
-"""ONNX files: how they are recognised, and the packages that they are."""
+"""The format of ONNX files, and how they are recognised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert.ir import Array, ModelError, Package, Subgraphs
 from onert.ir.process import imports
 
 _TAGS = frozenset({0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72})
-"""First bytes of the fields of a ModelProto that writers put behind its version: names, texts, the graph, opsets."""
+"""First bytes of the ModelProto fields that may follow the version: names, texts, the graph, opsets."""
 _VERSION = 0x08
 _VERSIONS = range(1, 64)
 SUFFIX = ".onnx"
@@ -22,7 +22,7 @@ def recognize(head: bytes, path: Path | None) -> bool:
     """Whether a file is a ModelProto, which has no magic number.
 
     Serializers write fields by number: the IR version, a small varint, then a name, a text, the graph or an opset. A
-    file must be called `.onnx` too, and may then begin with any of these fields; bytes in memory have no name.
+    file needs the suffix `.onnx`, but may begin with any of these fields; bytes in memory have no name.
     """
     if path is not None:
         return path.suffix.lower() == SUFFIX and len(head) > 2 and (head[0] == _VERSION or head[0] in _TAGS)
@@ -35,17 +35,17 @@ def _read(data: Data, path: Path | None) -> tuple[Subgraphs, bool]:
 
 
 def with_initializers(source: Path | bytes, initializers: Mapping[str, Array]) -> Package:
-    """A model in which some of the graph's initializers have the caller's elements, by name.
+    """The model with some of the graph's initializers replaced by the caller's, by name.
 
-    ModelError where it has none of that name, or one of another type or shape.
+    Raises ModelError if it has no initializer of a name, or one of another type or shape.
     """
     path = source if isinstance(source, Path) else None
     content: Data = memoryview(source) if isinstance(source, bytes) else open_file(source).data
     if not recognize(bytes(content[:16]), path):
-        raise ModelError("initializers are given for what is no ONNX model")
+        raise ModelError("initializers can be replaced in ONNX models only")
     model, _ = imports.module("onert.frontend.onnx.model").read_package(content, path, initializers)
     return package_of((model,), path)
 
 
 FORMAT = of_one_model("onnx", recognize, _read, lambda path: path is None)
-"""A model with a path may keep its weights in other files, which the content does not tell."""
+"""A model with a path may store its weights in other files, so its content alone does not determine it."""

@@ -1,7 +1,7 @@
-"""Reading protocol buffers that nobody vouches for: every length is checked before it is followed.
+"""Reading untrusted protocol buffers: every length is checked before it is followed.
 
 Source: the Protocol Buffers encoding ("Encoding", wire types 0, 1, 2 and 5). A message is a sequence of fields, each a
-varint of its number and wire type, and then its value. Groups (3 and 4) are out of use and refused.
+varint with its number and wire type, followed by its value. Groups (3 and 4) are deprecated and rejected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onert.ir.process.budget import Budget
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST = 10
-"""Bytes of the longest varint."""
+"""The maximum size of a varint, in bytes."""
 _FREE = 1 << 18
 _READING = "reading its fields"
 _F32, _F64 = struct.Struct("<f"), struct.Struct("<d")
@@ -26,13 +26,13 @@ _MASK = (1 << 64) - 1
 
 
 def budget(nbytes: int) -> Budget:
-    """The work of reading so many bytes: fields share none, so that one takes two bytes at least."""
+    """The work budget for reading a file of `nbytes` bytes; fields do not overlap and take at least two bytes each."""
     return Budget(_FREE + 2 * nbytes, ModelError)
 
 
 @frozen(eq=False)
 class Field:
-    """A value on the wire: a number's bits, or bytes of the file; and where it stands."""
+    """A value on the wire: the bits of a varint, or bytes of the file; and its offset."""
 
     wire: int
     number: int
@@ -41,7 +41,7 @@ class Field:
 
 
 class Message:
-    """The fields of one message, by number; an absent field has its type's zero."""
+    """The fields of a message by number. An absent field has its type's zero value."""
 
     __slots__ = ("_fields", "at", "budget")
 
@@ -53,11 +53,11 @@ class Message:
             self._fields.setdefault(number, []).append(field)
 
     def has(self, number: int) -> bool:
-        """Whether the field is there."""
+        """Whether the field is present."""
         return number in self._fields
 
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of the fields that are there."""
+        """The numbers of the fields that are present."""
         return tuple(self._fields)
 
     def _last(self, number: int, wire: int) -> Field | None:
@@ -79,7 +79,7 @@ class Message:
         return 0.0 if field is None else float(_F32.unpack(field.content)[0])
 
     def octets(self, number: int) -> Data:
-        """Bytes, as a view of the file."""
+        """Bytes as a view of the file."""
         field = self._last(number, _BYTES)
         return memoryview(b"") if field is None else field.content
 
@@ -91,16 +91,16 @@ class Message:
         return tuple(self._decoded(field) for field in self._all(number, _BYTES))
 
     def strings(self, number: int) -> tuple[bytes, ...]:
-        """Repeated bytes, copied."""
+        """Repeated byte strings, copied."""
         found = tuple(bytes(field.content) for field in self._all(number, _BYTES))
         self.budget.spend(sum(map(len, found)) // LETTERS, _READING)
         return found
 
     def message(self, number: int) -> Message | None:
-        """A message that may occur once; ModelError where it occurs again."""
+        """The message in a field; None if it is absent. Raises ModelError if the field is repeated."""
         found = self._all(number, _BYTES)
         if len(found) > 1:
-            raise ModelError(f"field {number} at byte {found[1].at} occurs a second time, expected one message")
+            raise ModelError(f"field {number} at byte {found[1].at} is repeated, expected one message")
         return Message(found[0].content, self.budget, found[0].at) if found else None
 
     def messages(self, number: int) -> Iterator[Message]:
@@ -108,11 +108,11 @@ class Message:
             yield Message(field.content, self.budget, field.at)
 
     def integers(self, number: int) -> Array:
-        """Repeated signed 64-bit integers, packed or one by one."""
+        """Repeated signed 64-bit integers, packed or not."""
         return np.concatenate([np.zeros(0, np.int64), *(self._varints(f) for f in self._fields.get(number, ()))])
 
     def reals(self, number: int, dtype: str = "<f4") -> Array:
-        """Repeated floats of 32 (`<f4`) or 64 bits (`<f8`), packed or one by one."""
+        """Repeated floats of 32 (`<f4`) or 64 bits (`<f8`), packed or not."""
         wide = dtype == "<f8"
         parts = []
         for field in self._fields.get(number, ()):
@@ -146,7 +146,7 @@ class Message:
 
 
 def _read(data: Data, base: int, budget: Budget) -> Iterator[tuple[int, Field]]:
-    """Numbers and values of a message's fields, in their order."""
+    """Yield the numbers and values of a message's fields in order."""
     at, size = 0, len(data)
     while at < size:
         budget.spend(1, _READING)
@@ -167,7 +167,7 @@ def _read(data: Data, base: int, budget: Budget) -> Iterator[tuple[int, Field]]:
             raise ModelError(f"field {number} at byte {base + start} has wire type {wire}, expected 0, 1, 2 or 5")
         if stop > size:
             raise ModelError(
-                f"field {number} at byte {base + start} ends {stop - size} bytes behind what it lies in, which has "
+                f"field {number} at byte {base + start} ends {stop - size} bytes after its enclosing message of "
                 f"{size} bytes"
             )
         yield number, Field(wire, bits, data[at:stop], base + at)
@@ -175,7 +175,7 @@ def _read(data: Data, base: int, budget: Budget) -> Iterator[tuple[int, Field]]:
 
 
 def _varint(data: Data, at: int, base: int) -> tuple[int, int]:
-    """The integer at a place, and where the next field starts."""
+    """The varint at a position, and where the next field starts."""
     value = shift = 0
     for index in range(at, min(at + _LONGEST, len(data))):
         byte = data[index]
@@ -191,7 +191,7 @@ def _signed(bits: int) -> int:
 
 
 def _packed(field: Field, budget: Budget) -> Array:
-    """All varints of a packed field at once: the bytes that end one tell them apart."""
+    """Decode all varints of a packed field at once: a byte below 0x80 ends a varint."""
     octets = np.frombuffer(field.content, np.uint8)
     if not octets.size:
         return np.zeros(0, np.int64)

@@ -1,1 +1,1 @@
-"""What TFLite and circle share: the schema, its reader, and what each operator becomes."""
+"""What TFLite and circle share: the schema, its reader, and the import of each operator."""

@@ -1,4 +1,4 @@
-"""circle's block types: weights in groups of 32 with a scale of their own, given as float32.
+"""circle's block types: weights in groups of 32, each with its own scale, imported as float32.
 
 Sources: the block layouts of ggml (block_q4_0, block_q4_1, block_q8_0, block_q8_1) and the OCP Microscaling Formats
 specification 1.0 (MXFP4: E2M1 elements, MXINT8: 1.6 fixed point, both with a shared E8M0 scale).
@@ -16,12 +16,12 @@ from onert.ir import Array
 from onert.ir.value import Value
 
 LENGTH = 32
-"""Elements of a block, along the last axis."""
+"""The number of elements in a block, along the last axis."""
 
 
 @frozen
 class Block(Value):
-    """Bytes of one block, and the values of blocks given as rows of bytes."""
+    """A block type: its size in bytes, and the function that decodes rows of bytes, one row per block."""
 
     name: str
     size: int
@@ -33,7 +33,7 @@ def _half(raw: Array) -> Array:
 
 
 def _nibbles(raw: Array) -> Array:
-    """Sixteen bytes: the low halves are elements 0 to 15, the high halves 16 to 31."""
+    """Unpack sixteen bytes: the low nibbles are elements 0 to 15, the high nibbles 16 to 31."""
     return np.concatenate((raw & 15, raw >> 4), axis=-1).astype(np.float32)
 
 
@@ -41,13 +41,13 @@ _E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, 
 
 
 def _power(raw: Array) -> Array:
-    """The shared scale: 2 to the exponent less 127; 255 stands for not a number."""
+    """The shared E8M0 scale, 2 ** (exponent - 127); 255 means NaN."""
     exponent = raw.astype(np.int32)
     return np.where(exponent == 255, np.float32(np.nan), np.ldexp(np.float32(1), exponent - 127)).astype(np.float32)
 
 
 def _signed(stored: Array) -> Array:
-    """Bytes as signed numbers."""
+    """Reinterpret bytes as signed numbers."""
     return np.ascontiguousarray(stored).view(np.int8).astype(np.float32)
 
 
@@ -65,10 +65,10 @@ BLOCKS: Mapping[int, Block] = {
     -6: Block("MXFP4", 17, _mxfp4),
     -7: Block("MXINT8", 33, lambda rows: _signed(rows[:, 1:]) / 64 * _power(rows[:, :1])),
 }
-"""By circle's TensorType."""
+"""Block types by circle's TensorType number."""
 
 
 def decode(block: Block, raw: Data, shape: tuple[int, ...]) -> Array:
-    """The float32 elements of a tensor whose last dimension is a multiple of the block's length."""
+    """The float32 elements of a tensor whose last dimension is a multiple of the block length."""
     rows = np.frombuffer(raw, np.uint8).reshape(-1, block.size)
     return block.decode(rows).astype(np.float32).reshape(shape)

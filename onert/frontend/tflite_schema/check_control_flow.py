@@ -1,4 +1,4 @@
-"""Rules on subgraphs that call one another: who may call whom, with what."""
+"""Checks of the calls between subgraphs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from onert.ir import ModelError, Subgraphs
 
 
 def check_control_flow(model: Subgraphs) -> None:
-    """ModelError if an operation names a subgraph that is not there, or subgraphs call one another in a circle.
+    """Raise ModelError if an operation calls a subgraph that does not exist, or calls form a cycle.
 
-    What an operation wants of the subgraphs it calls (as many inputs as it gives, a condition of one boolean) it says
-    itself, in `Op.check_subgraphs`.
+    What an operation requires of the subgraphs it calls (matching inputs and outputs, a condition with one boolean
+    result) is checked by its own `Op.check_subgraphs`.
     """
     calls: dict[int, set[int]] = {}
     for index, graph in enumerate(model.subgraphs):
@@ -31,4 +31,4 @@ def check_control_flow(model: Subgraphs) -> None:
         tuple(graphlib.TopologicalSorter(calls).static_order())
     except graphlib.CycleError as error:
         circle = " -> ".join(str(i) for i in error.args[1])
-        raise ModelError(f"subgraphs call one another in a circle: {circle}") from error
+        raise ModelError(f"subgraphs call one another in a cycle: {circle}") from error

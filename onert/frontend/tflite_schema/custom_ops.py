@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CUSTOM_OPS: dict[str, Callable[..., Any]] = {}
-"""Implementations by custom code: what `custom_op` registered in this process. They go before the built-in ones."""
+"""Implementations registered by `custom_op` in this process, by custom code. They override built-in ones."""
 
 
 def custom_op(code: str) -> Callable[[Function], Function]:
     """Register a function as the implementation of a custom operator, for models loaded from now on.
 
     The function is called with the inputs as NumPy arrays and the keyword `options`, the operator's custom options as
-    bytes; it gives one array for each output, of the element type and shape that the model declares:
+    bytes. It returns one array per output, with the element type and shape that the model declares:
 
         @onert.custom_op("Double")
         def double(x, *, options):

@@ -1,4 +1,4 @@
-"""Element types of files: their numbers, and how their elements are packed."""
+"""Element types in files: their numbers, and how elements are packed."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ DTYPES: Mapping[int, DType] = {
     22: DType.FLOAT8_E5M2,
     -1: DType.UINT4,
 }
-"""TensorType of the TFLite schema; -1 is circle's number for UINT4."""
+"""By number in the TFLite schema's TensorType; -1 is circle's number for UINT4."""
 
 
 def packed_bytes(dtype: DType, count: int) -> int:
-    """Bytes that so many elements take in a file; STRING has no fixed size."""
+    """The size in a file of `count` elements, in bytes; not defined for STRING."""
     return (count * dtype.bits + 7) // 8
 
 
 def unpack(raw: Data, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """The elements in `raw`, which holds as many as the shape says; a view where one element is whole bytes.
+    """The elements in `raw`, which must hold exactly as many as the shape; a view if an element is at least one byte.
 
-    Two INT4 or four INT2 share a byte, the first in the low bits.
+    Two 4-bit or four 2-bit elements share a byte, the first in the low bits.
     """
     if dtype.bits >= 8:
         return np.frombuffer(raw, dtype.numpy).reshape(shape)
@@ -55,20 +55,20 @@ def unpack(raw: Data, dtype: DType, shape: tuple[int, ...]) -> Array:
     kind = np.int8 if dtype.limits[0] < 0 else np.uint8
     fields = np.empty((len(packed), 8 // dtype.bits), dtype.numpy)
     for at in range(fields.shape[1]):
-        top = packed << np.uint8(8 - dtype.bits * (at + 1))  # what is shifted back has its sign where there is one
+        top = packed << np.uint8(8 - dtype.bits * (at + 1))  # shifting right then extends the sign of signed types
         fields[:, at] = top.view(kind) >> kind(8 - dtype.bits)
     return fields.reshape(-1)[:count].reshape(shape)
 
 
 def strings(raw: Data, shape: tuple[int, ...]) -> Array:
-    """A tensor of strings: a count, one more offset than strings, and the bytes; ModelError if they do not fit.
+    """Decode a tensor of strings: their count, one more offset than strings, and the bytes.
 
-    Source: TFLite's string_util.h; numbers are 32 bits, little-endian.
+    Raises ModelError if they do not fit. Source: TFLite's string_util.h; numbers are 32 bits, little-endian.
     """
     count = int(np.prod(shape, dtype=np.int64))
     header = 4 * (count + 2)
     if len(raw) < header:
-        raise ModelError(f"{len(raw)} bytes hold no {count} strings")
+        raise ModelError(f"{len(raw)} bytes are too few for {count} strings")
     found, *offsets = np.frombuffer(raw[:header], "<i4").tolist()
     if found != count:
         raise ModelError(f"the buffer holds {found} strings, the shape says {count}")

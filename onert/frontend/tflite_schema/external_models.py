@@ -1,4 +1,4 @@
-"""Models in files beside the one that is read, for operators that run another model."""
+"""Models in other files, for operators that run another model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MAX_DEPTH = 8
 MAX_SUBGRAPHS = 1 << 12
 
 Read = Callable[[Data, "Neighbors"], Subgraphs]
-"""Reads a model, given its neighbours."""
+"""Reads a model, given the models it may run."""
 
 
 @frozen
 class Chain(Value):
-    """Which files are being read, the first one first, and what was read already."""
+    """The chain of files being read, outermost first, and the models already read."""
 
     files: tuple[Path, ...] = ()
     found: dict[Path, Subgraphs] = field(factory=dict)
@@ -31,10 +31,10 @@ class Chain(Value):
 
 @frozen(eq=False)
 class Neighbors(Told):
-    """The files beside a model, and the subgraphs that are added to it from them.
+    """The files beside a model, and the subgraphs appended to the model from them.
 
-    `path` is the model's own file, None if it comes from memory; `own` is how many subgraphs it has itself. Only
-    files in the model's folder or below it can be named.
+    `path` is the model's own file, None for a model in memory; `own` is the number of its own subgraphs. Only files in
+    the model's folder or below it can be named.
     """
 
     path: Path | None
@@ -46,17 +46,17 @@ class Neighbors(Told):
     _entries: dict[tuple[Path, str], int] = field(factory=dict)
 
     def entry(self, location: str, signature: str) -> int:
-        """The number of the subgraph that runs the model at a path, entered at a signature or at its first subgraph.
+        """The index of the subgraph that a call of another model enters: a signature's, or the first one.
 
-        ModelError for a path that leaves the folder, a file that cannot be read, files that run one another in a
-        circle, and a signature that the model has not.
+        Raises ModelError if the path leaves the folder, the file cannot be read, files run one another in a cycle, or
+        the model does not have the signature.
         """
         path = self._place(location)
         if (path, signature) not in self._entries:
             model = self._model(path, location)
             first = self.own + len(self.added)
             if first + len(model) > MAX_SUBGRAPHS:
-                raise ModelError(f"the models that are run have more than {MAX_SUBGRAPHS} subgraphs together")
+                raise ModelError(f"the models that it runs have more than {MAX_SUBGRAPHS} subgraphs in total")
             if self.budget is not None:
                 self.budget.spend(sum(1 + len(graph.operations) for graph in model.subgraphs), "adding other models")
             number = {index: first + index for index in range(len(model))}
@@ -69,7 +69,7 @@ class Neighbors(Told):
 
     def _place(self, location: str) -> Path:
         if self.path is None:
-            raise ModelError(f"the model {location!r} is to be run, but this one was not loaded from a file")
+            raise ModelError(f"the model {location!r} is to be run, but this model was not loaded from a file")
         return path_beside(self.path, location)
 
     def _model(self, path: Path, location: str) -> Subgraphs:
@@ -93,5 +93,5 @@ class Neighbors(Told):
         return self.chain.found[path]
 
     def holding(self, own: int, budget: Budget) -> Neighbors:
-        """The same neighbours of a model that has so many subgraphs itself, and draws on a budget."""
+        """The same neighbours for a model with `own` subgraphs that is read within `budget`."""
         return Neighbors(self.path, self.read, own, budget, self.chain)

@@ -1,4 +1,4 @@
-"""Custom options written as a FlexBuffers map."""
+"""Custom options encoded as a FlexBuffers map."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _READING = "reading its custom options"
 
 
 def flexible_map(raw: bytes, budget: Budget) -> Map:
-    """Custom options as a map, an empty one where there are none; ModelError if they are something else.
+    """Decode custom options; an empty map if there are none. Raises ModelError if they are not a map.
 
-    Vectors and maps refer to one another by offsets, so that a thousand bytes can describe any number of elements: what
-    is read draws on the budget.
+    Vectors and maps refer to one another by offsets, so a thousand bytes can describe any number of elements; decoding
+    is therefore charged to the budget.
     """
     try:
         value = _value(flexbuffers.GetRoot(bytearray(raw)), _DEPTH, budget, len(raw)) if raw else {}
     except ModelError:
         raise
-    except Exception as error:  # the reader was not made for hostile bytes: it fails in every way there is
-        raise ModelError(f"the custom options are no FlexBuffers map: {type(error).__name__}: {error}") from error
+    except Exception as error:  # the flatbuffers package does not validate its input
+        raise ModelError(f"the custom options are not a FlexBuffers map: {type(error).__name__}: {error}") from error
     if not isinstance(value, dict):
         raise ModelError(f"the custom options are a {type(value).__name__}, expected a map")
     return value
 
 
 def _value(reference: Any, depth: int, budget: Budget, size: int) -> Any:
-    """What lies at a reference, at most `depth` vectors deep, in options of `size` bytes."""
+    """Decode the value at a reference, with at most `depth` nested vectors, in options of `size` bytes."""
     budget.spend(1, _READING)
     if reference.IsString or reference.IsKey or reference.IsBlob:
-        budget.spend(size // _LETTERS, _READING)  # the end of a key is looked for in all that follows it
+        budget.spend(size // _LETTERS, _READING)  # the end of a key is searched for in all following bytes
         return reference.Value
     if reference.IsTypedVector or reference.IsFixedTypedVector:
         vector = reference.AsTypedVector if reference.IsTypedVector else reference.AsFixedTypedVector
@@ -64,7 +64,7 @@ def _elements(vector: Any) -> Iterator[Any]:
 
 
 def number(options: Map, key: str, default: float | None = None) -> float:
-    """A number; ModelError if it is missing and has no default, or is something else."""
+    """A number. Raises ModelError if it is missing without a default, or not a number."""
     value = options.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ModelError(f"the custom option {key} is {value!r}, expected a number")
@@ -72,7 +72,7 @@ def number(options: Map, key: str, default: float | None = None) -> float:
 
 
 def integer(options: Map, key: str, default: int | None = None) -> int:
-    """A whole number; ModelError if it is missing and has no default, or is something else."""
+    """An integer. Raises ModelError if it is missing without a default, or not an integer."""
     value = number(options, key, default)
     if value != value or value in (float("inf"), -float("inf")) or int(value) != value:
         raise ModelError(f"the custom option {key} is {value!r}, expected a whole number")
@@ -80,7 +80,7 @@ def integer(options: Map, key: str, default: int | None = None) -> int:
 
 
 def flag(options: Map, key: str) -> bool:
-    """A boolean, which may be written as a number; false where it is missing."""
+    """A boolean, which may be encoded as a number; false if it is missing."""
     value = options.get(key, False)
     if not isinstance(value, bool | int):
         raise ModelError(f"the custom option {key} is {value!r}, expected true or false")
@@ -88,7 +88,7 @@ def flag(options: Map, key: str) -> bool:
 
 
 def text(options: Map, key: str, default: str | None = None) -> str:
-    """A string; ModelError if it is missing and has no default, or is something else."""
+    """A string. Raises ModelError if it is missing without a default, or not a string."""
     value = options.get(key, default)
     if not isinstance(value, str):
         raise ModelError(f"the custom option {key} is {value!r}, expected a string")

@@ -1,4 +1,4 @@
-"""TFLite and circle models: flatbuffers of one schema."""
+"""TFLite and circle models, which are flatbuffers of one schema."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ from .tensors import Buffers, Details, read_tensors
 
 SCHEMA_VERSION = 3
 _OPERATOR = 40
-"""Units of work that an operator takes beside the tables and the numbers that it refers to."""
+"""Units of work charged for an operator in addition to the tables and numbers that it refers to."""
 _READING = "reading its operators"
 _UNPACKED = 256 << 20
 _PACKED = 32
-"""How often larger constants may be than the file: sparse ones that are 3 % dense, and four bits made 32."""
+"""How much larger constants may be than the file: enough for 3 % dense sparse ones and for 4 bits unpacked to 32."""
 DETAILS: Mapping[bytes, Details] = {
     b"TFL3": Details(blockwise=2),
     b"CIR0": Details(blockwise=3, rows_from_buffer=True),
 }
-"""What differs between the formats of this schema, by the identifier behind a file's first four bytes."""
+"""What differs between the formats of this schema, by file identifier (the second four bytes)."""
 
 
 def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
-    """The model in `data`, every operation's rules applied; ModelError with the place where it breaks one.
+    """The model in `data`, with the rules of every operation checked. Raises ModelError with the place of a violation.
 
-    Models beside it that its operators run are read too; their subgraphs follow its own.
+    Other models that its operators run are read too; their subgraphs are appended to its own.
     """
     identifier = bytes(data[4:8])
     if identifier not in DETAILS:
@@ -76,12 +76,12 @@ def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
 
 
 def _expansion(nbytes: int) -> Budget:
-    """The bytes to which packed and sparse constants of a file of so many bytes may unpack."""
+    """The total number of bytes that packed and sparse constants of a file of `nbytes` bytes may unpack to."""
     return Budget(_UNPACKED + _PACKED * nbytes, ModelError, "bytes")
 
 
 def _informed(model: Subgraphs) -> Subgraphs:
-    """The model whose operations know what the subgraphs that they run do (`Op.informed`)."""
+    """The model with operations that have been given what they need of the subgraphs they call (`Op.informed`)."""
     graphs = []
     for graph in model.subgraphs:
         operations = tuple(
@@ -123,7 +123,7 @@ def _indices(table: Table, side: str, count: int) -> tuple[int, ...]:
 
 
 class _Reader:
-    """Reads the operators of one subgraph; state operands get their next values as further operands."""
+    """Reads the operators of one subgraph. The next values of state operands become additional operands."""
 
     def __init__(
         self, operands: tuple[Operand, ...], codes: Sequence[Code], buffers: Buffers, beside: Neighbors
@@ -140,7 +140,7 @@ class _Reader:
     def read(self, at: int, table: Table) -> None:
         number = int(table.scalar(slot("Operator", "opcode_index"), "I", 0))
         if not 0 <= number < len(self.codes):
-            raise ModelError(f"operation {at}: operator code {number} is named, expected 0 to {len(self.codes) - 1}")
+            raise ModelError(f"operation {at}: operator code index is {number}, expected 0 to {len(self.codes) - 1}")
         code = self.codes[number]
         place = f"operation {at} {code.name}"
         table.budget.spend(_OPERATOR + len(place) // LETTERS, _READING)
@@ -165,7 +165,7 @@ class _Reader:
         return found
 
     def _carried(self, carries: Sequence[str], params: Sequence[str], operands: Sequence[int | None]) -> list[int]:
-        """New operands for the next values of state; the variables take them after the run."""
+        """Create operands for the next values of state; variables are set to them after the run."""
         extra = []
         for name in carries:
             at = params.index(name)
@@ -181,7 +181,7 @@ class _Reader:
         return extra
 
     def subgraph(self, inputs: tuple[int, ...], outputs: tuple[int, ...], name: str) -> Subgraph:
-        """The subgraph, its operations in an order in which everything is made before it is used."""
+        """The subgraph, with its operations in an order in which every value is produced before it is used."""
         made: dict[int, int] = {}
         given = frozenset(inputs)
         for at, operation in enumerate(self.operations):
@@ -200,7 +200,7 @@ class _Reader:
         return Subgraph(tuple(self.operands), self._ordered(made), inputs, outputs, name, state)
 
     def _empty_constants(self, written: Set[int]) -> None:
-        """A tensor of no elements needs no buffer to be a constant."""
+        """Turn tensors without elements into constants; they need no buffer."""
         for index, operand in enumerate(self.operands):
             if index not in written and not operand.variable and operand.data is None:
                 self.operands[index] = _empty_constant(operand)
@@ -216,7 +216,7 @@ class _Reader:
                 raise ModelError(f"{self._label(i)} is an output, but nothing writes it")
 
     def _ordered(self, made: dict[int, int]) -> tuple[Operation, ...]:
-        """The operations as the file has them where that order is right, else in one that is."""
+        """The operations in the file's order if that is topological, otherwise sorted."""
         needs = [{made[i] for i in operation.used if i in made} for operation in self.operations]
         if all(n < at for at, needed in enumerate(needs) for n in needed):
             return tuple(self.operations)
@@ -232,14 +232,14 @@ class _Reader:
 
 
 def _empty_constant(operand: Operand) -> Operand:
-    """The operand as a constant where its shape says that it has no elements."""
+    """The operand as an empty constant if its shape has no elements."""
     if operand.type.dtype.is_handle or 0 not in operand.type.shape:
         return operand
     return evolve(operand, data=Constant(np.zeros(shapes.static(operand.type.shape), operand.type.dtype.numpy)))
 
 
 def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[tuple[Signature, ...], tuple[str, ...]]:
-    """The signatures, without the tensors in them that callers cannot give or get; and notes that say which."""
+    """The signatures without tensors that are not inputs or outputs of their subgraph, and a note for each left out."""
     found: list[Signature] = []
     notes: list[str] = []
     for table in model.tables(slot("Model", "signature_defs")):
@@ -255,9 +255,10 @@ def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[tuple[Signatu
 def _signature_tensors(
     table: Table, side: str, key: str, graph: Subgraph, notes: list[str]
 ) -> tuple[SignatureTensor, ...]:
-    """The names of one side that belong to inputs or outputs of the subgraph; a note for every other tensor's.
+    """The names of one side that belong to inputs or outputs of the subgraph; adds a note for every other tensor.
 
-    Converters drop inputs that nothing reads, but leave them in the signature. ModelError for no tensor at all.
+    Converters drop inputs that nothing reads but leave them in the signature. Raises ModelError if there is no such
+    tensor in the subgraph.
     """
     found = []
     ends = graph.inputs if side == "inputs" else graph.outputs
@@ -268,7 +269,7 @@ def _signature_tensors(
         operand = int(item.scalar(slot("TensorMap", "tensor_index"), "I", 0))
         if operand >= len(graph.operands):
             raise ModelError(
-                f"signature '{key}' calls tensor {operand} '{name}', expected 0 to {len(graph.operands) - 1}"
+                f"signature '{key}' maps '{name}' to tensor {operand}, expected 0 to {len(graph.operands) - 1}"
             )
         if operand in members:
             found.append(SignatureTensor(name, operand))
@@ -282,9 +283,8 @@ def _signature_tensors(
 
 
 def read_package(content: Data, path: Path | None) -> tuple[Subgraphs, bool]:
-    """The model in a file's content, and whether that alone says what it is: not models in other files, and not what
-    users have registered.
-    """
+    """The model in a file's content, and whether the content alone determines it: it runs no models in other files,
+    and no custom operators are registered."""
     neighbors = Neighbors(path, read_model)
     model = read_model(content, neighbors)
     return model, not neighbors.chain.found and not CUSTOM_OPS

@@ -1,4 +1,4 @@
-"""Operators of a flatbuffer model as operations."""
+"""Reads the operators of a flatbuffer model as operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLACEHOLDER = 127
 
 @frozen
 class Code(Value):
-    """An entry of the model's table of operator codes: a builtin's name or a custom code, and the version."""
+    """An entry of the model's operator code table: a builtin's name or a custom code, and the version."""
 
     name: str
     custom: bool
@@ -32,21 +32,21 @@ class Code(Value):
 
 
 def read_codes(model: Table) -> tuple[Code, ...]:
-    """The operator codes; ModelError for a number that no builtin has."""
+    """The operator codes. Raises ModelError for a number that is not a builtin operator."""
     found = []
     builtins = names("BuiltinOperator")
     for index, table in enumerate(model.tables(slot("Model", "operator_codes"))):
         old = int(table.scalar(slot("OperatorCode", "deprecated_builtin_code"), "b", 0))
         new = int(table.scalar(slot("OperatorCode", "builtin_code"), "i", 0))
         version = int(table.scalar(slot("OperatorCode", "version"), "i", 1))
-        # Files from before there were more than 127 operators carry only the old field; circle's own are negative.
+        # Files older than the 128th operator have only the old field; circle's own operators are negative.
         number = min(old, new) if min(old, new) < 0 else max(old, new)
         if number == _CUSTOM_CODE:
             found.append(Code(table.text(slot("OperatorCode", "custom_code")), True, version))
         elif number in builtins and number != _PLACEHOLDER:
             found.append(Code(builtins[number], False, version))
         else:
-            raise ModelError(f"operator code {index} is {number}, which no operator has")
+            raise ModelError(f"operator code {index} is {number}, which is not an operator of the schema")
     return tuple(found)
 
 
@@ -58,9 +58,9 @@ def read_operator(
     behind: Data,
     beside: Neighbors,
 ) -> Op:
-    """The operation of an operator whose input and output tensors are `ends`.
+    """The operation for an operator whose input and output tensors are `ends`.
 
-    ModelError for a version that is not understood, or options of another operator. An operator that nothing implements
+    Raises ModelError for an unsupported version or another operator's options. An operator without an implementation
     becomes `Unsupported`.
     """
     operator = Operator(
@@ -84,12 +84,12 @@ def read_operator(
 
 
 def _declared(operand: Operand) -> TensorType:
-    """The type that the file gives a result, unknown in the dimensions that it leaves open."""
+    """The type that the file declares for a result, with the dimensions that it leaves open unknown."""
     return operand.type if operand.signature_shape is None else operand.type.with_shape(operand.signature_shape)
 
 
 def _intermediates(table: Table, operands: Sequence[Operand]) -> tuple[TensorType, ...]:
-    """The types of the tensors that the operator names beside its ends; ModelError for one that is not there."""
+    """The types of the operator's `intermediates` tensors. Raises ModelError if one does not exist."""
     found: list[int] = table.array(slot("Operator", "intermediates"), "i").tolist()
     for i in found:
         if not 0 <= i < len(operands):
@@ -98,12 +98,12 @@ def _intermediates(table: Table, operands: Sequence[Operand]) -> tuple[TensorTyp
 
 
 def _options(table: Table, code: Code) -> tuple[Table | None, dict[str, Field]]:
-    """The options table and the layout of its fields; ModelError if the file has another operator's."""
+    """The options table and the layout of its fields. Raises ModelError if the options belong to another operator."""
     if code.custom:
         return None, {}
     builtin = BUILTINS[code.name]
     if builtin.max_version is not None and code.version > builtin.max_version:
-        raise ModelError(f"version {code.version} is newer than {builtin.max_version}, the newest that is understood")
+        raise ModelError(f"version {code.version} is newer than {builtin.max_version}, the newest supported one")
     for union, kind_slot, table_slot in (
         ("BuiltinOptions", "builtin_options_type", "builtin_options"),
         ("BuiltinOptions2", "builtin_options2_type", "builtin_options2"),
@@ -117,14 +117,14 @@ def _options(table: Table, code: Code) -> tuple[Table | None, dict[str, Field]]:
             raise ModelError(f"options are of kind {kind}, which {union} does not have")
         if found != builtin.options:
             if not builtin.options:
-                continue  # an operator without options does not look at any
+                continue  # ignored by an operator without options
             raise ModelError(f"options are {found}, expected {builtin.options}")
         return options, dict(layout(found))
     return None, {}
 
 
 def _custom_options(table: Table, behind: Data) -> bytes:
-    """The bytes of a custom operator's options, in the operator or behind the flatbuffer."""
+    """A custom operator's options as bytes, stored in the operator or after the flatbuffer."""
     offset = int(table.scalar(slot("Operator", "large_custom_options_offset"), "Q", 0))
     if offset > 1:
         size = int(table.scalar(slot("Operator", "large_custom_options_size"), "Q", 0))

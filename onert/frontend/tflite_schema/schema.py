@@ -1,7 +1,7 @@
-"""Where the fields of the model schema's tables lie.
+"""The layout of the tables in the model schema.
 
-circle and TFLite share the root table, the order of fields and the values of enumerations. What is known of them comes
-from the package `circle-schema`, through a listing (`schema_listing.py` says how it is made).
+circle and TFLite share the root table, the order of fields and the values of enumerations. The layout comes from the
+package `circle-schema`, through a generated listing (see `schema_listing.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .schema_tables import ENUMERATIONS, TABLES
 
 @frozen
 class Field(Value):
-    """A field's slot in the vtable, its type as struct's code (empty: an offset to something), and its default."""
+    """A field's slot in the vtable, its type as a struct format character (empty for an offset), and its default."""
 
     slot: int
     code: str
@@ -27,7 +27,7 @@ class Field(Value):
 
 @functools.cache
 def layout(table: str) -> Mapping[str, Field]:
-    """The fields of a table by their names in snake case (`stride_w`); none for a table without fields."""
+    """The fields of a table by name in snake case (`stride_w`); empty for a table without fields."""
     return dict(_field(at, word) for at, word in _members(TABLES, table))
 
 
@@ -39,18 +39,18 @@ def _field(at: int, word: str) -> tuple[str, Field]:
 
 @functools.cache
 def slot(table: str, name: str) -> int:
-    """The slot of one field."""
+    """The slot of a field."""
     return layout(table)[name].slot
 
 
 @functools.cache
 def names(enumeration: str) -> Mapping[int, str]:
-    """The members of an enumeration or a union by number."""
+    """The members of an enumeration or union by number."""
     return dict(_members(ENUMERATIONS, enumeration))
 
 
 def _members(listing: str, owner: str) -> Iterator[tuple[int, str]]:
-    """What a listing has of one table or enumeration, with slots or numbers."""
+    """Yield the fields or members of one table or enumeration with their slots or numbers."""
     at = 0
     for word in _entries(listing).get(owner, "").split():
         if word.lstrip("-").isdigit():

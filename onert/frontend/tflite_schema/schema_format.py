@@ -1,4 +1,4 @@
-"""TFLite and circle files: how they are told apart, and the packages that they are."""
+"""The formats of TFLite and circle files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READER = "onert.frontend.tflite_schema.model"
 
 
 def schema_format(name: str, identifier: bytes) -> Format:
-    """The format of files of this schema that carry `identifier` behind their first four bytes."""
+    """The format of files of this schema with the given file identifier (the second four bytes)."""
 
     def recognize(head: bytes, path: Path | None) -> bool:
         return head[4:8] == identifier

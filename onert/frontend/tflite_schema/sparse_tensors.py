@@ -1,8 +1,8 @@
-"""Sparse constants made dense.
+"""Converts sparse constants to dense ones.
 
-Source: the schema's SparsityParameters, the format of the TACO tensor algebra compiler: dimensions are stored in
-`traversal_order`, those from the tensor's rank on are blocks that `block_map` assigns to a dimension; each is either
-dense with a size, or compressed with segments and indices.
+Source: the schema's SparsityParameters, the format of the TACO tensor algebra compiler. Dimensions are stored in
+`traversal_order`; those from the tensor's rank on are block dimensions, which `block_map` maps to the tensor's. Each is
+either dense with a size, or compressed with segments and indices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VECTORS = {1: "i", 2: "H", 3: "B"}  # the union SparseIndexVector: 32, 16 and 8
 
 @frozen(eq=False)
 class Level:
-    """One stored dimension: dense of `size`, or compressed by `segments` and `indices`."""
+    """A stored dimension: dense of `size`, or compressed by `segments` and `indices`."""
 
     size: int
     segments: Array | None = None
@@ -30,7 +30,7 @@ class Level:
 
 @frozen(eq=False)
 class Sparsity:
-    """How the stored elements are spread over a dense tensor; checked when it is read."""
+    """How the `count` stored elements are distributed over a dense tensor. Validated when it is read."""
 
     order: tuple[int, ...]
     block_map: tuple[int, ...]
@@ -38,19 +38,19 @@ class Sparsity:
     count: int
 
     def densify(self, values: Array, shape: tuple[int, ...]) -> Array:
-        """The dense tensor of `values`, which are as many as `count`; what is not stored is 0."""
+        """The dense tensor with `values` as its `count` stored elements; the others are 0."""
         return _densify(self, values, shape)
 
 
 def read(table: Table, shape: tuple[int, ...]) -> Sparsity:
-    """The sparsity of a tensor of this shape; ModelError if a number does not fit it or its neighbours."""
+    """The sparsity of a tensor of this shape. Raises ModelError if its numbers are inconsistent."""
     order = tuple(int(x) for x in table.array(slot("SparsityParameters", "traversal_order"), "i"))
     block_map = tuple(int(x) for x in table.array(slot("SparsityParameters", "block_map"), "i"))
     rank = len(shape)
     if sorted(order) != list(range(rank + len(block_map))) or len(order) != rank + len(block_map):
         raise ModelError(f"sparsity traverses dimensions {list(order)}, expected an order of {rank + len(block_map)}")
     if len(set(block_map)) != len(block_map) or any(not 0 <= d < rank for d in block_map):
-        raise ModelError(f"sparsity maps blocks to dimensions {list(block_map)} of {rank}")
+        raise ModelError(f"sparsity maps blocks to dimensions {list(block_map)} of a tensor of rank {rank}")
     metadata = list(table.tables(slot("SparsityParameters", "dim_metadata")))
     if len(metadata) != len(order):
         raise ModelError(f"sparsity describes {len(metadata)} dimensions, expected {len(order)}")
@@ -65,7 +65,7 @@ def read(table: Table, shape: tuple[int, ...]) -> Sparsity:
 
 
 def _sizes(shape: tuple[int, ...], block_map: tuple[int, ...], dense: list[int], order: tuple[int, ...]) -> list[int]:
-    """The size of every stored dimension: a blocked one counts blocks."""
+    """The size of every stored dimension; for a blocked one, the number of blocks."""
     rank = len(shape)
     blocks = [dense[order.index(rank + i)] for i in range(len(block_map))]
     sizes = list(shape)
@@ -77,7 +77,7 @@ def _sizes(shape: tuple[int, ...], block_map: tuple[int, ...], dense: list[int],
 
 
 def _level(item: Table, size: int, above: int) -> tuple[Level, int]:
-    """One dimension and how many elements are stored down to it, `above` being those before it."""
+    """A stored dimension, and the number of elements stored down to it; `above` is that of the enclosing dimensions."""
     kind = int(item.scalar(slot("DimensionMetadata", "format"), "b", 0))
     if kind == _DENSE:
         stored = int(item.scalar(slot("DimensionMetadata", "dense_size"), "i", 0))
@@ -88,7 +88,7 @@ def _level(item: Table, size: int, above: int) -> tuple[Level, int]:
         raise ModelError(f"dimension format is {kind}, expected 0 or 1")
     segments, indices = _numbers(item, "array_segments"), _numbers(item, "array_indices")
     if len(segments) != above + 1 or segments[0] != 0 or np.any(np.diff(segments) < 0) or segments[-1] != len(indices):
-        raise ModelError(f"the segments of a sparse dimension do not delimit {len(indices)} indices in {above} parts")
+        raise ModelError(f"the segments of a sparse dimension do not split {len(indices)} indices into {above} parts")
     if len(indices) and (indices.min() < 0 or indices.max() >= size):
         raise ModelError(f"an index of a sparse dimension is outside of its size {size}")
     return Level(size, segments, indices), len(indices)
@@ -104,7 +104,7 @@ def _numbers(item: Table, name: str) -> Array:
 
 def _densify(sparsity: Sparsity, values: Array, shape: tuple[int, ...]) -> Array:
     parents = np.zeros(1, np.int64)
-    coordinates: list[Array] = []  # of every stored element so far, one array for each dimension passed
+    coordinates: list[Array] = []  # of all elements stored so far, one array for each dimension visited
     for level in sparsity.levels:
         if level.segments is None or level.indices is None:
             here = np.tile(np.arange(level.size), len(parents))

@@ -1,4 +1,4 @@
-"""Tensors of a flatbuffer model as operands."""
+"""Reads the tensors of a flatbuffer model as operands."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _QUANTIZED = frozenset(
     {DType.INT2, DType.INT4, DType.INT8, DType.INT16, DType.UINT4, DType.UINT8, DType.UINT16, DType.INT32, DType.INT64}
 )
 _TENSOR = 10
-"""Units of work that a tensor takes beside the tables and the numbers that it refers to."""
+"""Units of work charged for a tensor in addition to the tables and numbers that it refers to."""
 _STRING = 64
-"""Bytes that a string takes beside its letters."""
+"""Bytes charged for a string in addition to its characters."""
 _UNPACKING = "unpacking its constants"
 
 
 @frozen(eq=False)
 class Buffers(Told):
-    """The buffers of a model: in the flatbuffer, or behind it where `offset` says so."""
+    """The buffers of a model, stored in the flatbuffer, or after it if `offset` is set."""
 
     data: Data
     tables: tuple[Table, ...]
     expansion: Budget
     constants: dict[tuple[object, ...], Constant] = field(factory=dict)
-    """What was made of buffers: tensors of one buffer, element type, shape and sparsity share their elements."""
+    """Constants created so far: tensors with the same buffer, element type, shape and sparsity share one."""
 
     def __getitem__(self, index: int) -> Data:
-        """The bytes of a buffer, empty for none; ModelError for one that is not there or lies outside of the file."""
+        """The bytes of a buffer, which may be empty. Raises ModelError if it does not exist or is outside the file."""
         if not 0 <= index < len(self.tables):
-            raise ModelError(f"buffer {index} is named, expected 0 to {len(self.tables) - 1}")
+            raise ModelError(f"buffer index is {index}, expected 0 to {len(self.tables) - 1}")
         table = self.tables[index]
         offset = int(table.scalar(slot("Buffer", "offset"), "Q", 0))
         size = int(table.scalar(slot("Buffer", "size"), "Q", 0))
@@ -61,8 +61,8 @@ class Buffers(Told):
 class Details(Value):
     """What differs between the formats of the schema.
 
-    `blockwise` is the number of that kind of quantisation details. With `rows_from_buffer` a constant whose first
-    dimension is 1 has as many rows as its buffer holds: circle's tools write an unknown dimension as 1.
+    `blockwise` is the type number of blockwise quantisation details. With `rows_from_buffer`, a constant whose first
+    dimension is 1 has as many rows as its buffer holds, because circle's tools write an unknown dimension as 1.
     """
 
     blockwise: int
@@ -70,7 +70,7 @@ class Details(Value):
 
 
 def read_tensors(tables: Sequence[Table], buffers: Buffers, details: Details) -> tuple[Operand, ...]:
-    """Every tensor of a subgraph; ModelError with the tensor."""
+    """The tensors of a subgraph as operands. Raises ModelError that names the tensor."""
     found = []
     for index, table in enumerate(tables):
         table.budget.spend(_TENSOR, "reading its tensors")
@@ -86,7 +86,7 @@ def _operand(table: Table, name: str, tables: Sequence[Table], buffers: Buffers,
     number = int(table.scalar(slot("Tensor", "type"), "b", 0))
     block = BLOCKS.get(number)
     if block is None and number not in DTYPES:
-        raise ModelError(f"element type is {number}, which no type has")
+        raise ModelError(f"element type is {number}, which is not a type of the schema")
     dtype = DType.FLOAT32 if block is not None else DTYPES[number]
     shape: tuple[int, ...] = tuple(table.array(slot("Tensor", "shape"), "i").tolist())
     if any(d < 0 for d in shape):
@@ -111,14 +111,14 @@ def _operand(table: Table, name: str, tables: Sequence[Table], buffers: Buffers,
 
 
 def _with_rows(shape: tuple[int, ...], dtype: DType, size: int) -> tuple[int, ...]:
-    """The shape with as many rows as a buffer of so many bytes holds, where it says 1."""
+    """The shape with its first dimension taken from the buffer's size in bytes if the file says 1."""
     row = math.prod(shape[1:]) * dtype.itemsize
     whole = len(shape) > 1 and shape[0] == 1 and dtype.bits >= 8 and row > 0 and size % row == 0
     return (max(1, size // row), *shape[1:]) if whole else shape
 
 
 def _signature(table: Table, shape: tuple[int, ...]) -> Shape | None:
-    """The shape in which the file leaves dimensions open, where it does."""
+    """The shape with the dimensions that the file leaves open unknown; None if it leaves none open."""
     signature = tuple(None if d < 0 else d for d in table.array(slot("Tensor", "shape_signature"), "i").tolist())
     if None not in signature:
         return None
@@ -128,7 +128,7 @@ def _signature(table: Table, shape: tuple[int, ...]) -> Shape | None:
 
 
 def _constant(sparsity: Table | None, raw: Data, type_: TensorType, block: Block | None, expansion: Budget) -> Constant:
-    """The elements, decoded when they are first asked for; their number is checked now."""
+    """A constant whose elements are decoded on first use; their number is checked now."""
     shape = shapes.static(type_.shape)
     count = int(np.prod(shape, dtype=np.int64))
     if type_.dtype is DType.STRING:
@@ -146,7 +146,7 @@ def _constant(sparsity: Table | None, raw: Data, type_: TensorType, block: Block
     if block is not None:
         if not shape or shape[-1] % LENGTH:
             raise ModelError(
-                f"{block.name} wants a last dimension that {LENGTH} divides, shape is {shapes.text(shape)}"
+                f"{block.name} requires a last dimension divisible by {LENGTH}, the shape is {shapes.text(shape)}"
             )
         _require_bytes(raw, count // LENGTH * block.size, type_)
         return Constant(lambda: decode(block, raw, shape), raw)
@@ -176,7 +176,7 @@ def _quantization(
     if not len(scales):
         return None
     if type_.dtype in (DType.INT32, DType.INT64) and not np.all(np.isfinite(scales) & (scales > 0)):
-        return None  # converters leave such numbers on shapes and indices, where nothing reads them
+        return None  # converters leave such scales on shapes and indices, where they are unused
     if not len(zeros):
         zeros = np.zeros(len(scales), np.int64)
     if len(scales) == 1:
@@ -191,7 +191,7 @@ def _quantization(
 
 
 def _blockwise(blocks: Table, type_: TensorType, axis: int, tables: Sequence[Table], buffers: Buffers) -> Quantization:
-    """Scales and zero points that lie in tensors of their own, one for each run of `block_size` along the last axis."""
+    """Scales and zero points stored in separate tensors, one for each run of `block_size` elements of the last axis."""
     size = int(blocks.scalar(slot("BlockwiseQuantization", "block_size"), "i", 0))
     shape = shapes.static(type_.shape)
     if not shape or size <= 0 or shape[-1] % size:

@@ -1,4 +1,4 @@
-"""TNN models: a structure in text (.tnnproto) and weights beside it (.tnnmodel)."""
+"""TNN models: a structure as text (.tnnproto) and its weights in a file beside it (.tnnmodel)."""
 
 from .tnn_format import FORMAT, load
 

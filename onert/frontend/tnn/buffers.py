@@ -1,4 +1,4 @@
-"""Weights of layers, wherever they come from."""
+"""Weights of layers, independent of their source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INT8 = 2
 
 @frozen(eq=False)
 class Buffer(Value):
-    """Elements as they are stored: TNN's number of their type, their shape where the file says it, and their bytes."""
+    """Stored elements: TNN's number of their type, their shape if the file declares it, and their bytes."""
 
     code: int
     shape: tuple[int, ...] | None
@@ -30,21 +30,21 @@ class Buffer(Value):
         return len(self.content) // DTYPES[self.code].itemsize
 
     def array(self) -> Array:
-        """The elements, in one dimension."""
+        """The elements as a vector."""
         dtype = DTYPES[self.code]
         stored = dtype.numpy if dtype is DType.BFLOAT16 else dtype.numpy.newbyteorder("<")
         return np.frombuffer(self.content, stored)
 
     def real(self) -> Array:
-        """The elements as float32, in one dimension; those that are float32 stay in the file."""
+        """The elements as a float32 vector; a view if they are stored as float32."""
         return self.array().astype(np.float32, copy=False)
 
 
 @frozen
 class Wish(Value):
-    """What a layer needs: which buffer, of which shape, and how many products are added up with it.
+    """A request for a buffer of a layer: its name, its shape, and how many products each sum with it has.
 
-    `terms` is 0 for what is added and 1 for what multiplies single elements; `integer` asks for stored integers.
+    `terms` is 0 for an added buffer and 1 for an elementwise factor; `integer` requests stored integers.
     """
 
     part: str
@@ -54,24 +54,24 @@ class Wish(Value):
 
 
 class Weights(Protocol):
-    """Where layers get their weights from."""
+    """A source of weights."""
 
     def part(self, layer: Layer, wish: Wish) -> Buffer | None:
-        """A buffer of a layer; None where the layer has none of this name."""
+        """A buffer of a layer; None if the layer has none of this name."""
 
     def constant(self, name: str, shape: tuple[int, ...] | None) -> Buffer | None:
-        """A blob that no layer makes; `shape` is what whoever needs it expects, if that can be told."""
+        """A blob that no layer produces; `shape` is the shape that its reader expects, if known."""
 
     def scale(self, blob: str) -> Mapping[str, Buffer] | None:
-        """The scales and zero points of a quantised blob."""
+        """The scales and zero points of a quantised blob; None if it has none."""
 
     @property
     def invents(self) -> bool:
-        """Whether weights are made up, so that shapes have to be guessed where only a file would say them."""
+        """Whether weights are generated, so that shapes that only a weight file contains have to be guessed."""
 
 
 def sized(buffer: Buffer, count: int, what: str) -> Buffer:
-    """The buffer; ModelError unless it has so many elements."""
+    """The buffer. Raises ModelError unless it has `count` elements."""
     if buffer.count != count:
         raise ModelError(f"{what} has {buffer.count} elements, expected {count}")
     return buffer

@@ -1,4 +1,4 @@
-"""The graph that layers are written into, and what is known of each blob."""
+"""The graph that layers are translated to, and the state of each blob."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
 @define
 class Blob:
-    """A blob's operands: its real numbers, its stored integers, or both. Each is made from the other when needed."""
+    """A blob's operands: its real numbers, its stored integers, or both; computed from each other on demand."""
 
     name: str
     real: int | None = None
@@ -30,7 +30,7 @@ class Blob:
 
 
 class Graph:
-    """Operations of one model, blobs by name."""
+    """The operations of a model, and its blobs by name."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
@@ -38,7 +38,7 @@ class Graph:
         self._builder = Builder("main")
         self._places: list[str] = []
         self.place = ""
-        """The layer that operations belong to."""
+        """The layer that new operations belong to."""
 
     def input(self, name: str, type_: TensorType) -> None:
         self.blobs[name] = Blob(name, self._builder.input(type_, name))
@@ -52,7 +52,7 @@ class Graph:
         return self.add_many(op, *operands, quantization=quantization)[0]
 
     def move(self, op: Op, x: int, *operands: int) -> int:
-        """An operation that leaves elements as they are: its result is quantised as `x` is."""
+        """Add an operation that only moves elements; its result is quantised like `x`."""
         return self.add(op, x, *operands, quantization=self.type(x).quantization)
 
     def constant(self, array: Array, quantization: Quantization | None = None) -> int:
@@ -68,10 +68,10 @@ class Graph:
         return self._builder.type(operand)
 
     def shape(self, operand: int, rank: int | None = None) -> tuple[int, ...]:
-        """The operand's shape; ModelError where it is known only at run time, or has another rank than a given one."""
+        """The operand's shape. Raises ModelError if it is not static, or its rank differs from `rank`."""
         type_ = self.type(operand)
         if not (type_.ranked and is_static(type_.shape)):
-            raise ModelError(f"its input is {type_}, expected a shape that is known before the run")
+            raise ModelError(f"its input is {type_}, expected a static shape")
         if rank is not None and type_.rank != rank:
             raise ModelError(f"its input has the shape {list(type_.shape)}, expected {rank} dimensions")
         return tuple(d for d in type_.shape if d is not None)
@@ -87,23 +87,23 @@ class Graph:
         return self.transpose(x, TO_NCHW)
 
     def binary(self, kind: BinaryKind, x: int, y: int | Array | float) -> int:
-        """A function of two operands, or of one and constants of its element type."""
+        """Add a binary operation on two operands, or on an operand and constants of its element type."""
         if not isinstance(y, int):
             y = self.constant(np.asarray(y, self.type(x).dtype.numpy))
         return self.add(Binary(kind), x, y)
 
     def bounded(self, kind: BinaryKind, x: int, bound: int) -> int:
-        """MAXIMUM or MINIMUM of integers that are quantised alike."""
+        """MAXIMUM or MINIMUM of integers with the same quantisation."""
         return self.move(Binary(kind), x, bound)
 
     def blob(self, name: str) -> Blob:
         found = self.blobs.get(name)
         if found is None:
-            raise ModelError(f"blob '{name}' is made by no layer before it")
+            raise ModelError(f"blob '{name}' is not produced by any earlier layer")
         return found
 
     def real(self, name: str) -> int:
-        """A blob's real numbers (or its plain integers)."""
+        """A blob's real numbers (or its unquantised integers)."""
         blob = self.blob(name)
         if blob.real is None:
             assert blob.stored is not None
@@ -113,7 +113,7 @@ class Graph:
         return blob.real
 
     def stored(self, name: str) -> int:
-        """A blob's integers."""
+        """A blob's quantised integers."""
         blob = self.blob(name)
         if blob.stored is None:
             assert blob.real is not None
@@ -124,9 +124,9 @@ class Graph:
         return blob.stored
 
     def put(self, name: str, operand: int, *, quantized: bool) -> None:
-        """What a layer makes: integers already, or real numbers that integers stand for where it is quantised."""
+        """Set a layer's result. If the layer is `quantized`, real numbers are quantised first."""
         if name in self.blobs:
-            raise ModelError(f"blob '{name}' is made twice")
+            raise ModelError(f"blob '{name}' is produced twice")
         if self.type(operand).quantization is not None:
             self.blobs[name] = Blob(name, stored=operand)
         elif quantized and self.type(operand).dtype is DType.FLOAT32:
@@ -135,7 +135,7 @@ class Graph:
             self.blobs[name] = Blob(name, real=operand)
 
     def scales(self, name: str) -> tuple[Array, int]:
-        """A blob's scales, one or one for each channel, and its zero point."""
+        """A blob's scales, one in total or one per channel, and its zero point."""
         parts = self.weights.scale(name)
         if parts is None or "scale" not in parts or not parts["scale"].count:
             raise ModelError(f"blob '{name}' has no scale")
@@ -147,7 +147,7 @@ class Graph:
         return parts["scale"].real(), int(zeros[0]) if len(zeros) else 0
 
     def quantization(self, name: str) -> Quantization:
-        """How a blob's integers are declared: several scales are multiplied apart, around a scale of 1."""
+        """The declared quantisation of a blob. Several scales are applied separately, so the declared scale is 1."""
         scales, zero = self.scales(name)
         return Quantization((float(scales[0]) if len(scales) == 1 else 1.0,), (zero,))
 
@@ -158,14 +158,14 @@ class Graph:
         return self.add(Quantize(DType.INT8), x, quantization=self.quantization(name))
 
     def _across(self, x: int, values: Array) -> Array:
-        """One number for each channel, as it broadcasts against `x`."""
+        """One number per channel, reshaped to broadcast against `x`."""
         shape = self.shape(x)
         if len(shape) < 2 or shape[1] != len(values):
-            raise ModelError(f"there are {len(values)} scales for {self.type(x)}, expected one or one for each channel")
+            raise ModelError(f"there are {len(values)} scales for {self.type(x)}, expected one, or one per channel")
         return values.reshape(-1, *(1,) * (len(shape) - 2))
 
     def subgraph(self, outputs: Sequence[str]) -> Subgraph:
-        """The whole graph; operations say which layer they come from, operands which blob they are."""
+        """The complete graph; operations are located at their layers, and operands named after blobs."""
         graph = self._builder.subgraph([self.real(name) for name in outputs])
         names: dict[int, str] = {}
         for name in (*outputs, *self.blobs):

@@ -1,6 +1,6 @@
 """Names of layer types.
 
-A prefix says that a layer computes with integers (`Quantized`, `Int8`) or has its weights stored as integers
+A prefix marks a layer that computes with integers (`Quantized`, `Int8`) or has its weights stored as integers
 (`DynamicRangeQuantized`). Source: TNN's core/layer_type.cc.
 """
 
@@ -34,11 +34,11 @@ Sign SignedMul Sin Size Slice SliceCaffe Softmax SoftmaxCaffe Softplus Softsign 
 SquaredDifference Squeeze StridedSlice StridedSliceV2 Sub Tan Tanh Tile TopK Transpose Unpack Unsqueeze Upsample Where
 """
 KNOWN = frozenset(prefix + name for name in _NAMES.split() for prefix in ("", *_PREFIXES))
-"""Every name that may stand for a type, with and without prefixes."""
+"""Every valid type name, with and without prefixes."""
 
 
 def plain(name: str) -> tuple[str, bool]:
-    """The type's one name, and whether it computes with integers."""
+    """The canonical name of a type without its prefix, and whether it computes with integers."""
     for prefix in _PREFIXES:
         if name.startswith(prefix) and len(name) > len(prefix):
             rest = name[len(prefix) :]

@@ -1,4 +1,4 @@
-"""From a structure and weights to a model."""
+"""Converts a structure and its weights to a model."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["RandomWeights", "read_model", "stored"]
 
 
 _AHEAD = 16
-"""Layers that are looked at to guess a shape which only a file of weights would say."""
+"""The number of layers to look ahead to guess a shape that only a weight file contains."""
 
 
 def stored(data: Data, name: str) -> StoredWeights:
-    """The weights of a file called `name`; ModelError with that name where they are malformed."""
+    """The weights in a file. Raises ModelError with the file's `name` if they are malformed."""
     try:
         return read_weights(data)
     except ModelError as error:
@@ -31,7 +31,7 @@ def stored(data: Data, name: str) -> StoredWeights:
 
 
 def read_model(data: Data, weights: Weights) -> Subgraphs:
-    """The model of a structure's text; ModelError where it breaks a rule, or with all layer types that are missing."""
+    """The model of a structure. Raises ModelError if it breaks a rule, or that lists all unsupported layer types."""
     structure = read_structure(data)
     _require_known(structure)
     graph = Graph(weights)
@@ -45,7 +45,7 @@ def read_model(data: Data, weights: Weights) -> Subgraphs:
             raise ModelError(f"{layer.label}: {error}") from error
     missing = [name for name in structure.outputs if name not in graph.blobs]
     if missing:
-        raise ModelError(f"no layer makes the outputs {', '.join(missing)}")
+        raise ModelError(f"no layer produces the outputs {', '.join(missing)}")
     graph.place = "the outputs"
     try:
         return Subgraphs((graph.subgraph(structure.outputs),))
@@ -54,7 +54,7 @@ def read_model(data: Data, weights: Weights) -> Subgraphs:
 
 
 def _require_known(structure: Structure) -> None:
-    """ModelError with every layer type that is missing, and where it is first met."""
+    """Raise ModelError that lists all unsupported layer types, and where each first occurs."""
     first: dict[str, Layer] = {}
     for layer in structure.layers:
         if plain(layer.type)[0] not in LAYERS:
@@ -65,7 +65,7 @@ def _require_known(structure: Structure) -> None:
 
 
 def _write(graph: Graph, layer: Layer, following: tuple[Layer, ...]) -> None:
-    """The operations of one layer."""
+    """Add the operations of one layer."""
     name, quantized = plain(layer.type)
     write = QUANTIZED.get(name) if quantized else None
     site = Site(graph, layer, following)
@@ -78,19 +78,19 @@ def _write(graph: Graph, layer: Layer, following: tuple[Layer, ...]) -> None:
 
 
 def _bring_constants(graph: Graph, layer: Layer, name: str) -> None:
-    """Inputs that no layer makes are constants of the file."""
+    """Add constants for inputs that no layer produces."""
     for at, blob in enumerate(layer.inputs):
         if blob in graph.blobs:
             continue
         found = graph.weights.constant(blob, _expected(graph, layer, name, at) if at else None)
         if found is None:
-            raise ModelError(f"blob '{blob}' is made by no layer before it and is no constant")
+            raise ModelError(f"blob '{blob}' is neither produced by an earlier layer nor a constant")
         array = found.array() if found.shape is None else found.array().reshape(found.shape)
         graph.blobs[blob] = Blob(blob, graph.constant(array))
 
 
 def _expected(graph: Graph, layer: Layer, name: str, at: int) -> tuple[int, ...] | None:
-    """The shape of a constant, where the layer tells it: what normalises has a number for each element or channel."""
+    """The shape of a constant if the layer determines it, e.g. one number per element or channel in a normalisation."""
     shape = graph.shape(graph.real(layer.inputs[0]))
     if name == "LayerNorm":
         count = Site(graph, layer).integer("number of dimensions", 1, 1, max(1, len(shape)))

@@ -1,7 +1,7 @@
-"""Weights for a structure that has none, drawn from a seed.
+"""Random weights for a structure without a weight file.
 
-TNN's benchmark does the same with numbers up to 1; here they are scaled so that what passes through a hundred layers
-keeps its order of magnitude. A layer's weights depend on the seed and its name only.
+TNN's benchmark uses random weights up to 1; here they are scaled so that values keep their order of magnitude through
+a hundred layers. A layer's weights depend only on the seed and its name.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .buffers import INT8, Buffer, Wish
 from .structure import Layer
 
 MOST = 1 << 28
-"""Elements of one buffer: a gibibyte of float32."""
+"""The maximum number of elements of a buffer: a gibibyte of float32."""
 STEP = 1 / 32
 """The scale of every quantised blob."""
 _FLOAT, _INT32 = 0, 3
 _WIDEST = 15
-"""The largest magnitude of an integer weight."""
+"""The maximum magnitude of an integer weight."""
 
 
 @frozen
@@ -45,7 +45,7 @@ class RandomWeights(Value):
             return _buffer(INT8, wish.shape, np.rint(drawn * _WIDEST).astype(np.int8))
         if wish.integer and wish.part == "bias":
             return _buffer(_INT32, wish.shape, np.rint(drawn * 8).astype(np.int32))
-        if wish.part == "scale" and wish.integer:  # of the sums: brings them to the order of 1
+        if wish.part == "scale" and wish.integer:  # the accumulator's scale, which brings it to the order of 1
             spread = _WIDEST / math.sqrt(3) / STEP
             return _buffer(_FLOAT, wish.shape, (1.5 + drawn * 0.5) / (spread * math.sqrt(wish.terms)))
         if wish.part in ("scale", "variance", "factor"):
@@ -60,7 +60,7 @@ class RandomWeights(Value):
         return {"scale": _buffer(_FLOAT, (1,), np.full(1, STEP))}
 
     def _drawn(self, key: str, count: int) -> Array:
-        """Numbers from -1 to 1."""
+        """Random numbers from -1 to 1."""
         chance = np.random.default_rng((self.seed, zlib.crc32(key.encode())))
         return chance.random(count, np.float32) * 2 - 1
 

@@ -1,4 +1,4 @@
-"""One layer on its way into the graph: its parameters, inputs and weights."""
+"""A layer that is being translated: its parameters, inputs and weights."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _GREATEST = float(np.finfo(np.float32).max) * (1 + 1e-6)
 
 
 class Site:
-    """What a function of the table is given: it reads parameters in their order and gives the layer's outputs."""
+    """The interface for the tables' functions, which read a layer's parameters in order and return its outputs."""
 
     def __init__(self, graph: Graph, layer: Layer, following: Sequence[Layer] = ()) -> None:
         self.graph = graph
         self.layer = layer
         self.following = following
-        """The layers behind this one."""
+        """The layers after this one."""
         self._next = 0
 
     @property
     def left(self) -> int:
-        """Parameters that have not been read."""
+        """The number of unread parameters."""
         return len(self.layer.parameters) - self._next
 
     def _word(self) -> str | None:
@@ -48,7 +48,7 @@ class Site:
         bounds: str,
         default: _T | None,
     ) -> _T:
-        """The next parameter, of some kind and in bounds; the default where there is none."""
+        """The next parameter, parsed and checked; the default if there is none."""
         word = self._word()
         if word is None:
             if default is None:
@@ -63,20 +63,20 @@ class Site:
         return found
 
     def integer(self, what: str, default: int | None = None, low: int = -MOST - 1, high: int = MOST) -> int:
-        """The next parameter, a whole number between two bounds."""
-        return self._read(what, int, "a whole number", lambda n: low <= n <= high, f"{low} to {high}", default)
+        """The next parameter, an integer between two bounds."""
+        return self._read(what, int, "an integer", lambda n: low <= n <= high, f"{low} to {high}", default)
 
     def text(self, what: str) -> str:
-        """The next parameter as it is written."""
+        """The next parameter as text."""
         return self._read(what, str, "text", lambda _: True, "text", None)
 
     def number(self, what: str, default: float | None = None) -> float:
-        """The next parameter, a finite number, as a float32 holds it."""
+        """The next parameter, a finite number, rounded to float32."""
         found = self._read(what, float, "a number", lambda x: abs(x) <= _GREATEST, "a float32", default)
         return float(np.float32(found))
 
     def counted(self, what: str) -> tuple[int, ...]:
-        """A count and as many whole numbers."""
+        """A count, and that many integers."""
         count = self.integer(f"number of {what}", 0, 0, self.left)
         return tuple(self.integer(what) for _ in range(count))
 
@@ -90,7 +90,7 @@ class Site:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The first input's."""
+        """The shape of the first input."""
         return self.graph.shape(self.x)
 
     def blob(self, at: int) -> str:
@@ -107,29 +107,29 @@ class Site:
         return tuple(map(self.graph.real, self.layer.inputs))
 
     def axis(self, what: str, rank: int, default: int | None = None) -> int:
-        """An axis of a tensor of `rank`, negative ones counted from the end."""
+        """An axis of a tensor of `rank`; negative ones count from the end."""
         found = self.integer(what, default)
         if not -rank <= found < rank:
             raise ModelError(f"{what} is {found}, expected an axis of {rank} dimensions")
         return found % rank
 
     def part(self, wish: Wish) -> Buffer | None:
-        """A buffer of the layer's weights, of just the elements that are wanted."""
+        """A buffer of the layer's weights; None if there is none. Raises ModelError if its element count differs."""
         found = self.graph.weights.part(self.layer, wish)
         what = f"its {wish.part}"
         return None if found is None else sized(found, math.prod(wish.shape), what)
 
     def some(self, wish: Wish) -> Buffer:
-        """As `part`; ModelError where there is none."""
+        """Like `part`, but raises ModelError if there is none."""
         found = self.part(wish)
         if found is None:
             raise ModelError(f"it has no {wish.part}")
         return found
 
     def real_weight(self, wish: Wish, outputs: int) -> Array:
-        """A weight as real numbers: one that is stored in integers is multiplied by its scales.
+        """A weight as real numbers: stored integers are multiplied by their scales.
 
-        `outputs` are the rows in which it lies, each with a scale of its own or all with one.
+        `outputs` is the number of rows in storage, which have a scale each or share one.
         """
         buffer = self.some(wish)
         if buffer.code != INT8:
@@ -139,14 +139,14 @@ class Site:
         return rows.reshape(wish.shape)
 
     def integer_weight(self, shape: tuple[int, ...], terms: int) -> Buffer:
-        """A weight that is stored in int8."""
+        """A weight stored as int8."""
         found = self.some(Wish("weight", shape, terms, integer=True))
         if found.code != INT8:
             raise ModelError("its weight is not int8")
         return found
 
     def channel_scales(self, outputs: int, terms: int) -> Array:
-        """The scales of an integer weight, one or one for each output; its zero points must be 0."""
+        """The scales of an integer weight, one in total or one per output; its zero points must be 0."""
         parts = self.graph.weights
         zeros = parts.part(self.layer, Wish("zero point", (outputs,)))
         if zeros is not None and zeros.array().any():
@@ -159,4 +159,4 @@ class Site:
 
 
 Writer = Callable[[Site], Sequence[int]]
-"""Adds to the graph what a layer means, and gives its outputs."""
+"""Adds a layer's operations to the graph, and returns its outputs."""

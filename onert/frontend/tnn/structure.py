@@ -1,14 +1,14 @@
-"""Reading a structure: text whose lines end with commas.
+"""Reads a structure: text whose lines end with commas.
 
     "1 BLOBS 1 MAGIC ,"
     "INPUT DIMS... : INPUT DIMS... ,"        version 1
     "INPUT RANK DIMS... DTYPE : ... ,"       version 2
-    " BLOB... ,"                             names of everything, which nobody reads
+    " BLOB... ,"                             names of all blobs, ignored
     "OUTPUT... ,"
     " LAYERS ,"
     "TYPE NAME INPUTS OUTPUTS INPUT... OUTPUT... PARAMETER... ,"
 
-Quotation marks and line ends mean nothing. Source: TNN's model_interpreter.cc and model_packer.cc.
+Quotation marks and line breaks are ignored. Source: TNN's model_interpreter.cc and model_packer.cc.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from onert.ir.value import Value
 
 VERSIONS = {"4206624770": 1, "4206624772": 2}
 _HEADER = 5
-"""Lines in front of the layers."""
+"""The number of lines before the layers."""
 _ENDS = ("input", "output")
 MOST = (1 << 31) - 1
 DTYPES = {
@@ -47,7 +47,7 @@ class Input(Value):
 
 @frozen
 class Layer(Value):
-    """One layer as the file writes it: blobs by name, parameters as words."""
+    """A layer as in the file: blobs by name, parameters as words."""
 
     index: int
     type: str
@@ -58,13 +58,13 @@ class Layer(Value):
 
     @property
     def label(self) -> str:
-        """What messages call the layer."""
+        """The name of the layer in messages."""
         return f"layer {self.index} {self.type} '{self.name}'"
 
 
 @frozen
 class Structure(Value):
-    """A whole structure: `version` is 1 or 2."""
+    """A complete structure; `version` is 1 or 2."""
 
     version: int
     inputs: tuple[Input, ...]
@@ -73,14 +73,14 @@ class Structure(Value):
 
 
 def read_structure(data: Data) -> Structure:
-    """The structure that a file's text says; ModelError with the line where it breaks a rule."""
+    """Parse a structure file. Raises ModelError with the line that breaks a rule."""
     try:
         text = str(data, "utf-8")
     except UnicodeDecodeError as error:
         raise ModelError(f"byte {error.start} is not UTF-8 text") from error
     lines = [line.split() for line in text.replace('"', "").split(",")]
     if not lines[-1]:
-        lines.pop()  # behind the last comma
+        lines.pop()  # after the last comma
     if len(lines) <= _HEADER:
         raise ModelError(f"the structure has {len(lines)} lines, expected more than {_HEADER}")
     first = lines[0]
@@ -100,7 +100,7 @@ def read_structure(data: Data) -> Structure:
 
 
 def _parts(words: list[str]) -> list[list[str]]:
-    """What lies between colons."""
+    """Split words at colons."""
     parts: list[list[str]] = [[]]
     for word in words:
         if word == ":":
@@ -120,11 +120,11 @@ def _input(words: list[str], version: int) -> Input:
     else:
         if not numbers or len(numbers) != numbers[0] + 2:
             raise ModelError(
-                f"input '{name}' has {len(numbers)} numbers, expected its rank, as many lengths and a type"
+                f"input '{name}' has {len(numbers)} numbers, expected its rank, that many sizes and a type"
             )
         shape, code = numbers[1:-1], numbers[-1]
     if not shape or any(not 0 < d <= MOST for d in shape):
-        raise ModelError(f"input '{name}' has the shape {list(shape)}, expected lengths of at least 1")
+        raise ModelError(f"input '{name}' has the shape {list(shape)}, expected sizes of at least 1")
     if code not in DTYPES:
         raise ModelError(f"input '{name}' has the element type {code}, expected one of {', '.join(map(str, DTYPES))}")
     return Input(name, shape, DTYPES[code])
@@ -139,7 +139,7 @@ def _layer(at: int, words: list[str]) -> Layer:
     left = len(words) - 4
     if ins < 0 or outs < 1 or ins + outs > left:
         raise ModelError(
-            f"{place} has {ins} inputs and {outs} outputs, expected at least 0 and 1, and as many of its {left} words"
+            f"{place} has {ins} inputs and {outs} outputs, expected at least 0 and 1, and no more than its {left} words"
         )
     behind = 4 + ins
     blobs = tuple(words[4:behind]), tuple(words[behind : behind + outs])
@@ -150,7 +150,7 @@ def _whole(word: str, place: str) -> int:
     try:
         found = int(word)
     except ValueError as error:
-        raise ModelError(f"{place} is {word!r}, expected a whole number") from error
+        raise ModelError(f"{place} is {word!r}, expected an integer") from error
     if abs(found) > MOST:
         raise ModelError(f"{place} is {found}, expected {-MOST} to {MOST}")
     return found

@@ -1,7 +1,7 @@
-"""How a TNN model is told from other files, and how its two files are brought together.
+"""The format of TNN models: how a structure is recognised and combined with its weights.
 
-A structure `name.tnnproto` has its weights in `name.tnnmodel` beside it. A structure by itself can be given random
-weights, as TNN's own benchmark does: the time that a model takes hardly depends on them.
+The weights of a structure `name.tnnproto` are in `name.tnnmodel` beside it. A structure by itself can be loaded with
+random weights, as TNN's own benchmark does, because a model's run time hardly depends on them.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _MAGIC = (b"4206624770", b"4206624772")
 
 
 def _recognize(head: bytes, path: Path | None) -> bool:
-    """The first line is `1 BLOBS 1 MAGIC`; of the magic number the first bytes of a file may have only a part."""
+    """The first line is `1 BLOBS 1 MAGIC`; the first bytes of a file may contain only a part of the magic number."""
     found = _HEAD.match(head)
     return found is not None and any(magic.startswith(found[1]) for magic in _MAGIC)
 
 
 _RANDOM = "onert.frontend.tnn.load(path, random_weights=0)"
-"""How a structure is loaded without its weights."""
+"""How to load a structure without its weights, for messages."""
 
 
 def _load(data: Data, path: Path | None) -> Package:
     if path is None:
-        what = "a TNN structure has its weights in another file, which cannot be found from bytes"
-        raise ModelError(f"{what}: load it from a path, or with onert.frontend.tnn.load and random_weights")
+        what = "the weights of a TNN structure are in another file, which cannot be found from bytes"
+        raise ModelError(f"{what}: load it from a path, or use onert.frontend.tnn.load and random_weights")
     beside = path.with_suffix(WEIGHTS)
     if not beside.exists():
-        raise ModelError(f"its weights are missing: there is no {beside.name} beside it; {_RANDOM} makes random ones")
+        raise ModelError(f"its weights are missing: there is no {beside.name} beside it; {_RANDOM} uses random ones")
     try:
         weights = open_file(beside).data
     except ModelError as error:
@@ -48,10 +48,10 @@ def _load(data: Data, path: Path | None) -> Package:
 def load(path: str | Path, *, random_weights: int | None = None) -> Package:
     """The package of a `.tnnproto` file.
 
-    With `random_weights`, a seed of at least 0, no `.tnnmodel` is read: every weight is drawn from a distribution that
-    keeps values of the order of 1 through the layers, the same for the same seed. Without it, as `onert.load`.
+    With `random_weights`, a seed of at least 0, no `.tnnmodel` is read: weights are drawn from a distribution that
+    keeps values of the order of 1 through the layers, the same ones for the same seed. Without it, like `onert.load`.
 
-    ModelError with the file's name where a file is missing or malformed, or has layers that are not supported.
+    Raises ModelError with the file's name if a file is missing or malformed, or has unsupported layers.
     """
     place = Path(path)
     try:

@@ -1,11 +1,11 @@
-"""Reading weights: little-endian numbers, strings and buffers, one resource after the other.
+"""Reads weight files: a sequence of resources made of little-endian numbers, strings and buffers.
 
     u32 magic (missing in old files), i32 count,
     count times: i32 type, string type name, string layer name (old files have no type name), resource
-    u32 magic, i32 count, count times: string name, buffer          where at least 4 bytes are left
+    u32 magic, i32 count, count times: string name, buffer          if at least 4 bytes are left
 
-A string is its length (i32) and bytes. A buffer is a magic number, a type and a length in bytes (i32 each); one that is
-not empty goes on with its rank and dimensions (i32 each) where its magic number is that of version 2, and its bytes.
+A string is its length (i32) and its bytes. A buffer is a magic number, a type and a length in bytes (i32 each); if it
+is not empty, its rank and dimensions (i32 each) follow if its magic number is that of version 2, and then its bytes.
 
 Source: TNN's objseri.h, model_interpreter.cc and layer_interpreter/*.cc. Everything is checked before it is used.
 """
@@ -28,15 +28,15 @@ from .structure import DTYPES, MOST, Layer
 
 MAGIC = {0xFABC0002: 1, 0xFABC0004: 2}
 _COUNTED = 0x1FFFFFFF
-"""The bits of the number of resources; the others are flags."""
+"""The bits of the resource count; the others are flags."""
 _RESOURCES = 10_000
 _RANK = 8
 SCALES = "_scale_data_"
-"""What the name of a blob is followed by in the name of the resource with its scales."""
+"""The suffix of a blob's name in the name of the resource with its scales."""
 
 
 class _Reader:
-    """Numbers from the front to the back of the data."""
+    """Reads the data sequentially."""
 
     def __init__(self, data: Data) -> None:
         self.data = data
@@ -68,7 +68,7 @@ class _Reader:
     def buffer(self, what: str) -> Buffer:
         version = MAGIC.get(self.magic(what))
         if version is None:
-            raise ModelError(f"{what} begins with no magic number at offset {self.at - 4}")
+            raise ModelError(f"{what} does not begin with a magic number at offset {self.at - 4}")
         code, length = self.number(what), self.number(what)
         if length <= 0:
             return Buffer(0, None, b"")
@@ -80,7 +80,7 @@ class _Reader:
         return Buffer(code, shape, self.take(length, what))
 
     def _shape(self, what: str, count: int) -> tuple[int, ...] | None:
-        """The dimensions of a buffer; None where it has none, or others than its elements make up."""
+        """The dimensions of a buffer; None if it has none, or if they do not match its element count."""
         rank = self.number(what)
         if not 0 <= rank <= _RANK:
             raise ModelError(f"{what} has the rank {rank}, expected 0 to {_RANK}")
@@ -93,7 +93,7 @@ Parts = dict[str, Buffer]
 
 
 def _scales(r: _Reader) -> Parts:
-    """New files have zero points (int8) in front of the scales."""
+    """Newer files have zero points (int8) before the scales."""
     first = r.buffer("scale")
     return {"zero point": first, "scale": r.buffer("scale")} if first.code == INT8 else {"scale": first}
 
@@ -158,7 +158,7 @@ def _anchors(r: _Reader) -> Parts:
 
 
 def _present(*parts: str) -> Callable[[_Reader], Parts]:
-    """Buffers that each follow a byte which says whether they are there."""
+    """Buffers that each follow a byte that says whether they are present."""
 
     def read(r: _Reader) -> Parts:
         return {part: r.buffer(part) for part in parts if r.take(1, f"{part} flag")[0]}
@@ -167,7 +167,7 @@ def _present(*parts: str) -> Callable[[_Reader], Parts]:
 
 
 def _all(*parts: str) -> Callable[[_Reader], Parts]:
-    """Buffers one after the other."""
+    """Consecutive buffers."""
     return lambda r: {part: r.buffer(part) for part in parts}
 
 
@@ -189,17 +189,17 @@ RESOURCES: Mapping[int, Callable[[_Reader], Parts]] = {
     308: _all("value"),
     600: lambda r: _scales(r) | {"bias": r.buffer("bias")},
 }
-"""What a resource is made of, by TNN's numbers of layer types."""
+"""The parts of a resource, by TNN's layer type number."""
 NAMED: Mapping[str, Callable[[_Reader], Parts]] = {
     **dict.fromkeys(("And", "Greater", "Less", "Mod", "Or"), _operand),
     "ScatterElements": _present("data"),
 }
-"""The same by name, of types that are younger than names in files."""
+"""The same by type name, for types that are newer than type names in files."""
 
 
 @frozen(eq=False)
 class StoredWeights(Value):
-    """The weights of a file: parts by name of each layer, and constants."""
+    """The weights in a file: parts by name for each layer, and constants."""
 
     layers: Mapping[str, Mapping[str, Buffer]]
     constants: Mapping[str, Buffer]
@@ -218,7 +218,7 @@ class StoredWeights(Value):
 
 
 def read_weights(data: Data) -> StoredWeights:
-    """The weights in a file's bytes; ModelError where they break a rule of the format."""
+    """The weights in a file's content. Raises ModelError if it breaks a rule of the format."""
     r = _Reader(data)
     if r.magic("the magic number") not in MAGIC:
         r.at = 0
@@ -232,7 +232,7 @@ def read_weights(data: Data) -> StoredWeights:
         if name in KNOWN:
             read, name = NAMED.get(plain(name)[0], read), r.text(f"resource {at}")
         if read is None:
-            raise ModelError(f"resource {at} '{name}' is of type {kind}, which has no weights that onert can read")
+            raise ModelError(f"resource {at} '{name}' is of type {kind}, whose weights are not supported")
         try:
             layers[name] = read(r)
         except ModelError as error:
@@ -247,7 +247,7 @@ def read_weights(data: Data) -> StoredWeights:
 
 
 def _checked(count: int, left: int) -> int:
-    """A constant takes at least 16 bytes."""
+    """The number of constants. Raises ModelError if it is too large; each one takes at least 16 bytes."""
     if not 0 <= count <= left // 16:
         raise ModelError(f"there are {count} constants in {left} bytes")
     return count

@@ -1,13 +1,13 @@
-"""Flow files, versions 3 to 6: what they hold, reading them and writing them, byte for byte.
+"""Flow files, versions 3 to 6: their records, and how they are read and written, byte for byte.
 
 Everything is little-endian and packed, with no padding anywhere:
 
 ```
 int    4 bytes, two's complement
 long   8 bytes, unsigned
-str    int length, then as many bytes of UTF-8
+str    int length, then that many bytes of UTF-8
 attr   str name, str value
-data   long length, then as many bytes; a length of 0 stands for "no data"
+data   long length, then that many bytes; a length of 0 means "no data"
 
 flow       "flow", int version, [5: int flags],
            int n, variable*; int n, operation*; int n, function*; int n, connector*; [4: int n, blob*]
@@ -17,7 +17,7 @@ function   [5: int flags], str name, int n, str operation*
 connector  [5: int flags], str name, int n, str variable*
 blob       [5: int flags], str name, str type, int n, attr*, data
 ```
-`[5: ...]` is there from version 5 on. Before version 5 a variable that is a reference has a type that begins with `&`.
+`[5: ...]` is present from version 5 on. Before version 5, the type of a variable that is a reference begins with `&`.
 
 Source: SLING's guide to Myelin, "Flow file format", and the readers of SLING.
 """

@@ -1,4 +1,4 @@
-"""From the bytes of a flow file to its records. Every length is checked before it is used."""
+"""Decodes the records of a flow file. Every length is checked before it is used."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Record = TypeVar("Record")
 def decode(data: memoryview | bytes) -> FlowFile:
     """The records of a flow file; the data of variables and blobs are views of `data`.
 
-    ModelError with the offset of the byte from which on the file is malformed.
+    Raises ModelError with the offset of the first malformed byte.
     """
     return _Reader(memoryview(data).toreadonly().cast("B")).flow()
 
 
 class _Reader:
-    """Reads one thing after the other; `what` names each for errors."""
+    """Reads the file sequentially; the parameter `what` names each item in errors."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
@@ -32,7 +32,7 @@ class _Reader:
         self._version = VERSIONS[-1]
 
     def flow(self) -> FlowFile:
-        if self._bytes(4, "the mark of a flow file") != MAGIC:
+        if self._bytes(4, "the magic number") != MAGIC:
             raise ModelError(f"byte 0: begins with {bytes(self._data[:4])!r}, expected {MAGIC!r}")
         self._version = version = self._int("the version")
         if version not in VERSIONS:
@@ -79,7 +79,7 @@ class _Reader:
         type_, attributes = self._str(f"the type of {what}"), self._attributes(what)
         return Blob(name, type_, attributes, self._value(what), flags, offset)
 
-    # ---- what records consist of
+    # ---- parts of records
 
     def _flags(self, what: str) -> int:
         return self._int(f"the flags of {what}") if self._version >= 5 else 0
@@ -100,7 +100,7 @@ class _Reader:
         return self._list(what, self._str, 4)
 
     def _list(self, what: str, read: Callable[[str], Record], least: int) -> tuple[Record, ...]:
-        """A count, and as many records of at least `least` bytes each; `what` is their plural."""
+        """A count and that many records of at least `least` bytes each; `what` is their plural."""
         at, count = self._at, self._int(f"the number of {what}")
         if not 0 <= count <= self._left // least:
             raise ModelError(f"byte {at}: the number of {what} is {count}, but {self._left} bytes follow")

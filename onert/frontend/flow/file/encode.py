@@ -1,4 +1,4 @@
-"""From records to the bytes of a flow file."""
+"""Encodes records to the bytes of a flow file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Bytes = bytes | memoryview
 Record = TypeVar("Record")
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 _HINTS = VariableFlag.IN | VariableFlag.OUT
-"""Flags that whoever compiles a flow finds out anew: files before version 5 do without them."""
+"""Flags that a compiler recomputes; omitted before version 5."""
 
 
 def encode(flow: FlowFile) -> Iterator[Bytes]:
     """The bytes of a flow file of the flow's version, in pieces.
 
-    ModelError before the first piece for a version that is not known, and where the version has no room for something
-    that the flow holds: blobs before version 4, flags before version 5 (but for references, and the hints IN and OUT,
-    which are left out), attributes of variables before version 6.
+    Raises ModelError before the first piece if the version is unknown or cannot represent the flow: blobs before
+    version 4, flags before version 5 (except references, and the hints IN and OUT, which are omitted), attributes of
+    variables before version 6.
     """
     _require_room(flow)
     pieces = _Writer(flow.version).flow(flow)
-    return iter(list(pieces))  # complete before the first piece is written: nobody is left with half a file
+    return iter(list(pieces))  # encode everything first, so that an error leaves no partial file
 
 
 def _require_room(flow: FlowFile) -> None:
@@ -43,11 +43,11 @@ def _require_room(flow: FlowFile) -> None:
     if version < 4 and flow.blobs:
         lost = lost or f"blob '{flow.blobs[0].name}'"
     if lost is not None:
-        raise ModelError(f"a flow file of version {version} has no room for {lost}")
+        raise ModelError(f"a flow file of version {version} cannot represent {lost}")
 
 
 def _flags(flow: FlowFile) -> Iterator[tuple[str, int]]:
-    """What has flags, and those that get lost before version 5."""
+    """Yield what has flags, and those that are lost before version 5."""
     yield "the flow", flow.flags
     for variable in flow.variables:
         yield f"variable '{variable.name}'", variable.flags & ~_HINTS & ~VariableFlag.REF

@@ -1,4 +1,4 @@
-"""What a flow file holds, as it is written there."""
+"""The records of a flow file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from onert.ir.value import Value
 
 VERSIONS = (3, 4, 5, 6)
 Attributes = tuple[tuple[str, str], ...]
-"""Names and values in the order of the file; of equal names the last value counts."""
+"""Names and values in file order; the last value of a name counts."""
 
 
 class VariableFlag(IntFlag):
-    """The bits of a variable's flags. A file may have others, which are kept."""
+    """The bits of a variable's flags. A file may have others, which are preserved."""
 
     IN = 1
     OUT = 2
@@ -42,22 +42,22 @@ class FunctionFlag(IntFlag):
 
 
 def described(offset: int, what: str) -> str:
-    """What errors call a record: with the byte at which it starts if it was read from a file."""
+    """The name of a record in errors, with its byte offset if it was read from a file."""
     return f"byte {offset}: {what}" if offset else what
 
 
 def last(attributes: Attributes, name: str) -> str | None:
-    """The value of an attribute; None where there is none."""
+    """The value of an attribute; None if it is absent."""
     return next((value for found, value in reversed(attributes) if found == name), None)
 
 
 @frozen
 class Variable(Value):
-    """A tensor: a constant where it has data.
+    """A tensor, which is a constant if it has data.
 
-    `type` is the text of the file, without the `&` by which files before version 5 mark a reference: the flag says
-    that. In later files the `&` may be there beside the flag or in its place, and stays in the text. A size of -1 is
-    not known. `offset` is the byte of the file at which the record starts; it takes no part in equality.
+    `type` is the text in the file, without the `&` that marks a reference in files before version 5: the flag replaces
+    it. In later files, a `&` may be present in addition to or instead of the flag, and stays in the text. A size of -1
+    is unknown. `offset` is the record's position in the file; it is ignored by equality.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Variable(Value):
 
 @frozen
 class Operation(Value):
-    """An operation by the name of its type, its operands by the names or aliases of variables."""
+    """An operation, named by its type; its operands are names or aliases of variables."""
 
     name: str
     type: str
@@ -100,7 +100,7 @@ class Operation(Value):
 
 @frozen
 class Function(Value):
-    """Operations, by name, that are computed together."""
+    """A set of operations, by name, that are computed together."""
 
     name: str
     operations: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Function(Value):
 
 @frozen
 class Connector(Value):
-    """Variables, by name or alias, whose tensors have one format and may share memory through references."""
+    """Variables, by name or alias, whose tensors share a format and may share memory through references."""
 
     name: str
     links: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class Blob(Value):
 
 @frozen
 class FlowFile(Value):
-    """The whole of a flow file. `rest` are bytes behind its last record, which mean nothing."""
+    """A whole flow file. `rest` is trailing data after the last record, which is ignored."""
 
     version: int = VERSIONS[-1]
     variables: tuple[Variable, ...] = ()

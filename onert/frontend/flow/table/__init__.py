@@ -1,4 +1,4 @@
-"""The operations of flows by the name of their type, and what each becomes in the IR."""
+"""The rules for flow operations, by type."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ TABLE: Mapping[str, Rule] = {
     **RECIPES,
     **EXTRACTED,
 }
-"""What the names of types mean; what is missing here has no meaning in the IR."""
+"""Rules by type; other types are unknown."""

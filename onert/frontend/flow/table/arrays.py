@@ -1,4 +1,4 @@
-"""Shapes, and elements that move: transposes, parts, tensors joined and taken apart."""
+"""Shapes and data movement: transposes, slices, concatenation and splitting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _transpose(e: Emitter, node: Node) -> int:
 
 
 def _reshape(e: Emitter, node: Node) -> int:
-    """To the shape that is the second operand, else to the declared one."""
+    """Reshape to the shape in the second operand, or the declared one."""
     node.require_inputs(1, 2)
     if len(node.inputs) == 2:
         return e.add(Reshape(), *node.inputs)
@@ -33,18 +33,18 @@ def _reshape(e: Emitter, node: Node) -> int:
 
 
 def _to_declared(e: Emitter, node: Node) -> int:
-    """Dimensions of 1 come and go: the declared shape says which."""
+    """Squeeze or ExpandDims: reshape to the declared shape, which adds or removes dimensions of 1."""
     node.require_inputs(1, 2)
     return e.add(Reshape(_declared(node)), node.inputs[0])
 
 
 def _declared(node: Node) -> tuple[int, ...]:
-    """The declared shape of the result, -1 for what is not known."""
+    """The declared shape of the result, with -1 for unknown dimensions."""
     return tuple(-1 if d is None else d for d in node.result.shape)
 
 
 def _concat(e: Emitter, node: Node) -> int:
-    """The last operand is the axis."""
+    """Concatenate; the last operand is the axis."""
     if len(node.inputs) < 2:
         raise RuleError(f"has {len(node.inputs)} inputs, expected at least 2")
     *tensors, axis = node.inputs
@@ -56,7 +56,7 @@ def _concat(e: Emitter, node: Node) -> int:
 
 
 def _split(e: Emitter, node: Node) -> Sequence[int]:
-    """Into equal parts: how many and along which axis say the second and the third operand."""
+    """Split into equal parts; the second operand is their number, the third the axis."""
     node.require_inputs(2, 3)
     count = e.integer(node.inputs[1], "the number of parts")
     axis = e.integer(node.inputs[2], "the axis") if len(node.inputs) == 3 else 0
@@ -71,7 +71,7 @@ def _slice(e: Emitter, node: Node) -> int:
 
 
 def _resize(e: Emitter, node: Node) -> int:
-    """Another shape of the same rank: what is too long is cut at the end, what is too short filled with zeros."""
+    """Resize to another shape of the same rank: cut off at the end or padded with zeros."""
     node.require_inputs(1)
     x = node.inputs[0]
     wanted = node.integers("shape")
@@ -90,7 +90,7 @@ def _resize(e: Emitter, node: Node) -> int:
 
 
 def _broadcast(e: Emitter, node: Node) -> int:
-    """To the shape that is the second operand, else to that of the attribute or the declared one."""
+    """Broadcast to the shape in the second operand, the attribute, or the declared one."""
     node.require_inputs(1, 2)
     if len(node.inputs) == 2:
         return e.add(BroadcastTo(), *node.inputs)
@@ -109,7 +109,7 @@ def _size(e: Emitter, node: Node) -> int:
     node.require_inputs(1)
     size = shapes.num_elements(e.type(node.inputs[0]).shape)
     if size is None:
-        raise RuleError("is asked for the size of a tensor with unknown dimensions")
+        raise RuleError("computes the size of a tensor with unknown dimensions")
     return e.cast(e.constant(np.array(size, np.int32)), node.result.dtype)
 
 

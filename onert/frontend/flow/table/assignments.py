@@ -1,4 +1,4 @@
-"""Operations that write to their first operand: what its elements become."""
+"""Operations that assign to their first operand: rules for its new value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _assign_add_matmul(e: Emitter, node: Node) -> int:
 
 
 def _assign_add_scatter(e: Emitter, node: Node) -> int:
-    """Rows added where indices name; the others are not touched."""
+    """Add rows at the given indices; other rows are unchanged."""
     node.require_inputs(3)
     target, indices, value = node.inputs
     return e.add(ScatterSlices(Combination.ADD), target, *placed(e, node, indices, value, e.shape(target)))
@@ -41,4 +41,4 @@ ASSIGNMENTS: Mapping[str, Rule] = {
     "AssignAddMatMul": _assign_add_matmul,
     "AssignAddScatter": _assign_add_scatter,
 }
-"""What the first operand becomes; a result is a reference to it."""
+"""Rules for the new value of the first operand; a result is a reference to it."""

@@ -1,6 +1,6 @@
-"""Functions of elements: of one, of two that broadcast, and choices between them.
+"""Elementwise functions of one operand or of two that broadcast, and selections.
 
-`FUNCTIONS` are also what recipes consist of.
+Recipes are composed of `FUNCTIONS` too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import UnaryKind, unary_kinds
 
 Function = tuple[int, Callable[..., int]]
-"""How many arguments a function takes, and what adds it: given an `Emitter` and that many operands."""
+"""The number of arguments, and a function that adds the operations, given an `Emitter` and that many operands."""
 
 
 def _unary(kind: UnaryKind) -> Function:
@@ -24,7 +24,7 @@ def _unary(kind: UnaryKind) -> Function:
 
 
 def _rounding(kind: UnaryKind) -> Function:
-    """A function that gives integers back as they are."""
+    """A rounding function, which returns integers unchanged."""
     return 1, lambda e, x: e.add(Copy(), x) if e.dtype(x).is_integer else e.unary(kind, x)
 
 
@@ -45,7 +45,7 @@ def _compared(kind: ComparisonKind) -> Function:
 
 
 def _logical(kind: BinaryKind) -> Function:
-    """Whatever is not 0 is true; the result is 1 or 0 in the type of the operands."""
+    """Operands are true if they are not 0; the result is 1 or 0 in their element type."""
     return 2, lambda e, x, y: e.cast(e.binary(kind, e.truth(x), e.truth(y)), e.dtype(x))
 
 
@@ -62,7 +62,7 @@ _LN2 = 0.6931471805599453
 
 
 def _multiply_add(x: int, y: int, z: int, kind: BinaryKind) -> Function:
-    """`x · y ± z`, of three arguments by their numbers from 1."""
+    """`x · y ± z`; the parameters are the positions of the arguments, counted from 1."""
 
     def add(e: Emitter, *arguments: int) -> int:
         product = e.binary(BinaryKind.MUL, arguments[x - 1], arguments[y - 1])
@@ -72,7 +72,7 @@ def _multiply_add(x: int, y: int, z: int, kind: BinaryKind) -> Function:
 
 
 def _and_not(e: Emitter, x: int, y: int) -> int:
-    """`not x and y`, as the instruction of that name."""
+    """`not x and y`, like the instruction of that name."""
     both = e.binary(BinaryKind.LOGICAL_AND, e.unary(UnaryKind.LOGICAL_NOT, e.truth(x)), e.truth(y))
     return e.cast(both, e.dtype(x))
 
@@ -139,7 +139,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "Cond": (3, lambda e, condition, x, y: e.add(Select(), e.truth(condition), x, y)),
     "Select": (2, lambda e, condition, x: e.add(Select(), e.truth(condition), x, e.like(x, 0))),
 }
-"""The functions of elements by the names that recipes call them by; comparisons give booleans."""
+"""Elementwise functions by their names in recipes; comparisons return booleans."""
 
 RENAMED = {
     "Equal": "CmpEq",
@@ -150,7 +150,7 @@ RENAMED = {
     "GreaterEqual": "CmpGe",
     "Identity": "Id",
 }
-"""Types of operations whose function recipes call otherwise; the others have one name in both."""
+"""Types of operations whose function has another name in recipes; the others have the same name in both."""
 
 
 def _operation(function: Function) -> Rule:
@@ -164,7 +164,7 @@ def _operation(function: Function) -> Rule:
 
 
 def _cast(e: Emitter, node: Node) -> int:
-    """To the declared type of the result; the name says what is cast: CastFloat casts floats."""
+    """Cast to the declared type of the result; the operation's type names the source: CastFloat casts floats."""
     node.require_inputs(1)
     dtype = node.result.dtype
     return e.add(Copy(), node.inputs[0]) if e.dtype(node.inputs[0]) is dtype else e.cast(node.inputs[0], dtype)
@@ -178,7 +178,7 @@ CASTS: Mapping[str, DType] = {
     "CastInt": DType.INT32,
     "CastLong": DType.INT64,
 }
-"""Types of operations by what they cast."""
+"""Types of cast operations, and the type they cast from."""
 
 RULES: Mapping[str, Rule] = {
     **{name: _operation(function) for name, function in FUNCTIONS.items() if not name.startswith("Cmp")},

@@ -1,5 +1,5 @@
-"""Operations that Myelin does not have and flows that are extracted from TensorFlow do, by TensorFlow's names and with
-its attributes: `strides` such as `1,2,2,1`.
+"""Operations of flows extracted from TensorFlow that Myelin itself lacks, with TensorFlow's names and attributes
+(`strides` such as `1,2,2,1`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
 
 def _along_the_plane(node: Node, name: str) -> tuple[int, int]:
-    """The numbers of an attribute for height and width, 1 where it is absent."""
+    """The height and width entries of an attribute; 1 if it is absent."""
     numbers = node.integers(name) or (1, 1, 1, 1)
     if len(numbers) != 4 or (numbers[0], numbers[3]) != (1, 1):
         raise RuleError(f"attribute '{name}' is {list(numbers)}, expected 1 for the batch and the channels")
@@ -42,7 +42,7 @@ def _padding(node: Node) -> Padding | Margins:
 
 
 def _conv(e: Emitter, node: Node) -> int:
-    """Filters are constants [height, width, channels, filters]."""
+    """A convolution with constant filters [height, width, channels, filters]."""
     node.require_inputs(2)
     weight = e.elements(node.inputs[1], "the filter")
     if weight.ndim != 4:
@@ -53,7 +53,7 @@ def _conv(e: Emitter, node: Node) -> int:
 
 
 def _depthwise(e: Emitter, node: Node) -> int:
-    """Filters are constants [height, width, channels, filters of a channel]."""
+    """A depthwise convolution with constant filters [height, width, channels, multiplier]."""
     node.require_inputs(2)
     weight = e.elements(node.inputs[1], "the filter")
     if weight.ndim != 4:
@@ -71,7 +71,7 @@ def _pool(kind: Pooling, e: Emitter, node: Node) -> int:
 
 
 def _pad(e: Emitter, node: Node) -> int:
-    """Margins [rank, 2] of zeros, or of the third operand."""
+    """Pad by [rank, 2] with zeros, or the third operand."""
     node.require_inputs(2, 3)
     return e.add(Pad(), *node.inputs)
 

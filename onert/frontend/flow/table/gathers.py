@@ -1,6 +1,6 @@
-"""Elements by index: rows of tables, sums of rows, rows scattered.
+"""Access by index: rows of tables, sums of rows, scattered rows.
 
-The last dimension of indices counts the dimensions of the table that they name; a scalar names one.
+The last dimension of indices indexes the leading dimensions of the table; a scalar indexes one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 
 def _gather(e: Emitter, node: Node) -> int:
-    """Rows of a table. Where an index is negative, the third operand stands for the row."""
+    """Gather rows of a table. A negative index selects the third operand instead of a row."""
     node.require_inputs(2, 3)
     params, indices = node.inputs[:2]
     by_number = _by_number(e, node, params, indices)
@@ -35,9 +35,9 @@ def _gather(e: Emitter, node: Node) -> int:
 
 
 def _by_number(e: Emitter, node: Node, params: int, indices: int) -> bool:
-    """Whether each index is the number of a row: it is a scalar, or the declared result has a row for each of a list.
+    """Whether each index is a row number: it is a scalar, or the declared result has a row for each index in a list.
 
-    Myelin's builder declares that of a list of indices, its kernels take the list for one index of many dimensions.
+    Myelin's builder declares such a result for a list of indices, but its kernels treat the list as one index tuple.
     """
     rank = e.rank(indices)
     return rank == 0 or (rank == 1 and node.result.shape == (*e.type(indices).shape, *e.type(params).shape[1:]))
@@ -48,7 +48,7 @@ def _rows(e: Emitter, params: int, indices: int, by_number: bool) -> int:
 
 
 def _held(e: Emitter, indices: int, by_number: bool) -> tuple[int, int]:
-    """The indices with 0 in the place of negative ones, and which rows have one."""
+    """The indices with negative ones replaced by 0, and which rows have one."""
     zero = e.like(indices, 0)
     missing = e.add(Comparison(ComparisonKind.LESS), indices, zero)
     inside = e.binary(BinaryKind.MAXIMUM, indices, zero)
@@ -58,9 +58,9 @@ def _held(e: Emitter, indices: int, by_number: bool) -> tuple[int, int]:
 
 
 def _pooled(kind: Reduction, e: Emitter, node: Node) -> int:
-    """The sum, mean or maximum of the rows that indices name; a negative index names none.
+    """The sum, mean or maximum of the indexed rows; negative indices are skipped.
 
-    With the attribute `batch`, so many leading dimensions of the indices are kept. Of no rows the result is 0.
+    The attribute `batch` is the number of leading dimensions of the indices to keep. Without rows, the result is 0.
     """
     node.require_inputs(2)
     params, indices = node.inputs
@@ -87,17 +87,17 @@ def _pooled(kind: Reduction, e: Emitter, node: Node) -> int:
 
 
 def placed(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int, ...]) -> tuple[int, int]:
-    """Indices into a tensor of a shape, none of them negative, and the row that is added at each.
+    """Nonnegative indices into a tensor of a shape, and the row to add at each.
 
-    A negative index names nothing: it is 0, and its row zeros. With the attribute `pooled`, the rows that the indices
-    of one batch name all get the same value.
+    A negative index is replaced by 0 with a row of zeros. With the attribute `pooled`, all rows of one batch get the
+    same value.
     """
     rank = e.rank(indices)
     if rank == 0:
         indices, rank = e.reshape(indices, (1,)), 1
     depth = e.shape(indices)[-1]
     if depth > len(shape):
-        raise RuleError(f"indices name {depth} dimensions of a tensor of rank {len(shape)}")
+        raise RuleError(f"indices have {depth} dimensions for a tensor of rank {len(shape)}")
     rows = (*e.shape(indices)[:-1], *shape[depth:])
     if node.boolean("pooled"):
         batch = node.integer("batch") or 0
@@ -111,7 +111,7 @@ def placed(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int, .
 
 
 def _scatter(e: Emitter, node: Node) -> int:
-    """Zeros of the declared shape, with rows added where indices name."""
+    """Scatter rows into zeros of the declared shape."""
     node.require_inputs(2)
     indices, value = node.inputs
     shape = shapes.static(node.result.shape)
@@ -119,11 +119,11 @@ def _scatter(e: Emitter, node: Node) -> int:
 
 
 def _one_hot(e: Emitter, node: Node) -> int:
-    """1, or the second operand, where the index says, 0 elsewhere along a dimension of `depth`."""
+    """1, or the second operand, at the index along a dimension of size `depth`; 0 elsewhere."""
     node.require_inputs(1, 2)
     depth = node.integer("depth")
     if depth is None or not 0 <= depth < 1 << 31:
-        raise RuleError(f"attribute 'depth' is {depth}, expected a number of classes")
+        raise RuleError(f"attribute 'depth' is {depth}, expected a 31-bit number of classes")
     index = node.inputs[0]
     size = e.constant(np.array(depth, np.int32))
     if len(node.inputs) == 1:
@@ -136,7 +136,7 @@ def _one_hot(e: Emitter, node: Node) -> int:
 
 
 def _one_hot_type(rule: Rule) -> Rule:
-    """Indices are brought to int32, which all operations by index take."""
+    """The rule with its indices cast to int32 unless they are int64."""
 
     def wrapped(e: Emitter, node: Node) -> int:
         index = node.input(0)

@@ -1,4 +1,4 @@
-"""Products of matrices, alone and with what follows them."""
+"""Matrix products, alone or fused."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 
 _NARROW = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
-"""Integers that wrap: their products are made in int32, which leaves the low bits as they are."""
+"""Integers that wrap: their products are computed in int32, which has the same low bits."""
 
 
 def _last_two(e: Emitter, x: int) -> int:
-    """The transpose of every matrix."""
+    """Transpose the last two dimensions."""
     order = list(range(e.rank(x)))
     if len(order) < 2:
-        raise RuleError(f"is to transpose a tensor of rank {len(order)}, expected at least 2")
+        raise RuleError(f"transposes a tensor of rank {len(order)}, expected at least 2")
     order[-2:] = order[:-3:-1]
     return e.add(Transpose(), x, e.indices(order))
 
 
 def product(e: Emitter, node: Node) -> int:
-    """`x · y` of the first two operands, each transposed where the operation says so; the result too."""
+    """`x · y` of the first two operands; each of them, and the result, is transposed if an attribute says so."""
     x, y = node.input(0), node.input(1)
     op, dtype = BatchMatMul(node.boolean("transpose_a"), node.boolean("transpose_b")), e.dtype(x)
     if dtype in _NARROW and e.dtype(y) is dtype:
@@ -46,7 +46,7 @@ def _matmul(e: Emitter, node: Node) -> int:
 
 
 def _fused(e: Emitter, node: Node, *, bias: bool, relu: bool) -> int:
-    """A product, a bias that is added to it, and a rectifier."""
+    """A product with an optional bias and ReLU."""
     node.require_inputs(3 if bias else 2)
     activation = Activation.RELU if relu else Activation.NONE
     if _is_layer(e, node, bias):
@@ -60,7 +60,7 @@ def _fused(e: Emitter, node: Node, *, bias: bool, relu: bool) -> int:
 
 
 def _is_layer(e: Emitter, node: Node, bias: bool) -> bool:
-    """Whether the product is that of a fully connected layer: of constant weights, with a bias for each output."""
+    """Whether the product is a fully connected layer: constant weights, and a bias for each output."""
     x, weight = e.type(node.inputs[0]), e.type(node.inputs[1])
     if weight.data is None or weight.rank != 2 or x.rank < 2 or x.dtype not in (DType.FLOAT32, DType.FLOAT16):
         return False

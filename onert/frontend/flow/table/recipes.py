@@ -1,12 +1,12 @@
-"""`Calculate`: expressions over elements, written as recipes such as `@0=Exp(Sub(%0,%1));@1=Sum(@0)`.
+"""`Calculate`: elementwise expressions, written as recipes such as `@0=Exp(Sub(%0,%1));@1=Sum(@0)`.
 
 ```
 recipe     := variable = expression {; variable = expression}
 expression := Name(argument, ...) | variable
 argument   := variable | expression
-variable   := % input | # constant input | ! input | @ output | $ temporary | _ number of the system, then digits
+variable   := % input | # constant input | ! input | @ output | $ temporary | _ system constant, then digits
 ```
-Inputs count from 0 in the order of the operation's, whatever their sign; a `'` behind a variable is of no meaning here.
+Inputs are numbered from 0 in the operation's order, whatever their prefix. A `'` after a variable is ignored.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from .elementwise import FUNCTIONS
 from .reductions import KINDS, reduced
 
 NUMBERS = (0.0, 1.0, 2.0, 0.5, -1.0, 9.0, -9.0)
-"""The numbers of the system, `_0` to `_6`."""
+"""The system constants `_0` to `_6`."""
 _TOKEN = re.compile(r"\s*(?:([%#!@$_])(\d{1,9})'?|([A-Za-z][A-Za-z0-9]*)|([=(),;]))")
 _DEEPEST = 64
 Token = tuple[str, str]
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    """Signs with their text: `%` and `0`, `name` and `Exp`, `(` and nothing."""
+    """Yield tokens as pairs: (`%`, `0`), (`name`, `Exp`), (`(`, ``)."""
     at = 0
     text = text.rstrip()
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            raise RuleError(f"recipe {text[:80]!r} makes no sense from character {at} on")
+            raise RuleError(f"recipe {text[:80]!r} is malformed at character {at}")
         at = found.end()
         sign, number, name, mark = found.groups()
         yield (sign, number) if sign else ("name", name) if name else (mark, "")
 
 
 class _Recipe:
-    """Reads a recipe from the front, and adds what it says."""
+    """Parses a recipe, and adds its operations."""
 
     def __init__(self, e: Emitter, node: Node, text: str) -> None:
         self._e = e
@@ -60,7 +60,7 @@ class _Recipe:
             if not self._next(";"):
                 break
         if self._at != len(self._tokens):
-            raise RuleError(f"the recipe goes on after its last expression with {''.join(self._tokens[self._at])!r}")
+            raise RuleError(f"the recipe has trailing text: {''.join(self._tokens[self._at])!r}")
         return [self._output(number) for number in range(len(self._node.results))]
 
     def _output(self, number: int) -> int:
@@ -70,7 +70,7 @@ class _Recipe:
         return found
 
     def _next(self, *signs: str) -> Token | None:
-        """The token that comes next, if its sign is one of these."""
+        """Consume the next token if its sign is one of these."""
         if self._at < len(self._tokens) and self._tokens[self._at][0] in signs:
             self._at += 1
             return self._tokens[self._at - 1]
@@ -80,7 +80,7 @@ class _Recipe:
         found = self._next(*signs)
         if found is None:
             got = "".join(self._tokens[self._at]) if self._at < len(self._tokens) else "its end"
-            raise RuleError(f"the recipe has {got!r} as part {self._at}, expected one of {' '.join(signs)}")
+            raise RuleError(f"the recipe has {got!r} as token {self._at}, expected one of {' '.join(signs)}")
         return found
 
     def _expression(self, depth: int) -> int:
@@ -112,14 +112,14 @@ class _Recipe:
         e = self._e
         if name in KINDS or name == "Count":
             if len(arguments) != 1:
-                raise RuleError(f"the recipe gives {name} {len(arguments)} arguments, expected 1")
+                raise RuleError(f"the recipe calls {name} with {len(arguments)} arguments, expected 1")
             (x,) = arguments
             return reduced(e, name, x, range(e.rank(x)), to=e.dtype(x))
         if name not in FUNCTIONS:
-            raise RuleError(f"the recipe calls {name}, which is no function of elements")
+            raise RuleError(f"the recipe calls {name}, which is not an elementwise function")
         count, add = FUNCTIONS[name]
         if len(arguments) != count:
-            raise RuleError(f"the recipe gives {name} {len(arguments)} arguments, expected {count}")
+            raise RuleError(f"the recipe calls {name} with {len(arguments)} arguments, expected {count}")
         found = add(e, *arguments)
         return e.cast(found, e.dtype(arguments[0])) if name.startswith("Cmp") else found
 

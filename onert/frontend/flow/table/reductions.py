@@ -1,4 +1,4 @@
-"""Reductions along an axis or of everything, and what is made of them."""
+"""Reductions along one or all axes, and operations composed of them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ KINDS: Mapping[str, Reduction] = {
     "All": Reduction.ALL,
     "Any": Reduction.ANY,
 }
-"""Reductions by the names that operations and recipes call them by; `Count` is another."""
+"""Reductions by their names in operations and recipes; `Count` is another."""
 
 
 def reduced(e: Emitter, name: str, x: int, axes: Sequence[int], *, keep: bool = False, to: DType | None = None) -> int:
-    """A reduction. `Count` counts what is not 0, in elements `to`; `All` and `Any` take it for true and give 1 or 0."""
+    """Add a reduction. `Count` counts nonzero elements, as type `to`; `All` and `Any` treat nonzero as true."""
     dtype = e.dtype(x)
     along = e.indices(axes)
     if name == "Count":
@@ -37,7 +37,7 @@ def reduced(e: Emitter, name: str, x: int, axes: Sequence[int], *, keep: bool = 
 
 
 def _axes(e: Emitter, node: Node) -> tuple[int, ...]:
-    """The axis that the operation names, else all."""
+    """The operation's axis, or all axes if it has none."""
     node.require_inputs(1)
     axis, rank = node.integer("axis"), e.rank(node.inputs[0])
     return tuple(range(rank)) if axis is None else (shapes.normalize_axis(axis, rank),)
@@ -50,7 +50,7 @@ def _reduction(name: str, e: Emitter, node: Node) -> int:
 
 
 def _extreme(kind: Extreme, e: Emitter, node: Node) -> Sequence[int]:
-    """The index of an element, and the element itself where there is a second result."""
+    """The index of an extreme element, and the element itself if there is a second result."""
     node.require_inputs(1)
     x, axis = node.inputs[0], node.integer("axis")
     if axis is None:
@@ -63,7 +63,7 @@ def _extreme(kind: Extreme, e: Emitter, node: Node) -> Sequence[int]:
 
 
 def _softmax(op: Softmax | LogSoftmax, e: Emitter, node: Node) -> int:
-    """Along the axis that the operation names, else of all elements together."""
+    """Softmax along the operation's axis, or over all elements if it has none."""
     node.require_inputs(1)
     x, axis = node.inputs[0], node.integer("axis")
     rank = e.rank(x)
@@ -83,7 +83,7 @@ def _softmax(op: Softmax | LogSoftmax, e: Emitter, node: Node) -> int:
 
 
 def _spelt_out(e: Emitter, op: Softmax | LogSoftmax, x: int, axes: Sequence[int]) -> int:
-    """The softmax of an element type of which there is none in native code, though of its parts there are."""
+    """A softmax composed of simpler operations, for an element type that only these support in native code."""
     less = e.binary(BinaryKind.SUB, x, reduced(e, "Max", x, axes, keep=True))
     powers = e.unary(UnaryKind.EXP, less)
     total = reduced(e, "Sum", powers, axes, keep=True)

@@ -1,4 +1,4 @@
-"""The tables that say what each operator of ONNX becomes, one family a file."""
+"""The importers of ONNX operators, one file per family."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ FAMILIES = (
     "learning.training",
     "elements.withdrawn",
 )
-"""The files of tables, those first whose operators models have most."""
+"""The table files, those with the most common operators first."""
 TABLE: Families[tuple[str, str], Importer] = Families(__name__, FAMILIES)
 """Importers by domain and operator."""

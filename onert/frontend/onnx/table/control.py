@@ -1,4 +1,4 @@
-"""Branches and loops: graphs within the graph become subgraphs, or part of it where what they do is known."""
+"""Branches and loops: nested graphs become subgraphs, or are inlined if what runs is known at import."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from onert.ir.shape import normalize_axis
 from .rounds import Rounds
 
 _UNROLLED = 32
-"""Rounds of a loop that are written out, where their number is known."""
+"""The maximum number of iterations of a loop that is unrolled."""
 _WIDENED = 4
-"""How often the shapes of a loop's state may be found to vary in more dimensions."""
+"""How often the shapes of a loop's state may be widened to more unknown dimensions."""
 
 
 def _if(node: Node) -> Results:
-    """One of two graphs: in place where the condition is known, else two subgraphs."""
+    """An If: one graph inlined if the condition is constant, otherwise two subgraphs."""
     d, condition = node.draft, node.input(0)
     branches = node.graph("then_branch"), node.graph("else_branch")
     for graph in branches:
@@ -78,7 +78,7 @@ def _if(node: Node) -> Results:
 
 
 def _may_fork(graph: Graph) -> bool:
-    """Whether a node of the graph may give a tensor of which only the run tells the rank."""
+    """Whether a node of the graph may produce a tensor whose rank is known only at run time."""
     return any(n.op_type == "If" or (n.op_type == "Squeeze" and len(n.inputs) == 1) for n in graph.nodes)
 
 
@@ -87,12 +87,12 @@ def _side(graph: Graph) -> Side:
 
 
 Round = Callable[[Draft, Surroundings, int, int, list[int]], tuple[int, list[int], list[int]]]
-"""Given a subgraph and its scope, the number of the round, the condition and the state: the next condition and state,
-and what the round adds to each list."""
+"""Builds one iteration, given a subgraph and its scope, the iteration number, the condition and the state. Returns the
+next condition and state, and the entries added to each list."""
 
 
 def looped(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> tuple[list[int], list[int]]:
-    """A While over (round, condition, state, lists, captured operands): the last state, and the lists."""
+    """Add a While over (iteration, condition, state, lists, captured operands); returns the final state and lists."""
     d = node.draft
     types = [d.type(i).with_data(None) for i in initial]
     for _ in range(_WIDENED):
@@ -111,7 +111,7 @@ def looped(node: Node, trips: int | None, start: int, initial: list[int], each: 
         types = wider
         node.around.forget(made)
     else:
-        raise ModelError("the shapes of its state vary in ever more dimensions")
+        raise ModelError("the shapes of its state keep varying in more dimensions")
     lists = [_List(inner, item) for item in items]
     extra = [inner.input(entry.type) for entry in lists]
     grown = [entry.grown(inner, x) for entry, x in zip(lists, extra, strict=True)]
@@ -144,7 +144,7 @@ def looped(node: Node, trips: int | None, start: int, initial: list[int], each: 
 
 
 class _List:
-    """What a loop's rounds give, one behind the other along a new first axis; a sequence where shapes may differ."""
+    """The entries that a loop's iterations add, along a new first axis; a sequence if their shapes may differ."""
 
     def __init__(self, inner: Draft, item: int) -> None:
         found = inner.type(item)
@@ -164,7 +164,7 @@ class _List:
         return inner.add(Concat(0), items, inner.add(ExpandDims(), self.item, inner.constant(0, DType.INT32)))
 
     def whole(self, d: Draft, items: int) -> int:
-        """The list behind the loop, as a tensor."""
+        """The list as a tensor, after the loop."""
         if self.type is not VARIANT:
             return items
         shape = self.each.shape if self.each.ranked else None
@@ -185,7 +185,7 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
     state = [operand_of(d, value) for value in values]
     kinds = [_state_type(d, value, body.inputs[2 + at]) for at, value in enumerate(values)]
     if trips is None and not node.has(1):
-        raise ModelError("the loop has neither a number of rounds nor a condition, and never ends")
+        raise ModelError("the loop has neither a trip count nor a condition, and never ends")
 
     def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         given = (value_of(operand, kind) for operand, kind in zip(now, kinds, strict=True))
@@ -199,8 +199,8 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
         ]
         return found[0], following, found[1 + count :]
 
-    filled: list[bool] = []  # for which optionals of the state a round gives what is in them
-    after: list[ValueType] = []  # what is true of the state behind a round
+    filled: list[bool] = []  # whether an iteration returns the content of an optional
+    after: list[ValueType] = []  # the types of the state after an iteration
     lists = [at for at, kind in enumerate(kinds) if kind.kind == "sequence"]
     ranked = _ranked(node, values, state, each, kinds, after) if lists else False
     counted = _counted(node, trips, start, state, each)
@@ -208,7 +208,7 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
         trips, start = counted, d.constant(np.array(True), DType.BOOL)
     last, stacked = looped(node, trips, start, state, _going_on(each) if counted is not None else each)
     if ranked and any(rank_in(after[at]) != rank_in(kinds[at]) for at in lists):
-        raise ModelError("the tensors that its rounds add to a sequence vary in rank")
+        raise ModelError("the tensors that its iterations add to a sequence vary in rank")
     behind = []
     for operand, kind, full in zip(last, kinds, filled, strict=True):
         value = value_of(operand, kind)
@@ -219,7 +219,7 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
 def _ranked(
     node: Node, values: Sequence[Value], state: list[int], each: Round, kinds: list[ValueType], after: list[ValueType]
 ) -> bool:
-    """Put into `kinds` the rank of the tensors in the state's sequences, if each round keeps to it; whether it does."""
+    """Set the rank of the tensors in the state's sequences in `kinds`, if iterations preserve it; whether they do."""
     said, lists = list(kinds), [at for at, kind in enumerate(kinds) if kind.kind == "sequence"]
     for at in lists:
         kinds[at] = (
@@ -233,7 +233,7 @@ def _ranked(
             kinds[at] = with_rank(with_entry(kinds[at], after[at].element or ValueType("tensor")))
         _first(node, state, each)
         agreed = all(rank_in(after[at]) == rank_in(kinds[at]) for at in lists)
-    except (ModelError, RuleError):  # a round takes something from the sequence that is empty at first
+    except (ModelError, RuleError):  # an iteration reads from a sequence that is initially empty
         agreed = False
     if not agreed:
         kinds[:] = said
@@ -241,7 +241,7 @@ def _ranked(
 
 
 def _counted(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> int | None:
-    """How many rounds a loop makes whose condition only counts; None where it does something else."""
+    """The trip count of a loop whose condition only counts; None for any other loop."""
     d = node.draft
     rounds, condition = _first(node, initial, each)
     times = rounds.most(condition)
@@ -260,7 +260,7 @@ def _counted(node: Node, trips: int | None, start: int, initial: list[int], each
 
 
 def _first(node: Node, initial: list[int], each: Round) -> tuple[Rounds, int]:
-    """The first round in a draft that nothing runs, and the condition for the next one."""
+    """Build one iteration in a draft that is discarded, and return it with the condition for the next one."""
     d = node.draft
     made = node.around.made()
     inner, scope = node.around.nested("body")
@@ -274,7 +274,7 @@ def _first(node: Node, initial: list[int], each: Round) -> tuple[Rounds, int]:
 
 
 def _going_on(each: Round) -> Round:
-    """Rounds whose number is known, so that none has to say whether there is another one."""
+    """Iterations of a loop with a known trip count, which need no condition."""
 
     def made(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         _, following, items = each(inner, scope, at, go, now)
@@ -284,7 +284,7 @@ def _going_on(each: Round) -> Round:
 
 
 def _state_type(d: Draft, value: Value, declared: ValueDeclaration) -> ValueType:
-    """What is true of a value of the state in every round: of a sequence only its element type."""
+    """The type of a state value that holds in every iteration; for a sequence, only its element type."""
     found = type_of(d, value)
     if found.kind == "tensor":
         return found
@@ -295,7 +295,7 @@ def _state_type(d: Draft, value: Value, declared: ValueDeclaration) -> ValueType
 def _unrolled(
     node: Node, body: Graph, trips: int | None, start: int, values: Sequence[Value]
 ) -> tuple[Value | None, ...] | None:
-    """The rounds one after the other, where their number is known and small; None where it is not."""
+    """The unrolled loop; None unless its trip count is constant and small."""
     d = node.draft
     most, go = None if trips is None else d.value(trips), d.value(start)
     if most is None or go is None or int(most) > _UNROLLED:
@@ -356,14 +356,14 @@ def _scan(node: Node) -> tuple[Value, ...]:
 
 
 def _scan_of_batches(node: Node) -> tuple[Value, ...]:
-    """Before opset 9 all operands are batches, whose items are scanned one after the other, and input 0 is lengths."""
+    """Scan before opset 9: all operands are batches, whose items are scanned one by one; input 0 is their lengths."""
     d = node.draft
     if node.has(0):
-        raise ModelError("sequence_lens (input 0) is given, which is not supported")
+        raise ModelError("sequence_lens (input 0) is not supported")
     operands = [node.input(at) for at in range(1, len(node.inputs))]
     batch = d.type(operands[0]).shape[0] if require_rank(d, operands[0], 1) else None
     if batch is None or not 1 <= batch <= _UNROLLED:
-        raise ModelError(f"is given a batch {d.type(operands[0])}, expected a known one of 1 to {_UNROLLED}")
+        raise ModelError(f"has the batch {d.type(operands[0])}, expected a known size of 1 to {_UNROLLED}")
     attributes = dict(node.attributes)
     if "directions" in attributes:
         attributes["scan_input_directions"] = attributes.pop("directions")
@@ -375,14 +375,14 @@ def _scan_of_batches(node: Node) -> tuple[Value, ...]:
 
 
 def _placed(d: Draft, x: int, axis: int, backwards: int) -> int:
-    """The list with its entries along an axis, the last first where that is asked for."""
+    """The list with its entries along an axis, reversed if `backwards`."""
     if backwards:
         x = d.add(Reverse(), x, ints(d, [0], DType.INT32))
     return along(d, x, axis)
 
 
 def along(d: Draft, x: int, axis: int) -> int:
-    """The list with its entries along an axis instead of the first."""
+    """The list with its first axis moved to `axis`."""
     rank = require_rank(d, x)
     to = normalize_axis(axis, rank)
     order = list(range(1, rank))

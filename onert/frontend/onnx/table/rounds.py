@@ -1,4 +1,4 @@
-"""How many rounds a loop makes whose condition only counts: exporters write loops over a sequence so."""
+"""Trip counts of loops whose condition only counts, as exporters write loops over a sequence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.value import Value
 
 _SAME = (Cast, Copy, ExpandDims, Reshape, Squeeze)
-"""What gives one number as it is. Casts are to floats, which hold more rounds than a loop may make, or to integers."""
+"""Operations that preserve a number. Casts are to integers, or to floats that hold any possible trip count."""
 _STRICT = {ComparisonKind.LESS: 0, ComparisonKind.LESS_EQUAL: 1}
 _TURNED = {ComparisonKind.GREATER: ComparisonKind.LESS, ComparisonKind.GREATER_EQUAL: ComparisonKind.LESS_EQUAL}
 
 
 @frozen
 class _Number(Value):
-    """An integer in round r: the `outer` operand, or 0, plus `offset`, plus r where it `grows`."""
+    """An integer in iteration r: the `outer` operand or 0, plus `offset`, plus r if it `grows`."""
 
     outer: int | None
     offset: int
@@ -34,9 +34,8 @@ class _Number(Value):
 
 @frozen
 class Rounds(Value):
-    """A body in `inner`, of which `d` is around: it is given the number of the round, whether it goes on, and a state,
-    which is `initial` at first and `following` behind a round.
-    """
+    """A loop body in `inner`, nested in `d`. Its inputs are the iteration number, the condition and the state, which is
+    `initial` at first and `following` after an iteration."""
 
     d: Draft
     inner: Draft
@@ -47,8 +46,9 @@ class Rounds(Value):
     initial: Sequence[int]
 
     def most(self, condition: int) -> list[int] | None:
-        """Of the bounds that the next round's condition names, how often each holds, int64 of the draft around: a loop
-        makes one round more than the least of them. None where the condition is something else, or depends on more.
+        """For each bound in the condition for the next iteration, how many iterations satisfy it (int64, outer draft).
+
+        The trip count is one more than their minimum. None if the condition is anything but a conjunction of bounds.
         """
         bounds: list[tuple[_Number, _Number, int]] = []
         if not self._gather(condition, bounds):
@@ -56,7 +56,7 @@ class Rounds(Value):
         return [self._times(*bound) for bound in bounds]
 
     def _gather(self, condition: int, bounds: list[tuple[_Number, _Number, int]]) -> bool:
-        """Find the comparisons that all have to hold; whether there is nothing else."""
+        """Collect the comparisons that must all hold; False if the condition contains anything else."""
         if condition == self.go:
             return True
         known = self.inner.value(condition)
@@ -78,7 +78,7 @@ class Rounds(Value):
         return isinstance(op, _SAME) and self._gather(used[0], bounds)
 
     def _made(self, operand: int) -> Operation | None:
-        """What gives one element; None for an input, and for more of them."""
+        """The operation that produces a single element; None for an input, or for several elements."""
         type_ = self.inner.type(operand)
         plain = type_.is_static and all(d == 1 for d in type_.shape)
         return self.inner.definer(operand) if plain else None
@@ -114,7 +114,7 @@ class Rounds(Value):
         return type_.is_static and all(d == 1 for d in type_.shape) and type_.dtype.is_integer
 
     def _of_state(self, at: int) -> _Number | None:
-        """A part of the state that stays as it is, or is one more behind each round."""
+        """A state value that is unchanged, or incremented by one, in each iteration."""
         if not self._is_one(self.inner, self.state[at]) or not self._is_one(self.d, self.initial[at]):
             return None
         after = self.following[at]
@@ -131,7 +131,7 @@ class Rounds(Value):
         return _Number(self.initial[at], 0, False)
 
     def _sum(self, made: Operation) -> tuple[int, int] | None:
-        """An operand, and the known integer that is added to it."""
+        """An operand and the constant integer added to it."""
         op = made.op
         if not isinstance(op, Binary) or op.kind is not BinaryKind.ADD or op.activation is not Activation.NONE:
             return None
@@ -146,7 +146,7 @@ class Rounds(Value):
         return None if found is None else _Number(found.outer, found.offset + by, found.grows)
 
     def _times(self, low: _Number, high: _Number, more: int) -> int:
-        """In how many rounds the number that grows stays below the other."""
+        """The number of iterations in which the growing number stays below the other."""
         first, bound = (self._at_first(each) for each in (low, high))
         return ((bound - first) + more).at_least(0).operand
 

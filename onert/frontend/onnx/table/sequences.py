@@ -1,4 +1,4 @@
-"""Sequences and optionals: gone when the graph is made where it is known what is in them, else operands."""
+"""Sequences and optionals: resolved at import if their content is known, otherwise operands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sequence(node: Node, index: int) -> Sequence_ | Held:
 
 
 def _place(node: Node, index: int, default: int) -> int | None:
-    """A position; None where only the run tells it."""
+    """A position; None if it is known only at run time."""
     if not node.has(index):
         return default
     found = node.value(index)
@@ -100,7 +100,7 @@ def _concatenated(node: Node) -> Value:
             return node.draft.add(SequenceJoin(dtype, shape, axis, new), old.operand)
         return along(node.draft, node.draft.add(SequenceJoin(dtype, shape, 0, new), old.operand), axis)
     if not old.items:
-        raise ModelError("the sequence is empty, there is nothing to join")
+        raise ModelError("the sequence is empty, so there is nothing to concatenate")
     return node.draft.add(Pack(axis) if new else Concat(axis), *old.items)
 
 
@@ -134,7 +134,7 @@ def _split(node: Node) -> Value:
 
 
 def _mapped(node: Node) -> tuple[Value, ...]:
-    """A graph for every entry of a sequence, beside those of other sequences of the same length, or whole tensors."""
+    """Apply a graph to each entry of a sequence, paired with those of other sequences of its length, or tensors."""
     d, body = node.draft, node.graph("body")
     values = [node.any(at) for at in range(len(node.inputs))]
     first = sequence(node, 0)
@@ -171,7 +171,7 @@ def _mapped(node: Node) -> tuple[Value, ...]:
 def _tensors(values: tuple[Value, ...]) -> tuple[int, ...]:
     found = tuple(value for value in values if isinstance(value, int))
     if len(found) != len(values):
-        raise ModelError("the body gives what is no tensor")
+        raise ModelError("the body returns a value that is not a tensor")
     return found
 
 
@@ -193,7 +193,7 @@ def _content(node: Node) -> Value:
     if not isinstance(found, Optional_):
         return found
     if found.content is None:
-        raise ModelError("there is nothing in the optional")
+        raise ModelError("the optional is empty")
     return found.content
 
 

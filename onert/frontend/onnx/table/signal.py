@@ -1,4 +1,4 @@
-"""Signals: windows, Fourier transforms, mel bands."""
+"""Signal processing: windows, Fourier transforms, mel filters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onert.ir.ops.vision_audio.fourier import Fourier, MelWeights
 
 
 def _window(*shares: float) -> Importer:
-    """A sum of cosines: `shares[k] * cos(2 pi k n / N)`, the first one constant."""
+    """An importer of a cosine-sum window: `shares[k] * cos(2 pi k n / N)`; the first term is constant."""
 
     def build(node: Node) -> int:
         size = operand(node, 0).cast(DType.INT64).scalar()
@@ -28,7 +28,7 @@ def _window(*shares: float) -> Importer:
 
 
 def _fourier(node: Node) -> int:
-    """The axis is an attribute before opset 20, which counts the dimension of parts out."""
+    """DFT. Before opset 20, the axis is an attribute that does not count the dimension of real and imaginary parts."""
     d = node.draft
     if node.version >= 20:
         axis = node.input(2) if node.has(2) else d.constant(-2, DType.INT64)
@@ -39,7 +39,7 @@ def _fourier(node: Node) -> int:
 
 
 def _short_time(node: Node) -> int:
-    """Frames of the signal, a step apart, times a window, each transformed."""
+    """STFT: frames of the signal at a fixed step, multiplied by a window and transformed."""
     d = node.draft
     signal, step = operand(node, 0), operand(node, 1).cast(DType.INT64)
     if signal.rank == 2:
@@ -52,7 +52,7 @@ def _short_time(node: Node) -> int:
     elif window is not None:
         length = window.size(0)
     else:
-        raise ModelError("has neither a window nor a length of frames")
+        raise ModelError("has neither a window nor a frame length")
     room = signal.size(1) - length
     frames = room / step.reshape(1) + 1
     places = (frames.count() * step.scalar()).expand(1) + length.count()
@@ -61,7 +61,7 @@ def _short_time(node: Node) -> int:
         found = found * window.cast(signal.dtype).expand(1)
     half = node.flag("onesided", default=True)
     if half and found.shape[-1] == 2:
-        raise ModelError("the signal is complex, of which no half is redundant")
+        raise ModelError("onesided is set for a complex signal, whose transform has no redundant half")
     return d.add(Fourier(half=half), found.operand, d.constant(2, DType.INT64))
 
 

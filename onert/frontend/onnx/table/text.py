@@ -1,4 +1,4 @@
-"""Strings, and counts of groups of words."""
+"""Strings, and n-gram counts."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _groups(node: Node) -> int:
 
 
 def _tokens(node: Node) -> int:
-    """Separators count before an expression; an empty separator and the expression `.` stand for single characters."""
+    """Separators take precedence over an expression. An empty separator or the expression `.` means characters."""
     separators, expression, least = node.texts("separators"), node.text("tokenexp"), node.integer("mincharnum", 1)
     if not separators and not expression:
         raise ModelError("has neither separators nor a tokenexp")
     alone = separators == ("",) or (not separators and expression == ".")
     if alone and least > 1:
-        raise ModelError(f"mincharnum is {least}, expected 1 where each character is a token")
+        raise ModelError(f"mincharnum is {least}, expected 1 because each character is a token")
     op = Tokenize(
         () if alone else separators,
         "" if alone or separators else expression,

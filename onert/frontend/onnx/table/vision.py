@@ -1,4 +1,4 @@
-"""Pictures and regions of them: sampling by grids, deformed convolutions, boxes, blocks as columns, decoding."""
+"""Images and regions: grid sampling, deformable convolution, boxes, column-to-image, decoding."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _grid_sample(node: Node) -> int:
 
 
 def _affine_grid(node: Node) -> int:
-    """The points that a matrix takes the places of a picture to, the last axis first."""
+    """The sampling points to which a matrix maps the positions of an image, the last axis first."""
     d = node.draft
     theta, sizes = operand(node, 0), operand(node, 1)
     if theta.rank != 3:
@@ -60,7 +60,7 @@ def _roi_align(node: Node) -> int:
     mode = node.text("mode", "avg")
     where = node.text("coordinate_transformation_mode", "half_pixel" if node.version >= 16 else "output_half_pixel")
     if mode not in ("avg", "max") or where not in ("half_pixel", "output_half_pixel"):
-        raise ModelError(f"mode is {mode!r} and coordinate_transformation_mode {where!r}, which ONNX has not")
+        raise ModelError(f"mode is {mode!r} and coordinate_transformation_mode {where!r}, which ONNX does not define")
     rows, columns = node.integer("output_height", 1), node.integer("output_width", 1)
     op = RoiAlign(
         rows,

@@ -1,1 +1,1 @@
-"""Float models of TFLite and circle files as integers, in files of the same format."""
+"""Quantise float models in TFLite and circle files, writing files of the same format."""

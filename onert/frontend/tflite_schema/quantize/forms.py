@@ -1,6 +1,6 @@
-"""Which operators have a form in integers that LiteRT's kernels compute too, and in which numbers their results are.
+"""The operators that LiteRT's kernels can run on integers, and the quantisation of their results.
 
-Source: the quantisation specification of TFLite, and which element types its kernels take.
+Source: the quantisation specification of TFLite, and the element types its kernels accept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from onert.ir import Array
 
 @frozen
 class Numbers:
-    """What stored integers stand for: `scale * (integer - zero)`."""
+    """Quantisation parameters: a stored integer represents `scale * (integer - zero)`."""
 
     scale: float
     zero: int = 0
@@ -23,7 +23,7 @@ class Numbers:
 
 @frozen
 class Layer:
-    """Which operands are activations, weights and bias, and the dimension of weights that output channels have."""
+    """Indices of the activation, weight and bias operands, and the output channel dimension of the weights."""
 
     x: int
     weights: int
@@ -38,11 +38,11 @@ LAYERS: Mapping[str, Layer] = {
     "TRANSPOSE_CONV": Layer(2, 1, 3, 0),
 }
 PAIRS = frozenset({"ADD", "SUB", "MUL", "DIV", "PRELU"})
-"""Of two operands, whose result has a range of its own."""
+"""Binary operators whose results have their own range."""
 OWN = PAIRS | {"MEAN", "RELU", "RELU6", "LEAKY_RELU", "HARD_SWISH"}
-"""Operators whose results have ranges of their own."""
+"""Operators whose results have their own range."""
 JOINS = frozenset({"CONCATENATION", "PACK", "MAXIMUM", "MINIMUM"})
-"""Operators that take all operands in the numbers of the result."""
+"""Operators that require all operands to have the quantisation of the result."""
 MOVES = frozenset(
     {
         *("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "SPLIT", "UNPACK", "GATHER"),
@@ -50,19 +50,19 @@ MOVES = frozenset(
         *("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"),
     }
 )
-"""Operators whose results are in the numbers of their operand."""
+"""Operators whose results have the quantisation of their operand."""
 LATE = {"SPLIT": 1}
-"""Where the operand of an operator is not the first."""
+"""The index of the data operand if it is not the first."""
 CLAMPED = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
-"""Activations within an operator that are bounds of its result."""
+"""Fused activations that are bounds of the result."""
 
 
 @frozen
 class Form:
-    """One way to have a model in integers.
+    """A way to quantise a model.
 
-    `fixed` are the numbers of results whose range is known before; `lacks` are operators without this form.
-    Weights are int8, symmetric with a scale for each output channel, if `by_channel`, else as activations are.
+    `fixed` is the quantisation of results whose range is known in advance; `lacks` are operators without this form.
+    Weights are int8, symmetric and per output channel if `by_channel`, otherwise quantised like activations.
     """
 
     element: str
@@ -72,7 +72,7 @@ class Form:
     lacks: frozenset[str] = frozenset()
 
     def numbers(self, low: float, high: float) -> Numbers:
-        """Those for a range, which is widened to have 0 in it."""
+        """The quantisation for a range, which is widened to include 0."""
         low, high = min(low, 0.0), max(high, 0.0)
         if self.element == "int16":
             return Numbers(_scale(max(-low, high), 32767))
@@ -80,7 +80,7 @@ class Form:
         return Numbers(scale, int(np.clip(bounds.min + round(-low / scale), bounds.min, bounds.max)))
 
     def stored(self, real: Array, numbers: Numbers) -> Array:
-        """Real numbers as integers: to the nearest, saturated."""
+        """Quantise real numbers: round to nearest, saturate."""
         bounds = np.iinfo(self.element)
         found = np.rint(real.astype(np.float64) / numbers.scale) + numbers.zero
         integers: Array = np.clip(found, bounds.min, bounds.max).astype(self.element)
@@ -88,7 +88,7 @@ class Form:
 
 
 def _scale(width: float, steps: int) -> float:
-    """A step as the file has it, in float32; 1 for no width at all."""
+    """A scale as stored in the file, in float32; 1 for an empty range."""
     found = float(np.float32(width / steps))
     return found if found > 0 else 1.0
 
@@ -125,15 +125,15 @@ FORMS: Mapping[str, Form] = {
         frozenset({"DIV", "PRELU", "HARD_SWISH", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "REVERSE_V2"}),
     ),
 }
-"""Activations in bytes, with weights likewise or by channel, or in symmetric 16-bit integers with weights in int8 by
-channel: the combinations that LiteRT's kernels take."""
+"""8-bit activations with weights of the same form or per-channel int8, or symmetric 16-bit activations with per-channel
+int8 weights: the combinations that LiteRT's kernels support."""
 UNEVEN = 8.0
-"""How many times larger than another an output channel's weights are, from which on one scale for both is too coarse
-for one of them: a byte has no more than 5 bits for it."""
+"""The ratio between an output channel's largest weight and the median channel's from which a shared scale is too
+coarse: it leaves at most 5 of 8 bits for the smaller channel."""
 
 
 def is_uneven(weights: Array, axis: int) -> bool:
-    """Whether output channels of weights differ too much to have one scale."""
+    """Whether the output channels of weights differ too much to share a scale."""
     largest = np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis), initial=0)
     used = largest[largest > 0]
     return bool(used.size) and float(used.max()) > UNEVEN * float(np.median(used))

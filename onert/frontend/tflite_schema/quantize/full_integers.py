@@ -1,12 +1,12 @@
-"""A float model of a TFLite or circle file in integers throughout, in a file of the same format.
+"""Full integer quantisation of a float TFLite or circle model, written in the same format.
 
-Every operator that has such a form (`forms`) takes and gives integers, whose scales come from ranges that tensors were
-seen to have. Others stay as they are: where the two meet, operators quantise and dequantise. Inputs and outputs of the
-model stay floats. Subgraphs but the first stay as they are.
+Every operator that has an integer form (`forms`) reads and produces integers, with scales from observed tensor ranges.
+The others are unchanged, with quantise and dequantise operators inserted in between. The model's inputs and outputs
+remain floats. Only the first subgraph is quantised.
 
-Of bytes there are two forms. Where one scale for all of a layer's weights will do they are uint8, weights and all.
-Where output channels differ too much in some layer, weights have scales by channel and all bytes are int8, the same
-numbers moved by 128: no kernel of LiteRT's takes weights by channel otherwise.
+There are two 8-bit forms. If one scale per weight tensor is precise enough for every layer, everything is uint8.
+If the output channels of some layer differ too much, weights are quantised per channel and all 8-bit tensors are int8,
+the same numbers shifted by 128: LiteRT's kernels support per-channel weights only with int8.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from .writing import (
 )
 
 Ranges = Mapping[int, tuple[float, float]]
-"""The least and the greatest element of tensors of the first subgraph, by index."""
+"""The minimum and maximum of tensors of the first subgraph, by index."""
 
 _LARGEST_BIAS = 1 << 30
-"""A bias has room for sums beside it: of 32 bits, and of LiteRT's 48."""
+"""Leaves headroom to add products to a bias, in 32 bits and in LiteRT's 48 bits."""
 _LEAST = 1e-30
-"""Of the scale of sums."""
+"""The minimum scale of an accumulator."""
 
 
 def quantized(content: bytes, kind: str, ranges: Ranges) -> bytes:
-    """The file in integers of a kind, "uint8" or "int16", with tensors in these ranges.
+    """The file quantised to "uint8" or "int16", given the ranges of its tensors.
 
-    ModelError if no operator has such a form and known ranges, if the file is malformed, or if it has what
-    circle-schema cannot write.
+    Raises ModelError if no operator has an integer form and known ranges, the file is malformed, or it contains
+    something that circle-schema cannot write.
     """
     before, _ = read_package(memoryview(content), None)
     try:
         again, _ = read_package(memoryview(packed(parsed(content), content[4:8])), None)
         if before != again:
-            raise ModelError("the model cannot be written again: it has what circle-schema does not know")
+            raise ModelError("the model cannot be rewritten: it has fields that circle-schema does not know")
         model = parsed(content)
         graph = _Graph(model, FORMS[kind], ranges)
         if kind == "uint8" and graph.is_uneven():
@@ -65,13 +65,13 @@ def quantized(content: bytes, kind: str, ranges: Ranges) -> bytes:
         drop_unused_buffers(model)
         written = packed(model, content[4:8])
     except UNREADABLE as error:
-        raise ModelError(f"the model cannot be written again: {error}") from error
+        raise ModelError(f"the model cannot be rewritten: {error}") from error
     read_package(memoryview(written), None)
     return written
 
 
 class _Graph:
-    """The first subgraph, whose operators are written anew one after the other."""
+    """The first subgraph, whose operators are rewritten one by one."""
 
     def __init__(self, model: Any, form: Form, ranges: Ranges) -> None:
         self._model = model
@@ -80,10 +80,10 @@ class _Graph:
         self._graph = model.subgraphs[0]
         self._names = {v: n for n, v in vars(schema("BuiltinOperator").BuiltinOperator).items() if n.isupper()}
         self._made: dict[int, Numbers] = {}
-        """In which numbers tensors were made, where that is in integers."""
+        """The quantisation of tensors that are computed as integers."""
         self._real: set[int] = {int(i) for i in self._graph.inputs}
         self._stored: dict[tuple[int, Numbers], int] = {}
-        """The tensors that hold others in numbers."""
+        """The quantised tensor for each tensor and quantisation."""
         self._codes: dict[str, int] = {}
         self._operators: list[Any] = []
         self._constants: dict[int, Array | None] = {}
@@ -110,7 +110,7 @@ class _Graph:
         return str(self._names.get(code_of(self._model, operator), ""))
 
     def is_uneven(self) -> bool:
-        """Whether a layer has weights that one scale is too coarse for."""
+        """Whether a layer has weights for which one scale is too coarse."""
         for operator in self._graph.operators:
             layer = LAYERS.get(self._name(operator))
             if layer is not None and self._fits(self._name(operator), operator):
@@ -120,14 +120,14 @@ class _Graph:
         return False
 
     def _drop_constants(self) -> None:
-        """The operators that gave constants in float16 as floats, where nothing reads these any more."""
+        """Remove operators that dequantise float16 constants if their results are no longer used."""
         used = {int(i) for operator in self._operators for i in operator.inputs} | {int(i) for i in self._graph.outputs}
         self._operators = [o for o in self._operators if int(o.outputs[0]) in used or not self._gives_constant(o)]
 
     def _gives_constant(self, operator: Any) -> bool:
         return self._name(operator) == "DEQUANTIZE" and self._half(int(operator.inputs[0])) is not None
 
-    # ---- what can be in integers
+    # ---- which operators can be quantised
 
     def _fits(self, name: str, operator: Any) -> bool:
         known = name in LAYERS or name in OWN or name in JOINS or name in MOVES or name in self._form.fixed
@@ -157,7 +157,7 @@ class _Graph:
         return int(operator.inputs[layer.bias]) if len(operator.inputs) > layer.bias else -1
 
     def _activations(self, name: str, operator: Any) -> list[int]:
-        """The operands that are in integers, but for weights and biases."""
+        """The operands to quantise, other than weights and biases."""
         given = [int(i) for i in operator.inputs]
         if name in LAYERS:
             return [given[LAYERS[name].x]]
@@ -166,7 +166,7 @@ class _Graph:
         return given[:2] if name in PAIRS else [given[LATE.get(name, 0)]]
 
     def _is_known(self, tensor: int) -> bool:
-        """Whether a tensor has real numbers in a known range."""
+        """Whether a tensor holds real numbers in a known range."""
         if tensor < 0 or self._graph.tensors[tensor].type != schema("TensorType").TensorType.FLOAT32:
             return False
         if self._graph.tensors[tensor].isVariable:
@@ -175,7 +175,7 @@ class _Graph:
         return known or (tensor in self._ranges and bool(np.isfinite(self._ranges[tensor]).all()))
 
     def _constant(self, tensor: int) -> Array | None:
-        """The elements of a constant, also of one that is stored in float16."""
+        """The elements of a constant, including one stored as float16."""
         if tensor not in self._constants:
             found, maker = elements(self._model, self._graph.tensors[tensor]), self._makers.get(tensor)
             if maker is not None and self._name(maker) == "DEQUANTIZE":
@@ -187,11 +187,11 @@ class _Graph:
         found = elements(self._model, self._graph.tensors[tensor], "FLOAT16")
         return None if found is None else found.astype(np.float32)
 
-    # ---- in which numbers
+    # ---- the choice of quantisation
 
     def _joins(self) -> dict[int, int]:
-        """Tensors that only a join reads and whose range is their own, with the join's result, whose numbers they
-        take."""
+        """Tensors that only a join reads and that have their own range, mapped to the join's result, whose quantisation
+        they take."""
         uses = Counter(int(i) for operator in self._graph.operators for i in operator.inputs)
         uses.update(int(i) for i in self._graph.outputs)
         made = {int(t): self._name(operator) for operator in self._graph.operators for t in operator.outputs}
@@ -204,7 +204,7 @@ class _Graph:
         return found
 
     def _numbers(self, tensor: int) -> Numbers:
-        """Those of a tensor: as it was made, else of its range."""
+        """The quantisation of a tensor: as it was computed, otherwise from its range."""
         if tensor in self._made:
             return self._made[tensor]
         constant = self._constant(tensor)
@@ -232,7 +232,7 @@ class _Graph:
         self._operators.append(operator)
 
     def _layer(self, layer: Layer, operator: Any, inputs: list[int], x: Numbers) -> list[int]:
-        """The operands of a layer, its weights and bias in integers."""
+        """The operands of a layer, with its weights and bias quantised."""
         at, bias_at = int(operator.inputs[layer.weights]), self._bias(layer, operator)
         real, bias = self._constant(at), None if bias_at < 0 else self._constant(bias_at)
         assert real is not None
@@ -255,10 +255,10 @@ class _Graph:
             inputs[layer.bias] = self._tensor(bias_at, self._form.bias, units, 0, stored)
         return inputs
 
-    # ---- what is written
+    # ---- writing
 
     def _in(self, tensor: int, numbers: Numbers) -> int:
-        """The tensor that holds another in numbers."""
+        """The tensor that holds another with the given quantisation; created if necessary."""
         found = self._stored.get((tensor, numbers))
         if found is not None:
             return found
@@ -288,7 +288,7 @@ class _Graph:
     def _tensor(
         self, like: int, element: str, numbers: Iterable[Numbers], axis: int = 0, stored: Array | None = None
     ) -> int:
-        """A new tensor of another's shape and name."""
+        """Add a tensor with the shape and name of another."""
         old, tensor = self._graph.tensors[like], schema("Tensor").TensorT()
         parameters = schema("QuantizationParameters").QuantizationParametersT()
         every = list(numbers)
@@ -305,7 +305,7 @@ class _Graph:
 
 
 def _wide_enough(scales: Array, bias: Array | None, x: Numbers, most: int) -> Array:
-    """Scales of weights with which no bias is more than so many steps, whose product with that of `x` is a number."""
+    """Weight scales increased so that no bias exceeds `most` steps and their product with the scale of `x` is not 0."""
     scales = np.maximum(scales, np.float32(_LEAST / x.scale))
     if bias is None or not bias.size:
         return scales

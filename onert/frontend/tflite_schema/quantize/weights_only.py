@@ -1,11 +1,12 @@
-"""Float weights of a TFLite or circle file as integers, in a file of the same format.
+"""Weight-only quantisation of a TFLite or circle file, written in the same format.
 
-What ONE's quantiser calls `int8_wo` and `int16_wo`: weights are symmetric, everything else stays. Int8 weights have a
-scale for each output channel, and their layer quantises its input as it runs (LiteRT's dynamic range). No runtime has a
-layer of float inputs and int16 weights, so these are dequantised before it, by one scale: LiteRT dequantises int16 so.
+ONE's quantiser calls it `int8_wo` and `int16_wo`: weights become symmetric integers, everything else is unchanged. Int8
+weights have a scale per output channel, and their layer quantises its input at run time (LiteRT's dynamic range). No
+runtime has layers with float inputs and int16 weights, so these have one scale and are dequantised before the layer,
+which LiteRT supports for int16.
 
-The file is read and written as the package circle-schema does. That knows no newer operators' options, and would leave
-them out without a word: the result is read again, and must be the same model but for these weights.
+The file is read and written with the package circle-schema, which silently drops the options of newer operators.
+Therefore the result is read again, and must be the same model except for these weights.
 """
 
 from __future__ import annotations
@@ -24,33 +25,33 @@ from onert.ir import Array, ModelError, Operation, Subgraph, Subgraphs
 from .writing import UNREADABLE, add_buffer, add_code, code_of, drop_unused_buffers, elements, packed, parsed, schema
 
 CHANNELS: Mapping[str, int] = {"FULLY_CONNECTED": 0, "CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
-"""Layers whose second operand are their weights, and the dimension of these that output channels have."""
+"""Layers whose second operand is their weights, and the output channel dimension of these."""
 
 
 def quantized(content: bytes, bits: int) -> bytes:
-    """The file with int8 or int16 weights (`bits`) for float32 ones of the layers in `CHANNELS`.
+    """The file with float32 weights of the layers in `CHANNELS` replaced by int8 or int16 ones (`bits`).
 
-    Weights that are not constant, sparse, not finite or of a layout of their own stay. ModelError if no weights are
-    left to quantise, if the file is malformed, or if it has what circle-schema cannot write.
+    Weights that are not constant, sparse, not finite or in a special layout are unchanged. Raises ModelError if no
+    weights can be quantised, the file is malformed, or it contains something that circle-schema cannot write.
     """
     before, _ = read_package(memoryview(content), None)
     try:
         model = parsed(content)
         changes = [change for at in range(len(model.subgraphs)) for change in _Graph(model, at, bits).quantize()]
         if not changes:
-            raise ModelError(f"no layer has float weights that are constant: {', '.join(CHANNELS)} were looked for")
+            raise ModelError(f"no {', '.join(CHANNELS)} has constant float weights")
         drop_unused_buffers(model)
         written = packed(model, content[4:8])
     except UNREADABLE as error:
-        raise ModelError(f"the model cannot be written again: {error}") from error
+        raise ModelError(f"the model cannot be rewritten: {error}") from error
     after, _ = read_package(memoryview(written), None)
     _require_same(before, after, changes)
     return written
 
 
 def rounded(weights: Array, axis: int | None, bits: int) -> tuple[Array, Array]:
-    """Integers for floats and a float32 scale for each place along the axis, or one for all: the largest magnitude
-    becomes the largest number, halves go away from zero, and where all are zeros the scale is 1."""
+    """Quantise symmetrically, with a float32 scale for each index along the axis, or one for all if it is None. The
+    largest magnitude becomes the largest integer, ties round away from zero, and the scale of all zeros is 1."""
     largest = (1 << bits - 1) - 1
     others = tuple(i for i in range(weights.ndim) if i != axis)
     scales = (np.abs(weights).max(axis=others, initial=0).astype(np.float64) / largest).astype(np.float32).reshape(-1)
@@ -63,7 +64,7 @@ def rounded(weights: Array, axis: int | None, bits: int) -> tuple[Array, Array]:
 
 @frozen
 class Change:
-    """A layer's weights in a subgraph, before and now, and how many tensors the subgraph had."""
+    """A layer's weights in a subgraph before and after, and how many tensors the subgraph had before."""
 
     subgraph: int
     before: int
@@ -72,7 +73,7 @@ class Change:
 
 
 class _Graph:
-    """A subgraph whose weights are quantised; operators that dequantise come first."""
+    """A subgraph whose weights are quantised; dequantise operators are put first."""
 
     def __init__(self, model: Any, at: int, bits: int) -> None:
         self._model = model
@@ -83,7 +84,7 @@ class _Graph:
         self._first: list[Any] = []
 
     def quantize(self) -> list[Change]:
-        """Change the subgraph; what was changed."""
+        """Quantise the weights in place, and return the changes."""
         layers = list(self._layers())
         uses = Counter(i for operator in self._graph.operators for i in operator.inputs)
         uses.update(self._graph.outputs)
@@ -115,7 +116,7 @@ class _Graph:
         return tensor.shape is not None and len(tensor.shape) > axis and elements(self._model, tensor) is not None
 
     def _weights(self, index: int, axis: int, *, keep: bool) -> int:
-        """The tensor that a layer reads for its weights; the old one becomes the new one unless it is to be kept."""
+        """The tensor index of a layer's quantised weights. Without `keep`, the old tensor is changed in place."""
         tensor = self._graph.tensors[index]
         raw = np.asarray(self._model.buffers[tensor.buffer].data, np.uint8).tobytes()
         own = axis if self._bits == 8 else None
@@ -152,16 +153,16 @@ def _has_own_layout(operator: Any) -> bool:
 
 
 def _require_same(before: Subgraphs, after: Subgraphs, changes: Sequence[Change]) -> None:
-    """ModelError unless the models differ in the weights of these layers alone."""
+    """Raise ModelError unless the models differ only in the weights of these layers."""
     same = len(before.subgraphs) == len(after.subgraphs) and before.signatures == after.signatures
     for at, (old, new) in enumerate(zip(before.subgraphs, after.subgraphs, strict=False)):
         same = same and _is_same(old, new, [c for c in changes if c.subgraph == at])
     if not same:
-        raise ModelError("the model cannot be written again: it has what circle-schema does not know")
+        raise ModelError("the model cannot be rewritten: it has fields that circle-schema does not know")
 
 
 def _is_same(old: Subgraph, new: Subgraph, changes: Sequence[Change]) -> bool:
-    """Whether subgraphs are the same but for these weights. Operands that a file's tensors are not follow them."""
+    """Whether subgraphs are equal except for these weights. Operands beyond the file's tensors are renumbered."""
     tensors = min((c.tensors for c in changes), default=len(old.operands))
     more = len(new.operands) - len(old.operands)
 

@@ -1,4 +1,4 @@
-"""Models of circle-schema's classes: made of files, changed, and written again."""
+"""Models as objects of circle-schema: read from files, changed, and written back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onert.frontend.tflite_schema.schema_listing import NEWEST
 from onert.ir import Array
 
 UNREADABLE = (struct.error, IndexError, TypeError, ValueError, AttributeError, RecursionError, MemoryError)
-"""What circle-schema's classes raise where bytes are not those of a model."""
+"""Exceptions that circle-schema's classes raise for malformed files."""
 
 
 @cache
@@ -23,12 +23,12 @@ def schema(name: str) -> Any:
 
 
 def parsed(content: bytes) -> Any:
-    """The model of a file; one of `UNREADABLE` where it is none."""
+    """Read the model of a file. Raises one of `UNREADABLE` if it is malformed."""
     return schema("Model").ModelT.InitFromPackedBuf(content, 0)
 
 
 def packed(model: Any, identifier: bytes) -> bytes:
-    """The file of a model."""
+    """Serialise a model."""
     flatbuffers = importlib.import_module("flatbuffers")
     builder = flatbuffers.Builder(1 << 16)
     builder.Finish(model.Pack(builder), identifier)
@@ -36,7 +36,7 @@ def packed(model: Any, identifier: bytes) -> bytes:
 
 
 def drop_unused_buffers(model: Any) -> None:
-    """The content of buffers that nothing refers to any more; buffers keep their numbers."""
+    """Clear the content of unreferenced buffers; their indices do not change."""
     used = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
     used |= {metadata.buffer for metadata in model.metadata or ()}
     used |= set() if model.metadataBuffer is None else set(model.metadataBuffer)
@@ -46,7 +46,7 @@ def drop_unused_buffers(model: Any) -> None:
 
 
 def drop_unused_tensors(model: Any) -> None:
-    """The tensors of the first subgraph that nothing refers to; the others are numbered anew."""
+    """Remove unreferenced tensors of the first subgraph, and renumber the others."""
     graph = model.subgraphs[0]
     ends = [end for s in model.signatureDefs or () if s.subgraphIndex == 0 for end in (*s.inputs, *s.outputs)]
     lists = [(each, name) for each in graph.operators for name in ("inputs", "outputs", "intermediates")]
@@ -63,8 +63,8 @@ def drop_unused_tensors(model: Any) -> None:
 
 
 def elements(model: Any, tensor: Any, kind: str = "FLOAT32") -> Array | None:
-    """A constant's float elements; None for what is no constant, of another type, sparse, a variable, empty or not
-    finite."""
+    """The float elements of a constant tensor; None if it is not constant, of another type, sparse, a variable, empty
+    or not finite."""
     if tensor.type != getattr(schema("TensorType").TensorType, kind) or tensor.sparsity is not None:
         return None
     data = None if tensor.isVariable else model.buffers[tensor.buffer].data
@@ -76,13 +76,13 @@ def elements(model: Any, tensor: Any, kind: str = "FLOAT32") -> Array | None:
 
 
 def code_of(model: Any, operator: Any) -> int:
-    """The builtin operator's code, old or new."""
+    """The builtin operator's code, from the old or the new field."""
     code = model.operatorCodes[operator.opcodeIndex]
     return int(max(code.builtinCode, code.deprecatedBuiltinCode))
 
 
 def add_code(model: Any, name: str, version: int) -> int:
-    """The index of a new operator code."""
+    """Add an operator code, and return its index."""
     code = schema("OperatorCode").OperatorCodeT()
     number = getattr(schema("BuiltinOperator").BuiltinOperator, name)
     code.builtinCode, code.deprecatedBuiltinCode, code.version = number, min(number, 127), version
@@ -91,7 +91,7 @@ def add_code(model: Any, name: str, version: int) -> int:
 
 
 def add_buffer(model: Any, array: Array) -> int:
-    """The number of a new buffer with an array's elements."""
+    """Add a buffer with an array's elements, and return its index."""
     buffer = schema("Buffer").BufferT()
     buffer.data = np.frombuffer(array.tobytes(), np.uint8)
     model.buffers.append(buffer)

@@ -1,4 +1,4 @@
-"""The tables that say what each operator of TFLite and circle becomes, one family a file."""
+"""The importers of TFLite and circle operators, one file per family."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAMILIES = (
     "layers.custom_vision",
     "stablehlo",
 )
-"""The files of tables, those first whose operators models have most."""
+"""The table files, those with the most common operators first."""
 TABLE: Families[str, Importer] = Families(__name__, FAMILIES)
 """Importers of builtin operators by name."""
 CUSTOM: Families[str, Importer] = Families(__name__, FAMILIES, "CUSTOM")

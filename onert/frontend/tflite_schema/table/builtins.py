@@ -1,4 +1,4 @@
-"""Every builtin operator of the schema: the newest version that is understood, and its options table.
+"""Every builtin operator of the schema, with its newest supported version and its options table.
 
 Generated from the operator registrations of LiteRT f67457790 (register.cc) and its schema; the last eight are circle's.
 """
@@ -14,7 +14,7 @@ from onert.ir.value import Value
 
 @frozen
 class Builtin(Value):
-    """`max_version` is None if no version was ever counted; `options` is empty where the operator has none."""
+    """`max_version` is None if the operator is not versioned; `options` is empty if it has none."""
 
     max_version: int | None
     options: str
@@ -81,7 +81,7 @@ STABLEHLO_CASE:1=StablehloCaseOptions INSTANCE_NORM=InstanceNormOptions BCQ_FULL
 BCQ_GATHER=BCQGatherOptions GRU=GRUOptions RMS_NORM=RmsNormOptions ROPE=RoPEOptions RUN_MODEL=RunModelOptions
 ATTENTION=AttentionOptions
 """
-"""Operators, with the version after a colon and the options after an equals sign where there are some."""
+"""Operators, followed by the version after a colon and the options after an equals sign, if any."""
 
 
 def _builtins() -> Iterator[tuple[str, Builtin]]:

@@ -1,4 +1,4 @@
-"""circle's own operators, and the custom operators that ONE's tools write."""
+"""circle's own operators, and the custom operators written by ONE's tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that run subgraphs or keep state, and those with options of their own form."""
+"""Operators that run subgraphs or hold state, and those with FlexBuffers options."""
 
 from __future__ import annotations
 

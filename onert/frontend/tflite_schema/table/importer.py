@@ -1,4 +1,4 @@
-"""How a line of an operator table says what an operator of a flatbuffer model becomes."""
+"""What operator tables are written with: the view of an operator in a file, and constructors of importers."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ Member = TypeVar("Member", bound=Enum)
 
 @frozen(eq=False)
 class Operator(Told):
-    """An operator as the file has it."""
+    """An operator as stored in the file."""
 
     name: str
     """The builtin's name (`CONV_2D`) or the custom code."""
     version: int
     inputs: tuple[TensorType | None, ...]
-    """The operands' types, constants' elements known; None for an absent one."""
+    """The operands' types, including the elements of constants; None for an absent operand."""
     outputs: tuple[TensorType, ...]
     custom_options: bytes
     position: int
-    """Where in the file the operator stands: a number that no other operator of the file has."""
+    """The operator's offset in the file, which is unique."""
     budget: Budget
-    """What reading the operator draws on."""
+    """The budget for reading the operator."""
     beside: Neighbors
-    """The models in files beside this one."""
+    """The models in other files that it may run."""
     options: FileTable | None
     fields: Mapping[str, Field]
-    """Where the fields of the options table lie, by their names in the schema (`stride_w`)."""
+    """The layout of the options table, by field name in the schema (`stride_w`)."""
     intermediates: tuple[TensorType, ...]
-    """The types of tensors that tell only how values inside of the operator are quantised."""
+    """The types of tensors that only describe the quantisation of internal values."""
 
     def _scalar(self, field: str) -> float:
         found = self.fields.get(field)
         if self.options is None or found is None:
-            return 0  # LiteRT reads an operator without its options table as all zeros
+            return 0  # like LiteRT, if the options table is missing
         return self.options.scalar(found.slot, found.code, found.default)
 
     def _vector(self, field: str, code: str) -> Iterable[float]:
@@ -55,7 +55,7 @@ class Operator(Told):
         return () if self.options is None or found is None else self.options.array(found.slot, code)
 
     def integer(self, field: str) -> int:
-        """A field of the options table by its name in the schema (`stride_w`); 0 where the table is missing."""
+        """A field of the options table by its name in the schema (`stride_w`); 0 if the table is missing."""
         return int(self._scalar(field))
 
     def number(self, field: str) -> float:
@@ -65,7 +65,7 @@ class Operator(Told):
         return bool(self._scalar(field))
 
     def integers(self, field: str) -> tuple[int, ...]:
-        """A vector of integers, of 64 bits if they are StableHLO's sizes and places; empty where it is missing."""
+        """A vector of integers (64-bit for StableHLO's sizes and indices); empty if it is missing."""
         wide = self.name.startswith("STABLEHLO_") and not field.endswith("_subgraph_indices")
         return tuple(map(int, self._vector(field, "q" if wide else "i")))
 
@@ -80,17 +80,17 @@ class Operator(Told):
         return "" if self.options is None or found is None else self.options.text(found.slot)
 
     def has(self, field: str) -> bool:
-        """Whether the file writes this field."""
+        """Whether the file contains this field."""
         found = self.fields.get(field)
         return self.options is not None and found is not None and self.options.has(found.slot)
 
 
 Importer = Callable[[Operator], Op]
-"""Gives the operation whose parameters are the operator's inputs, in the file's order. ModelError or RuleError for
-attributes that break a rule; the caller adds the place."""
+"""Returns the operation whose parameters are the operator's inputs in file order. Raises ModelError or RuleError for
+invalid attributes; the caller adds the place."""
 
 Table = Mapping[str, Importer]
-"""Importers by builtin name (`CONV_2D`); in the table of custom operators by custom code."""
+"""Importers by builtin name (`CONV_2D`), or by custom code in the table of custom operators."""
 
 
 ACTIVATIONS = (
@@ -106,7 +106,7 @@ _INDEX_TYPES = {2: DType.INT32, 4: DType.INT64}
 
 
 def choice(operator: Operator, field: str, members: tuple[Member, ...]) -> Member:
-    """The member that an enumeration field stands for, numbered as in the schema; ModelError for any other number."""
+    """The member of an enumeration field, numbered as in the schema. Raises ModelError for any other number."""
     value = operator.integer(field)
     if not 0 <= value < len(members):
         raise ModelError(f"{field} is {value}, expected 0 to {len(members) - 1}")
@@ -119,7 +119,7 @@ def activation(operator: Operator, field: str = "fused_activation_function") -> 
 
 
 def fixed(op: Op) -> Importer:
-    """An importer that reads nothing: the operator has no options that matter."""
+    """An importer that ignores the operator's options."""
     return lambda operator: op
 
 
@@ -132,7 +132,7 @@ _FIELDS = {
     **{f"stride_{side}": f"stride_{side[0]}" for side in ("depth", "height", "width")},
     **{f"dilation_{side}": f"dilation_{side[0]}_factor" for side in ("depth", "height", "width")},
 }
-"""Fields that the schema calls otherwise than operations do."""
+"""Fields whose name in the schema differs from the operation's."""
 _BY_TYPE: Mapping[object, Callable[[Operator, str], Any]] = {
     "int": Operator.integer,
     "float": Operator.number,
@@ -143,14 +143,14 @@ _BY_TYPE: Mapping[object, Callable[[Operator, str], Any]] = {
     "Activation": activation,
     "Padding | Margins": lambda operator, field: choice(operator, field, PADDINGS),
 }
-"""What reads an attribute that is declared with a type."""
+"""The reader of an attribute, by its declared type."""
 
 
 def read(kind: type[Op], /, *given: object, **otherwise: str | Callable[[Operator], Any]) -> Importer:
-    """An importer that reads the attributes behind those that are given, each from the field of its name.
+    """An importer that reads the attributes not in `given`, each from the field of the same name.
 
-    `otherwise` has other names of fields, and functions for what no field says. An attribute that is of none of the
-    types that fields have keeps its default.
+    `otherwise` has the names of other fields, and functions for attributes that are not stored in a field. An attribute
+    whose type no field has keeps its default.
     """
     types = {each.name: each.type for each in attrs.fields(kind)[len(given) :]}
     sources = {name: _FIELDS.get(name, name) for name, type_ in types.items() if type_ in _BY_TYPE} | otherwise
@@ -166,14 +166,14 @@ def _reader(type_: object, source: str | Callable[[Operator], Any]) -> Callable[
 
 
 def result_dtype(operator: Operator) -> DType:
-    """The element type that the file declares for the result."""
+    """The element type declared in the file for the result."""
     if not operator.outputs:
         raise ModelError("has no outputs, expected 1")
     return operator.outputs[0].dtype
 
 
 def other_result(operator: Operator) -> DType | None:
-    """The result's declared element type where it is not that of the first input."""
+    """The result's declared element type if it differs from the first input's; None otherwise."""
     x = operator.inputs[0] if operator.inputs else None
     if x is None or not operator.outputs or operator.outputs[0].dtype is x.dtype:
         return None
@@ -181,7 +181,7 @@ def other_result(operator: Operator) -> DType | None:
 
 
 def index_type(operator: Operator, field: str) -> DType:
-    """The integer type that a field of the schema's TensorType names."""
+    """The integer type in a field that holds a TensorType."""
     value = operator.integer(field)
     if value not in _INDEX_TYPES:
         raise ModelError(f"{field} is {value}, expected 2 (int32) or 4 (int64)")
@@ -189,5 +189,5 @@ def index_type(operator: Operator, field: str) -> DType:
 
 
 def loose(operator: Operator) -> tuple[TensorType, ...]:
-    """Results of which only the element types are sure: a subgraph may give other shapes than the file says."""
+    """Result types with only the element types: a subgraph may return other shapes than the file declares."""
     return tuple(unranked(t.dtype) for t in operator.outputs)

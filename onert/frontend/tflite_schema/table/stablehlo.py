@@ -1,4 +1,4 @@
-"""StableHLO's operators that have sizes, places or subgraphs in their options; the elementwise ones are elsewhere."""
+"""StableHLO operators with sizes, axes or subgraphs in their options; the elementwise ones are in other files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _result(operator: Operator, index: int = 0) -> TensorType:
 
 
 def _shape(operator: Operator, index: int = 0) -> tuple[int, ...]:
-    """The result's shape, which the file alone says."""
+    """The result's shape, which is given only by the file."""
     return shapes.static(_result(operator, index).shape)
 
 
@@ -42,7 +42,7 @@ def _vectors(operator: Operator, *fields: str) -> list[tuple[int, ...]]:
 
 
 def _margins(operator: Operator, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Margins before and behind each of so many dimensions: pairs, none where the field is empty."""
+    """The margins before and after each of `count` dimensions, stored as pairs; 0 if the field is empty."""
     pairs = operator.integers("padding") or (0,) * (2 * count)
     if len(pairs) != 2 * count:
         raise ModelError(f"padding has {len(pairs)} elements, expected {2 * count}")
@@ -50,7 +50,7 @@ def _margins(operator: Operator, count: int) -> tuple[tuple[int, ...], tuple[int
 
 
 def _ones(values: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """A vector that may be left out, and then is 1 everywhere."""
+    """A vector that defaults to ones."""
     return values or (1,) * count
 
 

@@ -1,7 +1,7 @@
-"""What each layer type becomes, one family a file.
+"""The translation of layer types, one family per file.
 
-`LAYERS` are functions of real numbers; `QUANTIZED` are layers that have an integer form of their own. Any other
-quantised layer computes with real numbers between its quantised inputs and outputs.
+`LAYERS` has functions on real numbers, `QUANTIZED` those of layers with an integer implementation. Any other quantised
+layer computes with real numbers between its quantised inputs and outputs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from onert.frontend.families import Families
 from onert.frontend.tnn.site import Writer
 
 _FAMILIES = ("convolution", "pooling", "products", "activations")
-"""The files of tables, those first whose layers models have most."""
+"""The table files, those with the most common layers first."""
 _OTHERS = ("binary", "reduction", "movement", "normalization", "resizing")
 _RARE = ("detection", "selection", "logic", "recurrent", "volume")
 

@@ -1,6 +1,6 @@
-"""Functions of single elements.
+"""Elementwise functions of one input.
 
-Source: TNN's layer_interpreter/*.cc and device/cpu/acc/*.cc; where its formula would overflow, one that equals it.
+Source: TNN's layer_interpreter/*.cc and device/cpu/acc/*.cc; formulas that would overflow are replaced by equal ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _unary(kind: UnaryKind) -> Writer:
 
 
 def _formula(write: Callable[[Graph, int], int]) -> Writer:
-    """A function that is written with several operations."""
+    """A function composed of several operations."""
     return lambda site: [write(site.graph, site.x)]
 
 
@@ -70,7 +70,7 @@ def _sloped(site: Site) -> tuple[float, float]:
 
 
 def _hard(site: Site, x: int, alpha: float, beta: float) -> int:
-    """x * alpha + beta, between 0 and 1."""
+    """x * alpha + beta, clipped to 0 and 1."""
     g = site.graph
     return _clipped(g, g.binary(BinaryKind.ADD, g.binary(BinaryKind.MUL, x, alpha), beta), 0.0, 1.0)
 
@@ -105,7 +105,7 @@ _POWER = (("exponent", 1.0), ("scale", 1.0), ("shift", 0.0))
 
 
 def _prelu(site: Site) -> Sequence[int]:
-    """A slope for all channels or one for each."""
+    """PReLU with one slope in total or one per channel."""
     g = site.graph
     shape = site.shape
     channels = shape[1] if len(shape) > 1 else 1
@@ -120,12 +120,12 @@ def _prelu(site: Site) -> Sequence[int]:
 
 
 def _gated(site: Site) -> Sequence[int]:
-    """The first half along an axis times the sigmoid of the second."""
+    """The first half along an axis multiplied by the sigmoid of the second."""
     g = site.graph
     shape = site.shape
     axis = site.axis("axis", len(shape), -1)
     if shape[axis] % 2:
-        raise ModelError(f"axis {axis} of {list(shape)} does not divide into halves")
+        raise ModelError(f"axis {axis} of {list(shape)} cannot be split into halves")
     x, y = g.add_many(SplitV(2), site.x, g.integers((shape[axis] // 2,) * 2), g.integers([axis]))
     return [g.binary(BinaryKind.MUL, x, _one(g, UnaryKind.LOGISTIC, y))]
 
@@ -135,7 +135,7 @@ def _identity(site: Site) -> Sequence[int]:
 
 
 def _quantized_relu(site: Site) -> Sequence[int]:
-    """Stored integers: the blobs on both sides share a scale."""
+    """ReLU of stored integers; input and output have the same scale."""
     g = site.graph
     x = g.stored(site.blob(0))
     return [g.move(Unary(UnaryKind.RELU), x)]

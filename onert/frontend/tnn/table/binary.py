@@ -1,4 +1,4 @@
-"""Functions of two blobs, or of one blob and a weight, broadcast.
+"""Binary functions of two blobs, or of a blob and a weight, with broadcasting.
 
 Source: TNN's multidir_broadcast_layer.cc and add_layer_interpreter.cc.
 """
@@ -16,7 +16,7 @@ from onert.ir.ops.elementwise.binary import BinaryKind
 
 
 def operands(site: Site) -> tuple[int, ...]:
-    """Both sides of a layer: two blobs, or one and a weight that is the first or the second; more blobs follow."""
+    """The operands of a layer: a blob and a weight, which may come first or second, or two or more blobs."""
     position = site.integer("position of the weight", 1, -1, 1)
     x, *others = site.x, *site.inputs[1:]
     if others:
@@ -26,7 +26,7 @@ def operands(site: Site) -> tuple[int, ...]:
 
 
 def pair(site: Site) -> tuple[int, int]:
-    """As `operands`, of a layer that has just two."""
+    """Like `operands`, for a layer with exactly two."""
     found = operands(site)
     if len(found) != 2:
         raise ModelError(f"it has {len(found)} inputs, expected 1 or 2")
@@ -41,13 +41,13 @@ def _binary(kind: BinaryKind, site: Site) -> Sequence[int]:
 
 
 def _weight(site: Site) -> int:
-    """A weight of the blob's rank as it is; one without a shape by the number of its elements."""
+    """A weight with its own shape if it has the blob's rank; otherwise its shape is inferred from its element count."""
     g = site.graph
     shape = site.shape
     made_up = (1, shape[1] if len(shape) > 1 else 1, *(1,) * (len(shape) - 2))
     found = g.weights.part(site.layer, Wish("weight", made_up))
     if found is None:
-        raise ModelError("it has one input and no weight")
+        raise ModelError("it has a single input and no weight")
     if found.shape is not None and len(found.shape) >= len(shape):
         return g.constant(found.real().reshape(found.shape))
     for axes in _broadcasts(len(shape)):
@@ -58,7 +58,7 @@ def _weight(site: Site) -> int:
 
 
 def _broadcasts(rank: int) -> tuple[tuple[int, ...], ...]:
-    """Which axes a weight may go along, in the order in which TNN tries them."""
+    """The axes that a weight may extend along, in the order in which TNN tries them."""
     inner = tuple(range(1, rank))
     tried = ((), (1,), inner, (3,), (2, 3), (1, 3), (1, 2))
     return tuple(axes for axes in tried if all(axis < rank for axis in axes))

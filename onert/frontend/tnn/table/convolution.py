@@ -1,6 +1,6 @@
 """Convolutions and deconvolutions.
 
-Filters are stored [outputs, inputs / groups, height, width], those of deconvolutions [groups, inputs / groups,
+Filters are stored [outputs, inputs / groups, height, width]; those of deconvolutions [groups, inputs / groups,
 outputs / groups, height, width]. Source: TNN's conv_layer_interpreter.cc, naive_compute.cc, cpu_conv_layer_acc.cc and
 cpu_deconv_layer_acc.cc.
 """
@@ -35,7 +35,7 @@ FUSED = {0: Activation.NONE, 1: Activation.RELU, 2: Activation.RELU6, _SIGMOID_M
 
 @frozen
 class Parameters(Value):
-    """The parameters of a convolution; pairs are height and width."""
+    """The parameters of a convolution; pairs are (height, width)."""
 
     groups: int
     channels: int
@@ -72,11 +72,11 @@ def _parameters(site: Site, channels: int) -> Parameters:
 
 
 def check_parameters(groups: int, channels: int, outputs: int, activation: int) -> None:
-    """ModelError unless a convolution can have these."""
+    """Raise ModelError unless these parameters are valid."""
     if activation not in FUSED:
         raise ModelError(f"the activation is {activation}, expected one of {', '.join(map(str, FUSED))}")
     if not groups or not outputs or channels % groups or outputs % groups:
-        raise ModelError(f"{channels} channels and {outputs} outputs do not divide into {groups} groups")
+        raise ModelError(f"{channels} channels and {outputs} outputs are not divisible into {groups} groups")
 
 
 def _spans(p: Parameters, height: int, width: int) -> tuple[Span, Span]:
@@ -89,7 +89,7 @@ def _spans(p: Parameters, height: int, width: int) -> tuple[Span, Span]:
 
 
 def _kernel(weight: Array, p: Parameters, padding: Padding, activation: Activation) -> tuple[Op, Array]:
-    """The operation, and a filter [outputs, inputs / groups, height, width] as it wants it."""
+    """The operation, and the filter [outputs, inputs / groups, height, width] in the layout that it requires."""
     fields = (padding, *p.stride, *p.dilation, activation)
     if p.groups > 1 and weight.shape[1] == 1:
         return DepthwiseConv2D(*fields), weight.transpose(1, 2, 3, 0)
@@ -97,7 +97,7 @@ def _kernel(weight: Array, p: Parameters, padding: Padding, activation: Activati
 
 
 def activated(site: Site, x: int, code: int) -> int:
-    """What a layer ends with that no operation has fused."""
+    """Apply an activation that no operation can fuse."""
     g = site.graph
     if code == _SIGMOID_MUL:
         return g.binary(BinaryKind.MUL, x, g.add(Unary(UnaryKind.LOGISTIC), x))
@@ -124,13 +124,13 @@ def _bias(site: Site, p: Parameters) -> tuple[int, ...]:
 
 
 def _quantized_convolution(site: Site) -> Sequence[int]:
-    """Integers times integers: the scales of the weight are those of the sums, and turn them into real numbers."""
+    """An integer convolution. The weight's scales in the file are those of the accumulator."""
     g = site.graph
     x = g.stored(site.blob(0))
     _, channels, height, width = g.shape(x, 4)
     p = _parameters(site, channels)
     if p.activation == _SIGMOID_MUL:
-        raise ModelError("the activation is 256, which no quantised convolution has")
+        raise ModelError("the activation is 256, which quantised convolutions do not support")
     shape = (p.outputs, channels // p.groups, *p.size)
     terms = shape[1] * shape[2] * shape[3]
     buffer = site.integer_weight(shape, terms)
@@ -145,7 +145,7 @@ def _quantized_convolution(site: Site) -> Sequence[int]:
     weight = g.constant(np.ascontiguousarray(filters), Quantization(quantized, (0,) * p.outputs, axis))
     y = g.add(op, framed_x, weight, *integer_bias(site, p.outputs), quantization=g.quantization(blob))
     y = g.nchw(y)
-    if p.activation == 2 and not whole:  # 6 is another integer for each channel
+    if p.activation == 2 and not whole:  # the integer for 6 differs per channel
         y = _capped(site, y, scales)
     return [y]
 
@@ -161,7 +161,7 @@ def _capped(site: Site, y: int, scales: Array) -> int:
 
 
 def product_scales(site: Site, x: int, outputs: int, terms: int) -> tuple[float, ...]:
-    """The weight's scales, so that with those declared for input and output the sums get the file's scales."""
+    """Weight scales such that, with the declared input and output scales, the accumulator has the file's scales."""
     g = site.graph
     sums = site.channel_scales(outputs, terms) * np.ones(outputs, np.float32)
     scales, _ = g.scales(site.layer.outputs[0])
@@ -181,7 +181,7 @@ def integer_bias(site: Site, outputs: int) -> tuple[int, ...]:
 
 
 def _placed(p: Parameters, inputs: int, axis: int) -> tuple[int, int]:
-    """The outputs of a deconvolution along an axis, and how many come before them."""
+    """The output size of a deconvolution along an axis, and its padding in front."""
     stride, extent = p.stride[axis], (p.size[axis] - 1) * p.dilation[axis] + 1
     full = stride * (inputs - 1) + extent
     if p.pad_type == EXPLICIT:
@@ -210,7 +210,7 @@ def _deconvolution(site: Site) -> Sequence[int]:
     weight = site.real_weight(Wish("weight", shape, terms), channels)
     rows, columns = _placed(p, height, 0), _placed(p, width, 1)
     if min(rows[0], columns[0]) < 1:
-        raise ModelError(f"it has {rows[0]} by {columns[0]} outputs")
+        raise ModelError(f"it has {rows[0]} by {columns[0]} outputs, expected at least 1 by 1")
     x = g.nhwc(site.x)
     bias = _bias(site, p)
     if p.groups == 1 and p.dilation == (1, 1):
@@ -225,7 +225,7 @@ def _deconvolution(site: Site) -> Sequence[int]:
 
 
 def _transposed_padding(p: Parameters, axes: tuple[tuple[int, int, int], ...]) -> Padding | None:
-    """The padding whose forward convolution has these windows, if there is one."""
+    """The padding for which the forward convolution has these windows, if there is one."""
     for padding in (Padding.VALID, Padding.SAME):
         windows = [Window(size, stride, 1, padding) for size, stride in zip(p.size, p.stride, strict=True)]
         if all(
@@ -241,7 +241,7 @@ def _transposed_padding(p: Parameters, axes: tuple[tuple[int, int, int], ...]) -
 def _spread(
     site: Site, p: Parameters, x: int, weight: Array, axes: tuple[tuple[int, int], ...], bias: tuple[int, ...]
 ) -> int:
-    """A deconvolution as a convolution with the filters turned round, over inputs with zeros between them."""
+    """A deconvolution as a convolution with flipped filters over inputs that are interleaved with zeros."""
     g = site.graph
     batch, height, width, channels = g.shape(x)
     if p.stride != (1, 1):

@@ -1,4 +1,4 @@
-"""Boxes and regions: those that are laid over a picture beforehand, those that are found in it, what is cut from them.
+"""Object detection: prior boxes, detected boxes, and regions of interest.
 
 Source: TNN's prior_box_layer.cc, prior_box_layer_interpreter.cc, detection_output_interpreter.cc and naive_compute.cc.
 """
@@ -31,9 +31,9 @@ def _numbers(site: Site, what: str) -> list[float]:
 
 
 def _prior_box(site: Site) -> Sequence[int]:
-    """Boxes at every element of a plane, [1, 2, 4 * boxes, 1]: corners x before y, then their variances.
+    """Boxes at every element of a feature map, [1, 2, 4 * boxes, 1]: corners (x, y), then their variances.
 
-    Sizes are cut to whole numbers, as TNN does.
+    Sizes are truncated to integers, as in TNN.
     """
     g = site.graph
     plane, picture = site.shape, g.shape(site.input(1))
@@ -54,7 +54,7 @@ def _prior_box(site: Site) -> Sequence[int]:
     if len(variances) not in (1, 4):
         raise ModelError(f"it has {len(variances)} variances, expected 1 or 4")
     if not sides:
-        raise ModelError("it has no box")
+        raise ModelError("it has no boxes")
     height, width = plane[2], plane[3]
     elements((height, width, len(sides), 8), LARGEST * 16)
     centre_x = ((np.arange(width) + offset) * step[0]).astype(np.float32).astype(np.float64)
@@ -73,12 +73,12 @@ def _prior_box(site: Site) -> Sequence[int]:
 
 
 def _sides(least: list[float], most: list[float], ratios: list[float]) -> list[tuple[float, float]]:
-    """Width and height of each box, in the order in which they are laid.
+    """Width and height of each box, in order.
 
-    ModelError where TNN's count of them, which takes the ratio 1 for granted, would be another.
+    Raises ModelError if their number differs from TNN's formula, which assumes that the ratio 1 occurs once.
     """
     if most and len(most) != len(least):
-        raise ModelError(f"it has {len(least)} smallest and {len(most)} largest sizes, expected as many of each")
+        raise ModelError(f"it has {len(least)} smallest and {len(most)} largest sizes, expected equally many")
     sides: list[tuple[float, float]] = []
     for at, size in enumerate(map(int, least)):
         sides.append((size, size))
@@ -92,7 +92,7 @@ def _sides(least: list[float], most: list[float], ratios: list[float]) -> list[t
                 raise ModelError(f"an aspect ratio is {ratio}, expected a positive number")
             sides.append((float(np.float32(size * math.sqrt(ratio))), float(np.float32(size / math.sqrt(ratio)))))
     if len(sides) != len(ratios) * len(least) + len(most):
-        raise ModelError(f"the aspect ratios {ratios} do not have 1 just once")
+        raise ModelError(f"the aspect ratios {ratios} do not contain 1 exactly once")
     return sides
 
 
@@ -117,7 +117,7 @@ _CODES = {1: BoxCode.CORNER, 2: BoxCode.CENTER_SIZE}
 
 
 def _aligned_regions(site: Site) -> Sequence[int]:
-    """Regions of pictures in a fixed size; a region has a size of at least 1."""
+    """RoI align; a region has a size of at least 1."""
     mode = site.integer("mode", _AVERAGE, 0, _AVERAGE)
     rows, columns = (site.integer(f"output {what}", None, 1, LARGEST) for what in ("height", "width"))
     samples, scale = site.integer("samples", 0, 0, 1 << 10), site.number("scale", 1.0)
@@ -126,7 +126,7 @@ def _aligned_regions(site: Site) -> Sequence[int]:
 
 
 def _apart(site: Site) -> Sequence[int]:
-    """Picture, class and number of each box that stays, int32."""
+    """Non-maximum suppression: image, class and index of each selected box, int32."""
     g = site.graph
     op = BoxesPerClass(site.flag("centred", 0))
     most = site.integer("most boxes", 0, 0)
@@ -136,7 +136,7 @@ def _apart(site: Site) -> Sequence[int]:
 
 
 def _post_processed(site: Site) -> Sequence[int]:
-    """Boxes, classes, scores and how many there are, each with four dimensions."""
+    """Boxes, classes, scores and their number, each with four dimensions."""
     g = site.graph
     most, classes_each, per_class = (site.integer(what, None, 1, LARGEST) for what in _MOST_BOXES)
     regular = site.flag("each class by itself")
@@ -146,7 +146,7 @@ def _post_processed(site: Site) -> Sequence[int]:
     op = DetectionPostProcess(most, classes_each, classes, score, overlap, y, x, height, width, regular, per_class)
     boxes, scores = (g.shape(site.input(at)) for at in (0, 1))
     if not boxes or boxes[0] != 1 or len(boxes) < 2 or len(scores) < 2:
-        raise ModelError(f"its inputs have the shapes {list(boxes)} and {list(scores)}, expected one picture")
+        raise ModelError(f"its inputs have the shapes {list(boxes)} and {list(scores)}, expected one image")
     parted = [g.add(Reshape((1, s[1], math.prod(s[2:]))), site.input(at)) for at, s in enumerate((boxes, scores))]
     anchors = site.some(Wish("anchors", (boxes[1], 4))).real().reshape(boxes[1], 4)
     found = g.add_many(op, *parted, g.constant(anchors))
@@ -160,7 +160,7 @@ _MOST_BOXES = ("most boxes", "most classes of a box", "most boxes of a class")
 
 
 def _guide(site: Site) -> Sequence[int]:
-    """One channel of three: a matrix, for each channel four slopes that begin at shifts, their sum between 0 and 1."""
+    """HDRNet's guide map: a colour matrix, four ReLUs with slopes and shifts per channel, mixed and clipped to 0..1."""
     g = site.graph
     shape = site.shape
     if len(shape) != 4 or shape[1] != 3:

@@ -1,4 +1,4 @@
-"""Comparisons and what is made of truth values, which are int8; whole numbers counted and shifted.
+"""Comparisons and logical operations, whose results are int8; integer shifts, remainders and histograms.
 
 Source: TNN's equal, and, bitshift and histogram layer interpreters, and cpu_where_layer_acc.cc,
 cpu_bitshift_layer_acc.cc, cpu_histogram_layer_acc.cc, cpu_mod_layer_acc.cc.
@@ -31,7 +31,7 @@ _RIGHT = 0
 
 
 def _truth(site: Site, x: int) -> int:
-    """Whether elements are other than 0."""
+    """Whether elements are not 0."""
     g = site.graph
     if g.type(x).dtype is DType.BOOL:
         return x
@@ -39,7 +39,7 @@ def _truth(site: Site, x: int) -> int:
 
 
 def _stored(site: Site, x: int) -> Sequence[int]:
-    """Truth values as TNN stores them."""
+    """Booleans as TNN stores them."""
     return [site.graph.add(Cast(DType.INT8), x)]
 
 
@@ -54,20 +54,20 @@ def _connected(kind: BinaryKind, site: Site) -> Sequence[int]:
 
 
 def _places(site: Site) -> Sequence[int]:
-    """Where elements are other than 0, [dimensions, count], int32."""
+    """The indices of nonzero elements, [dimensions, count], int32."""
     g = site.graph
     found = g.add(Transpose(), g.add(Where(), site.x), g.integers((1, 0)))
     return [g.add(Cast(DType.INT32), found)]
 
 
 def _remainder(site: Site) -> Sequence[int]:
-    """With the sign of the first, as C has it."""
+    """The remainder with the sign of the first operand, as in C."""
     x, y = pair(site)
     return [site.graph.add(Binary(BinaryKind.REMAINDER), x, y)]
 
 
 def _shifted(site: Site) -> Sequence[int]:
-    """To the right or the left, as whole numbers without a sign."""
+    """A right or left shift of unsigned integers."""
     g = site.graph
     dtype = g.type(site.x).dtype
     if dtype not in (DType.INT32, DType.UINT32):
@@ -80,7 +80,7 @@ def _shifted(site: Site) -> Sequence[int]:
 
 
 def _histogram(site: Site) -> Sequence[int]:
-    """How many elements are 0, 1 ... up to before `depth`, int32."""
+    """How often each integer from 0 to `depth` - 1 occurs, int32."""
     g = site.graph
     depth = site.integer("depth", 0, 1, LARGEST)
     if g.type(site.x).dtype is not DType.INT32:

@@ -1,4 +1,4 @@
-"""Layers that move elements: shapes, slices, joints, margins.
+"""Data movement: shapes, slices, concatenation, padding.
 
 Source: TNN's layer_interpreter/*.cc, dims_vector_utils.cc, stride_slice_layer.cc and cpu_pad_layer_acc.cc.
 """
@@ -26,7 +26,7 @@ _CONSTANT, _REFLECT, _EDGE = 0, 1, 2
 
 
 def _reshape(site: Site) -> Sequence[int]:
-    """Lengths from `axis` on: 0 keeps one, -1 is what the others leave."""
+    """Reshape; sizes start at `axis`, 0 keeps a size, and -1 is inferred from the others."""
     g = site.graph
     given = site.shape
     axis = site.integer("axis", None, 0, len(given))
@@ -42,7 +42,7 @@ def _reshape(site: Site) -> Sequence[int]:
         elif length > 0:
             out[at] = length
         else:
-            raise ModelError(f"length {at} of the new shape {list(shape)} is {length}, which says nothing")
+            raise ModelError(f"size {at} of the new shape {list(shape)} is {length}, expected -1 once, 0 or more")
     if unknown is not None:
         out[unknown] = math.prod(given) // math.prod(out)
     if math.prod(out) != math.prod(given):
@@ -53,7 +53,7 @@ def _reshape(site: Site) -> Sequence[int]:
 
 
 def _reshape_nhwc(site: Site, given: tuple[int, ...], out: tuple[int, ...]) -> int:
-    """Elements in the order in which their channels lie side by side."""
+    """Reshape in channels-last element order."""
     if max(len(given), len(out)) > 4:
         raise ModelError(f"the shapes {list(given)} and {list(out)} have more than 4 dimensions")
     g = site.graph
@@ -70,7 +70,7 @@ def _flatten(site: Site) -> Sequence[int]:
 
 
 def _permute(site: Site) -> Sequence[int]:
-    """Axes that are not named follow in their order."""
+    """Transpose; unnamed axes follow in their order."""
     rank = len(site.shape)
     order = site.counted("axes")
     if len(set(order)) < len(order) or any(not 0 <= axis < rank for axis in order):
@@ -79,7 +79,7 @@ def _permute(site: Site) -> Sequence[int]:
 
 
 def _swapped(site: Site) -> Sequence[int]:
-    """Two axes in each other's place."""
+    """Swap two axes."""
     rank = len(site.shape)
     order = list(range(rank))
     a, b = site.axis("axis", rank), site.axis("axis", rank)
@@ -88,17 +88,17 @@ def _swapped(site: Site) -> Sequence[int]:
 
 
 def _flatten_axes(site: Site) -> Sequence[int]:
-    """The axes from one to another as one."""
+    """Merge the axes from one to another."""
     shape = site.shape
     first, last = site.axis("first axis", len(shape)), site.axis("last axis", len(shape))
     if first > last:
-        raise ModelError(f"the axes are {first} to {last}")
+        raise ModelError(f"the axes are {first} to {last}, expected an ascending range")
     flat = (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
     return [site.graph.add(Reshape(flat), site.x)]
 
 
 def _rolled(site: Site) -> Sequence[int]:
-    """Elements moved along axes, those that leave at an end come in at the other."""
+    """Roll elements along axes; those shifted out at one end come in at the other."""
     g, x = site.graph, site.x
     shape = g.shape(x)
     shifts = site.counted("shifts")
@@ -111,16 +111,16 @@ def _rolled(site: Site) -> Sequence[int]:
 
 
 def _reorganized(site: Site) -> Sequence[int]:
-    """Squares of elements become channels, or the other way round; what lies in a square comes before channels."""
+    """Space to depth or back; positions in a square are the outer part of the channel index."""
     g, shape = site.graph, site.shape
     size, back = site.integer("size", None, 1, LARGEST), site.flag("back")
     site.integer("third number", 0)
     within = site.integer("mode", 0, 0, 1)
     if within and not back:
-        raise ModelError(f"the mode is {within}, expected 0 where squares become channels")
+        raise ModelError(f"the mode is {within}, expected 0 for space to depth")
     n, c, h, w = g.shape(site.x, 4)
     if (back and c % (size * size)) or (not back and (h % size or w % size)):
-        raise ModelError(f"the shape {list(shape)} does not divide into squares of {size}")
+        raise ModelError(f"the shape {list(shape)} is not divisible into squares of {size}")
     if not back:
         return [g.nchw(g.move(SpaceToDepth(size), g.nhwc(site.x)))]
     if not within:
@@ -133,7 +133,7 @@ def _squeeze(site: Site) -> Sequence[int]:
     count = site.integer("number of axes", 0, 0, site.left)
     axes = {site.axis("axis", len(shape)) for _ in range(count)}
     if any(shape[axis] != 1 for axis in axes):
-        raise ModelError(f"axes {sorted(axes)} of {list(shape)} are not all of length 1")
+        raise ModelError(f"axes {sorted(axes)} of {list(shape)} are not all of size 1")
     return [site.graph.add(Reshape(tuple(d for axis, d in enumerate(shape) if axis not in axes)), site.x)]
 
 
@@ -144,7 +144,7 @@ def _unsqueeze(site: Site) -> Sequence[int]:
     axes = {site.axis("axis", rank) for _ in range(count)}
     rest = iter(shape)
     if len(axes) < count:
-        raise ModelError("an axis is named twice")
+        raise ModelError("an axis is repeated")
     return [site.graph.add(Reshape(tuple(1 if axis in axes else next(rest) for axis in range(rank))), site.x)]
 
 
@@ -154,7 +154,7 @@ def _concat(site: Site) -> Sequence[int]:
 
 
 def _split(site: Site) -> Sequence[int]:
-    """Parts of given lengths, or equal ones where there are none."""
+    """Split into parts of the given sizes, or into equal ones if there are none."""
     g = site.graph
     shape = site.shape
     axis = site.axis("axis", len(shape))
@@ -162,7 +162,7 @@ def _split(site: Site) -> Sequence[int]:
     count = len(site.layer.outputs)
     if not site.flag("lengths count", 1) or not sizes:
         if shape[axis] % count:
-            raise ModelError(f"axis {axis} of {list(shape)} does not divide into {count} parts")
+            raise ModelError(f"axis {axis} of {list(shape)} is not divisible into {count} parts")
         sizes = (shape[axis] // count,) * count
     if len(sizes) != count:
         raise ModelError(f"there are {len(sizes)} parts for {count} outputs")
@@ -170,7 +170,7 @@ def _split(site: Site) -> Sequence[int]:
 
 
 def _split_evenly(site: Site) -> Sequence[int]:
-    """Parts of given lengths, or of one length but the last, which is what is left."""
+    """Split into parts of the given sizes, or of one size, where the last part may be smaller."""
     g = site.graph
     shape = site.shape
     axis = site.axis("axis", len(shape))
@@ -178,7 +178,7 @@ def _split_evenly(site: Site) -> Sequence[int]:
     given, size = site.flag("lengths are given", 0), site.integer("length", 0, 0, MOST)
     if not (given and sizes):
         if size < 1:
-            raise ModelError(f"parts have the length {size}, expected at least 1")
+            raise ModelError(f"parts have the size {size}, expected at least 1")
         sizes = tuple(min(size, shape[axis] - at) for at in range(0, shape[axis], size)[: len(site.layer.outputs) + 1])
     if len(sizes) != len(site.layer.outputs):
         raise ModelError(f"there are {len(sizes)} parts for {len(site.layer.outputs)} outputs")
@@ -186,7 +186,7 @@ def _split_evenly(site: Site) -> Sequence[int]:
 
 
 def _strided_slice(site: Site) -> Sequence[int]:
-    """An end of 0 is the end of the axis."""
+    """A strided slice where an end of 0 means the end of the axis."""
     shape = site.shape
     begins, ends, strides = (site.counted(what) for what in ("begins", "ends", "strides"))
     return [_sliced(site, tuple(range(len(shape))), begins, tuple(e or MOST for e in ends), strides)]
@@ -207,7 +207,7 @@ def _sliced(
     low, high, step = [0] * len(shape), list(shape), [1] * len(shape)
     for axis, begin, end, stride in zip(axes, begins, ends, strides, strict=True):
         if not -len(shape) <= axis < len(shape) or stride < 1:
-            raise ModelError(f"axis {axis} with stride {stride} is no axis of {list(shape)} and a stride of at least 1")
+            raise ModelError(f"axis {axis} with stride {stride} is invalid for {list(shape)}")
         length = shape[axis]
         first, last = (at + length if at < 0 else at for at in (begin, min(end, length)))
         if not 0 <= first < last:
@@ -217,7 +217,7 @@ def _sliced(
 
 
 def _pad(site: Site) -> Sequence[int]:
-    """Two numbers that nobody reads, then margins at top, bottom, left, right, and around the channels."""
+    """Pad. The parameters are two ignored numbers, then the margins at top, bottom, left, right and of the channels."""
     g = site.graph
     shape = site.shape
     if len(shape) not in (3, 4):
@@ -239,7 +239,7 @@ def _pad(site: Site) -> Sequence[int]:
 
 
 def _edged(site: Site, margins: list[tuple[int, int]]) -> int:
-    """Margins that repeat the outermost elements."""
+    """Pad by repeating the outermost elements."""
     g = site.graph
     x = site.x
     for axis, (before, after) in enumerate(margins):
@@ -251,7 +251,7 @@ def _edged(site: Site, margins: list[tuple[int, int]]) -> int:
 
 
 def _gather(site: Site) -> Sequence[int]:
-    """Entries along an axis; data or indices may lie in the weights."""
+    """Gather along an axis; data or indices may be weights."""
     g = site.graph
     axis = site.integer("axis", 0)
     flags = site.flag("data in weights", 0), site.flag("indices in weights", 1)
@@ -276,22 +276,22 @@ def _gather(site: Site) -> Sequence[int]:
 
 
 def _shuffle_channel(site: Site) -> Sequence[int]:
-    """Channels as groups by members become members by groups."""
+    """Transpose channels [groups, members] to [members, groups]."""
     g = site.graph
     shape = site.shape
     groups = site.integer("groups", None, 1)
     if len(shape) < 2 or shape[1] % groups:
-        raise ModelError(f"the channels of {list(shape)} do not divide into {groups} groups")
+        raise ModelError(f"the channels of {list(shape)} are not divisible into {groups} groups")
     x = g.add(Reshape((shape[0], groups, shape[1] // groups, *shape[2:])), site.x)
     return [g.add(Reshape(shape), g.transpose(x, (0, 2, 1, *range(3, len(shape) + 1))))]
 
 
 def _pixel_shuffle(site: Site) -> Sequence[int]:
-    """Channels [out, factor, factor] become the elements of squares."""
+    """Depth to space with channels [out, factor, factor]."""
     shape = site.shape
     factor = site.integer("factor", None, 1, LARGEST)
     if len(shape) != 4 or shape[1] % (factor * factor):
-        raise ModelError(f"the channels of {list(shape)} do not divide into squares of {factor}")
+        raise ModelError(f"the channels of {list(shape)} are not divisible into squares of {factor}")
     n, c, h, w = shape
     return [_in_squares(site, (n, c, h, w), factor)]
 

@@ -1,4 +1,4 @@
-"""Layers that scale elements by channels or by their own statistics.
+"""Layers that scale elements per channel or by their own statistics.
 
 Source: TNN's batch_norm, scale, instance_norm, layer_norm, group_norm and lrn layer interpreters.
 """
@@ -22,7 +22,7 @@ _INSTANCE_EPSILON = 1e-5
 
 
 def _scaled(site: Site, x: int, *, always_bias: bool = True) -> int:
-    """`x * scale + bias`, each one number or one for each channel."""
+    """`x * scale + bias`, each with one number in total or one per channel."""
     g = site.graph
     shape = g.shape(x)
     if len(shape) < 2:
@@ -41,7 +41,7 @@ def _scaled(site: Site, x: int, *, always_bias: bool = True) -> int:
 
 
 def _batch_statistics(site: Site) -> Sequence[int]:
-    """`(x - mean) / sqrt(variance + epsilon)`, mean and variance stored times a factor."""
+    """`(x - mean) / sqrt(variance + epsilon)`, with mean and variance stored multiplied by a factor."""
     g = site.graph
     shape = site.shape
     if len(shape) < 2:
@@ -57,7 +57,7 @@ def _batch_statistics(site: Site) -> Sequence[int]:
 
 
 def _bias(site: Site) -> Sequence[int]:
-    """A number for each channel is added."""
+    """Add one number per channel."""
     g = site.graph
     shape = site.shape
     channels = shape[1] if len(shape) > 1 else 1
@@ -89,7 +89,7 @@ def _instance_norm(site: Site) -> Sequence[int]:
 
 
 def _layer_norm(site: Site) -> Sequence[int]:
-    """Over the last dimensions; scale and bias are blobs of their shape."""
+    """Normalise over the last dimensions; scale and bias are blobs of their shape."""
     g = site.graph
     rank = len(site.shape)
     count = site.integer("number of dimensions", 1, 1, rank)
@@ -99,12 +99,12 @@ def _layer_norm(site: Site) -> Sequence[int]:
 
 
 def _group_norm(site: Site) -> Sequence[int]:
-    """Over groups of channels; scale and bias are blobs with a number for each channel."""
+    """Normalise over groups of channels; scale and bias are blobs with one number per channel."""
     g = site.graph
     shape = site.shape
     groups, epsilon = site.integer("groups", None, 1), site.number("epsilon", 1e-5)
     if len(shape) < 2 or shape[1] % groups:
-        raise ModelError(f"the channels of {list(shape)} do not divide into {groups} groups")
+        raise ModelError(f"the channels of {list(shape)} are not divisible into {groups} groups")
     x = g.add(Reshape((shape[0], groups, shape[1] // groups, *shape[2:])), site.x)
     y = g.add(Reshape(shape), _standardized(site, x, range(2, len(shape) + 1), epsilon))
     across = (shape[1], *(1,) * (len(shape) - 2))
@@ -113,7 +113,7 @@ def _group_norm(site: Site) -> Sequence[int]:
 
 
 def _lrn(site: Site) -> Sequence[int]:
-    """`x / (bias + alpha / size * s)**beta`, s the sum of squares over `size` channels around each."""
+    """`x / (bias + alpha / size * s)**beta`, where s is the sum of squares over the `size` neighbouring channels."""
     g = site.graph
     alpha, beta, bias = (site.number(what) for what in ("alpha", "beta", "bias"))
     size = site.integer("size", None, 1, 1 << 16)

@@ -1,6 +1,6 @@
-"""Pools over windows, over everything, and over as many parts as are asked for.
+"""Pooling over windows, over everything, and adaptive pooling.
 
-An average counts the elements inside only. Source: TNN's pooling_layer_interpreter.cc, pooling_layer.cc and
+An average counts only elements inside the input. Source: TNN's pooling_layer_interpreter.cc, pooling_layer.cc and
 naive_compute.cc.
 """
 
@@ -47,33 +47,33 @@ def _pool(site: Site, x: int) -> int:
 
 
 def pool_span(inputs: int, size: int, stride: int, pad: int, pad_type: int, *, ceil: bool) -> Span:
-    """The windows of a pool along one axis; those that only begin inside count where `ceil` says so."""
+    """The windows of a pool along one axis; with `ceil`, a window that only starts inside counts too."""
     return conv_span(inputs, size, stride, 1, (pad, pad), pad_type, ceil=ceil)
 
 
 def _require_elements(along: Span) -> None:
-    """ModelError where a window has no element inside; the first and the last have the fewest."""
+    """Raise ModelError if a window has no element inside; the first and last windows have the fewest."""
     for start in (-along.before, (along.outputs - 1) * along.stride - along.before):
         if min(start + along.size, along.inputs) <= max(start, 0):
-            raise ModelError(f"a window of {along.size} elements lies outside of the {along.inputs} there are")
+            raise ModelError(f"a window of {along.size} elements is outside of the {along.inputs} inputs")
 
 
 def _counts(along: Span) -> Array:
-    """The elements of each window that lie inside."""
+    """The number of elements of each window that are inside."""
     starts = np.arange(along.outputs, dtype=np.int64) * along.stride - along.before
     found: Array = np.minimum(starts + along.size, along.inputs) - np.maximum(starts, 0)
     return found
 
 
 def windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
-    """Largest elements or averages of windows over [batch, channels, height, width]."""
+    """Maxima or averages of windows over [batch, channels, height, width]."""
     g = site.graph
     for along in spans:
         _require_elements(along)
     size, stride = [s.size for s in spans], [s.stride for s in spans]
     stored = g.type(x).quantization is not None
     aligned = all(s.valid for s in spans) or all(s.same() for s in spans)
-    if stored and kind == AVERAGE and not aligned:  # the average of what is inside has no integer form
+    if stored and kind == AVERAGE and not aligned:  # this average has no integer implementation
         x, stored = g.real(site.blob(0)), False
     dtype = g.type(x).dtype
     fill = None if kind == AVERAGE else -math.inf if dtype.is_float else dtype.limits[0]
@@ -88,7 +88,7 @@ def windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
 
 
 def _adaptive(site: Site, x: int, rows: int, columns: int) -> int:
-    """Averages over `rows` by `columns` parts, which may share elements at their edges."""
+    """Averages over `rows` by `columns` parts, which may overlap at their edges."""
     g = site.graph
     _, _, height, width = g.shape(x)
     if rows <= height and columns <= width and height % rows == 0 and width % columns == 0:
@@ -102,9 +102,9 @@ def _adaptive(site: Site, x: int, rows: int, columns: int) -> int:
 
 
 def _shares(inputs: int, outputs: int) -> Array:
-    """[outputs, inputs]: what part of each average an element is."""
+    """[outputs, inputs]: the weight of each element in each average."""
     if inputs * outputs > LARGEST * 16:
-        raise ModelError(f"{inputs} elements in {outputs} parts are more than a model has")
+        raise ModelError(f"{inputs} elements in {outputs} parts are too many")
     out = np.zeros((outputs, inputs), np.float32)
     for at in range(outputs):
         first, last = at * inputs // outputs, math.ceil((at + 1) * inputs / outputs)
@@ -114,4 +114,4 @@ def _shares(inputs: int, outputs: int) -> Array:
 
 LAYERS: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.x)]}
 QUANTIZED: Mapping[str, Writer] = {"Pooling": lambda site: [_pool(site, site.graph.stored(site.blob(0)))]}
-"""Stored integers are compared or averaged as they are: the blobs on both sides share a scale."""
+"""Stored integers are compared or averaged directly, because input and output have the same scale."""

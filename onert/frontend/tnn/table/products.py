@@ -1,4 +1,4 @@
-"""Inner products and products of matrices.
+"""Inner products and matrix products.
 
 Source: TNN's inner_product_layer.cc, inner_product_layer_interpreter.cc, mat_mul_layer_interpreter.cc and
 naive_compute.cc.
@@ -52,9 +52,9 @@ def _quantized_inner_product(site: Site) -> Sequence[int]:
 
 
 def _parameters(site: Site, x: int) -> tuple[int, bool, int, int, tuple[int, ...]]:
-    """Outputs, whether there is a bias, rows and terms of the product, and the result's shape.
+    """The number of outputs, whether there is a bias, rows and terms of the product, and the result's shape.
 
-    TNN reads the flag `transpose` and does not look at it.
+    TNN reads the flag `transpose` but ignores it.
     """
     shape = site.graph.shape(x)
     outputs, bias = site.integer("outputs", None, 1, LARGEST), site.flag("bias")
@@ -65,7 +65,7 @@ def _parameters(site: Site, x: int) -> tuple[int, bool, int, int, tuple[int, ...
 
 
 def _matmul(site: Site) -> Sequence[int]:
-    """Two blobs, or one and a weight that is the first or the second factor."""
+    """A product of two blobs, or of a blob and a weight, which may be the first or second factor."""
     g = site.graph
     position = site.integer("position of the weight", -1, -1, 1)
     if len(site.layer.inputs) > 1:
@@ -82,7 +82,7 @@ def _matmul(site: Site) -> Sequence[int]:
     if found.code == INT8:
         scale = g.weights.part(site.layer, Wish("scale", (1,)))
         if scale is None or scale.count != 1:
-            raise ModelError("its integer weight has not just one scale")
+            raise ModelError("its integer weight does not have exactly one scale")
         real = real * scale.real()
     if found.shape is None and len(real) % terms:
         raise ModelError(f"its weight has {len(real)} elements, expected a multiple of {terms}")
@@ -95,7 +95,7 @@ _KEEPING = frozenset({"Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "PReLU",
 
 
 def _columns(site: Site, terms: int) -> int:
-    """How many columns a made-up weight has: what the layers behind it tell, otherwise as many as rows."""
+    """The number of columns of a random weight: what later layers require, otherwise the number of rows."""
     blob = site.layer.outputs[0]
     for layer in site.following:
         if blob not in layer.inputs:
@@ -114,14 +114,14 @@ def _columns(site: Site, terms: int) -> int:
 
 
 def _einsum(site: Site) -> Sequence[int]:
-    """Semicolons part what stands for operands, because a comma ends a line."""
+    """Einsum. Semicolons separate the operands' terms, because a comma ends a line."""
     groups, arrow, result = site.text("equation").partition("->")
     ranks = [len(site.graph.shape(x)) for x in site.inputs]
     return [site.graph.add(Einsum(spelled(groups.replace(";", ","), arrow, result, ranks)), *site.inputs)]
 
 
 def _inverse(site: Site) -> Sequence[int]:
-    """Of matrices of 2 by 2: what lies on the diagonal changes places, the rest its sign, all over the determinant."""
+    """The inverse of 2 x 2 matrices: swap the diagonal, negate the rest, and divide by the determinant."""
     g = site.graph
     shape = site.shape
     if len(shape) < 2 or shape[-2:] != (2, 2):

@@ -1,4 +1,4 @@
-"""Long short-term memory layers.
+"""LSTM layers.
 
 Source: TNN's lstm_layer_interpreter.cc, lstm_layer.cc and cpu_lstm_layer_acc.cc.
 """
@@ -29,9 +29,9 @@ _GATES = 4
 
 
 def _parameters(site: Site) -> tuple[int, tuple[bool, ...]]:
-    """How many cells there are, and which way each direction goes: backwards or not.
+    """The number of cells, and for each direction whether it is backward.
 
-    TNN reads a bound for cells and does not apply it.
+    TNN reads a clipping bound but does not apply it.
     """
     site.number("clip", 0.0)
     cells = site.integer("cells", None, 1, LARGEST)
@@ -40,7 +40,7 @@ def _parameters(site: Site) -> tuple[int, tuple[bool, ...]]:
 
 
 def weight_shape(site: Site, x: tuple[int, ...], at: int) -> tuple[int, ...] | None:
-    """The shape of input `at` of a layer whose first is `x`: weights, recurrent ones, biases, states."""
+    """The shape of input `at` of a layer whose first input is `x`: weights, recurrent weights, biases, states."""
     cells, backwards = _parameters(site)
     ways, batch = len(backwards), x[1] if len(x) > 1 else 1
     shapes = {1: (_GATES * cells, math.prod(x[2:])), 2: (_GATES * cells, cells), 3: (2 * _GATES * cells,)}
@@ -48,9 +48,9 @@ def weight_shape(site: Site, x: tuple[int, ...], at: int) -> tuple[int, ...] | N
 
 
 def _lstm(site: Site) -> Sequence[int]:
-    """Over [time, batch, ...]: the outputs of all steps, both directions side by side, and the last states.
+    """LSTM over [time, batch, ...]: the outputs of all steps, with both directions concatenated, and the last states.
 
-    Gates are stored input, output, forget, cell.
+    Gates are stored in the order input, output, forget, cell.
     """
     g = site.graph
     cells, backwards = _parameters(site)
@@ -81,7 +81,7 @@ def _lstm(site: Site) -> Sequence[int]:
 
 
 def _of(site: Site, at: int, way: int, x: tuple[int, ...]) -> int:
-    """What belongs to one direction of an input, in its own shape."""
+    """The part of an input that belongs to one direction, reshaped."""
     g, operand = site.graph, site.input(at)
     whole = weight_shape(Site(g, site.layer), x, at)
     given = g.shape(operand)

@@ -19,7 +19,7 @@ from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 def _reduction(
     kind: Reduction, site: Site, *, before: UnaryKind | None = None, after: UnaryKind | None = None
 ) -> Sequence[int]:
-    """A reduction, with a function of each element before it and one of the result."""
+    """A reduction, with optional functions of its operand and its result."""
     g = site.graph
     keep = site.flag("keep dimensions")
     axes = _axes(site)
@@ -29,7 +29,7 @@ def _reduction(
 
 
 def _axes(site: Site) -> tuple[int, ...]:
-    """All parameters that are left."""
+    """The axes, which are all remaining parameters."""
     rank = len(site.shape)
     axes = [site.axis("axis", rank)]
     while site.left:
@@ -38,7 +38,7 @@ def _axes(site: Site) -> tuple[int, ...]:
 
 
 def _log_sum_exp(site: Site) -> Sequence[int]:
-    """The largest element is taken away before, and added again."""
+    """Log-sum-exp; the maximum is subtracted before and added again afterwards."""
     g = site.graph
     keep = site.flag("keep dimensions")
     axes = g.integers(_axes(site))
@@ -50,7 +50,7 @@ def _log_sum_exp(site: Site) -> Sequence[int]:
 
 
 def _probabilities(op: Op, site: Site) -> Sequence[int]:
-    """An operation along the last axis, for any other between transposes."""
+    """Apply an operation on the last axis to any axis by transposing."""
     g = site.graph
     rank = len(site.shape)
     axis = site.axis("axis", rank, 1)

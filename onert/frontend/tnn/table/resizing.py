@@ -1,4 +1,4 @@
-"""Planes in another size.
+"""Resizing of images.
 
 Source: TNN's upsample_layer_interpreter.cc, upsample_layer.cc and cpu_upsample_layer_acc.cc.
 """
@@ -19,7 +19,7 @@ _NEAREST, _BILINEAR = 1, 2
 
 
 def _upsample(site: Site) -> Sequence[int]:
-    """By factors for height and width, or to a size. Corners lie on corners or centres on centres."""
+    """Resize by factors for height and width, or to a size; corners or centres are aligned."""
     g = site.graph
     shape = site.shape
     if len(shape) != 4:
@@ -34,7 +34,7 @@ def _upsample(site: Site) -> Sequence[int]:
     else:
         size = [math.floor(d * factor + 0.5) for d, factor in zip(shape[2:], factors, strict=True)]
     if not all(1 <= length <= LARGEST for length in size):
-        raise ModelError(f"the new size is {size[0]} by {size[1]}")
+        raise ModelError(f"the new size is {size[0]} by {size[1]}, expected 1 to {LARGEST}")
     if tuple(size) == shape[2:]:
         return [site.x]
     x = g.nhwc(site.x)
@@ -42,7 +42,7 @@ def _upsample(site: Site) -> Sequence[int]:
     if mode == _BILINEAR:
         op = ResizeBilinear(align_corners=corners, half_pixel_centers=not corners)
         kept = [1 if new == 1 else d for d, new in zip(shape[2:], size, strict=True)]
-        if tuple(kept) != shape[2:]:  # a single row or column is the first one
+        if tuple(kept) != shape[2:]:  # the only row or column of the result is the first of the input
             x = g.move(Slice(), x, g.integers((0, 0, 0, 0)), g.integers((shape[0], *kept, shape[1])))
     return [g.nchw(g.add(op, x, g.integers(size)))]
 

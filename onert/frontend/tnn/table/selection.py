@@ -1,7 +1,7 @@
-"""Layers that choose, count and repeat elements, and small ones beside them.
+"""Selection, counting, repetition and other small layers.
 
-Source: TNN's layer_interpreter/*.cc and device/cpu/acc/*.cc; where its reference device computes nothing (largest
-elements' places), what its converters write the layer for.
+Source: TNN's layer_interpreter/*.cc and device/cpu/acc/*.cc; where its reference device computes nothing (indices of
+the largest elements), the semantics that its converters rely on.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LEAST = -MOST - 1
 
 
 def _arg_reduce(site: Site) -> Sequence[int]:
-    """Where the largest or smallest element of an axis stands, int32; the axis stays with length 1."""
+    """The index of the largest or smallest element along an axis, int32; the axis is kept with size 1."""
     g = site.graph
     shape = site.shape
     kind = Extreme.MAX if site.flag("largest") else Extreme.MIN
@@ -54,7 +54,7 @@ def _arg_reduce(site: Site) -> Sequence[int]:
 
 
 def _normalize(site: Site) -> Sequence[int]:
-    """Over the sum of magnitudes, the length, the largest or the least of all channels of a place."""
+    """Divide by the L1 norm, the L2 norm, the maximum or the minimum over the channels."""
     g = site.graph
     across, epsilon = site.flag("across space", 0), site.number("epsilon", 1e-12)
     site.flag("shared by channels", 1)
@@ -76,7 +76,7 @@ def _normalize(site: Site) -> Sequence[int]:
 
 
 def _pad(site: Site) -> Sequence[int]:
-    """Margins before all axes and then behind all."""
+    """Pad; the parameters are the margins before all axes, then after all axes."""
     g = site.graph
     rank = len(site.shape)
     count = site.integer("number of axes", 0, 0, rank)
@@ -91,7 +91,7 @@ def _pad(site: Site) -> Sequence[int]:
 
 
 def _tile(site: Site) -> Sequence[int]:
-    """The numbers of repetitions are those of the last axes."""
+    """Tile; the repetitions apply to the last axes."""
     g = site.graph
     shape = site.shape
     times = [site.integer("repetitions", None, 1, LARGEST) for _ in range(site.left)]
@@ -103,7 +103,7 @@ def _tile(site: Site) -> Sequence[int]:
 
 
 def _expand(site: Site) -> Sequence[int]:
-    """Broadcast with a shape, which may be the smaller one."""
+    """Broadcast to the common shape of the input and a given shape."""
     g = site.graph
     given, wanted = site.shape, site.counted("lengths")
     try:
@@ -122,7 +122,7 @@ def _cast(site: Site) -> Sequence[int]:
 
 
 def _signed_mul(site: Site) -> Sequence[int]:
-    """`(sign(x - alpha) + beta) / gamma`, each channel times the first."""
+    """`(sign(x - alpha) + beta) / gamma`, with each channel multiplied by the first."""
     g = site.graph
     shape = site.shape
     alpha, beta, gamma = (site.number(what) for what in ("alpha", "beta", "gamma"))
@@ -135,7 +135,7 @@ def _signed_mul(site: Site) -> Sequence[int]:
 
 
 def _top(site: Site) -> Sequence[int]:
-    """The largest or smallest elements of an axis in order, and where they stand as int32."""
+    """The largest or smallest elements along an axis in order, and their indices as int32."""
     g = site.graph
     shape = site.shape
     axis, largest = site.axis("axis", len(shape), -1), site.flag("largest", 1)
@@ -156,7 +156,7 @@ def _one_hot(site: Site) -> Sequence[int]:
     return [g.add(OneHot(axis), indices, g.constant(np.array(depth, np.int32)), on, off)]
 
 
-_VALUES = (("value elsewhere", 0.0), ("value of the one", 1.0))
+_VALUES = (("off value", 0.0), ("on value", 1.0))
 
 
 def _gather_slices(site: Site) -> Sequence[int]:
@@ -173,7 +173,7 @@ def _grid_sample(site: Site) -> Sequence[int]:
 
 
 def _from_front(site: Site, indices: int, size: Array) -> int:
-    """Indices below 0 count from the end."""
+    """Convert negative indices, which count from the end."""
     g = site.graph
     zero = g.constant(np.zeros((), g.type(indices).dtype.numpy))
     below = g.add(Comparison(ComparisonKind.LESS), indices, zero)
@@ -188,7 +188,7 @@ def _gather_elements(site: Site) -> Sequence[int]:
 
 
 def _scatter_elements(site: Site) -> Sequence[int]:
-    """Data may lie in the weights. Updates replace elements or are added to them."""
+    """Scatter elements; the data may be a weight. Updates replace elements or are added to them."""
     data, indices, updates = _some_in_weights(site, ("data",))
     g = site.graph
     shape = g.shape(data)
@@ -198,7 +198,7 @@ def _scatter_elements(site: Site) -> Sequence[int]:
 
 
 def _some_in_weights(site: Site, there: tuple[str, ...]) -> list[int]:
-    """Data, indices and updates: blobs, or where there are fewer than three, some of the weights."""
+    """The operands data, indices and updates: blobs, or weights if there are fewer than three blobs."""
     g = site.graph
     blobs, found = iter(site.inputs), []
     missing = 3 - len(site.layer.inputs)
@@ -216,7 +216,7 @@ def _some_in_weights(site: Site, there: tuple[str, ...]) -> list[int]:
 
 
 def _constant(site: Site) -> Sequence[int]:
-    """A weight of a given shape."""
+    """A weight with the shape in the parameters."""
     shape = site.counted("lengths")
     elements(shape)
     found = site.some(Wish("weight", shape))

@@ -1,4 +1,4 @@
-"""Where windows lie: TNN's rules for padding, and the padding that an operation needs for them.
+"""Window positions by TNN's padding rules, and the padding that an operation needs to match them.
 
 Source: TNN's conv_layer.cc, deconv_layer.cc and pooling_layer.cc.
 """
@@ -18,12 +18,12 @@ from onert.ir.value import Value
 
 EXPLICIT, SAME, VALID = -1, 0, 1
 LARGEST = 1 << 20
-"""Of a window, a stride, a dilation or a padding."""
+"""The maximum of a window size, stride, dilation or padding."""
 
 
 @frozen
 class Span(Value):
-    """Windows along one axis: window o begins at `o * stride - before`, its elements lie `dilation` apart."""
+    """Windows along one axis: window o starts at `o * stride - before`, and its elements are `dilation` apart."""
 
     inputs: int
     outputs: int
@@ -38,30 +38,30 @@ class Span(Value):
 
     @property
     def after(self) -> int:
-        """What the last window reads behind the last input."""
+        """The number of elements that the last window reads past the end of the input."""
         return (self.outputs - 1) * self.stride + self.extent - self.before - self.inputs
 
     def same(self) -> bool:
-        """Whether SAME padding puts the windows where they are."""
+        """Whether SAME padding produces these windows."""
         window = Window(self.size, self.stride, self.dilation, Padding.SAME)
         return window.outputs(self.inputs) == self.outputs and window.before(self.inputs) == self.before
 
     @property
     def valid(self) -> bool:
-        """Whether the windows lie inside, and no further one would."""
+        """Whether all windows are inside the input, and there is no room for another one."""
         return self.before == 0 and -self.stride < self.after <= 0
 
 
 def truncated_half(total: int) -> int:
-    """Half of a number, cut towards zero as C does."""
+    """Half of a number, rounded towards zero as in C."""
     return int(total / 2) if abs(total) < 1 << 50 else total // 2
 
 
 def conv_span(
     inputs: int, size: int, stride: int, dilation: int, pads: tuple[int, int], kind: int, *, ceil: bool = False
 ) -> Span:
-    """Windows by the type of padding. SAME and VALID leave the dilation out of account, as TNN does; with explicit
-    margins a window that only begins inside counts where `ceil` says so."""
+    """Windows by padding type. SAME and VALID ignore the dilation, as in TNN. With explicit padding and `ceil`, a
+    window that only starts inside counts too."""
     if kind in (SAME, VALID):
         outputs = -(-inputs // stride) if kind == SAME else -(-(inputs - size + 1) // stride)
         before = truncated_half((outputs - 1) * stride + size - inputs)
@@ -74,7 +74,7 @@ def conv_span(
 
 
 def checked(span: Span) -> Span:
-    """The span; ModelError where it has no window."""
+    """The span. Raises ModelError if it has no windows."""
     if span.outputs < 1:
         what = f"a window of {span.extent} elements with {span.before} in front"
         raise ModelError(f"{what} does not fit on {span.inputs}: {span.outputs} outputs")
@@ -82,9 +82,9 @@ def checked(span: Span) -> Span:
 
 
 def framed(graph: Graph, x: int, spans: tuple[Span, ...], fill: float | None = None) -> tuple[int, Padding]:
-    """`x` [batch, ..., channels] with what is missing at its edges, and the padding for the operation.
+    """`x` [batch, ..., channels] padded or cropped if necessary, and the padding for the operation.
 
-    `fill` is what the edges hold, otherwise the real number 0.
+    The padding value is `fill`, or the real number 0.
     """
     if all(span.valid for span in spans):
         return x, Padding.VALID
@@ -104,7 +104,7 @@ def framed(graph: Graph, x: int, spans: tuple[Span, ...], fill: float | None = N
 
 
 def elements(shape: tuple[int, ...], most: int = 1 << 28) -> int:
-    """The number of elements; ModelError where there are more than a model can have."""
+    """The number of elements. Raises ModelError if it exceeds `most`."""
     count = math.prod(shape)
     if count > most:
         raise ModelError(f"a constant of shape {list(shape)} would have {count} elements, expected at most {most}")

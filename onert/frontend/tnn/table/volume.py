@@ -1,6 +1,6 @@
-"""Convolutions and pools along one and along three axes.
+"""Convolutions and pooling in one and three dimensions.
 
-Along one they are those of a plane that is one element wide. Source: TNN's conv_1d, conv_3d, pooling_1d and pooling_3d
+One-dimensional ones are computed on images of width 1. Source: TNN's conv_1d, conv_3d, pooling_1d and pooling_3d
 layer interpreters, conv1d_layer.cc, conv3d_layer.cc and pooling_3d_layer.cc.
 """
 
@@ -30,7 +30,7 @@ from .pooling import AVERAGE, MAX, pool_span, windows
 from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, conv_span, framed
 
 _ONE = Span(1, 1, 1, 1, 1, 0)
-"""An axis of one element."""
+"""An axis of size 1."""
 
 
 def _numbers(site: Site, what: str, count: int, low: int, default: int | None = None) -> list[int]:
@@ -38,12 +38,12 @@ def _numbers(site: Site, what: str, count: int, low: int, default: int | None = 
 
 
 def _sides(site: Site, x: int, axes: int) -> tuple[int, ...]:
-    """The number of channels and what lies behind it."""
+    """The number of channels, followed by the spatial sizes."""
     return site.graph.shape(x, 2 + axes)[1:]
 
 
 def _convolution(axes: int, site: Site) -> Sequence[int]:
-    """Filters lie [outputs, inputs / groups, ...]."""
+    """A convolution; filters are stored [outputs, inputs / groups, ...]."""
     channels, *sides = _sides(site, site.x, axes)
     groups, _, outputs = (site.integer(what, None, 0, LARGEST) for what in ("groups", "inputs", "outputs"))
     size, stride = (_numbers(site, what, axes, 1) for what in ("kernel", "stride"))
@@ -66,7 +66,7 @@ def _convolution(axes: int, site: Site) -> Sequence[int]:
 def _from_integers(site: Site, shape: tuple[int, ...], groups: int) -> tuple[Array, Array | None]:
     """The weight and bias of a quantised layer as real numbers.
 
-    Sums of products of integers become real by scales of their own, in which those of the input are contained.
+    The file's scales apply to the accumulator, so they include those of the input.
     """
     outputs, inner, *size = shape
     terms = inner * math.prod(size)
@@ -83,7 +83,7 @@ def _from_integers(site: Site, shape: tuple[int, ...], groups: int) -> tuple[Arr
 
 @frozen(eq=False)
 class Filters(Value):
-    """The constants of a convolution, and what follows it."""
+    """The constants of a convolution, and its activation."""
 
     weight: Array
     bias: Array | None
@@ -91,7 +91,7 @@ class Filters(Value):
     activation: Activation
 
     def biases(self, site: Site, parts: int = 1) -> list[tuple[int, ...]]:
-        """The bias in equal parts, each an operand or nothing."""
+        """The bias in equal parts, each as a tuple with an operand or empty."""
         if self.bias is None:
             return [()] * parts
         return [(site.graph.constant(part),) for part in np.split(self.bias, parts)]
@@ -113,7 +113,7 @@ def _in_line(site: Site, f: Filters, spans: Sequence[Span]) -> int:
 
 
 def _in_space(site: Site, f: Filters, spans: Sequence[Span]) -> int:
-    """A group at a time."""
+    """A 3-D convolution, group by group."""
     g = site.graph
     x, padding = framed(g, g.transpose(site.x, (0, 2, 3, 4, 1)), tuple(spans))
     deep, down, across = spans
@@ -149,7 +149,7 @@ _POOL = (("kernel", 0), ("stride", 1), ("padding", 0))
 
 
 def _pool_in_space(site: Site) -> Sequence[int]:
-    """Parameters are those of width, height, depth. First over planes, then over depth: a window is a box."""
+    """3-D pooling, with parameters in the order width, height, depth: first over planes, then over depth."""
     g = site.graph
     channels, *sides = _sides(site, site.x, 3)
     shape = site.shape
@@ -173,7 +173,7 @@ def _pool_in_space(site: Site) -> Sequence[int]:
 
 
 def _box_side(inputs: int, size: int, stride: int, down: int, pad: int, kind: int, *, ceil: bool) -> Span:
-    """As `pool_span`, but SAME may cut off an output, and what is in front follows from `down`, the height's stride."""
+    """Like `pool_span`, but SAME may round down, and the padding in front depends on `down`, the height's stride."""
     if kind not in (SAME, VALID):
         return pool_span(inputs, size, stride, pad, kind, ceil=ceil)
     room = inputs - size + 1 if kind == VALID else inputs

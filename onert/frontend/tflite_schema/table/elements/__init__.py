@@ -1,1 +1,1 @@
-"""Operators on elements and shapes, one family a file."""
+"""Operators on elements and shapes, one family per file."""

@@ -1,4 +1,4 @@
-"""Operators that compare elements and choose between them."""
+"""Comparisons and selections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators between element types and between stored integers and real numbers."""
+"""Conversions between element types, and between stored integers and real numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that work on two tensors element by element."""
+"""Elementwise operators with two operands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BINARY = (
     "LOGICAL_OR",
     "BITWISE_XOR",
 )
-"""Operators that are called as the functions are."""
+"""Operators whose name is that of the binary function."""
 
 TABLE: Table = {
     **{name: read(Binary, BinaryKind[name], power_of_two="pot_scale_int16") for name in ("ADD", "SUB", "MUL", "DIV")},

@@ -1,4 +1,4 @@
-"""Operators that are functions of each element."""
+"""Elementwise operators with one operand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNARY = unary_kinds(
     "ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT SIN COS TANH LOGISTIC ELU HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 "
     "FLOOR CEIL ROUND LOGICAL_NOT COMPLEX_ABS REAL IMAG"
 )
-"""Operators that are called as the functions are."""
+"""Operators whose name is that of the unary function."""
 
 TABLE: Table = {
     **{name: _unary(kind) for name, kind in _UNARY.items()},

@@ -1,4 +1,4 @@
-"""Operators that join tensors and part them."""
+"""Operators that concatenate and split tensors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpa
 def _unpack(operator: Operator) -> Op:
     count = operator.integer("num")
     if count != len(operator.outputs):
-        raise ModelError(f"num is {count}, there are {len(operator.outputs)} outputs")
+        raise ModelError(f"num is {count}, but there are {len(operator.outputs)} outputs")
     return Unpack(count, operator.integer("axis"))
 
 
 def _pack(operator: Operator) -> Op:
     count = operator.integer("values_count")
     if count != len(operator.inputs):
-        raise ModelError(f"values_count is {count}, there are {len(operator.inputs)} inputs")
+        raise ModelError(f"values_count is {count}, but there are {len(operator.inputs)} inputs")
     return Pack(operator.integer("axis"))
 
 

@@ -1,4 +1,4 @@
-"""Operators that look up, count, gather and draw: tables, segments, diagonals, buckets, random numbers."""
+"""Lookup tables, segments, diagonals, buckets and random numbers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _COMBINERS = (Combiner.SUM, Combiner.MEAN, Combiner.SQRTN)
 
 
 def _dtype(operator: Operator, field: str) -> DType:
-    """The element type that a field of the schema's TensorType names."""
+    """The element type in a field that holds a TensorType."""
     code = operator.integer(field)
     if code not in DTYPES:
-        raise ModelError(f"{field} is {code}, which no element type has")
+        raise ModelError(f"{field} is {code}, which is not an element type")
     return DTYPES[code]
 
 
 def _projection(operator: Operator) -> Op:
-    """LSHProjectionType: 1 is sparse, 2 is dense; 0 and 3 (an old sparse one) no kernel ever took."""
+    """LSHProjectionType: 1 is sparse, 2 is dense; no kernel ever supported 0 and 3 (an old sparse one)."""
     kind = operator.integer("type")
     if kind not in (1, 2):
         raise ModelError(f"type is {kind}, expected 1 (SPARSE) or 2 (DENSE)")
@@ -33,7 +33,7 @@ def _projection(operator: Operator) -> Op:
 
 
 def _seeds(operator: Operator) -> tuple[int, int]:
-    """Both seeds as LiteRT keeps them: the low 32 bits of each, signed."""
+    """Both seeds as LiteRT stores them: the low 32 bits of each, signed."""
     first, second = (((operator.integer(f) + (1 << 31)) % (1 << 32)) - (1 << 31) for f in ("seed", "seed2"))
     return first, second
 

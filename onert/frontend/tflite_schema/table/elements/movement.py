@@ -1,4 +1,4 @@
-"""Operators that move, pick and make elements."""
+"""Operators that move, select and create elements."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from onert.ir.ops.data_movement.slicing import (
 def _strided_slice(operator: Operator) -> Op:
     ellipsis = operator.integer("ellipsis_mask")
     if ellipsis & (ellipsis - 1):
-        raise ModelError(f"ellipsis_mask is {ellipsis:#b}, expected one bit at the most")
+        raise ModelError(f"ellipsis_mask is {ellipsis:#b}, expected at most one bit")
     return _SLICE(operator)
 
 

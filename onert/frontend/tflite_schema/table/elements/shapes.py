@@ -1,4 +1,4 @@
-"""Operators that change or tell a shape and move nothing."""
+"""Operators that change or return a shape without moving elements."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeO
 def _reshape(operator: Operator) -> Op:
     given = operator.inputs[1] if len(operator.inputs) > 1 else None
     shape = operator.integers("new_shape")
-    # LiteRT's kernel reads an operand of rank 1 alone, its delegate also a constant one of other ranks.
+    # LiteRT's kernel reads the shape only from an operand of rank 1; its delegate also from a constant of other ranks.
     if given is not None and (given.rank == 1 or given.value is not None or not shape):
         return Reshape()
-    if not shape and operator.outputs:  # old converters wrote the shape only on the result
+    if not shape and operator.outputs:  # old converters stored the shape only with the result
         declared = operator.outputs[0].shape
-        several = declared.count(None) > 1  # the others have the 1 that converters write for an open dimension
+        several = declared.count(None) > 1  # then use the 1 that converters write
         return Reshape(tuple((1 if several else -1) if d is None else d for d in declared))
     return Reshape(() if shape == (0,) else shape)
 

@@ -1,1 +1,1 @@
-"""Operators that are layers, one family a file."""
+"""Operators that are layers, one family per file."""

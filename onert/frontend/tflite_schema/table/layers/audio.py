@@ -1,4 +1,4 @@
-"""Custom operators of TFLite's own on sound, and the one that checks a quantisation."""
+"""TFLite's custom operators for audio, and the one that verifies a quantisation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
 
 
 def _number(options: Mapping[str, Any], key: str) -> float:
-    """A number among custom options; 0 where it is missing, as FlexBuffers reads it."""
+    """A number in the custom options; 0 if it is missing, as in FlexBuffers."""
     value = options.get(key, 0)
     if not isinstance(value, int | float) or not abs(value) < 1 << 31:
         raise ModelError(f"the custom option {key} is {value!r}, expected a number")
@@ -27,7 +27,7 @@ def _spectrogram(operator: Operator) -> Op:
 
 
 def _mfcc(operator: Operator) -> Op:
-    """TFLite reads the frequencies as integers too."""
+    """MFCC; like TFLite, reads the frequencies as integers."""
     options = flexible_map(operator.custom_options, operator.budget)
     return Mfcc(
         float(int(_number(options, "upper_frequency_limit"))),

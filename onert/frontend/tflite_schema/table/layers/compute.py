@@ -1,4 +1,4 @@
-"""Operators that compute: convolutions, matrix products, pooling, reductions."""
+"""Convolutions, matrix products, pooling and reductions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 def _fully_connected(operator: Operator) -> Op:
     layout = operator.integer("weights_format")
     if layout != 0:
-        raise ModelError(f"weights_format is {layout}, expected 0 (DEFAULT): shuffled filters cannot be read")
+        raise ModelError(f"weights_format is {layout}, expected 0 (DEFAULT): shuffled weights are not supported")
     return _UNSHUFFLED(operator)
 
 

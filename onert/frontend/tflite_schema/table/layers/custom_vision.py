@@ -15,7 +15,7 @@ from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatri
 def _indices(options: Map, key: str) -> tuple[int, ...]:
     values = options.get(key)
     if not isinstance(values, list) or not all(isinstance(v, int) for v in values):
-        raise ModelError(f"the custom option {key} is {values!r}, expected a list of whole numbers")
+        raise ModelError(f"the custom option {key} is {values!r}, expected a list of integers")
     return tuple(values)
 
 
@@ -38,7 +38,7 @@ def _tensor(operator: Operator) -> Op:
 
 
 def _pool(operator: Operator) -> Op:
-    """Sizes and strides are of all four dimensions; those of the batch and the channels are 1."""
+    """Sizes and strides have all four dimensions; those of the batch and the channels are ignored."""
     options = flexible_map(operator.custom_options, operator.budget)
     size, strides = _indices(options, "ksize"), _indices(options, "strides")
     if len(size) != 4 or len(strides) != 4:

@@ -1,4 +1,4 @@
-"""Operators that attention is made of, and its forerunners: normalisations, products of two activations."""
+"""Normalisations and batched matrix products."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ TABLE: Table = {
     "LOCAL_RESPONSE_NORMALIZATION": read(LocalResponseNormalization),
     "RMS_NORM": read(RmsNorm, epsilon=lambda operator: operator.number("epsilon") or 1e-6),
 }
-"""An epsilon of 0 stands for the usual one, as ONE's loader reads it."""
+"""An epsilon of 0 means the default, as in ONE's loader."""
 CUSTOM: Table = {}

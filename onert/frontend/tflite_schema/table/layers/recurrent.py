@@ -1,4 +1,4 @@
-"""Layers that keep a state."""
+"""Layers with a state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FULL, _BASIC = 0, 1
 
 
 def _lstm(operator: Operator) -> Op:
-    """One step of an LSTM layer, by the kernel that the options name."""
+    """One step of an LSTM layer, full or basic according to the options."""
     kind = operator.integer("kernel_type")
     if kind == _BASIC:
         return BasicLSTM()

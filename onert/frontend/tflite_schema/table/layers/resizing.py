@@ -1,4 +1,4 @@
-"""Operators that make pictures larger or smaller."""
+"""Operators that resize images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators on windows and along dimensions that few models have: of volumes, with indices, running sums."""
+"""Less common windowed operators: 3-D convolution, pooling with indices, cumulative sums, window reductions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TABLE: Table = {
 
 
 def _words(operator: Operator, count: int) -> tuple[int, ...]:
-    """The first 32-bit integers of options that are a C structure."""
+    """The first 32-bit integers of options stored as a C structure."""
     if len(operator.custom_options) < 4 * count:
         raise ModelError(f"options have {len(operator.custom_options)} bytes, expected at least {4 * count}")
     return struct.unpack_from(f"<{count}i", operator.custom_options)
