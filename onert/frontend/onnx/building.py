@@ -154,7 +154,7 @@ def require_rank(d: Draft, x: int, least: int = 0) -> int:
     if not type_.ranked:
         raise ModelError("has an input of unknown rank")
     if type_.rank < least:
-        raise ModelError(f"has an input {type_}, expected at least {least} dimensions")
+        raise ModelError(f"has input {type_}, expected at least {least} dimensions")
     return type_.rank
 
 

@@ -1,1 +1,1 @@
-"""Tables of operators on elements and on their places."""
+"""Tables of operators on elements, shapes and indices."""

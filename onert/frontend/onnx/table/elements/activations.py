@@ -1,4 +1,4 @@
-"""Activation functions, composed of elementwise operations where no kind is just that."""
+"""Activation functions, composed of elementwise operations if the IR has no equivalent one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.
 
 
 def _prelu(node: Node) -> int:
-    """The slope broadcasts to x; before opset 7 one of rank 1 has an element for each channel."""
+    """The slope broadcasts to x. Before opset 7, a slope of rank 1 has one element per channel."""
     d, x, slope = node.draft, node.input(0), node.input(1)
     rank, shape = require_rank(d, x), d.type(slope).shape
     if node.version < 7 and len(shape) == 1 and shape[0] != 1 and rank > 2:
@@ -48,7 +48,7 @@ def _prelu(node: Node) -> int:
 
 
 def _below(d: Draft, x: int) -> int:
-    """What of x is not positive, 0 elsewhere."""
+    """min(x, 0)."""
     return binary(d, BinaryKind.MINIMUM, x, like(d, x, 0))
 
 
@@ -75,7 +75,7 @@ def _celu(node: Node) -> int:
     """`max(0, x) + min(0, alpha * (e^(x / alpha) - 1))`."""
     d, x, alpha = node.draft, node.input(0), node.number("alpha", 1.0)
     if alpha == 0:
-        raise ModelError("alpha is 0, by which x is divided")
+        raise ModelError("alpha is 0, expected a nonzero divisor")
     scaled = binary(d, DIV, _below(d, x) if alpha > 0 else x, like(d, x, alpha))
     curve = times(d, d.add(Unary(UnaryKind.ELU), scaled), alpha)
     if alpha < 0:
@@ -118,10 +118,10 @@ def _thresholded(node: Node) -> int:
 
 
 def _shrink(node: Node) -> int:
-    """x + bias below -lambd, x - bias above lambd, 0 between."""
+    """x + bias below -lambd, x - bias above lambd, 0 in between."""
     d, x, bound = node.draft, node.input(0), node.number("lambd", 0.5)
     dtype = d.type(x).dtype
-    x = x if dtype.is_float else cast(d, x, DType.FLOAT64)  # so that the bias is not cut
+    x = x if dtype.is_float else cast(d, x, DType.FLOAT64)  # so that the bias is not truncated
     bias = like(d, x, node.number("bias", 0.0))
     below = d.add(Comparison(ComparisonKind.LESS), x, like(d, x, -bound))
     above = d.add(Comparison(ComparisonKind.GREATER), x, like(d, x, bound))
@@ -129,13 +129,13 @@ def _shrink(node: Node) -> int:
     found = d.add(Select(), below, binary(d, ADD, x, bias), rest)
     if dtype.is_float or dtype.itemsize == 8:
         return cast(d, found, dtype)
-    return cast(d, cast(d, found, DType.INT64), dtype)  # what leaves the type's range wraps, as integers do
+    return cast(d, cast(d, found, DType.INT64), dtype)  # values out of range wrap
 
 
 def along_axis(node: Node, x: int, apply: Callable[[Draft, int], int]) -> int:
-    """Apply what works on the last axis along the axis that the node names.
+    """Apply a function on the last axis along the node's axis.
 
-    Before opset 13 all axes from the named one on are one, and it is the second where none is named.
+    Before opset 13, all axes from the node's axis on are flattened, and the default is axis 1.
     """
     d = node.draft
     rank = require_rank(d, x)
@@ -149,7 +149,7 @@ def along_axis(node: Node, x: int, apply: Callable[[Draft, int], int]) -> int:
     rest = shape[axis:]
     if None not in rest and shape.count(None) <= 1:
         return reshape(d, apply(d, reshape(d, x, (*shape[:axis], math.prod(s or 0 for s in rest)))), shape)
-    raise ModelError(f"is given {d.type(x)}, expected known dimensions from axis {axis} on")
+    raise ModelError(f"has input {d.type(x)}, expected known dimensions from axis {axis} on")
 
 
 def _hardmax(node: Node) -> int:
@@ -168,7 +168,7 @@ def _swiglu(node: Node) -> int:
 
 
 def _dropout(node: Node) -> tuple[int, ...]:
-    """Nothing, but in training, which only input 2 may ask for."""
+    """The identity, except in training, which only input 2 can enable."""
     d, x = node.draft, node.input(0)
     training = node.value(2)
     if node.has(2) and (training is None or training.any()):

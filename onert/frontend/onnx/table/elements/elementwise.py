@@ -1,4 +1,4 @@
-"""Functions of one element, of two, and of many; comparisons and choices."""
+"""Elementwise functions of one, two or many operands; comparisons and selection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def unary(kind: UnaryKind) -> Importer:
 
 
 def _pair(node: Node) -> tuple[int, int]:
-    """Both operands; before opset 7 the second is aligned by attributes, if at all."""
+    """Both operands. Before opset 7, the second is aligned by attributes, if at all."""
     x, y = node.input(0), node.input(1)
     if node.version >= 7 or not node.flag("broadcast"):
         return x, y
@@ -44,7 +44,7 @@ def comparison(kind: ComparisonKind) -> Importer:
 
 
 def many(kind: BinaryKind) -> Importer:
-    """A function of any number of operands, from the first to the last."""
+    """A left-associative function of any number of operands."""
     return lambda node: chained(node.draft, kind, node.operands())
 
 
@@ -61,7 +61,7 @@ def _mean(node: Node) -> int:
 
 
 def _power(node: Node) -> int:
-    """The result has the base's type; an integer to a power that is no integer is computed in the power's type."""
+    """The result has the base's type. An integer raised to a float is computed in the float's type."""
     d = node.draft
     x, y = _pair(node)
     base, power = d.type(x).dtype, d.type(y).dtype
@@ -117,7 +117,7 @@ def _scalar(d: Draft, operand: int | None) -> float | None:
 
 
 def _clip(node: Node) -> int:
-    """No bound where none is given; the upper one wins where they cross."""
+    """A missing bound means no bound; the upper bound wins if they cross."""
     d, x = node.draft, node.input(0)
     if node.version < 11:
         low = like(d, x, node.number("min")) if node.given("min") else None

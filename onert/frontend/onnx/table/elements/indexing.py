@@ -1,4 +1,4 @@
-"""Elements picked and placed by indices, of which negative ones count from the end."""
+"""Gather and scatter by index; negative indices count from the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ADD = BinaryKind.ADD
 
 
 def _from_front(d: Draft, indices: int, sizes: int) -> int:
-    """The indices, those below 0 counted from the end of dimensions that are operands of int64."""
+    """Add dimension sizes, which are int64 operands, to negative indices."""
     known, size = d.value(indices), d.value(sizes)
     if known is not None and (not known.size or int(known.min()) >= 0):
         return indices
@@ -50,7 +50,7 @@ def _from_front(d: Draft, indices: int, sizes: int) -> int:
 
 
 def _along_axis(node: Node) -> tuple[int, int]:
-    """The axis that the node names, and the indices along it."""
+    """The node's axis, and nonnegative indices along it."""
     d, x = node.draft, node.input(0)
     axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
     return axis, _from_front(d, node.input(1), reshape(d, dimension(d, x, axis), ()))
@@ -101,7 +101,7 @@ def _scatter_slices(node: Node) -> int:
 
 
 def _one_hot(node: Node) -> int:
-    """Indices from -depth to depth - 1; others have no hot place."""
+    """Indices from -depth to depth - 1 are valid; others have no hot element."""
     d = node.draft
     indices, values = node.input(0), node.input(2)
     depth = cast(d, reshape(d, node.input(1), ()), DType.INT64)
@@ -118,7 +118,7 @@ def _non_zero(node: Node) -> int:
 
 
 def _compress(node: Node) -> int:
-    """The entries along an axis for which the condition holds, of all elements where none is named."""
+    """The entries along an axis for which the condition is true, or of the flattened tensor without an axis."""
     d, x = node.draft, node.input(0)
     axis = 0
     if node.given("axis"):
@@ -129,7 +129,7 @@ def _compress(node: Node) -> int:
 
 
 def _triangle(node: Node) -> int:
-    """What lies above (or below) the k-th diagonal stays."""
+    """The elements above (or below) the k-th diagonal; others become 0."""
     d, x = node.draft, node.input(0)
     require_rank(d, x, 2)
     upper = node.flag("upper", default=True)
@@ -139,7 +139,7 @@ def _triangle(node: Node) -> int:
     if (upper and k <= 0) or (not upper and k >= 0):
         low, high = (-k, -1) if upper else (-1, k)
         return d.add(MatrixBandPart(), x, d.constant(low, DType.INT64), d.constant(high, DType.INT64))
-    # the diagonal itself goes: what is kept is x less the other triangle
+    # the main diagonal is not kept: select with a mask instead of a band
     rows, columns = d.type(x).shape[-2:]
     if rows is None or columns is None:
         return _triangle_at(d, x, d.constant(k, DType.INT64), upper=upper)
@@ -150,7 +150,7 @@ def _triangle(node: Node) -> int:
 
 
 def _triangle_at(d: Draft, x: int, k: int, *, upper: bool) -> int:
-    """A triangle that only the run tells: where column less row is at least (or at most) k."""
+    """A triangle with k known only at run time: column minus row is at least (or at most) k."""
     rank = require_rank(d, x, 2)
     zero, one = d.constant(0, DType.INT64), d.constant(1, DType.INT64)
     rows, columns = (d.add(Range(), zero, reshape(d, dimension(d, x, axis), ()), one) for axis in (rank - 2, rank - 1))

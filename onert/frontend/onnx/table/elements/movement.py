@@ -1,4 +1,4 @@
-"""Tensors put together, taken apart, turned and surrounded by margins."""
+"""Concatenation, splitting, slicing, padding and transposition."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _concat(node: Node) -> int:
 
 
 def _split(node: Node) -> tuple[int, ...]:
-    """Parts of given sizes, or as equal as they can be; only the last may be smaller."""
+    """Split into parts of the given sizes, or of equal size except for the last."""
     d, x = node.draft, node.input(0)
     rank, count = require_rank(d, x), len(node.outputs)
     axis = normalize_axis(node.integer("axis"), rank)
@@ -69,7 +69,7 @@ def _split(node: Node) -> tuple[int, ...]:
 
 
 def _evenly(d: Draft, x: int, axis: int, count: int) -> tuple[int, ...]:
-    """As equal parts of a dimension that only the run tells."""
+    """Split a dimension that is known only at run time into equal parts."""
     size = dimension(d, x, axis)
     each = binary(d, BinaryKind.DIV, binary(d, BinaryKind.ADD, size, ints(d, [count - 1])), ints(d, [count]))
     edges = [binary(d, BinaryKind.MUL, each, ints(d, [at])) for at in range(count)]
@@ -77,7 +77,7 @@ def _evenly(d: Draft, x: int, axis: int, count: int) -> tuple[int, ...]:
 
 
 def split(d: Draft, x: int, sizes: Sequence[int], axis: int) -> tuple[int, ...]:
-    """Parts of given sizes along an axis, which add up to it."""
+    """Split along an axis into parts of the given sizes. Raises ModelError if they do not add up to its size."""
     require_rank(d, x, axis + 1)
     total = d.type(x).shape[axis]
     if total is not None and sum(sizes) != total:
@@ -87,7 +87,7 @@ def split(d: Draft, x: int, sizes: Sequence[int], axis: int) -> tuple[int, ...]:
 
 
 def _slice(node: Node) -> int:
-    """Begin and end are cut to the tensor, as in Python; axes that are not named are taken whole."""
+    """Start and end are clamped to the tensor, as in Python; unnamed axes are not sliced."""
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x)
     if node.version < 10:
@@ -100,7 +100,7 @@ def _slice(node: Node) -> int:
             return _sliced_somewhere(d, x, cast(d, node.input(3), DType.INT64), (starts, ends, steps))
         axes = tuple(int(a) for a in node.constant(3, "axes").reshape(-1)) if node.has(3) else None
     count = next((s for s in (d.type(i).shape[0] for i in (starts, ends)) if s is not None), None)
-    if axes is None and count is None:  # the first axes, as many as the run tells
+    if axes is None and count is None:  # the leading axes; their number is known only at run time
         ones = binary(d, BinaryKind.ADD, binary(d, BinaryKind.MUL, starts, ints(d, [0])), ints(d, [1]))
         return d.add(StridedSlice(), x, starts, ends, ones if steps is None else steps)
     if axes is None:
@@ -109,7 +109,7 @@ def _slice(node: Node) -> int:
 
 
 def _sliced_somewhere(d: Draft, x: int, axes: int, bounds: tuple[int, int, int | None]) -> int:
-    """Slices along axes that only the run tells: the bounds are put where these are, and 0, the end or 1 elsewhere."""
+    """Slice along axes known only at run time: their bounds are scattered among 0, the end and 1 for the other axes."""
     rank = d.type(x).rank
     places = binary(d, BinaryKind.FLOOR_MOD, axes, d.constant(rank, DType.INT64))
     whole = (0, _INT32, 1)
@@ -121,7 +121,7 @@ def _sliced_somewhere(d: Draft, x: int, axes: int, bounds: tuple[int, int, int |
 
 
 def sliced(d: Draft, x: int, axes: Sequence[int], starts: int, ends: int, steps: int | None) -> int:
-    """Slices along some axes, their bounds operands of int64."""
+    """Slice along some axes; the bounds are int64 operands."""
     if not axes:
         return x
     last = max(axes) + 1
@@ -133,7 +133,7 @@ def sliced(d: Draft, x: int, axes: Sequence[int], starts: int, ends: int, steps:
 
 
 def _spread(d: Draft, values: int, place: dict[int, int], count: int, fill: int) -> int:
-    """The elements of an operand at the axes that they are for, `fill` at the others."""
+    """Scatter the elements of an operand to their axes, with `fill` for the others."""
     known = d.value(values)
     if known is not None:
         cut = np.clip(known.reshape(-1), -_INT32, _INT32)
@@ -147,7 +147,7 @@ def _spread(d: Draft, values: int, place: dict[int, int], count: int, fill: int)
 
 
 def padded(d: Draft, x: int, margins: Sequence[tuple[int, int]], value: int | None = None) -> int:
-    """The operand with margins of a value; a negative margin cuts off."""
+    """The operand padded with a value; a negative margin crops."""
     largest = max((abs(m) for pair in margins for m in pair), default=0)
     if largest > _INT32:
         raise ModelError(f"a margin is {largest} wide, expected at most {_INT32}")
@@ -171,8 +171,8 @@ def _depth_to_space(node: Node) -> int:
         return transpose(d, d.add(DepthToSpace(block), transpose(d, x, (0, 2, 3, 1))), (0, 3, 1, 2))
     c = _image(d, x)[1]
     if c is None or block < 1 or c % (block * block):
-        raise ModelError(f"is given {d.type(x)}, expected a multiple of {block * block} channels")
-    # channels [out, block, block] are turned to [block, block, out], which is what DepthToSpace takes
+        raise ModelError(f"has input {d.type(x)}, expected a multiple of {block * block} channels")
+    # reorder channels from [out, block, block] to [block, block, out], as DepthToSpace expects
     out = c // (block * block)
     order = np.arange(c).reshape(out, block * block).T.reshape(-1)
     mixed = d.add(Gather(3), transpose(d, x, (0, 2, 3, 1)), ints(d, list(order), DType.INT32))
@@ -186,7 +186,7 @@ def _space_to_depth(node: Node) -> int:
     if node.text("mode", "DCR") == "CRD":
         c = d.type(found).shape[3]
         if c is None:
-            raise ModelError(f"is given {d.type(x)}, expected a known number of channels")
+            raise ModelError(f"has input {d.type(x)}, expected a known number of channels")
         order = np.arange(c).reshape(block * block, c // (block * block)).T.reshape(-1)
         found = d.add(Gather(3), found, ints(d, list(order), DType.INT32))
     return transpose(d, found, (0, 3, 1, 2))
@@ -194,7 +194,7 @@ def _space_to_depth(node: Node) -> int:
 
 def _image(d: Draft, x: int) -> tuple[int | None, ...]:
     if require_rank(d, x) != 4:
-        raise ModelError(f"is given {d.type(x)}, expected 4 dimensions")
+        raise ModelError(f"has input {d.type(x)}, expected 4 dimensions")
     return d.type(x).shape
 
 

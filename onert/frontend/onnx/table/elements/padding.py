@@ -1,4 +1,4 @@
-"""Margins around tensors, some of which only the run tells."""
+"""Padding, with constant margins or those known only at run time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _pad(node: Node) -> int:
 
 
 def _told_by_run(node: Node, x: Expression, value: int, mode: str) -> int:
-    """Margins that are operands: [before each axis, behind each axis], for all axes or for some that are named."""
+    """Pad by operands [before each axis, after each axis], for all axes or for the given ones."""
     d = node.draft
     pads = operand(node, 1).cast(DType.INT64)
     if node.version >= 18 and node.has(3):
@@ -74,7 +74,7 @@ def _told_by_run(node: Node, x: Expression, value: int, mode: str) -> int:
 
 
 def surrounded(x: Expression, before: Expression, behind: Expression, value: int | None = None) -> Expression:
-    """The tensor with margins of a value for each axis, int64; a negative one cuts off."""
+    """Pad each axis with a value by int64 margins; a negative margin crops."""
     d = x.draft
     starts, ends = ((-side).at_least(0) for side in (before, behind))
     sizes = [x.size(axis) for axis in range(x.rank)]
@@ -86,9 +86,9 @@ def surrounded(x: Expression, before: Expression, behind: Expression, value: int
 
 
 def _cropped(node: Node) -> int:
-    """The middle of the tensor in given sizes along some axes, surrounded by zeros where it is smaller.
+    """Crop or zero-pad to given sizes along some axes, keeping the centre.
 
-    What is odd is cut off behind, and filled up behind.
+    The odd element is cropped or padded at the end.
     """
     d, x, wanted = node.draft, operand(node, 0), operand(node, 1)
     require_rank(d, x.operand, 1)
@@ -99,19 +99,19 @@ def _cropped(node: Node) -> int:
     for at, axis in enumerate(axes):
         missing = wanted.cast(DType.INT64).take([at], 0) - x.size(axis)
         half = missing.at_least(0) / 2
-        gone = (-missing).at_least(0) / 2  # the window's start is rounded down
+        gone = (-missing).at_least(0) / 2  # the window's start rounds down
         before[axis] = half - gone
         behind[axis] = missing - before[axis]
     return surrounded(x, before[0].joined(before[1:], 0), behind[0].joined(behind[1:], 0)).operand
 
 
 def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -> int:
-    """Margins of the tensor's own elements: mirrored, or an axis at a time taken by index."""
+    """Pad with the tensor's own elements: by mirroring, or by a gather per axis."""
     shape = d.type(x).shape
     inside = all(s is None or max(m) < max(s, 1) for s, m in zip(shape, margins, strict=True))
     mirrors = mode == "reflect" or (mode == "edge" and max(map(max, margins), default=0) <= 1)
     if mirrors and inside and min(map(min, margins), default=0) >= 0:
-        mirror = Mirror.REFLECT if mode == "reflect" else Mirror.SYMMETRIC  # whose first element is the edge
+        mirror = Mirror.REFLECT if mode == "reflect" else Mirror.SYMMETRIC  # the first mirrored element is the edge
         return d.add(MirrorPad(mirror), x, d.constant(np.array(margins, np.int32).reshape(-1, 2)))
     found = Expression(d, padded(d, x, [(min(a, 0), min(b, 0)) for a, b in margins]))
     for axis, (before, after) in enumerate((max(a, 0), max(b, 0)) for a, b in margins):
@@ -122,7 +122,7 @@ def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -
 
 
 def _places(x: Expression, axis: int, first: Expression, more: Expression, mode: str) -> Expression:
-    """For each element of the extended axis, which one of `x` it is, from `first` on and `more` behind its last."""
+    """Indices into `x` for an axis extended from `first` to `more` past its end."""
     size = x.size(axis).scalar()
     places = x.of(x.draft.add(Range(), first.operand, (size + more).operand, x.draft.constant(1, DType.INT64)))
     last = size - 1

@@ -1,4 +1,4 @@
-"""Quantisation with scales that are operands: between real numbers and integers, halves to even."""
+"""Quantisation and dequantisation with scales as operands; ties round to even."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.
 
 
 def _along(node: Node, operand: int) -> int:
-    """A scale or zero point beside the first input: one for all, one for each along an axis, or one for each block."""
+    """A scale or zero point shaped to broadcast with the first input: per tensor, per axis, or per block."""
     d, x = node.draft, node.input(0)
     rank, type_ = require_rank(d, x), d.type(operand)
     if type_.rank == 0:
@@ -38,7 +38,7 @@ def _along(node: Node, operand: int) -> int:
 
 
 def _blocks(d: Draft, operand: int, axis: int, block: int, shape: tuple[int | None, ...]) -> int:
-    """Each entry along the axis as often as a block is long."""
+    """Repeat each entry along the axis by the block size."""
     found = d.type(operand).shape
     if None in found or len(found) != len(shape) or block < 1:
         raise ModelError(f"blocks of {block} with scales {d.type(operand)} do not fit the shape {list(shape)}")
@@ -60,7 +60,7 @@ def _quantize(node: Node) -> int:
     x, scale = node.input(0), _along(node, node.input(1))
     dtype = node.element_type("precision") if node.integer("precision") else d.type(scale).dtype
     ratio = binary(d, DIV, cast(d, x, dtype), cast(d, scale, dtype))
-    if not to.is_integer:  # 8-bit floats, whose zero point is 0
+    if not to.is_integer:  # 8-bit floats have the zero point 0
         return converted(d, ratio, to, saturate=node.flag("saturate", default=True))
     rounded = d.add(Unary(UnaryKind.ROUND), ratio)
     wide = cast(d, rounded, DType.FLOAT32) if dtype.bits < 32 else rounded
@@ -70,7 +70,7 @@ def _quantize(node: Node) -> int:
 
 
 def saturated(d: Draft, x: int, to: DType) -> int:
-    """Whole numbers in floats as integers, cut to what the type holds."""
+    """Convert integral floats to integers, clamped to the type's range."""
     low, high = to.limits
     x = binary(d, BinaryKind.MAXIMUM, x, like(d, x, low))
     return cast(d, binary(d, BinaryKind.MINIMUM, x, like(d, x, high)), to)
@@ -95,7 +95,7 @@ def _dequantize(node: Node) -> int:
 
 
 def _coded(node: Node) -> int | None:
-    """A constant matrix that products read as codes: whole blocks in float32; None for another."""
+    """A constant matrix as packed codes for matrix products; None unless it has whole blocks and float32 scales."""
     d, block = node.draft, node.integer("block_size")
     values, scales, zeros = (node.value(at) if node.has(at) else None for at in range(3))
     type_, axis = node.type(0), normalize_axis(node.integer("axis", 1), node.type(0).rank)
@@ -120,7 +120,7 @@ def _coded(node: Node) -> int | None:
 
 
 def _dynamic(node: Node) -> tuple[int, ...]:
-    """To uint8, by a scale and a zero point that the range of the elements gives; 0 is always in that range."""
+    """Quantise to uint8 by a scale and zero point computed from the range of the elements, which includes 0."""
     d, x = node.draft, node.input(0)
     axes = ints(d, range(require_rank(d, x)), DType.INT32)
     zero = like(d, x, 0)

@@ -1,4 +1,4 @@
-"""Random numbers: a seed gives the same ones in every new execution, none gives others each time."""
+"""Random numbers: with a seed the same for every new execution, without one different each time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial,
 
 
 def _seeds(node: Node) -> tuple[int, int]:
-    """A seed's bits, which are never 0 and 0: that would be no seed."""
+    """A seed's bits; never (0, 0), which means no seed."""
     if not node.given("seed"):
         return 0, 0
     if node.op_type == "Dropout":
@@ -30,7 +30,7 @@ def _drawn(node: Node, distribution: Distribution, shape: int) -> Expression:
 
 
 def _spread(node: Node, distribution: Distribution, shape: int, to: DType) -> int:
-    """Numbers from `low` to `high`, or around `mean` with a deviation of `scale`."""
+    """Uniform numbers from `low` to `high`, or normal ones with `mean` and the standard deviation `scale`."""
     found = _drawn(node, distribution, shape)
     if distribution is Distribution.UNIFORM:
         low, high = node.number("low", 0.0), node.number("high", 1.0)
@@ -54,14 +54,14 @@ def _like(distribution: Distribution, node: Node) -> int:
 
 
 def _bernoulli(node: Node) -> int:
-    """1 as often as the elements say, else 0."""
+    """1 with the probability given by each element, otherwise 0."""
     d, x = node.draft, operand(node, 0)
     drawn = _drawn(node, Distribution.UNIFORM, shape_of(d, x.operand))
     return converted(d, (drawn < x.cast(DType.FLOAT32)).operand, node.element_type("dtype", x.dtype))
 
 
 def _multinomial(node: Node) -> int:
-    """Classes drawn by the logarithms of their chances."""
+    """Draw classes by their log probabilities."""
     seed, seed2 = _seeds(node)
     to = node.element_type("dtype", DType.INT32)
     d, x = node.draft, operand(node, 0).cast(DType.FLOAT32)
@@ -70,7 +70,7 @@ def _multinomial(node: Node) -> int:
 
 
 def dropped(node: Node, x: Expression, ratio: Expression, training: Expression) -> tuple[Expression, Expression]:
-    """In training elements are 0 as often as the ratio says, and the others grow by what is missing; and which stay."""
+    """Dropout: in training, zero elements with probability `ratio` and scale up the others. Also returns the mask."""
     drawn = _drawn(node, Distribution.UNIFORM, shape_of(x.draft, x.operand))
     share = ratio.cast(DType.FLOAT32).scalar()
     kept = drawn >= share

@@ -1,4 +1,4 @@
-"""Reductions along axes, running sums, and what is sorted."""
+"""Reductions along axes, cumulative operations, and top-k."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from onert.ir.shape import normalize_axis
 from .shapes import without_axes
 
 _INPUT_SINCE = {"ReduceSum": 13}
-"""Axes are an input from an opset on; 18 for all others."""
+"""The opset from which the axes are an input; 18 for all others."""
 
 
 def _axes(node: Node) -> int | None:
-    """The axes to reduce as an operand, all where none are named; None where nothing is to be reduced."""
+    """The axes to reduce as an operand, by default all; None if nothing is to be reduced."""
     d, rank = node.draft, require_rank(node.draft, node.input(0))
     axes = node.integers("axes")
     if node.version >= _INPUT_SINCE.get(node.op_type, 18) and node.has(1):
@@ -54,7 +54,7 @@ def _axes(node: Node) -> int | None:
 def _reduced(d: Draft, x: int, kind: Reduction, axes: int, *, keep: bool) -> int:
     if keep or d.value(axes) is not None or d.type(axes).rank != 1 or d.type(axes).shape[0] is None:
         return d.add(Reduce(kind, keep_dims=keep), x, axes)
-    # only the run tells which axes go, but how many is known, and so is the result's rank
+    # the axes are known only at run time, but their number, and so the result's rank, is known
     return without_axes(d, d.add(Reduce(kind, keep_dims=True), x, axes), axes)
 
 
@@ -78,7 +78,7 @@ def _unary(kind: UnaryKind) -> Callable[[Draft, int], int]:
 
 
 def _through_floats(kind: UnaryKind) -> Callable[[Draft, int], int]:
-    """A function of integers by floats; its results are cut."""
+    """A function computed in floats; for integers the result is truncated."""
 
     def made(d: Draft, x: int) -> int:
         dtype = d.type(x).dtype
@@ -90,7 +90,7 @@ def _through_floats(kind: UnaryKind) -> Callable[[Draft, int], int]:
 
 
 def _log_sum_exp(node: Node) -> int:
-    """With the largest element taken off first, so that nothing overflows; an infinite one is left."""
+    """The maximum is subtracted first to avoid overflow, unless it is infinite."""
     d, x = node.draft, node.input(0)
     axes, keep, dtype = _axes(node), node.flag("keepdims", default=True), d.type(x).dtype
     if axes is None:
@@ -110,7 +110,7 @@ def _log_sum_exp(node: Node) -> int:
 
 
 def _arg(kind: Extreme, node: Node) -> int:
-    """The first of equals, or with `select_last_index` the last."""
+    """The first of equal elements, or the last with `select_last_index`."""
     d, x = node.draft, node.input(0)
     axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
     last = node.flag("select_last_index")
@@ -125,7 +125,7 @@ def _arg(kind: Extreme, node: Node) -> int:
 
 
 def _product(node: Node) -> int:
-    """A running product."""
+    """A cumulative product."""
     op = CumProd(exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
     return node.draft.add(op, node.input(0), node.input(1))
 
@@ -140,7 +140,7 @@ def _cumulative(node: Node) -> int:
 
 
 def _top(node: Node) -> tuple[int, ...]:
-    """The largest (or smallest) elements along an axis and their places, sorted whether asked for or not."""
+    """The largest (or smallest) elements along an axis and their indices; always sorted."""
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x, 1)
     axis = normalize_axis(node.integer("axis", -1), rank)

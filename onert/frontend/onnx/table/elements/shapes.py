@@ -1,4 +1,4 @@
-"""Constants, shapes, and the same elements in another shape or type."""
+"""Constants, shapes, reshaping and casts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _constant(node: Node) -> int:
         return d.constant(np.array(node.text("value_string").encode(), object), DType.STRING)
     if node.given("value_strings"):
         return d.constant(np.array([t.encode() for t in node.texts("value_strings")], object), DType.STRING)
-    raise ModelError("has none of the attributes that give a constant its value")
+    raise ModelError("has no value attribute")
 
 
 def _converted(node: Node, to: DType) -> int:
@@ -80,7 +80,7 @@ def _size(node: Node) -> int:
 
 
 def _reshape(node: Node) -> int:
-    """A 0 is the dimension of x at its place, unless `allowzero`; a -1 is what the others leave."""
+    """A 0 copies the dimension of x at its index, unless `allowzero`; a -1 is inferred from the others."""
     d, x = node.draft, node.input(0)
     shape = node.draft.constant(node.integers("shape") or (), DType.INT64) if node.version < 5 else node.input(1)
     known = d.known(shape)
@@ -93,7 +93,7 @@ def _reshape(node: Node) -> int:
         return reshape_by(d, x, shape)
     rank = require_rank(d, x)
     if 0 in entries[rank:]:
-        raise ModelError(f"the new shape {entries} has a 0 that stands for no dimension of {d.type(x)}")
+        raise ModelError(f"the new shape {entries} has a 0 past the dimensions of {d.type(x)}")
     sizes = [d.type(x).shape[at] if v == 0 else v for at, v in enumerate(entries)]
     if None not in sizes:
         return reshape(d, x, sizes)
@@ -104,7 +104,7 @@ def _reshape(node: Node) -> int:
 
 
 def _zeros_replaced(d: Draft, x: int, shape: int) -> int:
-    """A shape that only the run tells, its zeros replaced by x's dimensions at their places."""
+    """A shape known only at run time, with its zeros replaced by x's dimensions at the same index."""
     count, rank = d.type(shape).shape[0] if d.type(shape).rank == 1 else None, require_rank(d, x)
     if count is None:
         if d.type(shape).rank != 1:
@@ -120,19 +120,19 @@ def _zeros_replaced(d: Draft, x: int, shape: int) -> int:
 
 
 def _axes(node: Node, since: int) -> tuple[int, ...] | None:
-    """Axes, an attribute before an opset and an input from it on; None where there are none."""
+    """The axes, an attribute before opset `since` and an input from it on; None if they are absent."""
     if node.version < since:
         return node.integers("axes")
     return tuple(int(a) for a in node.constant(1, "axes").reshape(-1)) if node.has(1) else None
 
 
 def _told_by_run(node: Node) -> int | None:
-    """How many axes there are, where only the run tells which."""
+    """The number of axes if they are known only at run time; None otherwise."""
     if node.version < 13 or not node.has(1) or node.value(1) is not None:
         return None
     count = node.type(1).shape[0] if node.type(1).rank == 1 else None
     if count is None:
-        raise ModelError("neither the axes (input 1) nor their number is known before the run, which is not supported")
+        raise ModelError("neither the axes (input 1) nor their number is constant, which is not supported")
     return count
 
 
@@ -147,14 +147,14 @@ def _squeeze(node: Node) -> int | Fork:
         axes = tuple(i for i, s in enumerate(shape) if s == 1)
         open_ = [i for i, s in enumerate(shape) if s is None]
         if len(open_) > 1:
-            raise ModelError(f"is given {d.type(x)} and no axes, expected at most one dimension that is not known")
+            raise ModelError(f"has input {d.type(x)} and no axes, expected at most one unknown dimension")
         if open_:
             return _squeezed_or_not(d, x, axes, open_[0])
     return d.add(Squeeze(axes_of(axes, rank)), x) if axes else x
 
 
 def _squeezed_or_not(d: Draft, x: int, axes: tuple[int, ...], open_: int) -> Fork:
-    """Without dimensions of 1, one of which only the run tells."""
+    """Squeeze all dimensions of 1, where one dimension is known only at run time."""
     one = d.add(Comparison(ComparisonKind.EQUAL), dimension(d, x, open_), ints(d, [1]))
 
     def without(gone: tuple[int, ...]) -> Callable[[Draft], tuple[int, ...]]:
@@ -168,14 +168,14 @@ def _squeezed_or_not(d: Draft, x: int, axes: tuple[int, ...], open_: int) -> For
 
 
 def without_axes(d: Draft, x: int, axes: int) -> int:
-    """The operand without some dimensions of 1; only the run tells which, but how many is known."""
+    """Remove dimensions of size 1; the axes are known only at run time, but their number is known."""
     return d.add(Reshape(), x, _left(d, shape_of(d, x), axes, require_rank(d, x)))
 
 
 def _left(d: Draft, shape: int, axes: int, rank: int) -> int:
-    """A shape without the dimensions of some axes: 0 is put in their place, and what is not 0 is kept.
+    """A shape without the dimensions of some axes, which are marked with 0; the indices of nonzero entries are kept.
 
-    The dimensions are counted from 1 on meanwhile, so that one of 0 is kept too.
+    All dimensions are incremented first, so that a dimension of 0 is kept.
     """
     places = binary(d, BinaryKind.FLOOR_MOD, cast(d, axes, DType.INT64), d.constant(rank, DType.INT64))
     count = d.type(axes).shape[0] or 0
@@ -203,7 +203,7 @@ def _unsqueeze(node: Node) -> int:
 
 
 def flattened(d: Draft, x: int, axis: int) -> int:
-    """The operand as a matrix: the dimensions before the axis, and those from it on."""
+    """The operand as a matrix, with the dimensions before and from the axis on flattened."""
     shape = d.type(x).shape
     front, back = (None if None in s else math.prod(v or 0 for v in s) for s in (shape[:axis], shape[axis:]))
     if (front is not None or back is not None) and 0 not in (front, back):
@@ -225,7 +225,7 @@ def _flatten(node: Node) -> int:
 
 
 def expanded(d: Draft, x: int, shape: int) -> int:
-    """The operand broadcast with a shape, in both directions."""
+    """The operand broadcast with a shape, bidirectionally."""
     known, own = d.known(shape), d.type(x).shape
     if known is not None:
         wanted = [None if v is None else int(v) for v in known.reshape(-1)]
@@ -235,14 +235,14 @@ def expanded(d: Draft, x: int, shape: int) -> int:
         if None not in both:
             return d.add(BroadcastTo(), x, ints(d, [v for v in both if v is not None]))
         out = d.add(BroadcastTo(), x, d.add(BroadcastArgs(), shape_of(d, x), cast(d, shape, DType.INT64)))
-        d.declare(out, d.type(out).with_shape(tuple(both)))  # what the parts of the shape say that are known
+        d.declare(out, d.type(out).with_shape(tuple(both)))  # keep the known parts of the shape
         return out
     whole = cast(d, shape, DType.INT64)
     return d.add(BroadcastTo(), x, d.add(BroadcastArgs(), shape_of(d, x), whole))
 
 
 def _both(a: int | None, b: int | None) -> int | None:
-    """What two dimensions broadcast to; None where it is not known."""
+    """The dimension that two dimensions broadcast to; None if it is unknown."""
     if a == 1:
         return b
     if b == 1 or a == b:
@@ -254,7 +254,7 @@ def _tile(node: Node) -> int:
     d = node.draft
     if node.version >= 6:
         return d.add(Tile(), node.input(0), node.input(1))
-    raise ModelError("is of an opset before 6, which is not supported")
+    raise ModelError("is from an opset before 6, which is not supported")
 
 
 def _filled(node: Node) -> int:
@@ -265,11 +265,11 @@ def _filled(node: Node) -> int:
 
 
 def _range(node: Node) -> int:
-    """No elements where the step leads away from the limit."""
+    """Empty if the step leads away from the limit."""
     d = node.draft
     start, limit, step = (reshape(d, i, ()) for i in node.operands())
     if not all(d.type(i).dtype.is_integer or d.type(i).dtype.is_float for i in (start, limit, step)):
-        raise ModelError(f"is given {d.type(start)}, {d.type(limit)} and {d.type(step)}, expected numbers")
+        raise ModelError(f"has inputs {d.type(start)}, {d.type(limit)} and {d.type(step)}, expected numbers")
     values = [d.value(i) for i in (start, limit, step)]
     if all(v is not None for v in values):
         a, b, s = (v.item() for v in values if v is not None)
@@ -284,7 +284,7 @@ def _eye_like(node: Node) -> int:
     d, x = node.draft, node.input(0)
     type_ = d.type(x)
     if require_rank(d, x) != 2:
-        raise ModelError(f"is given {type_}, expected a matrix")
+        raise ModelError(f"has input {type_}, expected a matrix")
     dtype = node.element_type("dtype", type_.dtype)
     if not type_.is_static:
         given = Expression(d, x)

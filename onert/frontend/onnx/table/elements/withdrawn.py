@@ -1,4 +1,4 @@
-"""Operators that ONNX had on trial and took back before version 1.5; ONNX Runtime reads them still."""
+"""Experimental operators that ONNX removed before version 1.5; ONNX Runtime still supports them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _tanh(node: Node) -> int:
 def _picture(node: Node) -> Expression:
     x = operand(node, 0)
     if x.rank != 4:
-        raise ModelError(f"is given {x.type}, expected 4 dimensions")
+        raise ModelError(f"has input {x.type}, expected 4 dimensions")
     return x
 
 
 def _scaled_picture(node: Node) -> int:
-    """Times a number, and another for each channel added."""
+    """Multiply by a number, and add one per channel."""
     x, bias = _picture(node), node.numbers("bias") or ()
     if len(bias) != x.known(1, "the picture"):
         raise ModelError(f"there are {len(bias)} biases for {x.type}")
@@ -41,7 +41,7 @@ def _scaled_picture(node: Node) -> int:
 
 
 def _cropped(node: Node) -> int:
-    """Without a border (left, top, right, bottom), or so high and wide from its left upper corner on."""
+    """Crop by a border (left, top, right, bottom), or to a size from the border's upper left corner."""
     x, border, size = _picture(node), node.integers("border") or (), node.integers("scale")
     if len(border) != 4 or min(border) < 0 or (size is not None and (len(size) != 2 or min(size) < 1)):
         raise ModelError(f"border is {list(border)} and scale {size}, expected 4 numbers, and 2 or none")

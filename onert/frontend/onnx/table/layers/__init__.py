@@ -1,1 +1,1 @@
-"""Tables of the operators that networks have as layers."""
+"""Tables of neural network layers."""

@@ -1,4 +1,4 @@
-"""Attention: scores of queries against keys, their softmax, and the weighted sums of values."""
+"""Attention: scores of queries and keys, their softmax, and weighted sums of values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOTHING = -math.inf
 
 
 def heads_apart(x: Expression, heads: int, what: str) -> Expression:
-    """[batch, tokens, heads * n] as [batch, heads, tokens, n]."""
+    """Split heads: [batch, tokens, heads * n] to [batch, heads, tokens, n]."""
     width = x.known(2, what)
     if heads < 1 or width % heads:
         raise ModelError(f"{what} is {x.type}, expected a multiple of {heads} features")
@@ -33,29 +33,29 @@ def heads_apart(x: Expression, heads: int, what: str) -> Expression:
 
 
 def heads_together(x: Expression) -> Expression:
-    """[batch, heads, tokens, n] as [batch, tokens, heads * n]."""
+    """Merge heads: [batch, heads, tokens, n] to [batch, tokens, heads * n]."""
     width = x.known(1, "the result") * x.known(3, "the result")
     turned = x.transpose(0, 2, 1, 3)
     return turned.reshaped(turned.size(0), turned.size(1), width)
 
 
 def repeated_heads(x: Expression, heads: int) -> Expression:
-    """Each head of keys or values as often as queries share it, one behind the other."""
+    """Repeat each key or value head for the consecutive query heads that share it."""
     own = x.known(1, "a key or value")
     if own == heads:
         return x
     if own < 1 or heads % own:
-        raise ModelError(f"{heads} heads of queries do not share {own} of keys and values evenly")
+        raise ModelError(f"{heads} query heads are not a multiple of {own} key and value heads")
     return x.take([at // (heads // own) for at in range(heads)], 1)
 
 
 @frozen(eq=False)
 class Groups(Told):
-    """Several of `heads` of queries for each of `own` heads of keys and values, which are not repeated for them.
+    """Grouped-query attention: `heads` query heads share `own` key and value heads, which are not repeated.
 
-    What is [batch, heads, tokens, n] is computed as [batch, own, heads / own, tokens, n]; of one token as
-    [batch, own, heads / own, n], so that keys are read once for all rows that meet them. Where it is not known whether
-    a bias is the same for all heads, keys and values are repeated.
+    [batch, heads, tokens, n] is computed as [batch, own, heads / own, tokens, n], or for one token as
+    [batch, own, heads / own, n], so that keys are read once for all query heads that share them. If it is unknown
+    whether a bias is the same for all heads, keys and values are repeated.
     """
 
     heads: int
@@ -64,15 +64,15 @@ class Groups(Told):
 
     @staticmethod
     def of(q: Expression, k: Expression, bias: Expression | None) -> Groups:
-        """Those of queries and keys [batch, heads, tokens, n]; ModelError if they do not divide evenly."""
+        """The groups of queries and keys [batch, heads, tokens, n]. Raises ModelError if the heads do not divide."""
         heads, own = q.known(1, "the query"), k.known(1, "a key or value")
         if own < 1 or heads % own:
-            raise ModelError(f"{heads} heads of queries do not share {own} of keys and values evenly")
+            raise ModelError(f"{heads} query heads are not a multiple of {own} key and value heads")
         unclear = bias is not None and bias.rank >= 3 and bias.shape[-3] is None
         return Groups(heads, heads if unclear else own, q.shape[2] == 1)
 
     def apart(self, x: Expression) -> Expression:
-        """What each head of queries has, by groups; also what is the same for all heads."""
+        """Reshape a tensor per query head to groups; also one with a single head, which is shared by all."""
         if self.heads == self.own or x.rank < 3 or (self.one and x.shape[-3] == 1):
             return x
         if x.shape[-3] == 1:
@@ -81,13 +81,13 @@ class Groups(Told):
         return x.reshaped(*first, self.own, each, *(() if self.one else (x.size(x.rank - 2),)), x.size(x.rank - 1))
 
     def shared(self, x: Expression) -> Expression:
-        """Keys or values [batch, own, keys, n] beside what is `apart`."""
+        """Keys or values [batch, own, keys, n] shaped to match grouped queries."""
         if self.heads == self.own:
             return repeated_heads(x, self.heads)
         return x if self.one else x.expand(2)
 
     def together(self, x: Expression) -> Expression:
-        """What is `apart` as [batch, heads, tokens, n]."""
+        """Reshape a grouped tensor to [batch, heads, tokens, n]."""
         if self.heads == self.own:
             return x
         tokens = 1 if self.one else x.size(3)
@@ -95,7 +95,7 @@ class Groups(Told):
 
 
 def scores(q: Expression, k: Expression, scale: float) -> Expression:
-    """`q · kᵀ * scale`; of 16-bit floats, which sums of products may leave, with the root of the scale on each side."""
+    """`q · kᵀ * scale`. 16-bit floats may overflow, so both sides are multiplied by the scale's square root instead."""
     root = math.sqrt(scale) if scale > 0 and q.dtype in (DType.FLOAT16, DType.BFLOAT16) else 1.0
     left, right = (q, k) if root == 1 else (q * root, k * root)
     found = q.of(q.draft.add(BatchMatMul(adjoint_y=True), left.operand, right.operand))
@@ -103,7 +103,7 @@ def scores(q: Expression, k: Expression, scale: float) -> Expression:
 
 
 def usual_scale(q: Expression) -> float:
-    """What scores are multiplied by where nothing else is said, by the features of a query [.., .., .., n]."""
+    """The default scale of scores, 1 / sqrt(n) for queries [.., .., .., n]."""
     width = q.known(3, "the query")
     if not width:
         raise ModelError(f"the query is {q.type}, expected features")
@@ -123,7 +123,7 @@ def _attention(node: Node) -> tuple[int | None, ...]:
         k = heads_apart(k, node.integer("kv_num_heads"), "the key")
         v = heads_apart(v, node.integer("kv_num_heads"), "the value")
     if q.rank != 4 or k.rank != 4 or v.rank != 4:
-        raise ModelError(f"is given {q.type}, {k.type} and {v.type}, expected 3 or 4 dimensions of each")
+        raise ModelError(f"has inputs {q.type}, {k.type} and {v.type}, expected 3 or 4 dimensions of each")
     past = optional(node, 4), optional(node, 5)
     if past[0] is not None and past[1] is not None:
         k, v = past[0].joined([k], 2), past[1].joined([v], 2)
@@ -150,7 +150,7 @@ def _attention(node: Node) -> tuple[int | None, ...]:
 
 
 def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> Expression | None:
-    """What is added to the scores: the mask, and minus infinity where a query may not see a key."""
+    """The tensor added to the scores: the mask, and minus infinity where a query may not attend to a key."""
     mask, lengths = optional(node, 3), optional(node, 6)
     if mask is not None:
         mask = _filled(mask, k)
@@ -182,7 +182,7 @@ def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> 
 
 
 def _sees_some(node: Node) -> bool:
-    """Whether every query is known to see a key: the first one, or one that a constant mask shows."""
+    """Whether every query is known to attend to a key: the first one, or one that a constant mask allows."""
     bounded = node.has(6) or node.integer("left_window_size", -1) >= 0
     if not node.has(3) or bounded:
         return not bounded
@@ -193,28 +193,28 @@ def _sees_some(node: Node) -> bool:
 
 
 def _filled(mask: Expression, k: Expression) -> Expression:
-    """A mask that has fewer columns than there are keys, those that are missing hidden."""
+    """Extend a mask with fewer columns than keys; the missing ones are hidden."""
     if not mask.rank:
         raise ModelError(f"the mask is {mask.type}, expected at least 1 dimension")
     have, wanted = mask.shape[-1], k.shape[2]
     if have is None or wanted is None or have in (wanted, 1):
         return mask
     if have > wanted:
-        raise ModelError(f"the mask is {mask.type}, there are {wanted} keys")
+        raise ModelError(f"the mask is {mask.type}, expected at most {wanted} keys")
     rest = (*(s if s is not None else 1 for s in mask.shape[:-1]), wanted - have)
     if None in mask.shape:
-        raise ModelError(f"the mask is {mask.type}, expected a known shape where it has fewer columns than keys")
+        raise ModelError(f"the mask is {mask.type}, expected a known shape because it has fewer columns than keys")
     nothing: float = 0.0 if mask.dtype is DType.BOOL else _NOTHING
     more = mask.draft.constant(np.full(rest, nothing).astype(mask.dtype.numpy), mask.dtype)
     return mask.joined([mask.of(more)], mask.rank - 1)
 
 
 def _flexible(node: Node) -> int:
-    """Attention whose scores and weights graphs of the model may change. Source: ai.onnx.preview FlexAttention 1."""
+    """Attention with graphs that modify scores and weights. Source: ai.onnx.preview FlexAttention 1."""
     d = node.draft
     q, k, v = (operand(node, at) for at in range(3))
     if q.rank != 4 or k.rank != 4 or v.rank != 4:
-        raise ModelError(f"is given {q.type}, {k.type} and {v.type}, expected 4 dimensions of each")
+        raise ModelError(f"has inputs {q.type}, {k.type} and {v.type}, expected 4 dimensions of each")
     heads = q.known(1, "the query")
     scale = node.number("scale") if node.given("scale") else usual_scale(q)
     wide = DType.FLOAT64 if q.dtype is DType.FLOAT64 else DType.FLOAT32
@@ -227,13 +227,13 @@ def _flexible(node: Node) -> int:
 
 
 def _changed(node: Node, name: str, x: Expression) -> Expression:
-    """What a graph of the node makes of a tensor; the tensor where there is no such graph."""
+    """Apply a graph attribute to a tensor, if the node has it."""
     if not node.given(name):
         return x
     graph: Graph = node.graph(name)
     results: Sequence[Value] = node.around.inline(graph, (x.operand,))
     if len(results) != 1 or not isinstance(results[0], int):
-        raise ModelError(f"graph {name} gives {len(results)} results, expected one tensor")
+        raise ModelError(f"graph {name} has {len(results)} results, expected one tensor")
     return x.of(results[0])
 
 
@@ -244,7 +244,7 @@ def _rotary(node: Node) -> int:
     if flat:
         x = heads_apart(x, node.integer("num_heads"), "the input")
     if x.rank != 4:
-        raise ModelError(f"is given {x.type}, expected 3 or 4 dimensions")
+        raise ModelError(f"has input {x.type}, expected 3 or 4 dimensions")
     tables = [operand(node, at) for at in (1, 2)]
     if node.has(3):
         tables = [table.take(operand(node, 3), 0) for table in tables]

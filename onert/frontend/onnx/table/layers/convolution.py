@@ -1,4 +1,4 @@
-"""Convolutions: channels are brought to the end, and the window slides over two or three dimensions."""
+"""Convolutions, computed with the channels last in one, two or three dimensions."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from .windows import Windows, explicit, windows
 
 _LINE = DType.INT32
 _MOST_PHASES, _FEW_PHASES = 1024, 4
-"""Of a transposed convolution, each with filters of its own; and so few that, where each channel is alone, to put them
-in turns takes longer than to sum the zeros between elements.
+"""The maximum number of phases of a transposed convolution, which have their own filters; and the number up to which,
+for depthwise ones, summing the zeros between elements is faster than interleaving phases.
 """
 
 
@@ -59,14 +59,14 @@ def _conv(node: Node) -> int:
 def convolved_rank(d: Draft, x: int, weight: int) -> int:
     rank = require_rank(d, x, 3)
     if rank > 5:
-        raise ModelError(f"is given {d.type(x)}, expected at most 3 dimensions to slide over")
+        raise ModelError(f"has input {d.type(x)}, expected at most 3 spatial dimensions")
     if d.type(weight).rank != rank:
         raise ModelError(f"the filter is {d.type(weight)}, expected {rank} dimensions")
     return rank
 
 
 def convolved(d: Draft, x: int, weight: int, bias: int | None, over: Windows, groups: int, rank: int) -> int:
-    """x [batch, channels, ...], weight [filters, channels / groups, ...]."""
+    """The convolution of x [batch, channels, ...] by weight [filters, channels / groups, ...]."""
     channels, inner, filters = d.type(x).shape[1], d.type(weight).shape[1], d.type(weight).shape[0]
     if groups < 1 or (inner is not None and channels not in (None, inner * groups)):
         raise ModelError(f"{groups} groups of {inner} channels do not fit {d.type(x)}")
@@ -87,7 +87,7 @@ def convolved(d: Draft, x: int, weight: int, bias: int | None, over: Windows, gr
 
 
 def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows, groups: int) -> int:
-    """Three dimensions, whose filters lie [depth, height, width, channels, filters]; a group at a time."""
+    """A 3-D convolution, group by group; filters are transposed to [depth, height, width, channels, filters]."""
     held, sizes = d.type(weight).value, d.type(image).shape[1:4]
     known = held is not None and bool(np.isfinite(held).all()) and None not in sizes
     if groups > 1 and known and d.type(image).dtype.is_float:
@@ -108,7 +108,7 @@ def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows
 
 
 def _plane_by_plane(d: Draft, image: int, weight: int, bias: int | None, over: Windows) -> int:
-    """Three dimensions as the sum of what each plane of a window adds, all groups at once; finite constant filters."""
+    """A 3-D convolution as a sum of 2-D ones per plane of the window, all groups at once; needs finite constants."""
     _, depth, height, width, channels = d.type(image).shape
     (step, down, across), (apart, high, wide) = over.strides, over.dilations
     if over.kernel[1:] == over.strides[1:] == (1, 1) and not any(map(any, over.margins[1:])):
@@ -137,7 +137,7 @@ def _plane_by_plane(d: Draft, image: int, weight: int, bias: int | None, over: W
 
 
 def _transposed(node: Node) -> int:
-    """A convolution of x with zeros between its elements, the filters mirrored.
+    """A convolution of x, with zeros between its elements, by mirrored filters.
 
     Output o of an axis sums `x[i] * w[k]` over `i * stride + k * dilation - before = o`.
     """
@@ -178,7 +178,7 @@ def _transposed(node: Node) -> int:
 
 
 def _turned(d: Draft, weight: int, groups: int) -> int:
-    """Filters [groups * inputs, filters, ...] mirrored, as [groups * filters, inputs, ...]."""
+    """Filters [groups * inputs, filters, ...], mirrored and transposed to [groups * filters, inputs, ...]."""
     channels, inner, *kernel = known_shape(d, weight, "the filter")
     mirrored = d.add(Reverse(), weight, ints(d, range(2, 2 + len(kernel)), _LINE))
     each = channels // groups
@@ -189,7 +189,7 @@ def _turned(d: Draft, weight: int, groups: int) -> int:
 
 @frozen
 class _Phase(Value):
-    """Every so many-th result along an axis: a convolution with each `step`-th of the mirrored taps from `first` on."""
+    """The results of one phase along an axis: a convolution with each `step`-th mirrored tap from `first` on."""
 
     first: int
     step: int
@@ -200,7 +200,7 @@ class _Phase(Value):
 
 @frozen
 class _Phases(Value):
-    """The phases of an axis, how many results each has, and which of all are the operation's."""
+    """The phases of an axis, the number of results of each, and the range of the interleaved results to keep."""
 
     each: tuple[_Phase, ...]
     count: int
@@ -215,7 +215,7 @@ def _phases(
     dilations: Sequence[int],
     margins: Sequence[tuple[int, int]],
 ) -> list[_Phases] | None:
-    """The phases of each axis; None where one has no taps.
+    """The phases of each axis; None if one has no taps.
 
     Result y sums `x[i] * w[k]` over `i * stride + k * dilation = y + before`, so its taps are the k with
     `k * dilation % stride == (y + before) % stride`.
@@ -237,9 +237,9 @@ def _phases(
 
 
 def _phase_by_phase(d: Draft, x: int, turned: int, bias: int | None, axes: Sequence[_Phases], groups: int) -> int:
-    """A transposed convolution of an image [batch, channels, ...] as a convolution for each phase, put in turns.
+    """A transposed convolution of an image [batch, channels, ...] as a convolution per phase, with results interleaved.
 
-    Phases that differ in their filters alone are more filters of one convolution.
+    Phases that differ only in their filters become additional filters of one convolution.
     """
     spatial, found = len(axes), []
     for phases in product(*(axis.each for axis in axes)):
@@ -272,9 +272,9 @@ def _phase_by_phase(d: Draft, x: int, turned: int, bias: int | None, axes: Seque
 def _scattered(
     d: Draft, x: int, weight: int, bias: int | None, strides: Sequence[int], margins: Sequence[tuple[int, int]]
 ) -> int:
-    """A transposed convolution as the operation for two or three dimensions; `margins` fall away, where negative grow.
+    """A transposed convolution in two or three dimensions; `margins` are cropped from the result, or added if negative.
 
-    Filters lie [channels, filters, ...].
+    Filters are stored [channels, filters, ...].
     """
     rank = d.type(x).rank
     image, filters, *kernel = (transpose(d, x, to_front(rank)), *d.type(weight).shape[1:])
@@ -303,7 +303,7 @@ def _scattered(
 def _transposed_margins(
     node: Node, sizes: Sequence[int | None], extents: Sequence[int], strides: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """What falls away before and after along each axis; negative where more zeros follow."""
+    """The margins to crop before and after along each axis; negative ones add zeros."""
     count = len(extents)
     more = node.integers("output_padding") or (0,) * count
     wanted = node.integers("output_shape")
@@ -321,10 +321,10 @@ def _transposed_margins(
         if wanted is None:
             total = more[i] + extents[i] - strides[i]
         elif size is None:
-            raise ModelError(f"is given {node.type(0)}, expected known dimensions with an output_shape")
+            raise ModelError(f"has input {node.type(0)}, expected known dimensions with an output_shape")
         else:
             total = strides[i] * (size - 1) + more[i] + extents[i] - wanted[-count:][i]
-        half = total // 2 if auto != "NOTSET" or total > 0 else total  # what is too much lies behind
+        half = total // 2 if auto != "NOTSET" or total > 0 else total  # the surplus is at the end
         before, after = (half, total - half) if auto == "SAME_UPPER" else (total - half, half)
         found.append((before, after - more[i]))
     return found

@@ -1,4 +1,4 @@
-"""Convolutions of integers less their zero points, whose sums are integers."""
+"""Integer convolutions with zero points."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .whole_sums import HELD, Sums, summed
 from .windows import Windows, windows
 
 _FEW = 4
-"""Channels of a group that are too few for products of bytes."""
+"""Groups with fewer channels are too small for 8-bit products."""
 
 
 def _conv_integer(node: Node) -> int:
-    """Sums of products of 8-bit integers less their zero points, as 32-bit ones."""
+    """int32 sums of products of 8-bit integers minus their zero points."""
     return cast(node.draft, convolved_integers(node).operand, DType.INT32)
 
 
 def convolved_integers(node: Node) -> Sums:
-    """What ConvInteger sums: bytes are multiplied as such, in groups of few channels as float32, where the filters are
-    known, and as many channels at a time as float32 holds the sums of; else all is done in float64.
+    """ConvInteger. Constant filters multiply bytes, or float32 in groups with few channels, in slices of as many
+    channels as float32 can sum exactly; otherwise everything is computed in float64.
     """
     d, filters = node.draft, _filters(node)
     rank = convolved_rank(d, node.input(0), node.input(1))
@@ -43,7 +43,7 @@ def convolved_integers(node: Node) -> Sums:
 
 
 def _filters(node: Node) -> Array | None:
-    """The filters less their zero points as int32; None where they are not known."""
+    """The filters minus their zero points as int32; None if they are not constant."""
     weight = node.value(1)
     zero = node.value(3) if node.has(3) else np.zeros((), np.int8)
     if weight is None or zero is None or not weight.size or weight.ndim < 3 or zero.size not in (1, len(weight)):
@@ -54,7 +54,7 @@ def _filters(node: Node) -> Array | None:
 
 
 def _of_known(node: Node, filters: Array, over: Windows, groups: int) -> Sums | None:
-    """The sums in a line or a plane; None where a few channels already have more than float32 holds."""
+    """The sums in one or two dimensions; None if a few channels already exceed the exact range of float32."""
     d, x, inner = node.draft, node.input(0), filters.shape[1]
     if groups < 1 or len(filters) % groups or d.type(x).shape[1] not in (inner * groups, None):
         return None
@@ -83,7 +83,7 @@ def _of_known(node: Node, filters: Array, over: Windows, groups: int) -> Sums | 
 
 
 def _centred(node: Node, at: int, zero: int, dtype: DType) -> int:
-    """An input less its zero points as floats; several of these are given for each index of the first axis."""
+    """An input minus its zero points as floats; several zero points apply along the first axis."""
     d = node.draft
     x = cast(d, node.input(at), dtype)
     if not node.has(zero):

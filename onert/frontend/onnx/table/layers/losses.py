@@ -1,4 +1,4 @@
-"""Losses: how unlikely the classes are that a target names."""
+"""Losses: negative log likelihoods of target classes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from onert.ir.ops.reduction.softmax import LogSoftmax
 
 
 def _loss(node: Node, x: Expression, target: Expression, weight: Expression | None) -> Expression:
-    """`-weight[t] * x[n, t, ...]` for each target t, summed, averaged by the weights, or as it is.
+    """`-weight[t] * x[n, t, ...]` for each target t: summed, averaged with weights, or unreduced.
 
-    Targets that are the index to ignore count as nothing. `x` is [batch, classes, ...], `target` [batch, ...].
+    Targets equal to `ignore_index` do not count. `x` is [batch, classes, ...], `target` [batch, ...].
     """
     reduction = node.choice("reduction", ("none", "mean", "sum"), "mean")
     if x.rank < 2 or target.rank != x.rank - 1:
-        raise ModelError(f"is given {x.type} and the target {target.type}, expected one dimension less")
+        raise ModelError(f"has inputs {x.type} and the target {target.type}, expected one dimension fewer")
     d = x.draft
     ignored = None
     place = target.cast(DType.INT64)
@@ -29,7 +29,7 @@ def _loss(node: Node, x: Expression, target: Expression, weight: Expression | No
     share = None if weight is None else weight.cast(x.dtype).take(place, 0)
     if ignored is not None:
         share = ignored.choose(x.like(0), x.like(1)) if share is None else ignored.choose(x.like(0), share)
-        found = ignored.choose(x.like(0), found)  # where the log of a class that nobody asks for is infinite
+        found = ignored.choose(x.like(0), found)  # the log of an ignored class may be infinite
     loss = found if share is None else found * share
     axes = range(loss.rank)
     if reduction == "none":
@@ -52,11 +52,11 @@ def _log_likelihood(node: Node) -> int:
 
 
 def _cross_entropy(node: Node) -> tuple[int, int]:
-    """The loss, and the logarithms of the classes' shares. Source: ONNX SoftmaxCrossEntropyLoss."""
+    """The loss, and the log softmax. Source: ONNX SoftmaxCrossEntropyLoss."""
     d = node.draft
     x, target = (operand(node, at) for at in (0, 1))
     if x.rank < 2:
-        raise ModelError(f"is given {x.type}, expected at least 2 dimensions")
+        raise ModelError(f"has input {x.type}, expected at least 2 dimensions")
     order = axis_last(x.rank, 1)
     shares = x.of(d.add(LogSoftmax(), x.transpose(*order).operand)).transpose(*order)
     return _loss(node, shares, target, _weight(node)).operand, shares.operand

@@ -1,4 +1,4 @@
-"""Normalisations with given statistics, and with those of the tensor itself."""
+"""Normalisation with given statistics, or with those of the tensor itself."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.
 
 
 def _batch(node: Node) -> int | tuple[int, ...]:
-    """`scale * (x - mean) / sqrt(var + epsilon) + offset` for each channel: a product and a sum."""
+    """`scale * (x - mean) / sqrt(var + epsilon) + offset` per channel, as one product and one sum."""
     d, x = node.draft, node.input(0)
     if node.flag("training_mode"):
         return _batch_in_training(node)
     if node.version < 7 and not node.flag("is_test"):
-        raise ModelError("is in training mode, expected a model that is run and not trained")
+        raise ModelError("is in training mode, expected inference mode")
     rank = require_rank(d, x, 2)
     dtype = d.type(x).dtype
     wide = DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
@@ -40,7 +40,7 @@ def _batch(node: Node) -> int | tuple[int, ...]:
 
 
 def _batch_in_training(node: Node) -> tuple[int, ...]:
-    """With the mean and variance of the batch itself, and the running ones moved towards them."""
+    """Normalise with the mean and variance of the batch, and update the running statistics."""
     d, x = node.draft, operand(node, 0)
     axes = (0, *range(2, x.rank))
     found, _, _ = standardized(d, x.operand, axes, node.number("epsilon", 1e-5))
@@ -60,12 +60,12 @@ def _deviation(d: Draft, variance: int, epsilon: float) -> int:
 
 
 def mean_of(d: Draft, x: int, axes: range | tuple[int, ...]) -> int:
-    """The mean over axes, which stay with length 1."""
+    """The mean over axes, which are kept with size 1."""
     return d.add(Reduce(Reduction.MEAN, keep_dims=True), x, ints(d, tuple(axes), DType.INT32))
 
 
 def standardized(d: Draft, x: int, axes: range | tuple[int, ...], epsilon: float) -> tuple[int, int, int]:
-    """x less its mean over its deviation, the mean, and one over the deviation."""
+    """(x - mean) / deviation, the mean, and the reciprocal of the deviation."""
     mean = mean_of(d, x, axes)
     centred = binary(d, SUB, x, mean)
     variance = mean_of(d, d.add(Unary(UnaryKind.SQUARE), centred), axes)
@@ -112,14 +112,14 @@ def _instance(node: Node) -> int:
 
 
 def _dims(d: Draft, x: int) -> list[int | Expression]:
-    """The dimensions, those that only the run knows as operands."""
+    """The dimensions; unknown ones are operands."""
     return [Expression(d, x).size(axis) if n is None else n for axis, n in enumerate(d.type(x).shape)]
 
 
 def _group(node: Node) -> int:
-    """Channels in groups, each standardised with its plane.
+    """Normalise groups of channels together with their spatial dimensions.
 
-    Scale and bias have an element for each channel, before opset 21 for each group.
+    Scale and bias have one element per channel, or before opset 21 per group.
     """
     d, x, groups = node.draft, node.input(0), node.integer("num_groups")
     rank, dtype = require_rank(d, x, 3), d.type(x).dtype
@@ -153,7 +153,7 @@ def _mean_variance(node: Node) -> int:
 
 
 def _norm(node: Node) -> int:
-    """x over its p-norm along an axis; 0 where that is 0."""
+    """x divided by its p-norm along an axis; 0 if that is 0."""
     d, x, p = node.draft, node.input(0), node.integer("p", 2)
     axis = normalize_axis(node.integer("axis", -1), require_rank(d, x, 1))
     sums = d.add(Reduce(Reduction.SUM, keep_dims=True), powers(d, x, p), ints(d, [axis], DType.INT32))
@@ -163,7 +163,7 @@ def _norm(node: Node) -> int:
 
 
 def _local_response(node: Node) -> int:
-    """`x / (bias + alpha / size * s)**beta`, s the sum of squares of `size` channels around."""
+    """`x / (bias + alpha / size * s)**beta`, where s is the sum of squares over the `size` neighbouring channels."""
     d, x, size = node.draft, node.input(0), node.integer("size")
     rank = require_rank(d, x, 2)
     if not 1 <= size < 1 << 31:

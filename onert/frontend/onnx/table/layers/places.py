@@ -1,4 +1,4 @@
-"""Where the largest elements of windows stand, elements put back there, and Einstein's convention."""
+"""Indices of max pooling, max unpooling, and Einsum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .windows import Windows, windows
 
 
 def places(node: Node, over: Windows, more: tuple[tuple[int, int], ...]) -> int:
-    """The output Indices of MaxPool: numbers of elements in the whole tensor; `more` is added to the margins."""
+    """The output Indices of MaxPool: flat indices into the whole tensor. `more` is added to the margins at the end."""
     if over.open:
         return _places_by_run(node, over)
     pads = (*(a for a, _ in over.margins), *(b + c for (_, b), (_, c) in zip(over.margins, more, strict=True)))
@@ -30,7 +30,7 @@ def places(node: Node, over: Windows, more: tuple[tuple[int, int], ...]) -> int:
 
 
 def _places_by_run(node: Node, over: Windows) -> int:
-    """The same in margins that only the run tells: places in what is filled up, less the margins before."""
+    """The same for margins known only at run time: indices in the padded tensor minus the margins in front."""
     x = operand(node, 0)
     low = -math.inf if x.dtype.is_float else x.dtype.limits[0]
     full = over.filled(x, 2, x.like(low).operand)
@@ -49,9 +49,9 @@ def _places_by_run(node: Node, over: Windows) -> int:
 
 
 def _unpooled(node: Node) -> int:
-    """Each element at its place in zeros of the shape before the pool, or of a given larger one.
+    """Scatter elements by index into zeros of the shape before pooling, or of a given larger shape.
 
-    Places are counted in the shape that the windows give, whatever shape is asked for.
+    Indices refer to the shape inferred from the windows, even if a shape is given.
     """
     d = node.draft
     x, at = operand(node, 0), operand(node, 1)
@@ -80,19 +80,19 @@ def _product(sizes: list[Expression]) -> Expression:
 
 
 def _cornered(x: Expression, shape: Expression, wanted: Expression, starts: Expression) -> Expression:
-    """The tensor with zeros behind it along each axis, in a shape that is not smaller."""
+    """Pad the tensor with zeros at the end of each axis to a shape that is not smaller."""
     margins = starts.expand(1).joined([(wanted - shape).expand(1)], 1)
     return x.of(x.draft.add(Pad(), x.operand, margins.operand, x.like(0).operand))
 
 
 def _einsum(node: Node) -> int:
-    """A dimension of 1 broadcasts to another operand's of the same letter: it is left out."""
+    """A dimension of 1 that broadcasts to another operand's of the same letter is squeezed."""
     given, arrow, result = node.text("equation").replace(" ", "").partition("->")
     operands = [Expression(node.draft, each) for each in node.operands()]
     inputs, _, out = spelled(given, arrow, result, [x.rank for x in operands]).partition("->")
     groups = inputs.split(",")
     if any(x.rank != len(group) for x, group in zip(operands, groups, strict=True)):
-        return node.draft.add(Einsum(f"{inputs}->{out}"), *(x.operand for x in operands))  # which says what is wrong
+        return node.draft.add(Einsum(f"{inputs}->{out}"), *(x.operand for x in operands))  # reports the error
     wide = {c for x, group in zip(operands, groups, strict=True) for c, n in zip(group, x.shape, strict=True) if n != 1}
     for at, (x, group) in enumerate(zip(operands, groups, strict=True)):
         gone = [a for a, c in enumerate(group) if x.shape[a] == 1 and c in wide and group.count(c) == 1]

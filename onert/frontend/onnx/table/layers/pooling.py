@@ -1,4 +1,4 @@
-"""Pools: the largest, the mean or the p-norm of windows, and of whole planes."""
+"""Pooling: maximum, average or p-norm of windows or of all spatial dimensions."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from .windows import Windows, windows
 
 
 def _windows(node: Node) -> tuple[Windows, tuple[tuple[int, int], ...]]:
-    """The windows, and what `ceil_mode` adds to the margins behind: a last window may lie partly outside.
+    """The windows, and what `ceil_mode` adds to the margins at the end, as the last window may be partly outside.
 
-    Where a size is open that is one element fewer than windows are apart: as many windows as any size needs,
-    but for one that begins behind the tensor: see `_begun`.
+    If a size is unknown, that is stride - 1: enough windows for any size. `_begun` removes a window that starts past
+    the end.
     """
     d, x = node.draft, node.input(0)
     require_rank(d, x, 3)
@@ -57,13 +57,13 @@ def _windows(node: Node) -> tuple[Windows, tuple[tuple[int, int], ...]]:
         room = size + before + after - extent
         outputs = -(-room // stride) + 1
         if (outputs - 1) * stride >= size + before:
-            outputs -= 1  # a window that starts in the margin behind is none
+            outputs -= 1  # a window must not start in the margin at the end
         more.append((0, max((outputs - 1) * stride - room, 0)))
     return over, tuple(more)
 
 
 def _begun(node: Node, over: Windows, pooled: int) -> int:
-    """A pool's result [batch, channels, ...] without the windows that begin behind a tensor of open size."""
+    """A pool's result [batch, channels, ...] without the windows that start past the end of an unknown size."""
     x, found = (Expression(node.draft, operand) for operand in (node.input(0), pooled))
     if not node.flag("ceil_mode") or over.padding is Padding.SAME:
         return pooled
@@ -79,7 +79,7 @@ def _begun(node: Node, over: Windows, pooled: int) -> int:
 def _pooled(
     d: Draft, image: int, kind: Pooling, over: Windows, padding: Padding | Margins, *, counted: bool = False
 ) -> int:
-    """Windows over an image [batch, ..., channels]; other padding than VALID only where they are `_plain`."""
+    """Pool an image [batch, ..., channels]. Padding other than VALID requires `_plain` windows."""
     rank = d.type(image).rank
     if rank in (3, 4) and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind):
         if rank == 3:
@@ -89,7 +89,7 @@ def _pooled(
         out = d.add(op, image)
         return d.add(Squeeze((1,)), out) if rank == 3 else out
     if padding is not Padding.VALID:
-        raise ModelError(f"is given {d.type(image)}, expected known dimensions with this padding")
+        raise ModelError(f"has input {d.type(image)}, expected known dimensions with this padding")
     if rank == 5 and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind):
         return _of_planes(d, image, kind, over)
     start = like(d, image, 0 if kind is Pooling.AVERAGE else _least(d, image))
@@ -100,7 +100,7 @@ def _pooled(
 
 
 def _of_planes(d: Draft, image: int, kind: Pooling, over: Windows) -> int:
-    """Windows over volumes [batch, depth, height, width, channels]: over each plane, then over the planes."""
+    """Pool volumes [batch, depth, height, width, channels]: first over each plane, then over depth."""
     x = Expression(d, image)
     (depth, high, wide), (apart, down, across) = over.kernel, over.strides
     flat = x.reshaped(-1, x.size(2), x.size(3), x.size(4))
@@ -122,7 +122,7 @@ def _least(d: Draft, x: int) -> float:
 
 
 def _filled(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], value: int | None = None) -> int:
-    """An image [batch, ..., channels] in its margins."""
+    """Pad an image [batch, ..., channels] by its margins."""
     if over.open:
         return over.filled(Expression(d, image), 1, value).operand
     both = [(a, b + c) for (a, b), (_, c) in zip(over.margins, more, strict=True)]
@@ -130,12 +130,12 @@ def _filled(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ..
 
 
 def _plain(d: Draft, image: int, kind: Pooling, over: Windows) -> bool:
-    """Whether Pool2D slides so: in a line or a plane, nothing dilated."""
+    """Whether Pool2D supports the windows: one or two dimensions, not dilated."""
     return len(over.kernel) < 3 and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind)
 
 
 def _sides(over: Windows, more: tuple[tuple[int, int], ...]) -> Margins | None:
-    """The margins as a pool's own padding; None where it does not take them."""
+    """The margins as padding of Pool2D; None if it does not support them."""
     both = [(a, b + c) for (a, b), (_, c) in zip(over.margins, more, strict=True)]
     if not all(min(side) >= 0 and max(side) < k for side, k in zip(both, over.kernel, strict=True)):
         return None
@@ -163,7 +163,7 @@ def _max(node: Node) -> int | tuple[int, int]:
 
 
 def _average(node: Node) -> int:
-    """The mean of the elements inside of x, with `count_include_pad` of those in the explicit margins too."""
+    """The mean of the elements inside of x, and with `count_include_pad` of the explicit margins."""
     d, x = node.draft, node.input(0)
     over, more = _windows(node)
     rank, sizes = d.type(x).rank, d.type(x).shape[2:]
@@ -189,7 +189,7 @@ def _average(node: Node) -> int:
 
 
 def _share(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], *, counted: bool) -> int:
-    """Which share of each window counts: the mean over a plane of ones, and zeros where elements do not count."""
+    """The fraction of each window that counts: the average of a tensor that is 1 where elements count, otherwise 0."""
     rank = d.type(image).rank
     dims = [ints(d, [1]), *(dimension(d, image, axis) for axis in range(1, rank - 1)), ints(d, [1])]
     ones = d.add(Fill(), joined(d, dims), like(d, image, 1))
@@ -202,7 +202,7 @@ def _share(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...
 
 
 def _norm(node: Node) -> int:
-    """The p-th root of the sum of p-th powers of a window's magnitudes."""
+    """The p-norm of each window."""
     d, x, p = node.draft, node.input(0), node.integer("p", 2)
     over, more = _windows(node)
     rank = d.type(x).rank
@@ -213,7 +213,7 @@ def _norm(node: Node) -> int:
 
 
 def powers(d: Draft, x: int, p: int) -> int:
-    """The p-th powers of magnitudes."""
+    """The p-th powers of absolute values."""
     if p == 2:
         return d.add(Unary(UnaryKind.SQUARE), x)
     size = d.add(Unary(UnaryKind.ABS), x)

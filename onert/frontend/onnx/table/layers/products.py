@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 _LINE = DType.INT32
 _MOST_TERMS = (1 << 31) // (255 * 128)
-"""Products of two bytes that 32 bits hold the sum of."""
+"""The number of products of two bytes whose sum always fits 32 bits."""
 _FEW_ROWS = 8
-"""Rows of a product of computed bytes for which it takes longer to arrange the other side than to multiply it."""
+"""With fewer rows, packing a computed right-hand side takes longer than the product of bytes."""
 
 
 def multiplied(d: Draft, x: int, y: int) -> int:
@@ -42,7 +42,7 @@ def multiplied(d: Draft, x: int, y: int) -> int:
 
 
 def _by_codes(d: Draft, x: int, y: int, *, turned: bool) -> int | None:
-    """The product where the matrix y, or its transpose if that is `turned`, is the transpose of one of codes."""
+    """`x · y`, or `x · yᵀ` if `turned`, from codes; None unless the right side is a transposed dequantised matrix."""
     if d.type(y).rank != 2 or d.type(x).dtype is not DType.FLOAT32 or d.value(y) is not None:
         return None
     made = d.definer(y)
@@ -58,12 +58,12 @@ def _matmul(node: Node) -> int:
 
 
 def _gemm(node: Node) -> int:
-    """`alpha * A' · B' + beta * C`, where C broadcasts to the product; integers times fractions are cut."""
+    """`alpha * A' · B' + beta * C`, where C broadcasts to the product. For integers, the result is truncated."""
     d, x, y, c = node.draft, node.input(0), node.input(1), node.optional(2)
     alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
     for operand in (x, y):
         if require_rank(d, operand) != 2:
-            raise ModelError(f"is given {d.type(operand)}, expected a matrix")
+            raise ModelError(f"has input {d.type(operand)}, expected a matrix")
     floats, loose = d.type(x).dtype.is_float, d.value(y) is None
     c = times(d, c, beta) if floats and c is not None else c
     if floats and loose and _by_codes(d, x, y, turned=node.flag("transB")) is None:
@@ -92,13 +92,13 @@ def _gemm(node: Node) -> int:
 
 
 def _summed(d: Draft, x: int, behind: int) -> int:
-    """The sums of bytes along an axis, counted from behind, as int32."""
+    """The sums of bytes along an axis, counted from the end, as int32."""
     axis = ints(d, [d.type(x).rank - behind], DType.INT32)
     return d.add(Reduce(Reduction.SUM, keep_dims=True), cast(d, x, DType.INT32), axis)
 
 
 def _computed(node: Node) -> tuple[int, int | None, int] | None:
-    """The same as `_signed` where the second operand is known to the run alone, and has zero points for all columns."""
+    """Like `_signed`, for a second operand computed at run time, with zero points of rank 0 or 1."""
     d = node.draft
     x, y = (d.type(node.input(at)) for at in (0, 1))
     zero = d.type(node.input(3)) if node.has(3) else None
@@ -121,10 +121,10 @@ def _computed(node: Node) -> tuple[int, int | None, int] | None:
 
 
 def _signed(node: Node) -> tuple[int, int | None, int] | None:
-    """The second matrix of a product of integers as constant signed bytes, its zero points, which are None where signed
-    bytes hold what is less these, and its depth.
+    """The constant second matrix of an integer product as int8, its zero points, and its depth.
 
-    None where there is no such matrix, or the first operand is a vector or of unknown rank.
+    The zero points are None if they have been subtracted from the matrix, which is possible if int8 holds the result.
+    None if there is no such matrix, or the first operand is a vector or of unknown rank.
     """
     d = node.draft
     x, y = d.type(node.input(0)), d.value(node.input(1))
@@ -142,7 +142,7 @@ def _signed(node: Node) -> tuple[int, int | None, int] | None:
 
 
 def _integers(node: Node) -> int:
-    """Sums of products of 8-bit integers less their zero points, as int32."""
+    """int32 sums of products of 8-bit integers minus their zero points."""
     d = node.draft
     found, zero = _signed(node) or _computed(node), None
     if node.has(2):

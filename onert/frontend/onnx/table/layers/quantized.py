@@ -1,4 +1,4 @@
-"""Layers on stored integers, whose result is rounded to the integers of a scale of its own."""
+"""Layers on stored integers whose result is requantised."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from .whole_sums import HELD
 
 
 def requantized(x: Expression, multiplier: Expression, zero: Expression) -> Expression:
-    """`saturate(round(x * multiplier) + zero)` of int32 sums, halves to even, as elements of the zero point's type."""
+    """`saturate(round(x * multiplier) + zero)` of int32 sums, ties to even, with the zero point's element type."""
     real = x.cast(DType.FLOAT32) * multiplier.cast(DType.FLOAT32)
     whole = real.unary(UnaryKind.ROUND) + zero.cast(DType.FLOAT32)
     return x.of(saturated(x.draft, whole.operand, zero.dtype))
 
 
 def _alone(x: Expression) -> Expression:
-    """A vector of one element as a scalar."""
+    """Reshape a vector of one element to a scalar."""
     return x.reshape() if x.rank == 1 and x.shape[0] == 1 else x
 
 
 def _reordered(node: Node, *inputs: int) -> Node:
-    """A node with one result and the attributes of this one, for the product of its integers."""
+    """A node with the given inputs, one result and this node's attributes, for its integer product."""
     return evolve(node, inputs=tuple(node.input(at) for at in inputs), outputs=("sums",))
 
 
 def _matmul(node: Node) -> int:
-    """Inputs: a, its scale and zero point, b likewise, the result's scale and zero point.
+    """Inputs: a, its scale and zero point, the same for b, the result's scale and zero point.
 
-    Those of a may be given for each row, those of b for each column.
+    Scales and zero points of a may be per row, those of b per column.
     """
     found = PRODUCTS["", "MatMulInteger"](_reordered(node, 0, 3, 2, 5))
     if not isinstance(found, int):
-        raise ModelError("the product is no tensor")
+        raise ModelError("the product is not a tensor")
     sums = Expression(node.draft, found)
     left, right, scale = (_alone(operand(node, at)).cast(DType.FLOAT32) for at in (1, 4, 6))
     left = left.reshape(None, 1) if left.rank == 1 else left
@@ -48,9 +48,9 @@ def _matmul(node: Node) -> int:
 
 
 def _convolution(node: Node) -> int:
-    """Inputs: x, its scale and zero point, the filters likewise, the result's scale and zero point, a bias of int32.
+    """Inputs: x, its scale and zero point, the same for the filters, the result's scale and zero point, an int32 bias.
 
-    The filters' scale may be given for each of them.
+    The filters' scale may be per filter.
     """
     found = convolved_integers(_reordered(node, 0, 3, 2, 5))
     sums = Expression(node.draft, found.operand)

@@ -1,4 +1,4 @@
-"""Tensors in another size."""
+"""Resize and Upsample."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Member = TypeVar("Member", bound=Enum)
 
 
 def _member(kind: type[Member], name: str, value: str) -> Member:
-    """The member of an enumeration that an attribute names."""
+    """The member of an enumeration with the value of an attribute."""
     for member in kind:
         if member.value == value:
             return member
@@ -54,7 +54,7 @@ def _resize(node: Node) -> int:
     if crop and region is None and _filled(node, 1):
         return _resized_at_run(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
     if crop and (region is None or len(region) != 2 * len(axes)):
-        raise ModelError(f"roi (input 1) is needed for {len(axes)} axes")
+        raise ModelError(f"roi (input 1) is required for {len(axes)} axes")
     starts, ends = (region[: len(axes)][order], region[len(axes) :][order]) if crop and region is not None else ((), ())
     sizes = None
     if told:
@@ -90,13 +90,13 @@ def _resize(node: Node) -> int:
 
 
 def _told_by_run(node: Node, scales_at: int, sizes_at: int | None) -> bool:
-    """Whether only the run tells the new size."""
+    """Whether the new size is known only at run time."""
     given = [at for at in (scales_at, sizes_at) if at is not None and _filled(node, at)]
     return any(node.value(at) is None for at in given)
 
 
 def _resized_at_run(node: Node, axes: tuple[int, ...], sizes_at: int | None, plain: Interpolate) -> int:
-    """To sizes, by scales, or of a region that are operands."""
+    """Resize to sizes, by scales or to a region given by operands."""
     d, x = node.draft, operand(node, 0)
     order = sorted(range(len(axes)), key=axes.__getitem__)
     by_size = sizes_at is not None and _filled(node, sizes_at)
@@ -122,7 +122,7 @@ def _resized_at_run(node: Node, axes: tuple[int, ...], sizes_at: int | None, pla
 def _ratio_at_run(
     node: Node, x: Expression, axes: tuple[int, ...], sizes: Expression
 ) -> tuple[Expression, Expression | None]:
-    """Sizes that are operands with the ratio of the axes kept, where that is asked for, and the scales then."""
+    """Sizes from operands, adjusted to keep the aspect ratio if the policy says so, and then the scales."""
     policy = _policy(node)
     if policy == "stretch":
         return sizes, None
@@ -141,7 +141,7 @@ def _policy(node: Node) -> str:
 
 
 def _filled(node: Node, index: int) -> bool:
-    """Whether an input is there and has elements: an empty one stands for none."""
+    """Whether an input is present and not empty; an empty one means none."""
     return node.has(index) and 0 not in node.type(index).shape
 
 
@@ -154,7 +154,7 @@ def _stays(
 
 
 def _kept_ratio(node: Node, before: list[int | None], sizes: list[int]) -> tuple[list[int], Array | None]:
-    """The sizes, made smaller or larger so that the ratio of the axes stays, where that is asked for."""
+    """The sizes adjusted to keep the aspect ratio, and the scales, if the policy says so."""
     policy = _policy(node)
     if policy == "stretch":
         return sizes, None

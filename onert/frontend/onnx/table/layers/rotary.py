@@ -1,4 +1,4 @@
-"""Positions as rotations of pairs of features."""
+"""Rotary position embedding."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from onert.ir.ops.contraction.attention import Pairing, RoPE
 
 
 def rotary_embedding(x: Expression, cos: Expression, sin: Expression, width: int, *, interleaved: bool) -> Expression:
-    """Pairs of the first `width` features turned by angles; the others stay.
+    """Rotate pairs of the first `width` features by the angles in the tables; the others are unchanged.
 
-    `x` is [batch, heads, tokens, n], the tables are [batch, tokens, width / 2] (or [tokens, width / 2]).
+    `x` is [batch, heads, tokens, n]; the tables are [batch, tokens, width / 2] or [tokens, width / 2].
     """
     n = x.known(3, "the input")
     if not 0 < width <= n or width % 2:
-        raise ModelError(f"{width} of {n} features are rotated, expected an even number of them at most")
+        raise ModelError(f"{width} features are rotated, expected an even number of at most {n}")
     half = width // 2
     for table in (cos, sin):
         if table.rank not in (2, 3) or table.known(table.rank - 1, "a table") != half:
-            raise ModelError(f"a table of angles is {table.type}, expected {half} in a row")
+            raise ModelError(f"a table of angles is {table.type}, expected {half} per row")
     pairing = Pairing.NEIGHBORS if interleaved else Pairing.HALVES
     places = [at // 2 if interleaved else at % half for at in range(width)]
     tables = []

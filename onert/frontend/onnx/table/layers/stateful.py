@@ -1,4 +1,4 @@
-"""Layers that are given a state and give the next one: linear attention, causal convolution, caches of keys."""
+"""Layers with a state as input and output: linear attention, causal convolution, key-value caches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, Tru
 
 
 def _linear_attention(node: Node) -> tuple[int, int]:
-    """A loop over the tokens: the state decays, takes up a product of key and value, and is read by the query.
+    """A loop over the tokens: the state decays, adds the product of key and value, and is read by the query.
 
     Source: ONNX LinearAttention, opset 27. Computed in float32.
     """
@@ -73,17 +73,17 @@ def _linear_attention(node: Node) -> tuple[int, int]:
 
 
 def _causal_convolution(node: Node) -> tuple[int, int]:
-    """Each channel with its own filter over what was before: the state, then the input.
+    """A depthwise convolution over the state followed by the input.
 
     Source: ONNX CausalConvWithState, opset 27.
     """
     d = node.draft
     x, weight = (operand(node, at) for at in (0, 1))
     if x.rank != 3 or weight.rank != 3:
-        raise ModelError(f"is given {x.type} and {weight.type}, expected 3 dimensions of each")
+        raise ModelError(f"has inputs {x.type} and {weight.type}, expected 3 dimensions of each")
     channels, k = weight.known(0, "the weight"), weight.known(2, "the weight")
     if not channels or not k:
-        raise ModelError(f"the weight is {weight.type}, expected elements")
+        raise ModelError(f"the weight is {weight.type}, expected a nonempty one")
     if node.has(3):
         past = operand(node, 3)
     else:
@@ -108,7 +108,7 @@ def _causal_convolution(node: Node) -> tuple[int, int]:
 
 
 def _tensor_scatter(node: Node) -> int:
-    """New entries put along an axis of each batch's cache, from a place of its own on.
+    """Write new entries along an axis of each batch's cache, from an index per batch on.
 
     Source: ONNX TensorScatter, opset 24.
     """
@@ -117,7 +117,7 @@ def _tensor_scatter(node: Node) -> int:
     axis = normalize_axis(node.integer("axis", -2), cache.rank)
     if axis == 0 or update.rank != cache.rank:
         raise ModelError(
-            f"is given {cache.type} and {update.type} along axis {axis}, expected equal ranks and no batch"
+            f"has inputs {cache.type} and {update.type} along axis {axis}, expected equal ranks and another axis"
         )
     mode = node.choice("mode", ("linear", "circular"), "linear")
     places = update.size(axis).count().reshape(*(None if a == axis else 1 for a in range(update.rank)))

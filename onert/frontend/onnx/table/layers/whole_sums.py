@@ -1,4 +1,4 @@
-"""Convolutions of bytes by known whole numbers, whose sums are exact."""
+"""Exact convolutions of bytes by constant integers."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from onert.ir.value import Value
 from .windows import Windows
 
 HELD = 1 << 24
-"""Whole numbers up to this are float32."""
+"""Integers up to this are exact in float32."""
 _WIDE = 16
-"""Channels that fill registers: groups of fewer are multiplied together."""
+"""The number of channels that fill registers; groups with fewer are multiplied together."""
 
 
 @frozen
 class Sums(Value):
-    """Sums [batch, filters, ...] as float32 or int32, and the largest magnitude that they can have."""
+    """Sums [batch, filters, ...] as float32 or int32, and their maximum possible magnitude."""
 
     operand: int
     most: int
 
 
 def summed(d: Draft, x: int, filters: Array, over: Windows, groups: int, zero: int, *, known: bool) -> Sums | None:
-    """The sums of `x` [batch, channels, height, width] less its zero point, a number or an operand, by int32 filters
-    [filters, channels of a group, height, width] within -255 and 255.
+    """The sums of `x` [batch, channels, height, width] minus its zero point, a number or an operand, multiplied by
+    int32 filters [filters, channels of a group, height, width] from -255 to 255.
 
-    Their margins are zeros. None where one channel has more products than float32 holds the sum of.
+    Padding is 0. None if the products of a single channel exceed the exact range of float32.
     """
     image = transpose(d, x, to_front(4))
-    if not known:  # margins of the zero point, whose share is then subtracted everywhere
+    if not known:  # pad with the zero point, and subtract its contribution afterwards
         image = padded(d, image, [(0, 0), *over.margins, (0, 0)], zero)
         over = evolve(over, margins=((0, 0), (0, 0)), padding=Padding.VALID)
     point = zero if known else 0
@@ -60,7 +60,7 @@ def summed(d: Draft, x: int, filters: Array, over: Windows, groups: int, zero: i
 
 
 def _blocks(filters: Array, groups: int) -> Iterator[Array]:
-    """The filters of as many groups together as fill registers, with zeros for the channels of other groups."""
+    """Yield the filters of enough groups to fill registers, with zeros for the channels of other groups."""
     inner, each = filters.shape[1], len(filters) // groups
     together = next(n for n in range(1, groups + 1) if groups % n == 0 and (n * inner >= _WIDE or n == groups))
     for first in range(0, groups, together):
@@ -73,10 +73,10 @@ def _blocks(filters: Array, groups: int) -> Iterator[Array]:
 
 
 def _dense(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int | None:
-    """Sums of all channels of bytes less a number, channels last: float32 if that holds them, else int32.
+    """The sums over all channels of bytes minus a zero point, channels last: float32 if exact, otherwise int32.
 
-    Filters that leave the range of signed bytes do so less a number each: its products with the sums of all elements
-    of a window are added.
+    Filters outside the int8 range are shifted, each by one number, whose product with the sum of all elements of a
+    window is added afterwards.
     """
     flat = filters.reshape(len(filters), -1)
     low, high = flat.min(axis=1), flat.max(axis=1)
@@ -101,7 +101,7 @@ def _dense(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> in
 
 
 def _sizes(most: Array) -> list[int] | None:
-    """How many channels at a time float32 holds the sums of; `most` [filters, channels] is the largest of each."""
+    """Numbers of channels that float32 can sum exactly; `most` [filters, channels] is the maximum of each channel."""
     found, held = [0], np.zeros(len(most), np.int64)
     for share in most.T:
         if share.max() > HELD:
@@ -114,7 +114,7 @@ def _sizes(most: Array) -> list[int] | None:
 
 
 def _of_bytes(d: Draft, image: int, filters: Array, over: Windows, zero: int) -> int:
-    """The sums of some channels by filters within signed bytes, as float32."""
+    """The sums of some channels multiplied by int8 filters, as float32."""
     image, padding = over.applied(d, d.quantized(image, Quantization((1.0,), (zero,))), 2)
     weight = d.constant(np.ascontiguousarray(filters.transpose(to_front(4)), np.int8), DType.INT8)
     steps, apart = over.strides, over.dilations

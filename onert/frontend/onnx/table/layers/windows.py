@@ -1,4 +1,4 @@
-"""Windows that slide over the dimensions behind batch and channels: their attributes, and the padding around."""
+"""Sliding windows over the spatial dimensions: their attributes, and the padding around."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from onert.ir.value import Value
 
 @frozen
 class Windows(Value):
-    """Sizes, strides and dilations for each dimension, and explicit margins, or a padding that says them.
+    """Sizes, strides and dilations per dimension, and either explicit margins or a padding that implies them.
 
-    SAME margins that only the run tells are `open`, and `lower` where what is odd lies before.
+    SAME margins known only at run time are `open`; with `lower`, the odd element is padded in front.
     """
 
     kernel: tuple[int, ...]
@@ -39,14 +39,14 @@ class Windows(Value):
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
     def is_same(self, sizes: Sequence[Dim]) -> bool:
-        """Whether the margins are those of SAME padding, whatever an unknown size is."""
+        """Whether the margins are those of SAME padding for any value of an unknown size."""
         each = zip(self.extents, self.strides, self.margins, sizes, strict=True)
         return all(_same(extent, stride, size) == margin for extent, stride, margin, size in each)
 
     def applied(self, d: Draft, image: int, count: int) -> tuple[int, Padding | Margins]:
-        """The image [batch, ..., channels] without what negative margins cut off, and the padding of an operation.
+        """The image [batch, ..., channels], cropped by negative margins, and the padding for an operation.
 
-        The operation slides over `count` axes, the first of which may be one that these windows do not know.
+        The operation has `count` spatial axes, one more than these windows if an axis was inserted in front.
         """
         if self.lower:
             return self.filled(Expression(d, image), d.type(image).rank - 1 - len(self.margins)).operand, Padding.VALID
@@ -59,7 +59,7 @@ class Windows(Value):
         return image, explicit([(max(a, 0), max(b, 0)) for a, b in self.margins], count)
 
     def same_sides(self, x: Expression, first: int) -> tuple[Expression, Expression]:
-        """The margins of SAME padding before and behind each axis of x, int64: the windows' axes begin with `first`."""
+        """The int64 margins of SAME padding before and after each axis of x; `first` is the first spatial axis."""
         zero = x.of(ints(x.draft, [0]))
         before, behind = [zero] * x.rank, [zero] * x.rank
         for axis, (extent, stride) in enumerate(zip(self.extents, self.strides, strict=True), first):
@@ -70,19 +70,19 @@ class Windows(Value):
         return before[0].joined(before[1:], 0), behind[0].joined(behind[1:], 0)
 
     def filled(self, x: Expression, first: int, value: int | None = None) -> Expression:
-        """The tensor with the margins of SAME padding, whatever its sizes are."""
+        """The tensor with the margins of SAME padding, for any size."""
         return surrounded(x, *self.same_sides(x, first), value)
 
 
 def explicit(sides: Sequence[tuple[int, int]], count: int) -> Padding | Margins:
-    """The padding with so many zeros along the last of `count` axes; VALID where there are none."""
+    """The padding with the given margins along the last of `count` axes; VALID if there are none."""
     if not any(map(any, sides)):
         return Padding.VALID
     return Margins((*((0, 0),) * (count - len(sides)), *sides))
 
 
 def _same(extent: int, stride: int, size: Dim) -> tuple[int, int] | None:
-    """The margins of SAME padding; None where they are not known."""
+    """The margins of SAME padding; None if they are unknown."""
     if size is None and stride != 1:
         return None
     total = extent - 1 if size is None else max((-(-size // stride) - 1) * stride + extent - size, 0)
@@ -90,7 +90,7 @@ def _same(extent: int, stride: int, size: Dim) -> tuple[int, int] | None:
 
 
 def windows(node: Node, kernel: tuple[int, ...], sizes: Sequence[Dim]) -> Windows:
-    """The windows that a node's attributes describe; ModelError for a wrong number of them or a number below 1."""
+    """The windows described by a node's attributes. Raises ModelError for a wrong count, or a number below 1."""
     count = len(sizes)
     given = node.integers("kernel_shape")
     if given is not None and kernel and given != kernel:

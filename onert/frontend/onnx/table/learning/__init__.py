@@ -1,1 +1,1 @@
-"""What ONNX-ML has beside tensors' arithmetic, and the steps of training."""
+"""Operators of ONNX-ML, and training steps."""

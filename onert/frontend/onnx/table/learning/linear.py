@@ -1,4 +1,4 @@
-"""Linear models, and what prepares their features."""
+"""Linear models, and feature preprocessing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .scores import DOMAIN, best, labelled, labels, transformed
 
 
 def rows(node: Node) -> Expression:
-    """The features of each row, float32 `[rows, features]`; one row where there is one dimension."""
+    """The features as float32 `[rows, features]`; a vector is one row."""
     x = operand(node, 0).cast(DType.FLOAT32)
     if x.rank == 1:
         x = x.expand(0)
     if x.rank != 2:
-        raise ModelError(f"is given {x.type}, expected 2 dimensions")
+        raise ModelError(f"has input {x.type}, expected 2 dimensions")
     return x
 
 
@@ -32,9 +32,9 @@ def _vector(x: Expression, values: tuple[float, ...]) -> Expression:
 
 
 def _products(node: Node, x: Expression) -> Expression:
-    """Each row times the coefficients of each target, and the intercepts.
+    """The product of each row with each target's coefficients, plus the intercepts.
 
-    If the number of features is open, there are as many targets as intercepts, or as the node says.
+    If the number of features is unknown, there are as many targets as intercepts, or as the node says.
     """
     coefficients = np.array(node.numbers("coefficients") or (), np.float32)
     intercepts = node.numbers("intercepts")
@@ -68,10 +68,10 @@ def _classifier(node: Node) -> tuple[int, int]:
 
 
 def _of_two(x: Expression, classes: tuple[Array, DType] | None, how: str) -> tuple[int, int]:
-    """The second class where its only score is above 0; the first one's score is made up where classes are named.
+    """The second class if its only score is above 0. If classes are named, the first one's score is computed from it.
 
-    Then LOGISTIC and PROBIT alone are applied, and PROBIT where no class is named. Source: ONNX Runtime's
-    linearclassifier.cc and ml_common.h.
+    Then only LOGISTIC and PROBIT are applied; without names only PROBIT. Source: ONNX Runtime's linearclassifier.cc and
+    ml_common.h.
     """
     places = (x > 0).cast(DType.INT64).reshape(None)
     found = transformed(x, how)
@@ -91,7 +91,7 @@ def _scaled(node: Node) -> int:
 
 
 def _normalized(node: Node) -> int:
-    """Each row over its largest element, the sum of its magnitudes, or its length; as it is where that is 0."""
+    """Each row divided by its maximum, L1 norm or L2 norm; unchanged if that is 0."""
     x = operand(node, 0).cast(DType.FLOAT32)
     last, norm = x.rank - 1, node.text("norm", "MAX")
     size = x.unary(UnaryKind.ABS)
@@ -112,7 +112,7 @@ def _binarized(node: Node) -> int:
 
 
 def _imputed(node: Node) -> int:
-    """Elements that equal one value replaced by another."""
+    """Replace elements equal to a value by another value."""
     x = operand(node, 0)
     if x.dtype.is_float:
         numbers: tuple[float, ...] = node.numbers("imputed_value_floats") or ()
@@ -120,7 +120,7 @@ def _imputed(node: Node) -> int:
     else:
         numbers, old = node.integers("imputed_value_int64s") or (), node.integer("replaced_value_int64")
     if not numbers:
-        raise ModelError("has no value to put in")
+        raise ModelError("has no imputed value")
     values = np.array(numbers).astype(x.dtype.numpy)
     new = x.of(x.draft.constant(values if len(values) > 1 else values.reshape(()), x.dtype))
     gone = ~x.equals(x) if old != old else x.equals(old)
@@ -128,11 +128,11 @@ def _imputed(node: Node) -> int:
 
 
 def _features(node: Node) -> int:
-    """The elements along the last axis that indices name."""
+    """The elements at the given indices along the last axis."""
     d = node.draft
     x, places = operand(node, 0), operand(node, 1)
     if require_rank(d, x.operand) == 0:
-        raise ModelError(f"is given {x.type}, expected at least 1 dimension")
+        raise ModelError(f"has input {x.type}, expected at least 1 dimension")
     found = x.take(places.reshape(None), x.rank - 1)
     return (found.expand(0) if x.rank == 1 else found).operand
 
@@ -147,7 +147,7 @@ _KEYS = {"floats": DType.FLOAT32, "int64s": DType.INT64, "strings": DType.STRING
 
 
 def _listed(node: Node, side: str) -> tuple[Array, DType]:
-    """Keys or values of a table, in whichever attribute they are."""
+    """The keys or values of a table, from whichever attribute is present."""
     whole = node.tensor(f"{side}_tensor")
     if whole is not None:
         return whole[0].reshape(-1), whole[1]
@@ -164,7 +164,7 @@ def _listed(node: Node, side: str) -> tuple[Array, DType]:
 
 
 def _class_list(node: Node, side: str) -> tuple[Array, DType]:
-    """Version 1 had one list of strings, whose numbers were the other side."""
+    """Version 1 has one list of strings; the other side is their indices."""
     texts = node.texts("classes_strings")
     if not texts:
         raise ModelError(f"has no {side}")
@@ -187,7 +187,7 @@ def _labels(node: Node) -> int:
 
 
 def _categories(node: Node) -> int:
-    """Strings as the integers beside them in a list, or the other way round."""
+    """Convert strings to the integers beside them in a list, or the reverse."""
     d, texts = node.draft, node.texts("cats_strings")
     integers = node.integers("cats_int64s") or ()
     if len(texts) != len(integers):
@@ -203,7 +203,7 @@ def _categories(node: Node) -> int:
 
 
 def _map(node: Node) -> int:
-    """The columns as they are, in the order of their names: a tensor stands for the list of maps."""
+    """The columns unchanged, in the order of their names: a tensor represents the list of maps."""
     x = operand(node, 0)
     named = labels(node, "classlabels_int64s", "classlabels_strings")
     if named is None or (x.rank and x.shape[-1] not in (None, len(named[0]))):
@@ -212,14 +212,14 @@ def _map(node: Node) -> int:
 
 
 def _row(node: Node) -> int:
-    """What a map has for each key of the vocabulary, which is what a tensor that stands for it is."""
+    """The values of a map for each key of the vocabulary, which is already the tensor that represents the map."""
     if node.type(0).shape[1:] == (None,):
         raise ModelError("has no vocabulary")
     return node.input(0)
 
 
 def _values(node: Node) -> int:
-    """The values of a map, in the order of keys or each in the place that its key says, in another element type."""
+    """The values of a map, in the order of keys or indexed by key, cast to another element type."""
     kinds = {"TO_FLOAT": DType.FLOAT32, "TO_STRING": DType.STRING, "TO_INT64": DType.INT64}
     wanted, form = node.text("cast_to", "TO_FLOAT"), node.text("map_form", "DENSE")
     if wanted not in kinds or form not in ("DENSE", "SPARSE"):
@@ -236,13 +236,13 @@ def _default(node: Node, dtype: DType) -> object:
 
 
 def _one_hot(node: Node) -> int:
-    """A row of zeros for each element, with a one for its category; for none of them all zeros."""
+    """One-hot rows for categories; all zeros for an unknown category."""
     d, x = node.draft, operand(node, 0)
     classes = labels(node, "cats_int64s", "cats_strings")
     if classes is None:
         raise ModelError("has no categories")
     if not node.flag("zeros", default=True):
-        raise ModelError("attribute zeros is 0, so that an unknown category is an error, which is not supported")
+        raise ModelError("attribute zeros is 0 (an unknown category is an error), which is not supported")
     keys, dtype = classes
     x = x if dtype is DType.STRING else x.cast(DType.INT64)
     numbers = d.constant(np.arange(len(keys), dtype=np.int64))

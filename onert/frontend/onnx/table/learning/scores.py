@@ -1,4 +1,4 @@
-"""What becomes of the scores of classes, and the labels of the best."""
+"""Post-processing of class scores, and the labels of the best classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def transformed(x: Expression, how: str) -> Expression:
-    """Scores of each row as `post_transform` says."""
+    """Scores of each row, transformed according to `post_transform`."""
     if how == "NONE":
         return x
     if how == "LOGISTIC":
@@ -35,7 +35,7 @@ def transformed(x: Expression, how: str) -> Expression:
 
 
 def _softmax_but_zeros(x: Expression) -> Expression:
-    """Softmax in which a score of 0 stays 0."""
+    """Softmax where a score of 0 remains 0."""
     largest = x.reduce(Reduction.MAX, [x.rank - 1])
     powers = (x.unary(UnaryKind.ABS) > 1e-7).choose((x - largest).unary(UnaryKind.EXP), 0.0)
     total = powers.sum(x.rank - 1)
@@ -52,7 +52,7 @@ def _probit(x: Expression) -> Expression:
 
 
 def labels(node: Node, integers: str, strings: str) -> tuple[Array, DType] | None:
-    """The classes that a node names; None where it names none."""
+    """The class labels in a node's attributes; None if there are none."""
     texts = node.texts(strings)
     if texts:
         found: Array = np.empty(len(texts), object)
@@ -63,7 +63,7 @@ def labels(node: Node, integers: str, strings: str) -> tuple[Array, DType] | Non
 
 
 def best(x: Expression, classes: tuple[Array, DType]) -> Expression:
-    """The label of the largest score of each row."""
+    """The label with the largest score in each row."""
     count = x.known(1, "the scores")
     if len(classes[0]) != count:
         raise ModelError(f"there are {len(classes[0])} labels for {count} scores")
@@ -71,7 +71,7 @@ def best(x: Expression, classes: tuple[Array, DType]) -> Expression:
 
 
 def labelled(places: Expression, classes: tuple[Array, DType]) -> Expression:
-    """The labels at places, int64; the places where these are the labels."""
+    """The labels at int64 indices; the indices themselves if they equal the labels."""
     if classes[1] is DType.INT64 and np.array_equal(classes[0], np.arange(len(classes[0]))):
         return places
     d = places.draft

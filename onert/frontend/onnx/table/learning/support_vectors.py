@@ -1,4 +1,4 @@
-"""Support vectors: for numbers, and for classes by the votes of each pair of them."""
+"""Support vector machines: regression, and classification by votes for pairs of classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .scores import DOMAIN, best, labels, transformed
 
 
 def _regressor(node: Node) -> int:
-    """The sum of the kernel of a row and each support vector, times its coefficient, and rho."""
+    """The sum of kernel values of a row with each support vector, times their coefficients, plus rho."""
     x = rows(node)
     coefficients, count = node.numbers("coefficients") or (), node.integer("n_supports")
     width = x.known(1, "the input")
@@ -62,10 +62,10 @@ _MOST_CLASSES = 1 << 10
 
 
 def _classifier(node: Node) -> tuple[int, int]:
-    """The class with most votes, and scores: of pairs of classes, or the probabilities of the classes.
+    """The class with the most votes, and the scores of pairs of classes or the class probabilities.
 
-    Source: LIBSVM: the kernel's sum for classes i and j uses their own support vectors, those of i with row j - 1 of
-    the coefficients, those of j with row i; above 0 it is a vote for i.
+    Source: LIBSVM. The sum of kernels for classes i and j uses their own support vectors: those of i with row j - 1 of
+    the coefficients, those of j with row i. A sum above 0 is a vote for i.
     """
     x = rows(node)
     classes = labels(node, "classlabels_ints", "classlabels_strings")
@@ -91,7 +91,7 @@ def _classifier(node: Node) -> tuple[int, int]:
 
 
 def _by_line(node: Node, x: Expression, classes: tuple[Array, DType]) -> tuple[int, int]:
-    """Without support vectors the coefficients are those of a linear model."""
+    """Without support vectors, the coefficients are those of a linear model."""
     coefficients, width = np.array(node.numbers("coefficients") or (), np.float32), x.known(1, "the input")
     if coefficients.size != width * len(classes[0]):
         raise ModelError(
@@ -103,7 +103,7 @@ def _by_line(node: Node, x: Expression, classes: tuple[Array, DType]) -> tuple[i
 
 
 def _pairs(node: Node, x: Expression, each: tuple[int, ...], count: int) -> Expression:
-    """For each pair of classes the sum of kernels, `[rows, pairs]`."""
+    """The sum of kernels for each pair of classes, `[rows, pairs]`."""
     width, total = x.known(1, "the input"), sum(each)
     vectors = np.array(node.numbers("support_vectors") or (), np.float32)
     coefficients = np.array(node.numbers("coefficients") or (), np.float32)
@@ -129,7 +129,7 @@ def _pairs(node: Node, x: Expression, each: tuple[int, ...], count: int) -> Expr
 
 
 def _probabilities(node: Node, scores: Expression, pairs: list[tuple[int, int]], count: int) -> Expression:
-    """The probabilities of the classes from those of one of each pair, which are logistic functions of the scores."""
+    """Class probabilities from pairwise probabilities, which are logistic functions of the scores."""
     d, steep, shift = scores.draft, node.numbers("prob_a") or (), node.numbers("prob_b") or ()
     if len(steep) != len(pairs) or len(shift) != len(pairs):
         raise ModelError(f"there are {len(steep)} and {len(shift)} numbers for the probabilities of {len(pairs)} pairs")

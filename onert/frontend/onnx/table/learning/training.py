@@ -1,4 +1,4 @@
-"""One step of training: tensors moved along their gradients."""
+"""Optimiser steps: updates of tensors by their gradients."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 
 _DOMAIN = "ai.onnx.preview.training"
 Step = Callable[[Node, Expression, Expression, list[Expression]], list[Expression]]
-"""Given the rate, the number of the update, and a tensor with its gradient and states: the new tensor and states."""
+"""Returns the new tensor and states, given the rate, the update count, and a tensor with its gradient and states."""
 
 
 def _each(states: int, step: Step) -> Importer:
-    """A step for every tensor: inputs are all tensors, all gradients, then each kind of state."""
+    """A step for several tensors; the inputs are all tensors, all gradients, then each kind of state."""
 
     def build(node: Node) -> tuple[int, ...]:
         _d, kinds = node.draft, states + 2
@@ -32,7 +32,7 @@ def _each(states: int, step: Step) -> Importer:
 
 
 def _gradient(node: Node, x: Expression, g: Expression) -> Expression:
-    """With that of the penalty on large elements."""
+    """The gradient plus that of the L2 penalty."""
     return x * node.number("norm_coefficient") + g
 
 

@@ -1,4 +1,4 @@
-"""Ensembles of trees in their three spellings, each one operation."""
+"""Tree ensembles in their three encodings, each as one operation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AGGREGATIONS = {
 
 @define(eq=False)
 class _Trees:
-    """The parts of the operation, as they are gathered; `dtype` is that of numbers and votes."""
+    """The operands of the operation as they are collected; `dtype` is that of thresholds and votes."""
 
     dtype: DType = DType.FLOAT32
     features: list[int] = field(factory=list)
@@ -41,7 +41,7 @@ class _Trees:
     weights: list[float] = field(factory=list)
 
     def leaf(self, votes: Sequence[tuple[int, float]]) -> int:
-        """The number that stands for a new leaf with these votes."""
+        """Add a leaf with these votes, and return its number."""
         for target, weight in votes:
             self.targets.append(target)
             self.weights.append(weight)
@@ -63,7 +63,7 @@ class _Trees:
 
 
 def _ensemble(node: Node) -> int:
-    """TreeEnsemble 5: nodes and leaves in lists of their own."""
+    """TreeEnsemble 5, with separate lists of nodes and leaves."""
     trees = _Trees()
     splits, weights, modes = (node.tensor(name) for name in ("nodes_splits", "leaf_weights", "nodes_modes"))
     if splits is None or weights is None or modes is None:
@@ -101,12 +101,12 @@ def _ensemble(node: Node) -> int:
         )
     for root in node.integers("tree_roots") or ():
         if not 0 <= root < count:
-            raise ModelError(f"root {root} is none of {count} nodes")
+            raise ModelError(f"root {root} is not one of {count} nodes")
         trees.roots.append(place[root])
     kinds = tuple(_AGGREGATIONS.values())
     aggregation, how = node.integer("aggregate_function", 1), node.integer("post_transform")
     if not 0 <= aggregation < len(kinds) or not 0 <= how < len(TRANSFORMS):
-        raise ModelError(f"aggregate_function is {aggregation}, post_transform {how}, which ONNX has not")
+        raise ModelError(f"aggregate_function is {aggregation}, post_transform {how}, which ONNX does not define")
     outputs = node.integer("n_targets", max(targets, default=0) + 1)
     return transformed(trees.operation(node, outputs, kinds[aggregation]), TRANSFORMS[how]).operand
 
@@ -114,11 +114,11 @@ def _ensemble(node: Node) -> int:
 def _require(children: Sequence[int], leaves: Sequence[int], votes: int, nodes: int) -> None:
     for child, leaf in zip(children, leaves, strict=True):
         if not 0 <= child < (votes if leaf else nodes):
-            raise ModelError(f"a branch leads to {child}, of {votes} leaves and {nodes} nodes")
+            raise ModelError(f"a branch leads to {child}, but there are {votes} leaves and {nodes} nodes")
 
 
 def _member_sets(node: Node) -> list[list[float]]:
-    """The sets of nodes that ask for membership, the last node's first: each is taken off when it is met."""
+    """The sets of the membership nodes in reverse order, so that each can be popped."""
     found = node.tensor("membership_values")
     sets: list[list[float]] = [[]]
     for value in [] if found is None else found[0].reshape(-1).tolist():
@@ -130,14 +130,14 @@ def _member_sets(node: Node) -> list[list[float]]:
 
 
 def _places(modes: Sequence[int], members: list[list[float]]) -> list[int]:
-    """Where each node begins, when one that asks for membership is a row of comparisons."""
+    """The index of each node, where a membership node is expanded to a row of comparisons."""
     sizes = [len(each) for each in reversed(members)]
     found, at, asked = [], 0, 0
     for mode in modes:
         found.append(at)
         if mode == _MEMBER:
             if asked >= len(sizes):
-                raise ModelError("there are fewer sets in membership_values than nodes that ask for them")
+                raise ModelError("there are fewer sets in membership_values than membership nodes")
             at += max(sizes[asked], 1)
             asked += 1
         else:
@@ -165,7 +165,7 @@ def _append(
 
 
 def _numbers(node: Node, name: str) -> tuple[Array, DType]:
-    """Floats of an attribute, or of the one with doubles that may stand in its place."""
+    """Floats of an attribute, or doubles of the one that may replace it."""
     whole = node.tensor(f"{name}_as_tensor")
     if whole is not None:
         return whole[0].reshape(-1), whole[1]
@@ -173,7 +173,7 @@ def _numbers(node: Node, name: str) -> tuple[Array, DType]:
 
 
 def _read(node: Node, side: str) -> _Trees:
-    """The spelling with a number for each tree and node; leaves are nodes, `side` is what their votes are called."""
+    """The encoding with a number for each tree and node. Leaves are nodes too; `side` is the prefix of their votes."""
     trees = _Trees()
     ids = [node.integers(f"nodes_{name}") or () for name in ("treeids", "nodeids", "featureids")]
     ways = [node.integers(f"nodes_{name}") or () for name in ("truenodeids", "falsenodeids")]
@@ -193,7 +193,7 @@ def _read(node: Node, side: str) -> _Trees:
     inner = 0
     for tree, at, mode in zip(ids[0], ids[1], modes, strict=True):
         if (tree, at) in place:
-            raise ModelError(f"node {at} of tree {tree} is there a second time")
+            raise ModelError(f"node {at} of tree {tree} occurs twice")
         if mode == "LEAF":
             place[tree, at] = trees.leaf(given.get((tree, at), ()))
         elif mode in _MODES:
@@ -208,14 +208,14 @@ def _read(node: Node, side: str) -> _Trees:
             continue
         yes, no = (place.get((tree, way[index])) for way in ways)
         if yes is None or no is None:
-            raise ModelError(f"node {at} of tree {tree} leads to a node that is not there")
+            raise ModelError(f"node {at} of tree {tree} leads to a node that does not exist")
         _append(trees, ids[2][index], _MODES.index(mode), float(numbers[index]), tracks[index], yes, no, [])
     trees.roots.extend(roots.values())
     return trees
 
 
 def _based(node: Node, x: Expression) -> Expression:
-    """The votes with the values that each target begins with."""
+    """The votes plus the base values of the targets."""
     values, _ = _numbers(node, "base_values")
     if not len(values):
         return x
@@ -235,8 +235,8 @@ def _regressor(node: Node) -> int:
 def _classifier(node: Node) -> tuple[int, int]:
     """The best class of each row, and the scores.
 
-    Of two classes only one may have votes. If it is the first, they are those for the second all the same, and the
-    first has the rest to 1, or the opposite where a vote is negative: so ONNX Runtime reads what exporters write.
+    With two classes, only one may have votes. If that is the first, they count for the second nevertheless, and the
+    first class gets 1 - votes, or -votes if a weight is negative. ONNX Runtime interprets exporters' files so.
     """
     trees = _read(node, "class")
     classes = labels(node, "classlabels_int64s", "classlabels_strings")

@@ -1,4 +1,4 @@
-"""ONNX Runtime's attention: heads of queries against those of keys, with masks, biases and what was seen before."""
+"""ONNX Runtime's attention, with masks, biases and past keys and values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from . import DOMAIN
 from .quantized import TABLE as QUANTIZED
 
 _LEAST = float.fromhex("-0x1.fffffep+127")
-"""What hides a key from a query that comes before it: the least float32."""
+"""Added to the score of a key that a query may not attend to: the lowest float32."""
 
 
 @frozen(eq=False)
@@ -39,7 +39,7 @@ class _Answer:
 
 
 def _refuse(node: Node, inputs: tuple[int, ...], flags: tuple[str, ...] = ()) -> None:
-    """ModelError where an input is given, or a flag set, that changes the meaning and is not read."""
+    """Raise ModelError for inputs and flags that change the result but are not supported."""
     given = [f"input {at}" for at in inputs if node.has(at)] + [
         f"attribute {name}" for name in flags if node.flag(name)
     ]
@@ -67,17 +67,17 @@ def _attended(q: Expression, k: Expression, v: Expression, scale: float, bias: E
 
 
 def _before(q: Expression, k: Expression) -> Expression:
-    """Where a query may see a key, `[queries, keys]`: up to itself, the last query being the last key."""
+    """The causal mask, `[queries, keys]`, where the last query is at the position of the last key."""
     columns = k.size(2).count()
     rows = q.size(2).count().expand(1) + (k.size(2) - q.size(2))
     return columns <= rows
 
 
 def _mask(node: Node, at: int, k: Expression, q: Expression) -> Expression | None:
-    """What is added to the scores of keys that a mask hides.
+    """The tensor added to the scores for a mask.
 
-    It is given for each key `[batch, keys]`, for each query and key `[batch, queries, keys]`, as the length of each
-    sequence `[batch]`, or as all ends and then all starts `[2 * batch]`.
+    The mask has an element per key `[batch, keys]` or per query and key `[batch, queries, keys]`, or is the length of
+    each sequence `[batch]`, or all ends followed by all starts `[2 * batch]`.
     """
     mask = optional(node, at)
     if mask is None:
@@ -114,7 +114,7 @@ def _hidden(node: Node, q: Expression, k: Expression) -> Expression | None:
 
 
 def _multi_head(node: Node) -> tuple[int | None, ...]:
-    """Inputs: query, key, value, bias, mask of keys, bias of scores, keys and values seen before."""
+    """Inputs: query, key, value, bias, key mask, attention bias, past keys and values."""
     _refuse(node, (8, 9))
     _d, heads = node.draft, node.integer("num_heads")
     q, k, v = operand(node, 0), optional(node, 1), optional(node, 2)
@@ -122,11 +122,11 @@ def _multi_head(node: Node) -> tuple[int | None, ...]:
         _refuse(node, (3,))
     if k is None:  # [batch, tokens, heads, 3, n]
         if q.rank != 5:
-            raise ModelError(f"has no key, and the query is {q.type}, expected queries, keys and values in one")
+            raise ModelError(f"has no key, and the query is {q.type}, expected packed queries, keys and values")
         q, k, v = (q.take(at, 3).transpose(0, 2, 1, 3) for at in range(3))
     elif v is None:
         if k.rank != 5:
-            raise ModelError(f"has no value, and the key is {k.type}, expected keys and values in one")
+            raise ModelError(f"has no value, and the key is {k.type}, expected packed keys and values")
         q, k, v = heads_apart(q, heads, "the query"), *(k.take(at, 3).transpose(0, 2, 1, 3) for at in range(2))
     else:
         width = q.known(2, "the query")
@@ -145,13 +145,13 @@ def _multi_head(node: Node) -> tuple[int | None, ...]:
 
 
 def _projected(node: Node, x: Expression, past: Expression | None) -> tuple[int | None, ...]:
-    """Attention of queries, keys and values that lie side by side, `[batch, tokens, features]`, biased already."""
+    """Attention of packed queries, keys and values `[batch, tokens, features]`, with their bias already added."""
     d, heads = node.draft, node.integer("num_heads")
     sizes = list(node.integers("qkv_hidden_sizes") or ())
     total = x.known(2, "the projection")
     sizes = sizes or [total // 3] * 3
     if len(sizes) != 3 or sum(sizes) != total or sizes[0] != sizes[1] or min(sizes) < 1:
-        raise ModelError(f"queries, keys and values have {sizes} features, of {total}")
+        raise ModelError(f"queries, keys and values have {sizes} features, expected a sum of {total}")
     q, k, v = (
         heads_apart(x.of(part), heads, what)
         for part, what in zip(split(d, x.operand, sizes, 2), ("the query", "the key", "the value"), strict=True)
@@ -165,7 +165,7 @@ def _projected(node: Node, x: Expression, past: Expression | None) -> tuple[int 
 
 
 def _attention(node: Node) -> tuple[int | None, ...]:
-    """Inputs: x, the weights of queries, keys and values side by side, a bias, a mask, the past, a bias of scores."""
+    """Inputs: x, the packed weights of queries, keys and values, a bias, a mask, the past, an attention bias."""
     _refuse(node, (6,), ("do_rotary", "past_present_share_buffer"))
     x = operand(node, 0) @ operand(node, 1)
     return _projected(node, x + operand(node, 2) if node.has(2) else x, optional(node, 4))
@@ -177,13 +177,13 @@ def _quantized_attention(node: Node) -> tuple[int | None, ...]:
     given = (*(node.input(at) for at in (0, 1, 3, 4)), node.optional(6), node.optional(7), node.input(2))
     product = QUANTIZED[DOMAIN, "MatMulIntegerToFloat"](evolve(node, inputs=given, outputs=("x",)))
     if not isinstance(product, int):
-        raise ModelError("the product is no tensor")
+        raise ModelError("the product is not a tensor")
     masked = evolve(node, inputs=(None, None, None, node.optional(5)))
     return _projected(masked, Expression(node.draft, product), optional(node, 8))
 
 
 def _normalized(node: Node, x: Expression, at: int) -> Expression:
-    """Each head over the root of its mean square, times a weight."""
+    """Each head divided by its root mean square and multiplied by a weight, if there is one."""
     weight = optional(node, at)
     if weight is None:
         return x
@@ -192,11 +192,11 @@ def _normalized(node: Node, x: Expression, at: int) -> Expression:
 
 
 def _grouped(node: Node) -> tuple[int | None, ...]:
-    """Several heads of queries for each of keys and values; these are written behind what was seen before.
+    """Grouped-query attention, which writes new keys and values behind the past ones.
 
-    Inputs: query, key, value, keys and values seen before, for each sequence how many keys there are with the new ones
-    less 1, the most of them, tables of angles, positions, a bias of scores, a score of each head that no key has, -, -,
-    weights that normalise queries and keys.
+    Inputs: query, key, value, past keys and values, the number of keys of each sequence including the new ones minus 1,
+    the maximum number of keys, cosine and sine tables, positions, an attention bias, a sink score per head, two that
+    are not supported, and weights to normalise queries and keys.
     """
     _refuse(node, (12, 13), ("sliding_window_cache",))
     d, heads, own = node.draft, node.integer("num_heads"), node.integer("kv_num_heads")
@@ -205,7 +205,7 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
             raise ModelError(f"{name} is {node.text(name)!r}, which is not supported")
     q, k, v = operand(node, 0), optional(node, 1), optional(node, 2)
     if heads < 1 or own < 1:
-        raise ModelError(f"there are {heads} heads of queries and {own} of keys")
+        raise ModelError(f"there are {heads} query heads and {own} key heads, expected at least 1")
     if k is None or v is None:
         each, rest = divmod(q.known(2, "the query"), heads + 2 * own)
         if rest:
@@ -247,7 +247,7 @@ def _grouped(node: Node) -> tuple[int | None, ...]:
 
 
 def _with_sink(node: Node, x: Expression, groups: Groups) -> Expression:
-    """The softmax of scores beside one that belongs to no key: 0, or each head's own."""
+    """The softmax of scores and an additional score without a key: 0, or a sink score per head."""
     sink, last = optional(node, 11), x.rank - 1
     if sink is None and not node.integer("smooth_softmax") > 0:
         return softmax(x)
@@ -260,12 +260,12 @@ def _with_sink(node: Node, x: Expression, groups: Groups) -> Expression:
 def _written(
     k: Expression, v: Expression, past: tuple[Expression, Expression], first: Expression, most: Expression
 ) -> tuple[Expression, Expression]:
-    """Keys and values `[batch, heads, places, n]` behind those seen before, of which each sequence has its number."""
+    """Keys and values `[batch, heads, places, n]` written behind the past ones, whose number differs per sequence."""
     old, new = past[0].size(2), k.size(2)
     count = old.at_least(most).count().expand(0)
     begin = first.expand(1)
     fresh = (count >= begin) & (count < begin + new)
-    kept = (count < begin).choose(count, old + new)  # behind both lies a row of zeros
+    kept = (count < begin).choose(count, old + new)  # the index of an appended row of zeros
     which = fresh.choose(count - begin + old, kept)
     one = which.of(which.draft.constant([1], DType.INT64))
     found = []

@@ -1,4 +1,4 @@
-"""Convolutions and normalisations of channels that lie last, gates, and sums and products of stored integers.
+"""Channels-last convolutions and normalisations, gates, and integer sums and products.
 
 Source: docs/ContribOperators.md of onnxruntime.
 """
@@ -22,7 +22,7 @@ from .standard import NEWEST
 
 
 def _convolved(node: Node) -> int:
-    """FusedConv of a picture and of what is added, whose channels are last; filters lie as ever."""
+    """FusedConv with channels-last input and addend; the filters' layout is unchanged."""
     x = operand(node, 0)
     given = [x.transpose(*to_back(x.rank)).operand, node.input(1), node.optional(2)]
     if node.has(3):
@@ -37,10 +37,10 @@ def _silu(x: Expression) -> Expression:
 
 
 def _by_groups(node: Node, x: Expression) -> int:
-    """Normalised over groups of channels and space, times gamma, plus beta, and bent where `activation` is 1."""
+    """Group normalisation with gamma and beta, followed by SiLU if `activation` is 1."""
     last, code = node.flag("channels_last", default=True), node.integer("activation")
     if "groups" not in node.attributes or code not in (0, 1):
-        raise ModelError(f"activation is {code}, expected 0 or 1, and groups are wanted")
+        raise ModelError(f"activation is {code}, expected 0 or 1, with the attribute groups")
     turned = x.transpose(*to_back(x.rank)) if last else x
     plain = evolve(
         node,
@@ -55,7 +55,7 @@ def _by_groups(node: Node, x: Expression) -> int:
 
 
 def _skip_group_norm(node: Node) -> tuple[int, int]:
-    """Of the sum of input, skip and bias, the second result; a skip [batch, channels] is for all places."""
+    """Group normalisation of input + skip + bias, and that sum; a skip [batch, channels] is broadcast over space."""
     x, skip = operand(node, 0), operand(node, 3)
     if skip.rank == 2 and x.rank > 2:
         for _ in range(x.rank - 2):
@@ -66,12 +66,12 @@ def _skip_group_norm(node: Node) -> tuple[int, int]:
 
 
 def _gated_norm(node: Node) -> int:
-    """Each part of a row over the root of its mean square, times the scale and a function of the gate."""
+    """RMS normalisation of each part of a row, multiplied by the scale and an activation of the gate."""
     x, scale, gate = (operand(node, at) for at in range(3))
     name = node.choice("activation", ("silu", "swish", "sigmoid"), "silu")
     length, row = scale.known(0, "the scale"), x.known(x.rank - 1, "the rows")
     if not length or row % length:
-        raise ModelError(f"rows of {row} do not divide into parts of {length}")
+        raise ModelError(f"rows of {row} are not divisible into parts of {length}")
     outer = [x.size(axis) for axis in range(x.rank - 1)]
     parts = x if row == length else x.reshaped(*outer, row // length, length)
     wide = parts.cast(DType.FLOAT32)
@@ -83,7 +83,7 @@ def _gated_norm(node: Node) -> int:
 
 
 def _halves(node: Node) -> int:
-    """Input and bias added: the first half of each row times GELU of the second."""
+    """Input plus bias: the first half of each row times GELU of the second."""
     x = operand(node, 0) + operand(node, 1)
     half = x.known(x.rank - 1, "the rows") // 2
     left, right = (x.of(part) for part in split(node.draft, x.operand, [half, half], x.rank - 1))
@@ -98,7 +98,7 @@ def _product_gelu(node: Node) -> int:
 
 
 def _integers_times(node: Node) -> int:
-    """The product of two tensors of bytes without their zero points, int32."""
+    """The int32 product of two tensors of bytes minus their zero points."""
     sides = []
     for at in (0, 2):
         x = operand(node, at).cast(DType.INT32)

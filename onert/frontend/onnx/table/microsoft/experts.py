@@ -1,4 +1,4 @@
-"""Mixtures of experts: networks of two layers, of which each token takes a few by the scores of a router."""
+"""Mixtures of experts: two-layer networks, a few of which are selected for each token by a router."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from onert.ir.ops.reduction.softmax import Softmax
 from . import DOMAIN
 
 _INTERLEAVED, _BEHIND = 1, 2
-"""How the two halves of a fused SwiGLU lie."""
+"""The layout of the two halves of a fused SwiGLU."""
 _FUNCTIONS = {"relu": UnaryKind.RELU, "gelu": UnaryKind.GELU_TANH}
 
 
 def _shares(node: Node, scores: Expression, mixing: Expression | None) -> Expression:
     """The weight of each expert for each token, `[tokens, experts]`: 0 for all but the best `k`.
 
-    The scores' softmax over all experts, or over the best alone; or numbers that are given beside the scores.
+    The weights are the scores' softmax over all experts or over the best, or come from a separate input.
     """
     d, count = node.draft, node.integer("k", 1)
     experts = scores.known(1, "the router's scores")
     if not 1 <= count <= experts:
-        raise ModelError(f"k is {count}, of {experts} experts")
+        raise ModelError(f"k is {count}, expected 1 to {experts}")
     best, places = d.add_many(TopK(DType.INT64), scores.operand, d.constant(count, DType.INT32))
     one, zero = d.constant(1, scores.dtype), d.constant(0, scores.dtype)
     rows = scores.of(d.add(OneHot(-1), places, d.constant(experts, DType.INT32), one, zero))
@@ -50,13 +50,13 @@ def _mixed(
     weights: tuple[Expression | None, ...],
     biases: tuple[Expression | None, ...],
 ) -> int:
-    """Every expert's answer times its share, added. Weights are `[experts, outputs, inputs]`."""
+    """The weighted sum of all experts' results. Layer weights are `[experts, outputs, inputs]`."""
     if node.flag("use_sparse_mixer"):
         raise ModelError("has attribute use_sparse_mixer, which is not supported")
     x = operand(node, 0)
     first, second, third = weights
     if first is None or second is None:
-        raise ModelError("has no weights for one of its two layers")
+        raise ModelError("has no weights for one of its first two layers")
     rows = x if x.rank == 2 else x.reshape(None, x.known(2, "the input"))
     hidden = _layer(rows.expand(0), first, biases[0])
     gate = None if third is None else _layer(rows.expand(0), third, biases[2])
@@ -89,12 +89,12 @@ def _activated(node: Node, x: Expression, gate: Expression | None) -> Expression
 
 
 def _gated(node: Node, x: Expression, line: Expression | None) -> Expression:
-    """`g * sigmoid(alpha * g) * (l + beta)`, g from above and l from both sides within a limit."""
+    """`g * sigmoid(alpha * g) * (l + beta)`, with g clipped from above and l from both sides."""
     fusion = node.integer("swiglu_fusion")
     if line is None:
         width = x.known(2, "the first layer")
         if fusion not in (_INTERLEAVED, _BEHIND) or width % 2:
-            raise ModelError(f"swiglu_fusion is {fusion}, and there is no third layer, for {width} features")
+            raise ModelError(f"swiglu_fusion is {fusion} for {width} features without a third layer")
         half = width // 2
         places = (
             [range(0, width, 2), range(1, width, 2)] if fusion == _INTERLEAVED else [range(half), range(half, width)]
@@ -108,7 +108,7 @@ def _gated(node: Node, x: Expression, line: Expression | None) -> Expression:
 
 
 def _experts(node: Node) -> int:
-    """Inputs: tokens, scores, and for each of up to three layers weights and biases."""
+    """Inputs: tokens, scores, then weights and biases for each of up to three layers."""
     given = [optional(node, at) for at in range(1, 8)]
     scores = given[0]
     if scores is None:
@@ -117,7 +117,7 @@ def _experts(node: Node) -> int:
 
 
 def _quantized(node: Node) -> int:
-    """Inputs: tokens, scores, for each of up to three layers weights, scales and biases, zero points, and shares."""
+    """Inputs: tokens, scores; weights, scales and biases of up to three layers; zero points, router weights."""
     if node.text("quant_type", "int") != "int" or node.integer("weights_prepacked", 0) > 0:
         raise ModelError(
             f"quant_type is {node.text('quant_type', 'int')!r}, or weights are packed, which is not supported"
@@ -129,7 +129,7 @@ def _quantized(node: Node) -> int:
 
 
 def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:
-    """The weights of a layer as real numbers, `(code - zero) * scale`, scales for each output or block of inputs."""
+    """The weights of a layer as real numbers, `(code - zero) * scale`, with scales per output or block of inputs."""
     if not node.has(at):
         return None
     bits = node.integer(f"{layer}_expert_weight_bits") or node.integer("expert_weight_bits", 4)

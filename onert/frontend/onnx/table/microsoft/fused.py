@@ -1,4 +1,4 @@
-"""What ONNX Runtime's optimiser makes of several operators: products, activations and normalisations in one."""
+"""Operators that ONNX Runtime's optimiser fuses: products, activations and normalisations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .standard import NEWEST, as_standard
 
 
 def _turned(node: Node, x: Expression, name: str, batches: str) -> Expression:
-    """With the last two axes swapped, or the first of them brought behind the batches, where attributes say so."""
+    """Swap the last two axes, or move the first axis behind the other batch axes, if attributes say so."""
     if node.flag(batches):
         x = x.transpose(*range(1, x.rank - 1), 0, x.rank - 1)
     if node.flag(name) and x.rank > 1:
@@ -40,7 +40,7 @@ def _fused_matmul(node: Node) -> int:
 
 
 def _activated(node: Node, x: Expression) -> Expression:
-    """What the attribute `activation` names."""
+    """Apply the activation in the attribute `activation`."""
     name, numbers = node.text("activation"), node.numbers("activation_params") or ()
     if not name:
         return x
@@ -59,18 +59,18 @@ def _activated(node: Node, x: Expression) -> Expression:
 
 
 def _with_activation(importer: Importer, node: Node, *, added: int | None = None) -> int:
-    """Another operator, an operand added to what it gives, and an activation."""
+    """Another operator, plus an optional addend, followed by an activation."""
     inputs = node.inputs if added is None else node.inputs[:added]
     found = importer(evolve(node, inputs=inputs, version=NEWEST))
     if not isinstance(found, int):
-        raise ModelError("gives several results, expected one")
+        raise ModelError("has several results, expected one")
     x = Expression(node.draft, found)
     x = x + operand(node, added) if added is not None and node.has(added) else x
     return _activated(node, x).operand
 
 
 def _of_sum(function: Callable[[Expression], Expression], node: Node) -> int:
-    """A function of the input and a bias, if there is one."""
+    """A function of the input plus an optional bias."""
     x = operand(node, 0)
     return function(x + operand(node, 1) if node.has(1) else x).operand
 
@@ -81,7 +81,7 @@ def _quick_gelu(node: Node) -> int:
 
 
 def _skip(node: Node) -> tuple[int | None, ...]:
-    """The sum of input, skip and bias, normalised with beta; the fourth result is the sum."""
+    """Layer normalisation of input + skip + bias, with beta; the fourth result is that sum."""
     x = operand(node, 0) + operand(node, 1)
     x = x + operand(node, 4) if node.has(4) else x
     found, mean, inverse = standardized(node.draft, x.operand, (x.rank - 1,), node.number("epsilon", 1e-12))
@@ -91,7 +91,7 @@ def _skip(node: Node) -> tuple[int | None, ...]:
 
 
 def _skip_simplified(node: Node) -> tuple[int | None, ...]:
-    """The sum of input, skip and bias over the root of its mean square; the fourth result is the sum."""
+    """RMS normalisation of input + skip + bias; the fourth result is that sum."""
     x = operand(node, 0) + operand(node, 1)
     x = x + operand(node, 3) if node.has(3) else x
     squares = x.of(mean_of(node.draft, (x * x).operand, (x.rank - 1,)))
@@ -100,7 +100,7 @@ def _skip_simplified(node: Node) -> tuple[int | None, ...]:
 
 
 def _embedded(node: Node) -> tuple[int | None, ...]:
-    """Rows of the tables of words, positions and segments, added and normalised; how many words the mask leaves.
+    """Sum of word, position and segment embeddings, normalised; and the number of words that are not masked.
 
     Inputs: words, segments, three tables, gamma, beta, a mask, positions.
     """
@@ -120,7 +120,7 @@ def _embedded(node: Node) -> tuple[int | None, ...]:
 
 
 def _rotary(node: Node) -> int:
-    """Positions are one offset for all, or one for each token."""
+    """Rotary embedding; positions are one offset for all sequences, or one position per token."""
     d, x = node.draft, operand(node, 0)
     places, cos, sin = (operand(node, at) for at in (1, 2, 3))
     width = node.integer("rotary_embedding_dim")

@@ -1,4 +1,4 @@
-"""Weights of a few bits: products with them, and rows of tables that are made of them."""
+"""Weights of a few bits: products with them, and lookups in quantised tables."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from onert.ir.shape import normalize_axis
 from . import DOMAIN
 
 _BYTES = 4
-"""The accuracy level whose products are of bytes."""
+"""The accuracy level that allows products of bytes."""
 
 
 def _product(node: Node) -> int:
-    """x times a matrix of 4 or 8 bits, quantised in blocks along each column: x, b, scales, zero points, the
-    block of each row of the matrix, bias.
+    """The product of x with a matrix quantised to a few bits in blocks along each column. Inputs: x, b, scales, zero
+    points, the block of each row of the matrix, bias.
 
-    `b` is [N, blocks, bytes], its first element in the lowest bits; a zero point that is absent is the middle.
+    `b` is [N, blocks, bytes], its first element in the lowest bits; the default zero point is the middle of the range.
     """
     d = node.draft
     k, n, bits, block = node.integer("K"), node.integer("N"), node.integer("bits", 4), node.integer("block_size", 32)
@@ -43,14 +43,14 @@ def _product(node: Node) -> int:
     if node.has(4):
         if bits != 4 or (node.has(3) and not floats):
             raise ModelError(
-                "names the blocks of rows, which is supported for 4 bits whose zero points are floats or absent"
+                "has blocks of rows (input 4), which is supported only for 4 bits without integer zero points"
             )
         places = node.constant(4, "the blocks of rows", "integers").reshape(-1)
         if places.size not in (k, blocks * block):
-            raise ModelError(f"names the blocks of {places.size} rows, expected {k} or {blocks * block}")
+            raise ModelError(f"has the blocks of {places.size} rows, expected {k} or {blocks * block}")
         places = places[:k]
         if not ((places >= 0) & (places < blocks)).all():
-            raise ModelError(f"rows are said to lie in blocks {places.min()} to {places.max()} of {blocks}")
+            raise ModelError(f"rows are in blocks {places.min()} to {places.max()}, expected 0 to {blocks - 1}")
     x, level = operand(node, 0), node.integer("accuracy_level")
     even = places is None or (np.bincount(places, minlength=blocks) == block).all()
     if floats or k % block or not even:
@@ -69,14 +69,14 @@ def _product(node: Node) -> int:
 
 
 def _real(codes: Array, scales: Array, zeros: Array | None, places: Array, bits: int) -> Array:
-    """Weights `[n, k]` in float32, of each of the k the block."""
+    """Weights `[n, k]` in float32; `places` is the block of each of the k."""
     zero = 1 << (bits - 1) if zeros is None else zeros.astype(np.float32)[:, places]
     out: Array = (codes.astype(np.float32) - zero) * scales[:, places]
     return out
 
 
 def _of_codes(x: Expression, packed: Array, scales: Array, zeros: Array | None, op: BlockFullyConnected) -> Expression:
-    """The product in float32, as elements of x's type; NumPy's rule for a vector."""
+    """The product in float32, cast to x's type; vectors as in NumPy."""
     d = x.draft
     given = [d.constant(packed, DType.UINT8), d.constant(scales, DType.FLOAT32)]
     given += [] if zeros is None else [d.constant(zeros, DType.UINT8)]
@@ -84,7 +84,7 @@ def _of_codes(x: Expression, packed: Array, scales: Array, zeros: Array | None, 
 
 
 def _rows(node: Node) -> int:
-    """Rows of a table, taken as they are stored, in blocks along the last axis, and then made real numbers.
+    """Gather rows of a table quantised in blocks along the last axis, then dequantise them.
 
     Inputs: the table, indices, scales, zero points.
     """
@@ -93,7 +93,7 @@ def _rows(node: Node) -> int:
     gathered = normalize_axis(node.integer("gather_axis"), rank)
     along = normalize_axis(node.integer("quantize_axis", 1), rank)
     if gathered == rank - 1 or along != rank - 1 or block < 1:
-        raise ModelError(f"takes rows of axis {gathered} in blocks of {block} along axis {along} of {table.type}")
+        raise ModelError(f"gathers along axis {gathered} in blocks of {block} along axis {along} of {table.type}")
     octets = table.dtype is DType.UINT8
     bits = node.integer("bits", 4) if octets else table.dtype.bits
     if bits not in (2, 4, 8) or not table.dtype.is_integer:
@@ -119,7 +119,7 @@ def _rows(node: Node) -> int:
 
 
 def _whole(x: Expression, bits: int) -> Expression:
-    """Bytes as their elements of a few bits, the first in the lowest."""
+    """Unpack bytes to elements of a few bits, the first in the lowest bits."""
     if bits == 8:
         return x
     count = 8 // bits
@@ -134,14 +134,14 @@ _NORMAL = (
     *(-1.0, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343, -0.091050036, 0.0),
     *(0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1.0),
 )
-"""What the codes of NF4 stand for. Source: Dettmers et al.: QLoRA, 2023, appendix E."""
+"""The values of NF4 codes. Source: Dettmers et al.: QLoRA, 2023, appendix E."""
 _FLOATS = (0.0, 0.005208333, 0.6666667, 1.0, 0.33333334, 0.5, 0.16666667, 0.25)
-"""The same of FP4 in bitsandbytes; behind these lie the same numbers below 0."""
+"""The values of FP4 codes in bitsandbytes; the negatives of these numbers follow."""
 
 
 def _by_table(node: Node) -> int:
-    """x times a matrix whose elements are codes of 4 bits in numbers of a table, the first in the higher bits, with
-    the largest magnitude of each block: x, codes of the matrix transposed, magnitudes."""
+    """The product of x with a matrix of 4-bit codes that index a table, the first in the high bits, scaled by the
+    largest magnitude of each block. Inputs: x, codes of the transposed matrix, magnitudes."""
     d, k, n, block = node.draft, node.integer("K"), node.integer("N"), node.integer("block_size")
     if min(k, n, block) < 1:
         raise ModelError(f"has {k} x {n} weights in blocks of {block}, expected positive numbers")

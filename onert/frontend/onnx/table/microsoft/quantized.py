@@ -1,4 +1,4 @@
-"""ONNX Runtime's operators on stored integers with scales as operands."""
+"""ONNX Runtime's operators on quantised integers with scales as operands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _operand(node: Node, index: int) -> Expression:
 
 
 def _real(node: Node, at: int) -> Expression:
-    """The real numbers of an input, its scale and its zero point, which follow it."""
+    """The real numbers of an input; its scale and zero point are the next two inputs."""
     x = operand(node, at).cast(DType.FLOAT32)
     if node.has(at + 2):
         x = x - _operand(node, at + 2).cast(DType.FLOAT32)
@@ -37,7 +37,7 @@ def _real(node: Node, at: int) -> Expression:
 
 
 def _stored(node: Node, x: Expression, at: int, dtype: DType) -> int:
-    """Real numbers as integers of the scale and the zero point at these inputs."""
+    """Quantise real numbers by the scale and zero point in the inputs `at` and `at + 1`."""
     whole = (x / _operand(node, at)).unary(UnaryKind.ROUND)
     if node.has(at + 1):
         zero = _operand(node, at + 1)
@@ -46,12 +46,12 @@ def _stored(node: Node, x: Expression, at: int, dtype: DType) -> int:
 
 
 def _one(function: Callable[[Node, Expression], Expression]) -> Importer:
-    """A function of one tensor: x, its scale and zero point, the result's scale and zero point."""
+    """A function of one tensor. Inputs: x, its scale and zero point, the result's scale and zero point."""
     return lambda node: _stored(node, function(node, _real(node, 0)), 3, node.type(0).dtype)
 
 
 def _two(function: Callable[[Expression, Expression], Expression]) -> Importer:
-    """A function of two tensors: each with scale and zero point, then the result's."""
+    """A function of two tensors. Inputs: each with its scale and zero point, then the result's."""
     return lambda node: _stored(node, function(_real(node, 0), _real(node, 3)), 6, node.type(0).dtype)
 
 
@@ -61,15 +61,15 @@ def _plane_mean(node: Node, x: Expression) -> Expression:
 
 
 def _joined(node: Node) -> int:
-    """Tensors with scales of their own: the result's scale and zero point come first."""
+    """Concatenate tensors that have their own scales; the result's scale and zero point are the first inputs."""
     parts = [_real(node, at) for at in range(2, len(node.inputs), 3)]
     if not parts:
-        raise ModelError("there is nothing to join")
+        raise ModelError("has no tensors to concatenate")
     return _stored(node, parts[0].joined(parts[1:], node.integer("axis")), 0, node.type(2).dtype)
 
 
 def _integers_to_float(node: Node) -> int:
-    """MatMulInteger, times both scales, and a bias: a, b, their scales, their zero points, the bias."""
+    """MatMulInteger times both scales plus a bias. Inputs: a, b, their scales, their zero points, the bias."""
     given = (node.input(0), node.input(1), node.optional(4), node.optional(5))
     sums = PRODUCTS["", "MatMulInteger"](evolve(node, inputs=given, outputs=("sums",)))
     assert isinstance(sums, int)
@@ -78,7 +78,7 @@ def _integers_to_float(node: Node) -> int:
 
 
 def _dynamic(node: Node) -> int:
-    """a is quantised by its own range: a, b, b's scale and zero point, the bias."""
+    """Quantise a by its own range. Inputs: a, b, b's scale and zero point, the bias."""
     quantized = QUANTIZATION["", "DynamicQuantizeLinear"](evolve(node, inputs=(node.input(0),)))
     assert isinstance(quantized, tuple)
     x, scale, zero = quantized
@@ -87,9 +87,9 @@ def _dynamic(node: Node) -> int:
 
 
 def _lstm(node: Node) -> int | tuple[int, ...]:
-    """LSTM whose weights [directions, inputs, 4 * cells] are integers; what they multiply stays as it is.
+    """LSTM with integer weights [directions, inputs, 4 * cells], which are dequantised.
 
-    Behind the inputs of LSTM: scales and zero points of weights and of recurrent weights, for a direction or a column.
+    After the inputs of LSTM: scales and zero points of weights and of recurrent weights, per direction or per column.
     """
     weights = []
     for at, scale in ((1, 8), (2, 10)):
@@ -105,9 +105,9 @@ def _lstm(node: Node) -> int | tuple[int, ...]:
 
 
 def _product(node: Node) -> int:
-    """`alpha * A · B`, sums and a bias of 32 bits, as real numbers, or as integers of the result's scale.
+    """`alpha * A · B`, with a 32-bit sum and bias, as real numbers or quantised to the result's scale.
 
-    Inputs: a, its scale and zero point, b likewise, the bias, the result's scale and zero point.
+    Inputs: a, its scale and zero point, the same for b, the bias, the result's scale and zero point.
     """
     d = node.draft
     sides = []
@@ -126,7 +126,7 @@ def _product(node: Node) -> int:
 
 
 def _softmax(node: Node, x: Expression) -> Expression:
-    """Along an axis; before opset 13 over all from it on."""
+    """Softmax along an axis; before opset 13, over all axes from it on."""
     version = node.integer("opset", 13)
     found = ACTIVATIONS["", "Softmax"](evolve(node, inputs=(x.operand,), version=version))
     assert isinstance(found, int)
@@ -145,7 +145,7 @@ def _pooled(node: Node, x: Expression) -> Expression:
 
 
 def _chosen(node: Node) -> int:
-    """One of two tensors: the condition, each with scale and zero point, then the result's."""
+    """Select from two tensors. Inputs: the condition, each tensor with its scale and zero point, then the result's."""
     condition = operand(node, 0)
     return _stored(node, condition.choose(_real(node, 1), _real(node, 4)), 7, node.type(1).dtype)
 

@@ -1,4 +1,4 @@
-"""Regions of pictures, words that must not come again, different elements, inverses.
+"""Crop and resize, n-gram repetition, unique elements, matrix inverses.
 
 Source: onnxruntime's crop_and_resize.cc, ngram_repeat_block.h, unique.cc and inverse.cc, and docs/ContribOperators.md.
 """
@@ -22,7 +22,7 @@ from . import DOMAIN
 
 
 def _regions(node: Node) -> int:
-    """Regions [top, left, bottom, right] of pictures, of which 0 to 1 is the whole, in one size; corners on corners."""
+    """Crop regions [top, left, bottom, right], in fractions of the image, to one size with aligned corners."""
     d = node.draft
     x, regions, batches = (operand(node, at) for at in range(3))
     mode, size = node.text("mode", "bilinear"), node.value(3)
@@ -53,7 +53,7 @@ _LARGEST = 1 << 16
 
 
 def _unrepeated(node: Node) -> int:
-    """Scores of words, minus infinity for those with which the last words would be a group that was there before."""
+    """Word scores, minus infinity for words that would complete an n-gram that already occurs."""
     d, count = node.draft, node.integer("ngram_size")
     words, scores = (operand(node, at) for at in range(2))
     if count < 1:
@@ -80,7 +80,7 @@ def _unrepeated(node: Node) -> int:
 
 
 def _different(node: Node) -> tuple[int, ...]:
-    """Elements as they first appear, which of them each element is, and how often they appear."""
+    """Unique elements in order of occurrence, the index of each element among them, and their counts."""
     y, _, which, counts = node.draft.add_many(UniqueSlices(None, sorted=False), node.input(0))
     return y, which, counts
 

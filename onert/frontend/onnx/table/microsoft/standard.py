@@ -1,4 +1,4 @@
-"""ONNX's own operators under com.microsoft, as they are or with channels last, and small ones beside them."""
+"""ONNX's own operators under com.microsoft, unchanged or with channels last, and small additional ones."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from . import DOMAIN
 
 NEWEST = 28
-"""The version of ONNX's operators that are meant."""
+"""The version of ONNX's operators that they correspond to."""
 
 
 def as_standard(importer: Importer) -> Importer:
-    """An operator that is one of ONNX's own newest under another domain."""
+    """The newest version of one of ONNX's own operators under another domain."""
     return lambda node: importer(evolve(node, version=NEWEST))
 
 
 def channels_first(importer: Importer, *, always: bool = False) -> Importer:
-    """An operator whose first input and result have their channels last, always or where an attribute says so."""
+    """An operator with channels last in its first input and result, always or if an attribute says so."""
 
     def build(node: Node) -> int:
         turned = always or node.flag("channels_last")
@@ -40,7 +40,7 @@ def channels_first(importer: Importer, *, always: bool = False) -> Importer:
             x = x.transpose(*to_back(x.rank))
         found = importer(evolve(node, inputs=(x.operand, *node.inputs[1:]), version=NEWEST))
         if not isinstance(found, int):
-            raise ModelError("gives several results, expected one")
+            raise ModelError("has several results, expected one")
         y = x.of(found)
         return (y.transpose(*to_front(y.rank)) if turned else y).operand
 
@@ -57,7 +57,7 @@ def _range(node: Node) -> int:
 
 
 def _distances(node: Node) -> int:
-    """Of each row of one matrix to each of another: the sum of squared differences, or its root."""
+    """The distance of each row of one matrix from each row of another: the sum of squared differences, or its root."""
     metric = node.choice("metric", ("euclidean", "sqeuclidean"), "sqeuclidean")
     x, y = (operand(node, at) for at in range(2))
     found = (x.expand(1) - y.expand(0)).unary(UnaryKind.SQUARE).sum(2, keep=False)
@@ -76,12 +76,12 @@ def _scaled_silu(node: Node) -> int:
 
 
 def _sampled(node: Node) -> int:
-    """GridSample as it was at first: its modes have other names."""
+    """GridSample in its original form, whose modes have other names."""
     return VISION["", "GridSample"](node)  # type: ignore[return-value]
 
 
 def _wide_product(node: Node) -> int:
-    """Products of 16-bit integers, summed in 32."""
+    """The product of 16-bit integers with 32-bit sums."""
     x, y = (operand(node, at).cast(DType.INT32) for at in range(2))
     return (x @ y).operand
 

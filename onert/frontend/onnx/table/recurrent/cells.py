@@ -1,4 +1,4 @@
-"""Recurrent layers: gates are put into the order of our operations, each direction is a layer."""
+"""Recurrent layers as the IR's operations: gates are reordered, and each direction becomes a layer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .steps import in_steps, named
 
 
 def _is_plain(layer: Layer, expected: tuple[str, ...]) -> bool:
-    """Whether our operations are just this layer: whole sequences, nothing cut off, and these functions."""
+    """Whether the IR's operation matches: whole sequences, no clipping, and the expected activations."""
     node = layer.node
     functions = named(layer, expected)
     return layer.lengths is None and not node.given("clip") and functions == expected * len(layer.backwards)
@@ -68,7 +68,7 @@ def _gru(node: Node) -> tuple[int, ...]:
 
 
 def _last(d: Draft, y: int) -> int:
-    """The last of the outputs [time, batch, units]."""
+    """The last step of outputs [time, batch, units]."""
     last = binary(d, BinaryKind.SUB, dimension(d, y, 0), ints(d, [1]))
     return d.add(Squeeze((0,)), d.add(Gather(0), y, last))
 
@@ -96,7 +96,7 @@ def _rnn(node: Node) -> tuple[int, ...]:
 
 
 def _in_float32(layer: Importer, node: Node) -> Results:
-    """A layer; of floats of 16 bits it is computed in float32, and its results are rounded."""
+    """A layer; for 16-bit floats, computed in float32 with rounded results."""
     d, dtype = node.draft, node.draft.type(node.input(0)).dtype
     if dtype not in (DType.FLOAT16, DType.BFLOAT16):
         return layer(node)

@@ -1,4 +1,4 @@
-"""What recurrent layers share: operands by direction and gate, states, and how results are put together."""
+"""What recurrent layers share: operands by direction and gate, states, and the layout of results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False,
 
 
 class Layer:
-    """Operands that all layers have: the sequence [time, batch, features], and for each direction its weights."""
+    """Operands common to all layers: the sequence [time, batch, features], and the weights of each direction."""
 
     def __init__(self, node: Node, gates: int) -> None:
         d = self.d = node.draft
@@ -31,7 +31,7 @@ class Layer:
         self.batch_first = node.version >= 14 and node.flag("layout")
         x = node.input(0)
         if require_rank(d, x) != 3:
-            raise ModelError(f"is given {d.type(x)}, expected 3 dimensions")
+            raise ModelError(f"has input {d.type(x)}, expected 3 dimensions")
         for at in (1, 2):
             if require_rank(d, node.input(at)) != 3:
                 raise ModelError(f"the weights (input {at}) are {node.type(at)}, expected 3 dimensions")
@@ -44,7 +44,7 @@ class Layer:
         self.lengths = self._lengths(node)
 
     def _lengths(self, node: Node) -> int | None:
-        """The sequences' lengths as int64; None where they are those of the whole tensor."""
+        """The sequences' lengths as int64; None if all have the length of the tensor."""
         if not node.has(4):
             return None
         lengths, time = node.value(4), self.d.type(self.x).shape[0]
@@ -53,7 +53,7 @@ class Layer:
         return cast(self.d, node.input(4), DType.INT64)
 
     def of(self, operand: int, direction: int) -> int:
-        """The part of an operand for one direction."""
+        """The part of an operand that belongs to a direction."""
         if len(self.backwards) == 1:
             return self.d.add(Squeeze((0,)), operand)
         return self.d.add(Gather(0), operand, self.d.constant(direction, DType.INT32))
@@ -63,7 +63,7 @@ class Layer:
         return split(self.d, self.of(operand, direction), [self.units] * count, 0)
 
     def biases(self, direction: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Those beside the input's weights and those beside the state's, zeros where there are none."""
+        """The biases of the input and of the state, zeros if there are none."""
         if self.node.has(3):
             found = self.parts(self.node.input(3), direction, 2 * self.gates)
             return found[: self.gates], found[self.gates :]
@@ -71,7 +71,7 @@ class Layer:
         return zeros, zeros
 
     def state(self, index: int, direction: int) -> int:
-        """A first state [batch, units]; zeros where none is given."""
+        """An initial state [batch, units], zeros if there is none."""
         d = self.d
         if self.node.has(index):
             given = self.node.input(index)
@@ -81,7 +81,7 @@ class Layer:
         return d.add(Fill(), shape, d.constant(np.zeros((), self.dtype.numpy), self.dtype))
 
     def turned(self, x: int, direction: int) -> int:
-        """The sequences [time, batch, ...] from their ends, for a layer that goes backwards."""
+        """The sequences [time, batch, ...], reversed for a backward direction."""
         if not self.backwards[direction]:
             return x
         if self.lengths is not None:
@@ -89,7 +89,7 @@ class Layer:
         return self.d.add(Reverse(), x, ints(self.d, [0], DType.INT32))
 
     def results(self, steps: Sequence[int], *lasts: Sequence[int]) -> tuple[int, ...]:
-        """Y of [time, directions, batch, units], and last states of [directions, batch, units]."""
+        """Y [time, directions, batch, units], and the last states [directions, batch, units]."""
         d = self.d
         y = d.add(Pack(1), *steps)
         states = [d.add(Pack(0), *each) for each in lasts]

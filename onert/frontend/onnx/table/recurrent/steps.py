@@ -1,4 +1,4 @@
-"""Recurrent layers as loops over the time: any functions, sequences of different lengths, bounds, both resets."""
+"""Recurrent layers as loops over time, which support all activations, sequence lengths, clipping and both resets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEFAULTS = {
     "hardsigmoid": (0.2, 0.5),
     "elu": (1.0,),
 }
-"""Functions with one number, alpha, or two, alpha and beta, and their defaults."""
+"""Activations with one parameter, alpha, or two, alpha and beta, and their defaults."""
 _PLAIN = {
     "relu": UnaryKind.RELU,
     "tanh": UnaryKind.TANH,
@@ -35,20 +35,20 @@ _PLAIN = {
 
 
 def named(layer: Layer, expected: tuple[str, ...]) -> tuple[str, ...]:
-    """The functions of all directions, in lower case; ModelError for a wrong number of them."""
+    """The activations of all directions in lower case. Raises ModelError for a wrong number or an unknown name."""
     wanted = expected * len(layer.backwards)
     given = tuple(name.lower() for name in layer.node.texts("activations")) or wanted
     if len(given) != len(wanted):
         raise ModelError(f"there are {len(given)} activations, expected {len(wanted)}")
     unknown = next((name for name in given if name not in (*_PLAIN, *_DEFAULTS, "softsign")), None)
     if unknown is not None:
-        raise ModelError(f"the activation {unknown!r} is none of ONNX's")
+        raise ModelError(f"the activation {unknown!r} is not one of ONNX's")
     return given
 
 
 @frozen
 class _Function:
-    """An activation with its numbers."""
+    """An activation with its parameters."""
 
     name: str
     numbers: tuple[float, ...] = ()
@@ -73,7 +73,7 @@ class _Function:
 
 
 def _functions(layer: Layer, count: int) -> list[_Function]:
-    """All functions in their order, each with the next of the numbers that are left."""
+    """All activations in order, each taking the next of the remaining parameters."""
     expected = {1: ("tanh",), 2: ("sigmoid", "tanh"), 3: ("sigmoid", "tanh", "tanh")}[count]
     alphas = list(layer.node.numbers("activation_alpha") or ())
     betas = list(layer.node.numbers("activation_beta") or ())
@@ -89,7 +89,7 @@ def _functions(layer: Layer, count: int) -> list[_Function]:
 
 @frozen(eq=False)
 class _Cell:
-    """One direction's functions and operands that every step reads; `clipped` is what bounds their sums."""
+    """One direction's activations, and the operands used in every step; `clip` bounds the arguments of activations."""
 
     kind: str
     functions: list[_Function]
@@ -104,7 +104,7 @@ class _Cell:
     def step(
         self, given: Expression, h: Expression, c: Expression | None, weights: Expression, more: list[Expression]
     ) -> tuple[Expression, Expression | None]:
-        """The next state, and the next cell of an LSTM. `given` is what the input adds to each gate."""
+        """The next state, and for an LSTM the next cell. `given` is the contribution of the input to each gate."""
         if self.kind == "RNN":
             return self.functions[0](self.bounded(given + h @ weights)), None
         if self.kind == "GRU":
@@ -141,7 +141,7 @@ class _Cell:
 
 
 def in_steps(layer: Layer, kind: str) -> tuple[int, ...]:
-    """The results of a layer of the kind RNN, GRU or LSTM."""
+    """The results of a layer of kind RNN, GRU or LSTM."""
     each = {"RNN": 1, "GRU": 2, "LSTM": 3}[kind]
     functions = _functions(layer, each)
     outputs, hs, cs = [], [], []
@@ -162,7 +162,7 @@ def _direction(layer: Layer, kind: str, functions: list[_Function], at: int) -> 
     weights = transpose(d, layer.of(node.input(2), at), (1, 0))
     sums = x.of(multiplied(d, x.operand, transpose(d, layer.of(node.input(1), at), (1, 0))))
     bias = [[x.of(b) for b in side] for side in layer.biases(at)]
-    if kind == "GRU":  # what is beside the state's weights of the last gate is added where that product is
+    if kind == "GRU":  # the last gate's recurrent bias is added next to its product
         more = [bias[1][2]]
         bias[1][2] = bias[1][2] * 0
     elif kind == "LSTM" and node.has(7):
