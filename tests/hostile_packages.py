@@ -29,16 +29,16 @@ def _keys(*pairs: str) -> bytes:
 
 
 MANIFESTS: dict[str, tuple[bytes, str]] = {
-    "version Infinity": (_keys('"major-version": Infinity'), "has Infinity, which is no number in JSON"),
-    "version -Infinity": (_keys('"minor-version": -Infinity'), "has -Infinity, which is no number in JSON"),
-    "version NaN": (_keys('"major-version": NaN'), "has NaN, which is no number in JSON"),
+    "version Infinity": (_keys('"major-version": Infinity'), "has Infinity, which is not a number in JSON"),
+    "version -Infinity": (_keys('"minor-version": -Infinity'), "has -Infinity, which is not a number in JSON"),
+    "version NaN": (_keys('"major-version": NaN'), "has NaN, which is not a number in JSON"),
     "version 1e999": (_keys('"major-version": 1e999'), "version inf.*expected numbers"),
     "version 1.5": (_keys('"major-version": 1.5'), "version 1.5.*expected numbers"),
     "version true": (_keys('"major-version": true'), "version True.*expected numbers"),
     "version null": (_keys('"major-version": null'), "version None.*expected numbers"),
     "version []": (_keys('"major-version": []'), r"version \[\].*expected numbers"),
     "version -1": (_keys('"major-version": -1'), "version -1.*expected numbers"),
-    "version 0": (_keys('"major-version": 0'), "version 0.0, the newest understood is 1.3"),
+    "version 0": (_keys('"major-version": 0'), "version 0.0, the newest supported is 1.3"),
     "version '1_0'": (_keys('"major-version": "1_0"'), "expected numbers"),
     "version '١'": (_keys('"major-version": "١"'), "expected numbers"),
     "version ''": (_keys('"major-version": ""'), "expected numbers"),

@@ -81,7 +81,7 @@ def test_a_configuration_counts_that_was_written_since(package: Path, reads: lis
 def test_what_a_manifest_says_of_its_model_is_checked_all_the_same(package: Path) -> None:
     compiled(package)
     described(package, **{"model-types": ["circle"]})
-    with pytest.raises(ModelError, match=f"{MODEL} is a tflite model, MANIFEST says circle"):
+    with pytest.raises(ModelError, match=f"{MODEL} is a tflite model, but MANIFEST says circle"):
         onert.load(package)
 
 
@@ -90,7 +90,7 @@ def test_a_package_with_ports_of_its_own_is_read(package: Path, reads: list[int]
     described(package, **{"pkg-inputs": ["0:0:0"], "pkg-outputs": ["0:0:0"]})
     assert onert.load(package).content is None
     described(package, **{"pkg-inputs": ["0:0:7"]})
-    with pytest.raises(ModelError, match="names 0:0:7, the subgraph has 1 inputs"):
+    with pytest.raises(ModelError, match="names 0:0:7, but the subgraph has 1 inputs"):
         onert.load(package)
     assert len(reads) == 3
 

@@ -343,7 +343,7 @@ def test_a_recipe_ends_with_its_last_expression() -> None:
     result = f.op("Calculate", [f.var("x", shape=[2])])
     assert result.producer is not None
     result.producer.add_attr("expr", "@0=Neg(%0)%0")
-    with pytest.raises(ModelError, match="the recipe goes on after its last expression with '%0'"):
+    with pytest.raises(ModelError, match="the recipe has trailing text: '%0'"):
         compiled(flow)
 
 

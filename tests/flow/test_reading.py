@@ -96,7 +96,7 @@ def test_data_beyond_the_elements_is_ignored_with_a_note() -> None:
     flow = layer()
     longer = tuple(evolve(v, data=bytes(v.data) + b"more") if v.name == "f/W" else v for v in flow.variables)
     package = onert.load(raw(evolve(flow, variables=longer)))
-    assert package.notes == ("the last 4 bytes of the data of variable 'f/W' are ignored: f32[3, 2] has none left",)
+    assert package.notes == ("the last 4 bytes of the data of variable 'f/W' are ignored: f32[3, 2] needs 24",)
 
 
 def test_tools_know_flow_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,13 +142,13 @@ REFUSED: dict[str, tuple[Callable[[], FlowFile], str]] = {
         _changed("f/y", inputs=("z",)),
         r"^.*byte \d+: operation 'f/y' Relu reads 'z', which the",
     ),
-    "an unknown output": (_changed("f/y", outputs=("z",)), r"'f/y' Relu computes 'z', which the flow does not have"),
+    "an unknown output": (_changed("f/y", outputs=("z",)), r"'f/y' Relu computes 'z', which is not in the flow"),
     "an unknown operation": (_changed("half", operations=("z",)), r"function 'half' has the operation 'z', which"),
-    "an unknown link": (_changed("c", links=("z",)), r"connector 'c' links to 'z', which the flow does not have"),
+    "an unknown link": (_changed("c", links=("z",)), r"connector 'c' links to 'z', which is not in the flow"),
     "two variables of a name": (_changed("f/x", name="f/W"), r"variable 'f/W' has the name of another one at byte 16"),
-    "two producers": (_changed("f/product", outputs=("f/y:0",)), r"computes 'f/y:0', which operation 'f/y' does"),
+    "two producers": (_changed("f/product", outputs=("f/y:0",)), r"computes 'f/y:0', as operation 'f/y' does"),
     "a computed constant": (_changed("f/y", outputs=("f/W",)), r"computes 'f/W', which is a constant"),
-    "two owners": (_changed("half", operations=("f/y",)), r"'half' has the operation 'f/y', which function 'f' has"),
+    "two owners": (_changed("half", operations=("f/y",)), r"has the operation 'f/y', which belongs to function 'f'"),
     "a cycle": (_changed("f/product", inputs=("f/y:0", "f/W")), r"its inputs depend on its own outputs"),
     "another function's": (
         _changed("half/Mul", inputs=("f/y:0", "half/c")),

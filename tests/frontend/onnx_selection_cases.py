@@ -128,7 +128,7 @@ MISFITS: dict[str, tuple[Any, ...]] = {
         *_NBITS,
         (_X, _PACKED, _SCALES, None, Constant(np.int32([]))),
         _OF_FOUR_BITS,
-        "names the blocks of 0 rows, expected 40 or 48",
+        "has the blocks of 0 rows, expected 40 or 48",
     ),
     "blocks of rows that are floats": (
         *_NBITS,
@@ -146,7 +146,7 @@ MISFITS: dict[str, tuple[Any, ...]] = {
         *_NBITS,
         (_X, _PACKED, _SCALES, None, Constant(np.full(48, 3, np.int32))),
         _OF_FOUR_BITS,
-        "rows are said to lie in blocks 3 to 3 of 3",
+        "rows are in blocks 3 to 3, expected 0 to 2",
     ),
     "half a byte": (*_NBITS, (_X, _PACKED, _SCALES), {**_OF_FOUR_BITS, "block_size": 1}, "4 bits in blocks of 1"),
     "codes that are words": (*_bnb4(octets(60).astype(np.int32)), "the weights (input 1) is i32[60], expected bytes"),

@@ -83,5 +83,5 @@ def test_crafted_packages_are_refused(name: str) -> None:
     file = SHARED / "conformance/hostile" / f"{name}.zip"
     if not file.is_file():
         pytest.skip(f"{file.name} is not among the shared cases")
-    _refused(file, "only the user may set|expected an installed backend|is no number in JSON")
-    _refused(file.read_bytes(), "only the user may set|expected an installed backend|is no number in JSON")
+    _refused(file, "only the user may set|expected an installed backend|is not a number in JSON")
+    _refused(file.read_bytes(), "only the user may set|expected an installed backend|is not a number in JSON")

@@ -68,16 +68,16 @@ def _pickled() -> bytes:
 
 BAD_NPZ: dict[str, tuple[bytes, str]] = {
     "no archive": (b"text", "no directory at its end"),
-    "pickled objects": (_pickled(), "elements or dimensions that no tensor has"),
-    "no array": (_npz(b"text"), "is no array of NumPy's"),
-    "a header cut short": (_npz(_npy(_header())[:20]), "is no array of NumPy's"),
-    "a header that is no literal": (_npz(_npy("__import__('os').abort()")), "is no array of NumPy's"),
-    "a header nested deeply": (_npz(_npy("(" * 9000)), "is no array of NumPy's"),
-    "a header of another form": (_npz(_npy("[1]")), "is no array of NumPy's"),
-    "an element type of no form": (_npz(_npy(_header("whatever"))), "is no array of NumPy's"),
+    "pickled objects": (_pickled(), "elements or dimensions that a tensor cannot have"),
+    "no array": (_npz(b"text"), "is not a NumPy array"),
+    "a header cut short": (_npz(_npy(_header())[:20]), "is not a NumPy array"),
+    "a header that is no literal": (_npz(_npy("__import__('os').abort()")), "is not a NumPy array"),
+    "a header nested deeply": (_npz(_npy("(" * 9000)), "is not a NumPy array"),
+    "a header of another form": (_npz(_npy("[1]")), "is not a NumPy array"),
+    "an element type of no form": (_npz(_npy(_header("whatever"))), "is not a NumPy array"),
     "elements that are missing": (_npz(_npy(_header())), "0 bytes of elements"),
     "a terabyte": (_npz(_npy(_header(shape="(1 << 40,)".replace("1 << 40", str(1 << 40))))), "0 bytes of elements"),
-    "a negative dimension": (_npz(_npy(_header(shape="(-1, -3)"), FLOATS.tobytes())), "no tensor has"),
+    "a negative dimension": (_npz(_npy(_header(shape="(-1, -3)"), FLOATS.tobytes())), "a tensor cannot have"),
     "a damaged member": (write_zip(Entry("0.npy", b"x" * 99, 8, packed=b"\xff" * 9)), "cannot be unpacked"),
     "another name": (write_zip(Entry("x.npy", b"")), "0.npy is not in the archive"),
 }
@@ -109,14 +109,14 @@ def _linked(file: Any) -> None:
 
 
 BAD_HDF5: dict[str, tuple[bytes, str]] = {
-    "no HDF5": (b"text", "it is no HDF5"),
-    "cut short": (_hdf5(lambda f: f.create_group("value").create_dataset("0", data=FLOATS))[:700], "it is no HDF5"),
+    "no HDF5": (b"text", "it is not HDF5"),
+    "cut short": (_hdf5(lambda f: f.create_group("value").create_dataset("0", data=FLOATS))[:700], "it is not HDF5"),
     "no group": (_hdf5(lambda f: f.create_dataset("value", data=FLOATS)), "no group of the file's own"),
     "nothing": (_hdf5(lambda f: f.create_group("other")), "no group of the file's own"),
     "another name": (_hdf5(lambda f: f.create_group("value").create_group("x")), "'0' is no dataset"),
     "a group for a dataset": (_hdf5(lambda f: f.create_group("value").create_group("0")), "'0' is no dataset"),
-    "elements in another file": (_hdf5(_external), "takes its elements from another file"),
-    "elements of another file's dataset": (_hdf5(_virtual), "takes its elements from another file"),
+    "elements in another file": (_hdf5(_external), "has its elements in another file"),
+    "elements of another file's dataset": (_hdf5(_virtual), "has its elements in another file"),
     "a group in another file": (_hdf5(_linked_group), "'value' is no group of the file's own"),
     "a dataset in another file": (_hdf5(_linked), "'0' is no dataset of the file's own"),
     "a terabyte": (
@@ -125,7 +125,7 @@ BAD_HDF5: dict[str, tuple[bytes, str]] = {
     ),
     "text of any length": (
         _hdf5(lambda f: f.create_group("value").create_dataset("0", data=["a"], dtype=h5py.string_dtype())),
-        "elements that no tensor has",
+        "elements that a tensor cannot have",
     ),
 }
 

@@ -133,7 +133,7 @@ def test_all_that_tensors_say_is_read() -> None:
 
 
 BAD: dict[str, tuple[bytes, str]] = {
-    "files that are not packed": (_model(_metadata([], [SCORES]), {}), "no archive is packed behind the model"),
+    "files that are not packed": (_model(_metadata([], [SCORES]), {}), "no archive is appended to the model"),
     "a file that is missing": (_model(_metadata([], [SCORES]), {"x": ""}), "is not in the archive"),
     "a calibration of words": (
         _model(_metadata([], [SCORES]), {**FILES, "c.csv": "one,two,three"}),

@@ -73,14 +73,14 @@ def test_a_reshape_by_a_computed_shape_is_one_operation() -> None:
 
 
 def test_every_operator_that_is_missing_is_named_at_once() -> None:
-    with pytest.raises(onert.ModelError, match=r"nothing implements the operators Alpha \(node 1\), Beta \(node 0\)"):
+    with pytest.raises(onert.ModelError, match=r"no implementation of the operators Alpha \(node 1\), Beta \(node 0\)"):
         onert.load(model(node("Beta", "x", "a"), node("Alpha", "a", "b"), node("Relu", "b")))
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (RELU[:20], "ends .* bytes behind what it lies in"),
+        (RELU[:20], "ends .* bytes after its enclosing message"),
         (b"\x08\x0a\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "does not end within 10 bytes"),
         (b"\x08\x0a\x3a\x01", "field 7 at byte 2 ends 1 bytes behind"),
         (b"\x08\x0a\x12\x00\x3b", "wire type 3"),
@@ -89,10 +89,10 @@ def test_every_operator_that_is_missing_is_named_at_once() -> None:
         (b"\x08\x0a\x12\x01\xff\x3a\x00", "not UTF-8"),
         (b"\x08\x0f\x3a\x00", "the IR version is 15"),
         (model(node("Relu"), opset=29), "the opset is 29, expected 1 to 28"),
-        (model(node("Relu", "nothing")), "'nothing' is read, but nothing before it has that name"),
-        (model(node("Relu"), node("Abs")), "'y' is written a second time"),
+        (model(node("Relu", "nothing")), "'nothing' is read, but nothing before it defines it"),
+        (model(node("Relu"), node("Abs")), "'y' is defined twice"),
         (model(node("Relu", axis="text")), "^$"),
-        (model(node("Transpose", perm=[0, 0])), "node 0 Transpose: axes .* name one twice"),
+        (model(node("Transpose", perm=[0, 0])), "node 0 Transpose: axes .* repeat an axis"),
         (model(node("Softmax", axis=5)), "node 0 Softmax: axis 5 is outside"),
         (model(node("Flatten", axis=1.5)), "attribute axis is of kind FLOAT, expected INT"),
         (model(node("Concat", "x x")), "has no axis"),
@@ -231,7 +231,7 @@ def test_nodes_are_read_in_the_order_in_which_they_depend_on_one_another() -> No
 
 def test_nodes_that_wait_for_one_another_are_refused() -> None:
     text = UNORDERED.replace("Add (x, x)", "Add (x, y)")
-    with pytest.raises(onert.ModelError, match="node 0 Neg: 'b' is read, but nothing before it has that name"):
+    with pytest.raises(onert.ModelError, match="node 0 Neg: 'b' is read, but nothing before it defines it"):
         onert.load(onnx.parser.parse_model(text).SerializeToString())
 
 

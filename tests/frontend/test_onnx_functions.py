@@ -50,8 +50,8 @@ def test_functions_take_what_their_callers_give(nodes: str, functions: str, expe
     ("nodes", "function", "sentence"),
     [
         ("y = own.f(x)", "f (a, b) => (c) { c = Add(a, b) }", "input 1 is absent"),
-        ("y = own.f(x, x)", "f (a) => (b) { b = Neg(a) }", "is given 2 inputs, expected at most 1"),
-        ("y = own.f(x)", "f (a, b) => (b) { c = Neg(a) }", "'b' is read, but the function's caller leaves it out"),
+        ("y = own.f(x, x)", "f (a) => (b) { b = Neg(a) }", "has 2 inputs, expected at most 1"),
+        ("y = own.f(x)", "f (a, b) => (b) { c = Neg(a) }", "'b' is read, but the function's caller omits it"),
     ],
 )
 def test_calls_that_do_not_fit_are_refused(nodes: str, function: str, sentence: str) -> None:

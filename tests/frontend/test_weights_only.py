@@ -116,7 +116,7 @@ def test_circle_files_stay_circle_files() -> None:
 def test_weights_that_are_no_numbers_stay(value: float) -> None:
     weights = _random((5, 12))
     weights[3, 4] = value
-    with pytest.raises(ModelError, match="no layer has float weights that are constant"):
+    with pytest.raises(ModelError, match="has constant float weights"):
         quantized(_layers("FULLY_CONNECTED", weights=weights), 8)
 
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_written_again_is_refused(monkeypatch: pytest.MonkeyPatch
         return packed(model, identifier)
 
     monkeypatch.setattr(weights_only, "packed", lossy)
-    with pytest.raises(ModelError, match="it has what circle-schema does not know"):
+    with pytest.raises(ModelError, match="it has fields that circle-schema does not know"):
         quantized(content, 8)
     with pytest.raises(ModelError):
         quantized(content[:-40], 8)

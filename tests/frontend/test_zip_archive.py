@@ -84,7 +84,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "cut short": (write_zip(FILE)[:-1], "no directory at its end"),
     "something behind": (write_zip(FILE) + b"!", "no directory at its end"),
     "a directory outside": (write_zip(FILE, directory_at=1 << 31), "lies outside of the file"),
-    "a directory elsewhere": (write_zip(FILE, directory_at=3), "entry of no valid form"),
+    "a directory elsewhere": (write_zip(FILE, directory_at=3), "has a malformed entry"),
     "too few entries": (write_zip(FILE, count=2), "ends before its 2 entries do"),
     "one name twice": (write_zip(FILE, FILE), "'a/model' twice"),
     "too many entries": (write_zip(changed(FILE, wide=True), count=1 << 20), "has 1048576 files, more than 65536"),
@@ -101,10 +101,10 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "an unknown method": (write_zip(changed(FILE, method=9)), "method is 9, expected one of 0, 8, 12, 14"),
     "a wrong checksum": (write_zip(changed(FILE, checksum=1)), "checksum is wrong"),
     "stored in another size": (write_zip(changed(FILE, method=0, size=3)), "stored in 210000 bytes, expected 3"),
-    "LZMA without a header": (write_zip(changed(FILE, method=14, packed=b"\t\4\5")), "LZMA header has no valid form"),
+    "LZMA without a header": (write_zip(changed(FILE, method=14, packed=b"\t\4\5")), "LZMA header is malformed"),
     "LZMA of no parameters": (
         write_zip(changed(FILE, method=14, packed=b"\t\4\5\0" + b"\xff" * 30)),
-        "LZMA header has no valid form",
+        "LZMA header is malformed",
     ),
 }
 for _name, _method in METHODS.items():

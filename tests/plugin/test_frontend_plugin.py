@@ -156,7 +156,7 @@ WRONG = {
     "f_int": ("FORMAT = 3", "the model format 'f_int' at f_int:FORMAT is a int, expected an onert.frontend.Format"),
     "f_ask": (reader("f_ask", "1 / 0"), "the reader of model format 'f_ask' failed: ZeroDivisionError"),
     "f_read": (reader("f_read", load="content[99]"), "the reader of model format 'f_read' failed: IndexError"),
-    "f_gives": (reader("f_gives", load="7"), "the reader of model format 'f_gives' gave a int, expected a Package"),
+    "f_gives": (reader("f_gives", load="7"), "the reader of model format 'f_gives' returned a int, not a Package"),
     "f_broken": (
         reader(
             "f_broken",

@@ -107,7 +107,7 @@ def test_what_is_written_is_read_back(kind: str, version: int) -> None:
 REFUSED = {
     "magic": (PROTO[1].replace("4206624770", "4206624771"), "expected the first line of a TNN structure"),
     "short": ('"1 0 1 4206624770 ,"\n"a 1 1 1 1 ,"', "the structure has 2 lines, expected more than 5"),
-    "shape": (PROTO[1].replace("in 1 2 1 2", "in 1 0 1 2"), "has the shape [1, 0, 1, 2], expected lengths"),
+    "shape": (PROTO[1].replace("in 1 2 1 2", "in 1 0 1 2"), "has the shape [1, 0, 1, 2], expected sizes"),
     "type": (PROTO[2].replace("1 3 3", "1 3 9"), "input 'other' has the element type 9"),
     "word": (
         PROTO[1].replace("times 1 1", "times 1 x"),
@@ -120,9 +120,9 @@ REFUSED = {
         "it has 3 inputs, expected 1 or 2",
     ),
     "no blob": (PROTO[1].replace("Mul times 1 1 in y", "Mul times 0 1 y"), "it has 0 inputs, expected at least 1"),
-    "blob": (PROTO[1].replace("1 1 in y", "1 1 out y"), "blob 'out' is made by no layer before it"),
-    "outputs": (PROTO[1].replace('"y ,"', '"y z ,"'), "no layer makes the outputs z"),
-    "weight": (PROTO[1].replace("times 1 1", "plus 1 1"), "layer 0 Mul 'plus': it has one input and no weight"),
+    "blob": (PROTO[1].replace("1 1 in y", "1 1 out y"), "blob 'out' is not produced by any earlier layer"),
+    "outputs": (PROTO[1].replace('"y ,"', '"y z ,"'), "no layer produces the outputs z"),
+    "weight": (PROTO[1].replace("times 1 1", "plus 1 1"), "layer 0 Mul 'plus': it has a single input and no weight"),
     "missing": (
         PROTO[1] + '"Magic a 1 1 y u ,"\n"Gru b 1 1 u v ,"\n"Magic c 1 1 v w ,"\n',
         "layer types that are not supported: Magic (layer 1 'a'), Gru (layer 2 'b')",

@@ -18,7 +18,7 @@ def _loss(node: Node, x: Expression, target: Expression, weight: Expression | No
     """
     reduction = node.choice("reduction", ("none", "mean", "sum"), "mean")
     if x.rank < 2 or target.rank != x.rank - 1:
-        raise ModelError(f"has inputs {x.type} and the target {target.type}, expected one dimension fewer")
+        raise ModelError(f"has input {x.type} and target {target.type}, expected one dimension fewer")
     d = x.draft
     ignored = None
     place = target.cast(DType.INT64)
