@@ -45,7 +45,7 @@ MANIFESTS: dict[str, tuple[bytes, str]] = {
     "version 10^9": (_keys('"major-version": 1000000000'), "a number of 10 characters, more than 9"),
     "a key twice": (_keys('"configs": []', '"configs": ["a"]'), "has the key 'configs' twice"),
     "models twice": (_keys('"models": ["x"]'), "has the key 'models' twice"),
-    "text that is not UTF-8": (b'{"models": ["\xff"]}', "MANIFEST is no JSON"),
+    "text that is not UTF-8": (b'{"models": ["\xff"]}', "MANIFEST is not valid JSON"),
     "half of a character": (_keys('"configs": ["\\ud800"]'), "characters that are not printable"),
     "a null byte in a path": (manifest(models=["m\0.tflite"]), "characters that are not printable"),
     "a line break in a path": (manifest(models=["m\n.tflite"]), "characters that are not printable"),
@@ -63,16 +63,16 @@ MANIFESTS: dict[str, tuple[bytes, str]] = {
     "a port with a sign": (manifest(**{"pkg-inputs": ["0:0:-1"]}), "expected MODEL:SUBGRAPH:POSITION"),
     "a port of other digits": (manifest(**{"pkg-inputs": ["0:0:²"]}), "expected MODEL:SUBGRAPH:POSITION"),
     "a connection of nothing": (manifest(**{"model-connect": [None]}), "None in model-connect"),
-    "an empty file": (b"", "MANIFEST is no JSON"),
+    "an empty file": (b"", "MANIFEST is not valid JSON"),
 }
 for _size in SIZES:
     MANIFESTS |= {
-        f"lists {_size} deep": (b"[" * _size, "MANIFEST is no JSON"),
+        f"lists {_size} deep": (b"[" * _size, "MANIFEST is not valid JSON"),
         f"closed lists {_size} deep": (
             _keys(f'"x": {"[" * _size}{"]" * _size}, "major-version": 7'),
-            "is no JSON|version 7",
+            "is not valid JSON|version 7",
         ),
-        f"objects {_size} deep": (b'{"a":' * _size, "MANIFEST is no JSON"),
+        f"objects {_size} deep": (b'{"a":' * _size, "MANIFEST is not valid JSON"),
         f"a number of {_size} digits": (_keys(f'"major-version": {"9" * _size}'), f"a number of {_size} characters"),
         f"text of {_size} digits": (_keys(f'"major-version": "{"9" * _size}"'), "expected numbers"),
         f"a fraction of {_size} digits": (_keys(f'"major-version": 0.{"1" * _size}'), "expected numbers"),

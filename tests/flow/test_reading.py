@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[Callable[[], FlowFile], str]] = {
     "elements by the terabyte": (_changed("f/x", shape=(1 << 30, 1 << 30)), r"has more than \d+ elements"),
     "many dimensions": (_changed("f/x", shape=(1,) * 17), r"'f/x': rank 17 is more than 16"),
     "text as elements": (_changed("f/W", type="string"), r"'f/W': 24 bytes of data cannot be elements of type string"),
-    "another declared type": (_changed("f/y:0", type="int8"), r"declared i8, but the operation gives f32"),
+    "another declared type": (_changed("f/y:0", type="int8"), r"declared i8, but inferred as f32"),
     "another declared shape": (_changed("f/y:0", shape=(7, 2)), r"the result is declared \[7, 2\], but the operation"),
     "too many inputs": (_changed("f/y", inputs=("f/x", "f/x")), r"operation 'f/y' Relu: has 2 inputs, expected 1"),
     "no outputs": (

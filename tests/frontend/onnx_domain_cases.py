@@ -372,7 +372,7 @@ REFUSED = {
     ),
     "features": (MICROSOFT, "Attention", (floats(2, 3, 6), floats(6, 25)), {**_HEADS}, "expected a sum of 25"),
     "mask": (MICROSOFT, "MultiHeadAttention", (_Q, _K, _K, _N, _i(1, 2, 3)), {**_HEADS}, "expected a length for each"),
-    "experts": (MICROSOFT, "MoE", (floats(5, 8), floats(5, 4), *_EXPERTS), {"k": 5}, "k is 5, of 4 experts"),
+    "experts": (MICROSOFT, "MoE", (floats(5, 8), floats(5, 4), *_EXPERTS), {"k": 5}, "k is 5, expected 1 to 4"),
     "activation": (
         MICROSOFT,
         "MoE",

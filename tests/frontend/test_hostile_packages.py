@@ -55,7 +55,9 @@ def test_what_is_no_file_is_refused_without_being_opened(
         assert onert.load(folder).config == {}
         return
     with in_time():
-        _refused(folder, "cannot be read|leaves the package|without metadata/MANIFEST|is no JSON|expected a tflite")
+        _refused(
+            folder, "cannot be read|leaves the package|without metadata/MANIFEST|is not valid JSON|expected a tflite"
+        )
 
 
 def test_a_hostile_configuration_runs_nothing_and_writes_nothing(

@@ -149,9 +149,9 @@ def _config(content: bytes) -> Callable[[Path], None]:
 
 BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     "no manifest": (lambda folder: (folder / "metadata" / "MANIFEST").unlink(), "without metadata/MANIFEST"),
-    "broken JSON": (_raw(b'{"models": ['), "MANIFEST is no JSON"),
+    "broken JSON": (_raw(b'{"models": ['), "MANIFEST is not valid JSON"),
     "no object": (_raw(b"[]"), "holds a list, expected an object"),
-    "endless nesting": (_raw(b"[" * 100_000), "MANIFEST is no JSON"),
+    "endless nesting": (_raw(b"[" * 100_000), "MANIFEST is not valid JSON"),
     "a newer version": (_manifest(**{"major-version": "2"}), r"version 2\.3, the newest supported is 1\.3"),
     "no version": (_manifest(**{"major-version": "one"}), "expected numbers"),
     "no models": (_manifest(models=[]), "names no models"),
@@ -163,7 +163,7 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     "a type nobody knows": (_manifest(**{"model-types": ["tvn"]}), "model-type 'tvn'"),
     "too many types": (_manifest(**{"model-types": ["tflite", "tflite"]}), "2 model-types for 1 models"),
     "a port of no form": (_manifest(**{"pkg-inputs": ["0:0"]}), "'0:0', expected MODEL:SUBGRAPH:POSITION"),
-    "a port of no model": (_manifest(**{"pkg-inputs": ["1:0:0"]}), "names 1:0:0, there are 1 models"),
+    "a port of no model": (_manifest(**{"pkg-inputs": ["1:0:0"]}), "names 1:0:0, but there are 1 models"),
     "a port of no subgraph": (_manifest(**{"pkg-outputs": ["0:1:0"]}), "the model has 1 subgraphs"),
     "a port of no output": (_manifest(**{"pkg-outputs": ["0:0:1"]}), "the subgraph has 1 outputs"),
     "no list of targets": (_manifest(**{"model-connect": [{"from": "0:0:0", "to": "0:0:0"}]}), "a list 'to'"),

@@ -82,7 +82,7 @@ def test_every_operator_that_is_missing_is_named_at_once() -> None:
     [
         (RELU[:20], "ends .* bytes after its enclosing message"),
         (b"\x08\x0a\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "does not end within 10 bytes"),
-        (b"\x08\x0a\x3a\x01", "field 7 at byte 2 ends 1 bytes behind"),
+        (b"\x08\x0a\x3a\x01", "field 7 at byte 2 ends 1 bytes after"),
         (b"\x08\x0a\x12\x00\x3b", "wire type 3"),
         (b"\x08\x0a\x12\x00\x38\x01", "field 7 at byte 5 has wire type 0, expected 2"),
         (b"\x08\x0a\x12\x00", "the model has no graph"),

@@ -223,10 +223,10 @@ def _settled(e: Emitter, index: int, declared: TensorType) -> int:
     if inferred.dtype is DType.BOOL and declared.dtype.is_numeric:
         index = e.cast(index, declared.dtype)
     elif inferred.dtype is not declared.dtype:
-        raise RuleError(f"the result is declared {declared.dtype.text}, but the operation has {inferred.dtype.text}")
+        raise RuleError(f"the result is declared {declared.dtype.text}, but inferred as {inferred.dtype.text}")
     if declared.rank == inferred.rank and shapes.compatible(inferred.shape, declared.shape):
         return index
     same = [d for d in declared.shape if d != 1] == [d for d in inferred.shape if d != 1]
     if not same or not declared.is_static:
-        raise RuleError(f"the result is declared {shapes.text(declared.shape)}, but the operation has {inferred}")
+        raise RuleError(f"the result is declared {shapes.text(declared.shape)}, but inferred as {inferred}")
     return e.reshape(index, shapes.static(declared.shape))

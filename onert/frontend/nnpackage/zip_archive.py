@@ -155,7 +155,7 @@ def _end(data: Data) -> tuple[int, int, int]:
                 if _FULL_16 in (here, count) or _FULL_32 in (size, offset):
                     return _end_64(data, len(data) - len(tail) + at)
                 if disk or first or here != count:
-                    raise ModelError("the zip archive is one of several parts")
+                    raise ModelError("the zip archive is part of a multi-part archive")
                 return offset, size, count
         at = tail.rfind(b"PK\x05\x06", 0, at)
     raise ModelError("the zip archive has no directory at its end")

@@ -51,7 +51,7 @@ class Storage:
         dtype = element_type(tensor.dtype)
         if given.dtype != dtype.numpy or given.shape != tensor.dims:
             raise ModelError(
-                f"{tensor.place} replaced by {given.dtype}{list(given.shape)}, expected {dtype.text}{list(tensor.dims)}"
+                f"{tensor.place} is given {given.dtype}{list(given.shape)}, expected {dtype.text}{list(tensor.dims)}"
             )
         return given.copy(), dtype
 

@@ -111,7 +111,7 @@ REFUSED = {
     "type": (PROTO[2].replace("1 3 3", "1 3 9"), "input 'other' has the element type 9"),
     "word": (
         PROTO[1].replace("times 1 1", "times 1 x"),
-        "layer 0 Mul 'times': the number of outputs is 'x', expected a whole",
+        "layer 0 Mul 'times': the number of outputs is 'x', expected an integer",
     ),
     "counts": (PROTO[1].replace("times 1 1", "times 9 1"), "layer 0 Mul 'times' has 9 inputs and 1 outputs, expected"),
     "negative": (PROTO[1].replace("times 1 1", "times 1 -2147483648"), "is -2147483648, expected -2147483647 to"),
@@ -120,7 +120,10 @@ REFUSED = {
         "it has 3 inputs, expected 1 or 2",
     ),
     "no blob": (PROTO[1].replace("Mul times 1 1 in y", "Mul times 0 1 y"), "it has 0 inputs, expected at least 1"),
-    "blob": (PROTO[1].replace("1 1 in y", "1 1 out y"), "blob 'out' is not produced by any earlier layer"),
+    "blob": (
+        PROTO[1].replace("1 1 in y", "1 1 out y"),
+        "blob 'out' is neither produced by an earlier layer nor a constant",
+    ),
     "outputs": (PROTO[1].replace('"y ,"', '"y z ,"'), "no layer produces the outputs z"),
     "weight": (PROTO[1].replace("times 1 1", "plus 1 1"), "layer 0 Mul 'plus': it has a single input and no weight"),
     "missing": (

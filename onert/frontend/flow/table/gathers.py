@@ -123,7 +123,7 @@ def _one_hot(e: Emitter, node: Node) -> int:
     node.require_inputs(1, 2)
     depth = node.integer("depth")
     if depth is None or not 0 <= depth < 1 << 31:
-        raise RuleError(f"attribute 'depth' is {depth}, expected a 31-bit number of classes")
+        raise RuleError(f"attribute 'depth' is {depth}, expected a number of classes")
     index = node.inputs[0]
     size = e.constant(np.array(depth, np.int32))
     if len(node.inputs) == 1:

@@ -111,7 +111,7 @@ def looped(node: Node, trips: int | None, start: int, initial: list[int], each: 
         types = wider
         node.around.forget(made)
     else:
-        raise ModelError("the shapes of its state keep varying in more dimensions")
+        raise ModelError("the shapes of its state vary in more dimensions with every iteration")
     lists = [_List(inner, item) for item in items]
     extra = [inner.input(entry.type) for entry in lists]
     grown = [entry.grown(inner, x) for entry, x in zip(lists, extra, strict=True)]
@@ -363,7 +363,7 @@ def _scan_of_batches(node: Node) -> tuple[Value, ...]:
     operands = [node.input(at) for at in range(1, len(node.inputs))]
     batch = d.type(operands[0]).shape[0] if require_rank(d, operands[0], 1) else None
     if batch is None or not 1 <= batch <= _UNROLLED:
-        raise ModelError(f"has the batch {d.type(operands[0])}, expected a known size of 1 to {_UNROLLED}")
+        raise ModelError(f"has batch {d.type(operands[0])}, expected a known size of 1 to {_UNROLLED}")
     attributes = dict(node.attributes)
     if "directions" in attributes:
         attributes["scan_input_directions"] = attributes.pop("directions")

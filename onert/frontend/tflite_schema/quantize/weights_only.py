@@ -39,7 +39,7 @@ def quantized(content: bytes, bits: int) -> bytes:
         model = parsed(content)
         changes = [change for at in range(len(model.subgraphs)) for change in _Graph(model, at, bits).quantize()]
         if not changes:
-            raise ModelError(f"no {', '.join(CHANNELS)} has constant float weights")
+            raise ModelError(f"no layer of type {', '.join(CHANNELS)} has constant float weights")
         drop_unused_buffers(model)
         written = packed(model, content[4:8])
     except UNREADABLE as error:

@@ -83,7 +83,7 @@ def _causal_convolution(node: Node) -> tuple[int, int]:
         raise ModelError(f"has inputs {x.type} and {weight.type}, expected 3 dimensions of each")
     channels, k = weight.known(0, "the weight"), weight.known(2, "the weight")
     if not channels or not k:
-        raise ModelError(f"the weight is {weight.type}, expected a nonempty one")
+        raise ModelError(f"the weight is {weight.type}, expected at least one element")
     if node.has(3):
         past = operand(node, 3)
     else:
