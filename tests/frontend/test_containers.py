@@ -140,7 +140,7 @@ def test_the_model_of_a_task_file_is_loaded(tmp_path: Path, method: int) -> None
 
 ONE = Section(model(1))
 WRONG = {
-    "another version": (litertlm([ONE], version=2), "it is of version 2.2.3, expected 1"),
+    "another version": (litertlm([ONE], version=2), "its version is 2.2.3, expected 1"),
     "a header behind the end": (litertlm([ONE], end=1 << 40), "its header ends at byte 1099511627776"),
     "a header before its beginning": (litertlm([ONE], end=8), "its header ends at byte 8, expected 32 to"),
     "a header cut off": (litertlm([ONE], end=40), "outside of the file's 8 bytes"),

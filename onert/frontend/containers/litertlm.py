@@ -36,7 +36,7 @@ def models(data: Data) -> dict[str, Data]:
     if magic != MAGIC:
         raise ModelError(f"it begins with {magic!r}, expected {MAGIC!r}")
     if major != _VERSION:
-        raise ModelError(f"it is of version {major}.{minor}.{patch}, expected {_VERSION}")
+        raise ModelError(f"its version is {major}.{minor}.{patch}, expected {_VERSION}")
     if not _BEGIN.size <= end <= len(data):
         raise ModelError(f"its header ends at byte {end}, expected {_BEGIN.size} to {len(data)}")
     return by_name(_sections(data, data[_BEGIN.size : end], end))

@@ -259,7 +259,7 @@ def order(nodes: Sequence[messages.Node], steps: Budget) -> Sequence[int]:
 
 def _read(node: messages.Node, steps: Budget) -> Iterator[str]:
     """Yield the names that a node reads, including those that its nested graphs read from outside."""
-    steps.spend(1, "putting its nodes into order")
+    steps.spend(1, "sorting its nodes")
     yield from node.inputs
     for attribute in node.attributes.values():
         found = attribute.content if isinstance(attribute.content, tuple) else (attribute.content,)

@@ -75,7 +75,7 @@ def integer(options: Map, key: str, default: int | None = None) -> int:
     """An integer. Raises ModelError if it is missing without a default, or not an integer."""
     value = number(options, key, default)
     if value != value or value in (float("inf"), -float("inf")) or int(value) != value:
-        raise ModelError(f"the custom option {key} is {value!r}, expected a whole number")
+        raise ModelError(f"the custom option {key} is {value!r}, expected an integer")
     return int(value)
 
 

@@ -84,7 +84,7 @@ class Variable(Value):
 
 @frozen
 class Operation(Value):
-    """An operation, named by its type; its operands are names or aliases of variables."""
+    """An operation: the name of its type, and its operands as names or aliases of variables."""
 
     name: str
     type: str

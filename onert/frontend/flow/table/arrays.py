@@ -79,7 +79,7 @@ def _resize(e: Emitter, node: Node) -> int:
         wanted = shapes.static(node.result.shape)
     have = e.shape(x)
     if len(wanted) != len(have) or any(d < 0 for d in wanted):
-        raise RuleError(f"resizes {list(have)} to {list(wanted)}, expected as many sizes of at least 0")
+        raise RuleError(f"resizes {list(have)} to {list(wanted)}, expected the same rank and sizes of at least 0")
     kept = [min(a, b) for a, b in zip(have, wanted, strict=True)]
     if kept != list(have):
         x = e.add(Slice(), x, e.indices([0] * len(have)), e.indices(kept))

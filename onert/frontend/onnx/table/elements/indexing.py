@@ -144,7 +144,7 @@ def _triangle(node: Node) -> int:
     if rows is None or columns is None:
         return _triangle_at(d, x, d.constant(k, DType.INT64), upper=upper)
     k = min(max(k, -rows), columns)
-    d.memory.spend(rows * columns, "a mask of a triangle")
+    d.memory.spend(rows * columns, "a triangular mask")
     mask = np.triu(np.ones((rows, columns), np.bool_), k) if upper else np.tril(np.ones((rows, columns), np.bool_), k)
     return d.add(Select(), d.constant(mask, DType.BOOL), x, like(d, x, 0))
 

@@ -97,7 +97,7 @@ def _slice(node: Node) -> int:
         starts, ends = (reshape(d, cast(d, node.input(i), DType.INT64), (None,)) for i in (1, 2))
         steps = cast(d, node.input(4), DType.INT64) if node.has(4) else None
         if node.has(3) and node.value(3) is None:
-            return _sliced_somewhere(d, x, cast(d, node.input(3), DType.INT64), (starts, ends, steps))
+            return _dynamic_slice(d, x, cast(d, node.input(3), DType.INT64), (starts, ends, steps))
         axes = tuple(int(a) for a in node.constant(3, "axes").reshape(-1)) if node.has(3) else None
     count = next((s for s in (d.type(i).shape[0] for i in (starts, ends)) if s is not None), None)
     if axes is None and count is None:  # the leading axes; their number is known only at run time
@@ -108,7 +108,7 @@ def _slice(node: Node) -> int:
     return sliced(d, x, axes_of(axes, rank), starts, ends, steps)
 
 
-def _sliced_somewhere(d: Draft, x: int, axes: int, bounds: tuple[int, int, int | None]) -> int:
+def _dynamic_slice(d: Draft, x: int, axes: int, bounds: tuple[int, int, int | None]) -> int:
     """Slice along axes known only at run time: their bounds are scattered among 0, the end and 1 for the other axes."""
     rank = d.type(x).rank
     places = binary(d, BinaryKind.FLOOR_MOD, axes, d.constant(rank, DType.INT64))

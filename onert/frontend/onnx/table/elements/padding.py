@@ -32,7 +32,7 @@ def _pad(node: Node) -> int:
         value = reshape(d, node.input(2), ()) if node.has(2) else like(d, x, 0)
         by_axis = node.version >= 18 and node.has(3)
         if node.value(1) is None or (by_axis and node.value(3) is None):
-            return _told_by_run(node, Expression(d, x), value, mode)
+            return _dynamic_pad(node, Expression(d, x), value, mode)
         pads = tuple(int(p) for p in node.constant(1, "pads").reshape(-1))
     axes = tuple(range(rank))
     if node.version >= 18 and node.has(3):
@@ -49,7 +49,7 @@ def _pad(node: Node) -> int:
     return _extended(d, x, margins, mode)
 
 
-def _told_by_run(node: Node, x: Expression, value: int, mode: str) -> int:
+def _dynamic_pad(node: Node, x: Expression, value: int, mode: str) -> int:
     """Pad by operands [before each axis, after each axis], for all axes or for the given ones."""
     d = node.draft
     pads = operand(node, 1).cast(DType.INT64)

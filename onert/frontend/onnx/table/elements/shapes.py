@@ -126,7 +126,7 @@ def _axes(node: Node, since: int) -> tuple[int, ...] | None:
     return tuple(int(a) for a in node.constant(1, "axes").reshape(-1)) if node.has(1) else None
 
 
-def _told_by_run(node: Node) -> int | None:
+def _dynamic_axis_count(node: Node) -> int | None:
     """The number of axes if they are known only at run time; None otherwise."""
     if node.version < 13 or not node.has(1) or node.value(1) is not None:
         return None
@@ -139,7 +139,7 @@ def _told_by_run(node: Node) -> int | None:
 def _squeeze(node: Node) -> int | Fork:
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x)
-    if _told_by_run(node) is not None:
+    if _dynamic_axis_count(node) is not None:
         return without_axes(d, x, node.input(1))
     axes = _axes(node, 13)
     if axes is None:
@@ -149,11 +149,11 @@ def _squeeze(node: Node) -> int | Fork:
         if len(open_) > 1:
             raise ModelError(f"has input {d.type(x)} and no axes, expected at most one unknown dimension")
         if open_:
-            return _squeezed_or_not(d, x, axes, open_[0])
+            return _fork_on_size(d, x, axes, open_[0])
     return d.add(Squeeze(axes_of(axes, rank)), x) if axes else x
 
 
-def _squeezed_or_not(d: Draft, x: int, axes: tuple[int, ...], open_: int) -> Fork:
+def _fork_on_size(d: Draft, x: int, axes: tuple[int, ...], open_: int) -> Fork:
     """Squeeze all dimensions of 1, where one dimension is known only at run time."""
     one = d.add(Comparison(ComparisonKind.EQUAL), dimension(d, x, open_), ints(d, [1]))
 
@@ -187,7 +187,7 @@ def _left(d: Draft, shape: int, axes: int, rank: int) -> int:
 
 def _unsqueeze(node: Node) -> int:
     d, x = node.draft, node.input(0)
-    count = _told_by_run(node)
+    count = _dynamic_axis_count(node)
     if count is not None:
         rank = require_rank(d, x) + count
         places = binary(d, BinaryKind.FLOOR_MOD, cast(d, node.input(1), DType.INT64), d.constant(rank, DType.INT64))
@@ -291,7 +291,7 @@ def _eye_like(node: Node) -> int:
         rows, columns = (given.size(axis).count() for axis in (0, 1))
         return (rows.expand(1) + node.integer("k")).equals(columns).cast(dtype).operand
     high, wide = (s or 0 for s in type_.shape)
-    d.memory.spend(high * wide * 8, "a matrix of ones on a diagonal")
+    d.memory.spend(high * wide * 8, "an identity matrix")
     return d.constant(np.eye(high, wide, node.integer("k")).astype(dtype.numpy), dtype)
 
 

@@ -49,7 +49,7 @@ def _cropped(node: Node) -> int:
     left, top, right, bottom = border
     ends = (height - bottom, width - right) if size is None else (top + size[0], left + size[1])
     if not (top < ends[0] <= height and left < ends[1] <= width):
-        raise ModelError(f"takes {top} to {ends[0]} of {height} rows and {left} to {ends[1]} of {width} columns")
+        raise ModelError(f"crops to rows {top} to {ends[0]} of {height} and columns {left} to {ends[1]} of {width}")
     d = node.draft
     parts = (x.operand, ints(d, (top, left)), ints(d, ends), ints(d, (2, 3)))
     found = MOVEMENT["", "Slice"](evolve(node, inputs=parts, version=10))

@@ -22,14 +22,14 @@ from .windows import Windows, windows
 def places(node: Node, over: Windows, more: tuple[tuple[int, int], ...]) -> int:
     """The output Indices of MaxPool: flat indices into the whole tensor. `more` is added to the margins at the end."""
     if over.open:
-        return _places_by_run(node, over)
+        return _dynamic_places(node, over)
     pads = (*(a for a, _ in over.margins), *(b + c for (_, b), (_, c) in zip(over.margins, more, strict=True)))
     first = node.integer("storage_order") == 1
     op = PooledPlaces(over.kernel, over.strides, over.dilations, pads, columns_first=first)
     return node.draft.add(op, node.input(0))
 
 
-def _places_by_run(node: Node, over: Windows) -> int:
+def _dynamic_places(node: Node, over: Windows) -> int:
     """The same for margins known only at run time: indices in the padded tensor minus the margins in front."""
     x = operand(node, 0)
     low = -math.inf if x.dtype.is_float else x.dtype.limits[0]
@@ -69,7 +69,7 @@ def _unpooled(node: Node) -> int:
         return found.operand
     wanted = operand(node, 2).cast(DType.INT64)
     starts = x.of(ints(d, [0] * x.rank))
-    return _cornered(found, shape, wanted, starts).operand
+    return _padded_to(found, shape, wanted, starts).operand
 
 
 def _product(sizes: list[Expression]) -> Expression:
@@ -79,7 +79,7 @@ def _product(sizes: list[Expression]) -> Expression:
     return total
 
 
-def _cornered(x: Expression, shape: Expression, wanted: Expression, starts: Expression) -> Expression:
+def _padded_to(x: Expression, shape: Expression, wanted: Expression, starts: Expression) -> Expression:
     """Pad the tensor with zeros at the end of each axis to a shape that is not smaller."""
     margins = starts.expand(1).joined([(wanted - shape).expand(1)], 1)
     return x.of(x.draft.add(Pad(), x.operand, margins.operand, x.like(0).operand))

@@ -37,10 +37,10 @@ def _resize(node: Node) -> int:
     region = node.value(1) if since_11 and _filled(node, 1) else None
     region = None if region is None else region.reshape(-1)
     scales_at, sizes_at = (2, 3) if since_11 else (1, None)
-    told = _told_by_run(node, scales_at, sizes_at)
+    dynamic = _has_dynamic_size(node, scales_at, sizes_at)
     if sizes_at is not None and _filled(node, sizes_at) and _policy(node) != "stretch":
-        told = told or any(d.type(x).shape[a] is None for a in axes)
-    scales = node.constant(scales_at, "scales").reshape(-1) if not told and _filled(node, scales_at) else None
+        dynamic = dynamic or any(d.type(x).shape[a] is None for a in axes)
+    scales = node.constant(scales_at, "scales").reshape(-1) if not dynamic and _filled(node, scales_at) else None
     interpolation = _member(Interpolation, "mode", node.text("mode", "nearest"))
     coordinates = _member(
         Coordinates,
@@ -57,7 +57,7 @@ def _resize(node: Node) -> int:
         raise ModelError(f"roi (input 1) is required for {len(axes)} axes")
     starts, ends = (region[: len(axes)][order], region[len(axes) :][order]) if crop and region is not None else ((), ())
     sizes = None
-    if told:
+    if dynamic:
         return _resized_at_run(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
     if scales is None:
         if sizes_at is None or not node.has(sizes_at):
@@ -89,7 +89,7 @@ def _resize(node: Node) -> int:
     return d.add(op, x, d.constant([sizes[i] for i in along], DType.INT64))
 
 
-def _told_by_run(node: Node, scales_at: int, sizes_at: int | None) -> bool:
+def _has_dynamic_size(node: Node, scales_at: int, sizes_at: int | None) -> bool:
     """Whether the new size is known only at run time."""
     given = [at for at in (scales_at, sizes_at) if at is not None and _filled(node, at)]
     return any(node.value(at) is None for at in given)

@@ -111,7 +111,7 @@ def _rows(node: Node) -> int:
     width, blocks = values.known(values.rank - 1, "the table"), scale.known(scale.rank - 1, "the scales")
     if blocks != -(-width // block):
         raise ModelError(f"there are {blocks} scales for rows of {width} in blocks of {block}")
-    node.draft.memory.spend(8 * width, "the places of scales")
+    node.draft.memory.spend(8 * width, "indices of scales")
     places = [at // block for at in range(width)]
     if isinstance(zero, Expression):
         zero = zero.take(places, zero.rank - 1)
