@@ -154,7 +154,7 @@ def test_references_survive_a_change_of_version(version: int) -> None:
 
 BARE = laid_out('"flow" 06000000 00000000')
 WRONG: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", r"byte 0: the mark of a flow file has 4 bytes, but 0 follow"),
+    "nothing": (b"", r"byte 0: the magic number has 4 bytes, but 0 follow"),
     "another mark": (b"Flow" + bytes(32), r"byte 0: begins with b'Flow', expected b'flow'"),
     "version 2": (laid_out('"flow" 02000000'), r"byte 4: the version is 2, expected 3 to 6"),
     "version 7": (laid_out('"flow" 07000000'), r"byte 4: the version is 7, expected 3 to 6"),
@@ -205,19 +205,19 @@ def test_every_beginning_of_a_file_is_refused(name: str) -> None:
 X = Variable("x", "float32")
 UNWRITABLE: dict[str, tuple[Callable[[], FlowFile], str]] = {
     "version 2": (lambda: FlowFile(2), r"flow files of version 2 cannot be written, expected 3 to 6"),
-    "blobs": (lambda: FlowFile(3, blobs=(Blob("b"),)), r"version 3 has no room for blob 'b'"),
+    "blobs": (lambda: FlowFile(3, blobs=(Blob("b"),)), r"version 3 cannot represent blob 'b'"),
     "learnable": (
         lambda: FlowFile(4, (evolve(X, flags=VariableFlag.LEARNABLE | VariableFlag.IN),)),
-        r"version 4 has no room for the flags 0x8 of variable 'x'",
+        r"version 4 cannot represent the flags 0x8 of variable 'x'",
     ),
     "training": (
         lambda: FlowFile(4, functions=(Function("f", flags=1),)),
-        r"room for the flags 0x1 of function 'f'",
+        r"represent the flags 0x1 of function 'f'",
     ),
-    "flow flags": (lambda: FlowFile(4, flags=2), r"no room for the flags 0x2 of the flow"),
+    "flow flags": (lambda: FlowFile(4, flags=2), r"cannot represent the flags 0x2 of the flow"),
     "attributes": (
         lambda: FlowFile(5, (evolve(X, attributes=(("a", "b"),)),)),
-        r"version 5 has no room for the attributes of variable 'x'",
+        r"version 5 cannot represent the attributes of variable 'x'",
     ),
     "a size": (
         lambda: FlowFile(6, (evolve(X, shape=(1 << 31,)),)),

@@ -185,7 +185,7 @@ def test_what_cannot_be_saved_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     flow = layer()
     path = tmp_path / "layer.flow"
     path.write_bytes(b"what was there before")
-    with pytest.raises(ModelError, match="version 3 has no room for the attributes of variable 'f/x'"):
+    with pytest.raises(ModelError, match="version 3 cannot represent the attributes of variable 'f/x'"):
         flow.save(path, version=3)
     flow.vars["f/W"].data = np.zeros((2, 3))
     with pytest.raises(ModelError, match="'f/W' is of type float32, its data of type float64"):

@@ -87,8 +87,8 @@ def test_what_the_signature_names_rightly_still_counts(wrong: Mapping[str, Any])
     ("wrong", "says"),
     [
         ({"subgraph": 1}, "signature 'serve' names subgraph 1, expected 0 to 0"),
-        ({"inputs": [("bad", 77)]}, "signature 'serve' calls tensor 77 'bad', expected 0 to 4"),
-        ({"outputs": [("bad", 5)]}, "signature 'serve' calls tensor 5 'bad', expected 0 to 4"),
+        ({"inputs": [("bad", 77)]}, "signature 'serve' maps 'bad' to tensor 77, expected 0 to 4"),
+        ({"outputs": [("bad", 5)]}, "signature 'serve' maps 'bad' to tensor 5, expected 0 to 4"),
     ],
 )
 def test_a_signature_that_names_what_the_file_does_not_have_is_refused(wrong: Mapping[str, Any], says: str) -> None:
