@@ -1,11 +1,11 @@
-"""Planned memory: beside what no plan can beat and what other planners need, or beside LiteRT's. Tables in Markdown.
+"""Compares planned arenas with their lower bound and other planners, or with LiteRT's. Prints Markdown tables.
 
     python tests/bench/arena.py [--backend NAME] [MODEL ...]
     python tests/bench/arena.py --litert [MODEL ...]
 
-Without a model: every one of the shared models that compiles. LiteRT keeps inputs and outputs in its arena, onert
-leaves them to the caller; they are added here. LiteRT's arena is the span of addresses of its tensors that are no
-constants, with its built-in kernels and no delegate.
+Without MODEL: all shared models that compile. LiteRT places inputs and outputs in its arena while onert leaves them to
+the caller, so their sizes are added here. LiteRT's arena is the span of the addresses of its non-constant tensors, with
+the built-in kernels and no delegate.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMPARED = ("WIC", "GreedyBySize", "GreedyByBreadth", "Recycle", "FirstFit", "Bu
 
 @frozen
 class Row:
-    """One model, one executor: bytes by planner, and the bound."""
+    """The arena sizes in bytes, by planner, and their lower bound for one model and executor."""
 
     model: str
     executor: str
@@ -51,7 +51,7 @@ def models() -> list[Path]:
 
 
 def measured(path: Path, executor: str, backend: str, planners: Sequence[str]) -> Row | None:
-    """The arenas of a model's entry; None for a model that does not compile."""
+    """The arena sizes of a model's entry, or None if the model does not compile."""
     sizes = {}
     bound = 0
     try:
@@ -67,7 +67,7 @@ def measured(path: Path, executor: str, backend: str, planners: Sequence[str]) -
 
 
 def bounds(paths: Sequence[Path], backend: str) -> Iterator[str]:
-    """The table of plans beside their bounds."""
+    """The table of arena sizes and their lower bounds."""
     planners = ("Best", *COMPARED)
     yield f"| model | executor | lower bound | {' | '.join(planners)} |"
     yield f"|---|---|---:|{'---:|' * len(planners)}"
@@ -81,9 +81,9 @@ def bounds(paths: Sequence[Path], backend: str) -> Iterator[str]:
 
 
 def litert_arena(path: Path) -> int:
-    """Bytes from the first to the last address of LiteRT's tensors that it plans.
+    """The span in bytes of the addresses of LiteRT's planned tensors.
 
-    ValueError where it plans some only during the run, RuntimeError where it does not take the model.
+    Raises ValueError if LiteRT plans some of them only during the run, and RuntimeError if it rejects the model.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
@@ -97,11 +97,11 @@ def litert_arena(path: Path) -> int:
         planned = index in graph.definitions or index in graph.inputs
         if planned and operand.type.is_static and index < len(interpreter.get_tensor_details()):
             view = interpreter.tensor(index)()
-            if isinstance(view, np.ndarray):  # a scalar comes as a copy, of no address
+            if isinstance(view, np.ndarray):  # a scalar is returned as a copy, so its address is unknown
                 spans.append((view.ctypes.data, view.ctypes.data + view.nbytes))
     size = max(end for _, end in spans) - min(start for start, _ in spans)
     if size > sum(end - start + ALIGNMENT for start, end in spans):
-        raise ValueError("its tensors do not lie in one piece")
+        raise ValueError("its tensors are not in one contiguous arena")
     return size
 
 
@@ -114,7 +114,7 @@ def beside_litert(paths: Sequence[Path], backend: str) -> Iterator[str]:
         size, bound = (plan.size, plan.lower_bound) if plan is not None else (0, 0)
         ends = sum(info.type.nbytes for info in (*program.inputs, *program.outputs) if info.type.is_static)
         try:
-            with ProcessPoolExecutor(1) as alone:  # asking for a tensor that it has not planned may end the process
+            with ProcessPoolExecutor(1) as alone:  # reading an unplanned tensor may crash the process
                 theirs = alone.submit(litert_arena, path).result()
         except (RuntimeError, ValueError) as error:
             print(f"{path.name}: LiteRT plans no arena: {error}", file=sys.stderr)
@@ -127,7 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--backend", default="llvm", choices=[b.name for b in load_backends()])
-    parser.add_argument("--litert", action="store_true", help="beside LiteRT's arena")
+    parser.add_argument("--litert", action="store_true", help="compare with LiteRT's arena")
     options = parser.parse_args()
     table = beside_litert if options.litert else bounds
     for line in table(options.models or models(), options.backend):

@@ -1,10 +1,10 @@
-"""Sizes and latency of bundles: a row for each model, as in docs/bundles.md.
+"""Sizes and latency of bundles, one row for each model, as in docs/bundles.md.
 
     python tests/bench/bundles.py [--cpu native] [--rounds N] MODEL...
 
-`text` is the object's code, `weights` the file of constants. Latency is that of the linked C program beside the
-in-process run of the same code on one thread, each the least of its round, and the median over rounds of their ratio;
-with --rounds 0 nothing is run.
+`text` is the object's code size and `weights` that of the constants file. Latency compares the linked C program with an
+in-process run of the same code on one thread: the minimum over all rounds for each, and the median of the rounds'
+ratios. With --rounds 0 nothing is run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 def text_bytes(path: Path) -> int:
-    """What `size` says of an object's code and read-only data."""
+    """The size of an object's code and read-only data, as reported by `size`."""
     said = subprocess.run(["size", str(path)], capture_output=True, text=True, check=True).stdout
     return int(said.splitlines()[1].split()[0])
 
@@ -45,7 +45,7 @@ def row(model: Path, options: argparse.Namespace, folder: Path) -> str:
 
 
 def latency(package: onert.Package, folder: Path, rounds: int) -> tuple[float, float, float]:
-    """Milliseconds of the linked program and of the in-process run, and the median of their ratio."""
+    """The best times in ms of the linked program and of the in-process run, and their median ratio."""
     program = onert.compile(package, num_threads=1)
     execution = onert.Execution(program)
     rng = np.random.default_rng(0)
@@ -80,7 +80,7 @@ def latency(package: onert.Package, folder: Path, rounds: int) -> tuple[float, f
 
 
 def outside(folder: Path, times: int) -> float:
-    """The least milliseconds of a run of the linked program."""
+    """The minimum time in ms of a run of the linked program."""
     command = [folder / "run", folder / "model.weights", folder / "given", folder / "made", str(times)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1e3
 

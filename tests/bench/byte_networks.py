@@ -1,8 +1,8 @@
-"""Writes networks of convolutions in bytes, with scales for each filter: ResNet 18, and U-Nets of two sizes.
+"""Writes int8 convolutional networks with per-channel scales: ResNet 18, and U-Nets of two sizes.
 
     python tests/bench/byte_networks.py FOLDER
 
-Weights are random, as in `detectors.py`. `onert_bench FOLDER/*.tflite` compares them with peers.
+The weights are random, as in `detectors.py`. `onert_bench FOLDER/*.tflite` compares the models with peers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POOLING = {"padding": 0, "strideW": 2, "strideH": 2}
 
 
 def _begun(size: int) -> tuple[Model, Detector, Tensor]:
-    """A model with a picture of so many pixels along its sides."""
+    """A model with a square input image of `size` pixels."""
     model = Model()
     graph = model.graph()
     shape = (1, size, size, 3)
@@ -36,14 +36,14 @@ def _rectified(make: Detector, x: Tensor, n: int, window: int = 3, stride: int =
 
 
 def _halved(make: Detector, x: Tensor, window: int) -> Tensor:
-    """The greatest of windows, two pixels apart."""
+    """Max pooling with stride 2."""
     options = {**_POOLING, "filterWidth": window, "filterHeight": window}
     shape = (1, x.shape[1] // 2, x.shape[2] // 2, x.shape[3])
     return make.operation("MAX_POOL_2D", [x], shape, x.quantization, ("Pool2DOptions", options))
 
 
 def resnet18(size: int) -> bytes:
-    """Its convolutions, without the classifier."""
+    """ResNet 18's convolutions, without the classifier."""
     model, make, x = _begun(size)
     x = _halved(make, _rectified(make, x, 64, 7, 2), 3)
     for number, n in enumerate((64, 64, 128, 128, 256, 256, 512, 512)):
@@ -56,7 +56,7 @@ def resnet18(size: int) -> bytes:
 
 
 def unet(size: int, width: int) -> bytes:
-    """Four levels down and up again, the first of so many channels."""
+    """A U-Net of four levels; the first has `width` channels."""
     model, make, x = _begun(size)
     beside = []
     for level in range(4):
@@ -72,7 +72,7 @@ def unet(size: int, width: int) -> bytes:
 
 
 def main() -> None:
-    """Write them."""
+    """Write the models."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder

@@ -1,12 +1,12 @@
-"""Two checkouts of onert side by side, each in an environment of its own: runs, and what compiling costs. Markdown.
+"""Compares two checkouts of onert, each in its own environment: run and compile times, as a Markdown table.
 
     python tests/bench/checkouts.py BEFORE AFTER MODEL... [--threads 1,2] [--rounds 40] [--compilations 3]
 
 BEFORE and AFTER are the interpreters (`.venv/bin/python`) of environments in which a checkout is installed. For each
-model and number of threads both run in turn, some 20 ms each; a round's time is the least of its calls, as
-`onert_bench` has it, and the ratio is the median, over the rounds, of the time before by that after. Compiling is cold,
-with an empty cache, in processes that take turns; it is their user time between reading a model and having a program,
-of which the median counts. The last line is the median of the ratios and the least of them.
+model and number of threads the two run alternately, some 20 ms each. A round's time is the minimum over its calls, as
+in `onert_bench`, and the ratio is the median over the rounds of time before / time after. Compile times are cold (empty
+cache), in alternating processes: the median user time between loading the model and having a program. The last line
+shows the median and the minimum of the ratios.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ROUND = 0.02
 
 
 def started(python: str, text: str, model: Path, threads: int, cache: Path) -> subprocess.Popen[str]:
-    """A process of one environment, with a cache of its own."""
+    """Start a process in one environment, with its own cache."""
     surroundings = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     return subprocess.Popen(
         [python, "-c", text, str(model), str(threads)],
@@ -76,7 +76,7 @@ def started(python: str, text: str, model: Path, threads: int, cache: Path) -> s
 
 
 def _said(process: subprocess.Popen[str]) -> str:
-    """The next line of a process; SystemExit if it has ended."""
+    """The next line printed by a process. Raises SystemExit if it has ended."""
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
@@ -85,7 +85,7 @@ def _said(process: subprocess.Popen[str]) -> str:
 
 
 def rounds_of(pythons: Sequence[str], model: Path, threads: int, rounds: int) -> list[tuple[float, ...]]:
-    """Seconds of one run of each environment, round by round."""
+    """The run times of both environments in seconds, for each round."""
     found: list[tuple[float, ...]] = []
     with tempfile.TemporaryDirectory() as folder:
         caches = [Path(folder, str(at)) for at in range(len(pythons))]
@@ -111,7 +111,7 @@ def rounds_of(pythons: Sequence[str], model: Path, threads: int, rounds: int) ->
 
 
 def compilations(pythons: Sequence[str], model: Path, count: int) -> list[tuple[float, ...]]:
-    """Seconds of user time that each environment takes to compile a model, as often as wanted."""
+    """The user time in seconds that each environment spends compiling a model, for each of `count` repetitions."""
     found: list[tuple[float, ...]] = []
     for _ in range(count):
         times = []
@@ -125,7 +125,7 @@ def compilations(pythons: Sequence[str], model: Path, count: int) -> list[tuple[
 
 
 def _rows(given: argparse.Namespace) -> Iterator[tuple[str, float]]:
-    """The table's rows as they are measured, and each one's ratio."""
+    """Yield the table's rows as they are measured, each with its ratio."""
     pythons = (given.before, given.after)
     for model in given.models:
         compiled = compilations(pythons, model, given.compilations)

@@ -1,9 +1,9 @@
-"""Writes networks of convolutions in float32: ResNet 18 and 50, VGG 16, a U-Net, and a detector like YOLO v8.
+"""Writes float32 convolutional networks: ResNet 18 and 50, VGG 16, a U-Net, and a detector like YOLO v8.
 
     python tests/bench/convolutions.py FOLDER [NAME ...]
 
-Shapes are those of the published networks, weights are random, of a variance that keeps activations near one.
-`onert_bench FOLDER/*.tflite --peers litert,openvino` compares them with peers.
+The shapes are those of the published networks. The weights are random, with a variance that keeps activations near one.
+`onert_bench FOLDER/*.tflite --peers litert,openvino` compares the models with peers.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class _Tensor:
 
 @define
 class Network:
-    """A graph of floats under construction; all padding is SAME."""
+    """A float32 graph under construction. All padding is SAME."""
 
     graph: Graph
     rng: np.random.Generator = field(factory=lambda: np.random.default_rng(0))
 
     def picture(self, size: int) -> _Tensor:
-        """The input: one picture of three channels."""
+        """The input: an image with three channels."""
         shape = (1, size, size, 3)
         return _Tensor(self.graph.input(DType.FLOAT32, shape), shape)
 
@@ -58,14 +58,14 @@ class Network:
         return self.graph.constant(weights), self.graph.constant(biases)
 
     def convolution(self, x: _Tensor, n: int, window: int = 3, stride: int = 1, activation: int = _RELU) -> _Tensor:
-        """A convolution, its bias and an activation."""
+        """A convolution with bias and activation."""
         _, height, width, c = x.shape
         options = {**_WINDOW, "padding": 0, "strideW": stride, "strideH": stride, "fusedActivationFunction": activation}
         shape = (1, -(-height // stride), -(-width // stride), n)
         return self._make("CONV_2D", [x, *self._weights(n, window, window, c)], shape, ("Conv2DOptions", options))
 
     def silu(self, x: _Tensor, n: int, window: int = 1, stride: int = 1) -> _Tensor:
-        """A convolution and SiLU."""
+        """A convolution followed by SiLU."""
         y = self.convolution(x, n, window, stride, _NONE)
         gate = self._make("LOGISTIC", [y], y.shape, ("ReshapeOptions", {}))
         return self._make("MUL", [y, gate], y.shape, ("MulOptions", {}))
@@ -74,12 +74,12 @@ class Network:
         return self._make("ADD", [x, y], x.shape, ("AddOptions", {"fusedActivationFunction": activation}))
 
     def joined(self, parts: Sequence[_Tensor]) -> _Tensor:
-        """Channels side by side."""
+        """Concatenate along the channels."""
         shape = (*parts[0].shape[:3], sum(p.shape[3] for p in parts))
         return self._make("CONCATENATION", parts, shape, ("ConcatenationOptions", {"axis": 3}))
 
     def pooled(self, x: _Tensor, window: int = 2, stride: int = 2) -> _Tensor:
-        """The largest of each window."""
+        """Max pooling."""
         _, height, width, n = x.shape
         options = {"padding": 0, "strideW": stride, "strideH": stride, "filterWidth": window, "filterHeight": window}
         return self._make(
@@ -87,14 +87,14 @@ class Network:
         )
 
     def doubled(self, x: _Tensor) -> _Tensor:
-        """Twice the height and the width."""
+        """Double the height and the width."""
         _, height, width, n = x.shape
         size = self.graph.constant(np.array([2 * height, 2 * width], np.int32))
         shape = (1, 2 * height, 2 * width, n)
         return self._make("RESIZE_NEAREST_NEIGHBOR", [x, size], shape, ("ResizeNearestNeighborOptions", {}))
 
     def flat(self, x: _Tensor) -> _Tensor:
-        """One row."""
+        """Flatten to one row."""
         shape = (1, int(np.prod(x.shape)))
         return self._make(
             "RESHAPE",
@@ -111,13 +111,13 @@ class Network:
         )
 
     def mean(self, x: _Tensor) -> _Tensor:
-        """The mean of all pixels."""
+        """The mean over all pixels."""
         axes = self.graph.constant(np.array([1, 2], np.int32))
         return self._make("MEAN", [x, axes], (1, x.shape[3]), ("ReducerOptions", {"keepDims": False}))
 
 
 def _residual(net: Network, x: _Tensor, n: int, stride: int, deep: bool) -> _Tensor:
-    """A block of ResNet, with a bottleneck where it is `deep`."""
+    """A ResNet block, with a bottleneck if `deep`."""
     if deep:
         y = net.convolution(net.convolution(net.convolution(x, n, 1), n, 3, stride), 4 * n, 1, 1, _NONE)
     else:
@@ -127,7 +127,7 @@ def _residual(net: Network, x: _Tensor, n: int, stride: int, deep: bool) -> _Ten
 
 
 def resnet(net: Network, counts: Sequence[int], deep: bool) -> _Tensor:
-    """ResNet for pictures of 224 by 224."""
+    """ResNet for 224 x 224 images."""
     x = net.pooled(net.convolution(net.picture(224), 64, 7, 2), 3)
     for number, count in enumerate(counts):
         for block in range(count):
@@ -136,7 +136,7 @@ def resnet(net: Network, counts: Sequence[int], deep: bool) -> _Tensor:
 
 
 def vgg(net: Network) -> _Tensor:
-    """VGG 16, its two hidden layers of 4096 as 512 so that convolutions are what is measured."""
+    """VGG 16. Its two hidden layers of 4096 units have 512 here, so that the convolutions dominate."""
     x = net.picture(224)
     for count, n in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
         for _ in range(count):
@@ -146,7 +146,7 @@ def vgg(net: Network) -> _Tensor:
 
 
 def unet(net: Network, size: int = 256, width: int = 32, depth: int = 4) -> _Tensor:
-    """A U-Net: pairs of convolutions on the way down and up, joined across."""
+    """A U-Net: pairs of convolutions on each level, with skip connections."""
     x, across = net.picture(size), []
     for level in range(depth):
         x = net.convolution(net.convolution(x, width << level), width << level)
@@ -168,7 +168,7 @@ def _stage(net: Network, x: _Tensor, n: int, depth: int, residual: bool) -> _Ten
 
 
 def yolo(net: Network, size: int = 320, width: int = 32) -> _Tensor:
-    """A detector like YOLO v8 s: a body of stages, a neck, heads of boxes and classes at three scales."""
+    """A detector like YOLO v8 s: backbone stages, a neck, and box and class heads at three scales."""
     x = net.silu(net.silu(net.picture(size), width, 3, 2), 2 * width, 3, 2)
     x = _stage(net, x, 2 * width, 1, True)
     p3 = _stage(net, net.silu(x, 4 * width, 3, 2), 4 * width, 2, True)
@@ -208,7 +208,7 @@ def model(name: str) -> bytes:
 
 
 def main() -> None:
-    """Write them."""
+    """Write the models."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NETWORKS))

@@ -1,10 +1,10 @@
-"""A decoder's step over caches of different lengths: microseconds, and how much longer the longest takes. Markdown.
+"""A decoder step with KV caches of different lengths: times, and the ratio of longest to shortest, in Markdown.
 
     python tests/bench/decoder.py [--positions 256 4096] [--heads 4] [--size 64] [--rounds 30] [--threads 1]
 
-Attention looks at a window of the same length in each (tests/decoding.py), so that the length matters only to what is
-copied of the caches. Lengths take turns, in rounds of some milliseconds; the ratio is the median of the rounds' ratios.
-With one thread its own processor time is counted, which other processes do not take part in.
+Attention covers a window of the same size for every cache length (tests/decoding.py), so the length matters only if the
+caches are copied. The lengths are measured alternately in rounds of a few milliseconds; the ratio is the median of the
+rounds' ratios. With one thread only its own processor time counts, which excludes other processes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUND = 5_000_000
 
 
 def steps(make: Callable[..., Package], positions: int, given: argparse.Namespace) -> Callable[[], object]:
-    """A call that takes one step in process."""
+    """A function that runs one step in process."""
     package = make(positions, heads=given.heads, n=given.size)
     execution = onert.Execution(onert.compile(package, num_threads=given.threads))
     inputs = decoding.inputs(5, given.heads, given.size)
@@ -47,7 +47,7 @@ def steps(make: Callable[..., Package], positions: int, given: argparse.Namespac
 
 
 def bundled(make: Callable[..., Package], positions: int, given: argparse.Namespace) -> Callable[[], object]:
-    """A call that takes one step of a bundle."""
+    """A function that runs one step of a bundle."""
     folder = Path(tempfile.mkdtemp())
     onert.bundle(make(positions, heads=given.heads, n=given.size), folder, threads=given.threads)
     loaded = onert.load_bundle(folder)
@@ -57,7 +57,7 @@ def bundled(make: Callable[..., Package], positions: int, given: argparse.Namesp
 
 
 def timed(call: Callable[[], object], count: int, clock: Callable[[], int]) -> float:
-    """Microseconds of one of so many calls."""
+    """The mean time of `count` calls in microseconds."""
     start = clock()
     for _ in range(count):
         call()
@@ -65,7 +65,7 @@ def timed(call: Callable[[], object], count: int, clock: Callable[[], int]) -> f
 
 
 def row(name: str, calls: Sequence[Callable[[], object]], given: argparse.Namespace) -> str:
-    """A line of the table: microseconds for each length, and the ratio of the last to the first."""
+    """A row of the table: microseconds for each cache length, and the ratio of the last to the first."""
     clock = thread_time_ns if given.threads == 1 else perf_counter_ns
     counts = [max(1, round(ROUND / 1e3 / timed(call, 20, clock))) for call in calls]
     found = [
@@ -89,7 +89,7 @@ def table(given: argparse.Namespace) -> Iterator[str]:
     ]
     for name, make, prepared in rows:
         calls = [prepared(make, positions, given) for positions in given.positions]
-        sleep(2)  # until the program is written to the cache, by another thread
+        sleep(2)  # until another thread has written the program to the cache
         yield row(name, calls, given)
 
 

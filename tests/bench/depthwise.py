@@ -1,8 +1,8 @@
-"""Writes models of a single depthwise convolution each, of floats, of bytes and of 16-bit numbers.
+"""Writes models of one depthwise convolution each, in float32, int8 and int16.
 
     python tests/bench/depthwise.py FOLDER
 
-Shapes are those of mobile networks, weights are random. `onert_bench FOLDER/*.tflite` compares them with peers.
+The shapes are those of mobile networks, the weights are random. `onert_bench FOLDER/*.tflite` compares with peers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RELU6 = 3
 
 @frozen
 class Layer:
-    """A picture of `size` by `size` with `channels`, a window of `window` by `window`, SAME padding."""
+    """A `size` x `size` input with `channels`, a `window` x `window` filter, and SAME padding."""
 
     size: int
     channels: int
@@ -48,7 +48,7 @@ LAYERS = (
 
 
 def _numbers(graph: Graph, layer: Layer, dtype: DType) -> tuple[list[int], int]:
-    """The operands of a layer, and its result."""
+    """The input tensors of a layer, and its output tensor."""
     rng, n, out = np.random.default_rng(1), layer.channels, -(-layer.size // layer.stride)
     shape, result = (1, layer.size, layer.size, n), (1, out, out, n)
     weights = rng.normal(0, 0.3, (1, layer.window, layer.window, n)).astype(np.float32)
@@ -68,7 +68,7 @@ def _numbers(graph: Graph, layer: Layer, dtype: DType) -> tuple[list[int], int]:
 
 
 def model(layer: Layer, dtype: DType) -> bytes:
-    """A model of the layer alone."""
+    """A model consisting of the layer alone."""
     made = Model()
     graph = made.graph()
     inputs, result = _numbers(graph, layer, dtype)
@@ -81,7 +81,7 @@ def model(layer: Layer, dtype: DType) -> bytes:
 
 
 def main() -> None:
-    """Write them."""
+    """Write the models."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder

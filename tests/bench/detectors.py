@@ -1,11 +1,11 @@
-"""Writes detectors in bytes as today's trainers export them: convolutions, each followed by SiLU as LOGISTIC and MUL.
+"""Writes int8 detectors as today's exporters write them: convolutions followed by SiLU as LOGISTIC and MUL.
 
     python tests/bench/detectors.py FOLDER [--sizes 160,320] [--widths 16,32]
 
-The body is that of YOLO v5 and v8: a stem, stages of residual bottlenecks whose parts are concatenated, pooled
-pyramids, a neck that resizes and concatenates, and a head of boxes and classes for each of three scales. Weights are
-random, of a variance that keeps activations near one, so that scales are those of a trained network and no tensor is
-constant. `onert_bench FOLDER/*.tflite` compares them with peers.
+The architecture is that of YOLO v5 and v8: a stem, stages of residual bottlenecks whose parts are concatenated, a
+spatial pyramid, a neck that resizes and concatenates, and a head with boxes and classes at each of three scales. The
+weights are random, with a variance that keeps activations near one, so that scales resemble those of a trained network
+and no tensor is constant. `onert_bench FOLDER/*.tflite` compares the models with peers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CLASSES = 80
 
 @define
 class Tensor:
-    """One of the graph's: its number, shape and quantisation."""
+    """A tensor of the graph: its index, shape and quantisation parameters."""
 
     at: int
     shape: tuple[int, ...]
@@ -41,7 +41,7 @@ class Tensor:
 
 @define
 class Detector:
-    """A graph of bytes under construction."""
+    """An int8 graph under construction."""
 
     graph: Graph
     rng: np.random.Generator = field(factory=lambda: np.random.default_rng(0))
@@ -54,7 +54,7 @@ class Detector:
         quantization: Quantization,
         options: tuple[str, dict[str, object]],
     ) -> Tensor:
-        """An operator by its name in the schema, and its only result."""
+        """Add an operator by its name in the schema, and return its only result."""
         at = self.graph.tensor(DType.INT8, shape, None, quantization)
         self.graph.operator(code, [i.at if isinstance(i, Tensor) else i for i in inputs], [at], options)
         return Tensor(at, shape, quantization)
@@ -62,7 +62,7 @@ class Detector:
     def convolution(
         self, x: Tensor, n: int, window: int = 1, stride: int = 1, result: Quantization = _NORMAL
     ) -> Tensor:
-        """A convolution with SAME padding, a scale for each filter; ReLU where the `result` has nothing below 0."""
+        """A convolution with SAME padding and per-channel scales; ReLU if `result` has no negative values."""
         _, height, width, c = x.shape
         deviation = 2.0 / np.sqrt(window * window * c)  # SiLU halves the variance
         weights = self.rng.normal(0, deviation, (n, window, window, c))
@@ -79,20 +79,20 @@ class Detector:
         return self.operation("CONV_2D", [x, kernel, bias], shape, result, ("Conv2DOptions", options))
 
     def active(self, x: Tensor, n: int, window: int = 1, stride: int = 1) -> Tensor:
-        """A convolution and SiLU."""
+        """A convolution followed by SiLU."""
         y = self.convolution(x, n, window, stride)
         gate = self.operation("LOGISTIC", [y], y.shape, _SIGMOID, ("ReshapeOptions", {}))
         return self.operation("MUL", [y, gate], y.shape, _SILU, ("MulOptions", {}))
 
     def joined(self, parts: Sequence[Tensor]) -> Tensor:
-        """Channels side by side."""
+        """Concatenate along the channels."""
         shape = (*parts[0].shape[:3], sum(p.shape[3] for p in parts))
         return self.operation(
             "CONCATENATION", parts, shape, parts[0].quantization, ("ConcatenationOptions", {"axis": 3})
         )
 
     def stage(self, x: Tensor, n: int, depth: int, residual: bool) -> Tensor:
-        """Two halves, one of them through bottlenecks, all concatenated."""
+        """Two halves, one of them followed by bottlenecks, all concatenated."""
         one, two = self.active(x, n // 2), self.active(x, n // 2)
         parts = [one, two]
         for _ in range(depth):
@@ -103,7 +103,7 @@ class Detector:
         return self.active(self.joined(parts), n)
 
     def pyramid(self, x: Tensor) -> Tensor:
-        """Pools of growing reach beside one another."""
+        """Spatial pyramid pooling: stacked max pools whose results are all concatenated."""
         n = x.shape[3]
         parts = [self.active(x, n // 2)]
         for _ in range(3):
@@ -115,7 +115,7 @@ class Detector:
         return self.active(self.joined(parts), n)
 
     def doubled(self, x: Tensor) -> Tensor:
-        """Twice the height and the width."""
+        """Double the height and the width."""
         _, height, width, n = x.shape
         size = self.graph.constant(np.array([2 * height, 2 * width], np.int32))
         shape = (1, 2 * height, 2 * width, n)
@@ -124,7 +124,7 @@ class Detector:
         )
 
     def head(self, x: Tensor) -> Tensor:
-        """Boxes and class scores of one scale, a row for each cell."""
+        """The boxes and class scores of one scale, one row for each cell."""
         boxes = self.convolution(self.active(x, 64, 3), 64)
         scores = self.convolution(self.active(x, max(64, CLASSES), 3), CLASSES)
         sigmoid = self.operation("LOGISTIC", [scores], scores.shape, _SIGMOID, ("ReshapeOptions", {}))
@@ -138,7 +138,7 @@ class Detector:
 
 
 def detector(size: int, width: int, depth: int = 1) -> bytes:
-    """A model for pictures of `size` x `size` whose stem has `width` channels."""
+    """A model for `size` x `size` images whose stem has `width` channels."""
     model = Model()
     graph = model.graph()
     make = Detector(graph)
@@ -160,7 +160,7 @@ def detector(size: int, width: int, depth: int = 1) -> bytes:
 
 
 def main() -> None:
-    """Write them."""
+    """Write the models."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sizes", default="160,320")

@@ -1,10 +1,11 @@
-"""Writes float32 networks of many kinds: what image, sound and language models are made of beside plain convolutions.
+"""Writes float32 networks of many kinds, with operators of vision, audio and language models besides convolutions.
 
     python tests/bench/float_networks.py FOLDER [NAME ...]
 
-Shapes are those of the published networks or of small ones of their kind, weights are random, of a variance that keeps
-activations near one. Composed layers (layer normalisation, instance normalisation, hard swish) are written operator by
-operator, as Keras and PyTorch exporters write them. `onert_bench FOLDER/*.tflite --peers litert,openvino` compares.
+The shapes are those of the published networks or of smaller variants; the weights are random, with a variance that
+keeps activations near one. Composite layers (layer normalisation, instance normalisation, hard swish) are written as
+separate operators, as the exporters of Keras and PyTorch do. Compare with peers by
+`onert_bench FOLDER/*.tflite --peers litert,openvino`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def shufflenet(net: Kinds) -> Tensor:
 
 
 def densenet(net: Kinds) -> Tensor:
-    """DenseNet 121: a normalisation, scaled and shifted, before each convolution."""
+    """DenseNet 121: a batch normalisation (MUL and ADD) before each convolution."""
 
     def scaled(x: Tensor) -> Tensor:
         y = net.binary("MUL", x, net.vector(x.shape[3]))
@@ -59,7 +60,7 @@ def densenet(net: Kinds) -> Tensor:
 
 
 def convnext(net: Kinds) -> Tensor:
-    """ConvNeXt atto for pictures of 224 by 224."""
+    """ConvNeXt atto for 224 x 224 images."""
     x = net.normal(net.convolution(net.picture(224), 40, 4, 4, NONE), 3)
     for number, (n, count) in enumerate(((40, 2), (80, 2), (160, 6), (320, 2))):
         if number:
@@ -86,7 +87,7 @@ def efficientnet(net: Kinds) -> Tensor:
 
 
 def unet(net: Kinds) -> Tensor:
-    """A U-Net of 128 by 128 that goes up by transposed convolutions, with a softmax of 21 classes and an argmax."""
+    """A 128 x 128 U-Net that upsamples by transposed convolutions, with a softmax over 21 classes."""
     x, across = net.picture(128), []
     for level in range(4):
         x = net.convolution(net.convolution(x, 16 << level), 16 << level)
@@ -100,7 +101,7 @@ def unet(net: Kinds) -> Tensor:
 
 
 def superresolution(net: Kinds) -> Tensor:
-    """ESPCN and more: pictures of 160 by 160 to 480 by 480, with a resized one added."""
+    """ESPCN with residual blocks: 160 x 160 images to 480 x 480, added to the resized input."""
     given = net.picture(160)
     x = net.convolution(net.convolution(given, 32, 5), 16)
     for _ in range(3):
@@ -110,7 +111,7 @@ def superresolution(net: Kinds) -> Tensor:
 
 
 def vit(net: Kinds) -> Tensor:
-    """A ViT of 192 channels and 6 blocks (DeiT tiny's first half)."""
+    """A ViT with 192 channels and 6 blocks (the first half of DeiT tiny)."""
     x = net.shaped(net.convolution(net.picture(224), 192, 16, 16, NONE), 1, 196, 192)
     for _ in range(6):
         x = net.encoder(x, 3)
@@ -120,7 +121,7 @@ def vit(net: Kinds) -> Tensor:
 
 
 def mixer(net: Kinds) -> Tensor:
-    """MLP-Mixer of 4 blocks."""
+    """MLP-Mixer with 4 blocks."""
     x = net.shaped(net.convolution(net.picture(224), 256, 16, 16, NONE), 1, 196, 256)
     for _ in range(4):
         y = net.turned(net.normal(x, 2), 0, 2, 1)
@@ -131,7 +132,7 @@ def mixer(net: Kinds) -> Tensor:
 
 
 def wav2vec(net: Kinds) -> Tensor:
-    """The features of wav2vec 2.0 for one second, 128 channels, and two blocks of a transformer."""
+    """The feature encoder of wav2vec 2.0 for one second with 128 channels, and two transformer blocks."""
     x = net.given(1, 1, 16000, 1)
     for window, stride in ((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2)):
         x = net.gelu(net.normal(net.line(x, 128, window, stride), 3))
@@ -142,7 +143,7 @@ def wav2vec(net: Kinds) -> Tensor:
 
 
 def tcn(net: Kinds) -> Tensor:
-    """Separable convolutions of a sound (QuartzNet, small): depthwise windows of 33 along a line."""
+    """Separable 1-D convolutions on audio (a small QuartzNet), with depthwise windows of 33."""
     x = net.line(net.given(1, 1, 400, 64), 128, 5, 2, RELU)
     for _ in range(6):
         y = net.depthwise(x, 33, 1, NONE, True)
@@ -152,7 +153,7 @@ def tcn(net: Kinds) -> Tensor:
 
 
 def segmentation(net: Kinds) -> Tensor:
-    """A light segmentation head at full size: logits resized to 513 by 513, their classes."""
+    """A light segmentation head at full size: logits resized to 513 x 513, and their argmax."""
     x = net.convolution(net.given(1, 65, 65, 96), 64, 1)
     pooled = net.convolution(net.kept_mean(x, 1, 2), 64, 1)
     x = net.joined([x, net.resized(pooled, 65, 65)])
@@ -164,7 +165,7 @@ def segmentation(net: Kinds) -> Tensor:
 
 
 def matting(net: Kinds) -> Tensor:
-    """A selfie segmenter: hard swish written out, few channels, bilinear ups, a sigmoid at full size."""
+    """A selfie segmenter: hard swish, few channels, bilinear upsampling, a sigmoid at full size."""
 
     def hard(x: Tensor) -> Tensor:
         return net.unary("HARD_SWISH", x, table="HardSwishOptions")
@@ -196,7 +197,7 @@ def squeezenet(net: Kinds) -> Tensor:
 
 
 def inception(net: Kinds) -> Tensor:
-    """Inception V3's second half: windows of 1 by 7, averages of 3 by 3."""
+    """The second half of Inception V3: 1 x 7 and 7 x 1 convolutions, 3 x 3 average pooling."""
 
     def window(x: Tensor, n: int, rows: int, columns: int) -> Tensor:
         options = {**WINDOW, "padding": 0, "strideW": 1, "strideH": 1, "fusedActivationFunction": RELU}
@@ -225,7 +226,7 @@ def resnext(net: Kinds) -> Tensor:
 
 
 def style(net: Kinds) -> Tensor:
-    """A style transfer of 128 by 128: instance normalisation, residual blocks, ups by nearest neighbours."""
+    """Style transfer of 128 x 128 images: instance normalisation, residual blocks, nearest-neighbour upsampling."""
     x = net.picture(128)
     for n, window, stride in ((16, 9, 1), (32, 3, 2), (64, 3, 2)):
         x = net.unary("RELU", net.normal(net.convolution(x, n, window, stride, NONE), 1, 2))
@@ -238,7 +239,7 @@ def style(net: Kinds) -> Tensor:
 
 
 def generator(net: Kinds) -> Tensor:
-    """A generator like DCGAN's: transposed convolutions of 4 by 4 with a stride of 2."""
+    """A generator like DCGAN's: 4 x 4 transposed convolutions with stride 2."""
     x = net.shaped(net.dense(net.given(1, 100), 4 * 4 * 256), 1, 4, 4, 256)
     for n in (128, 64, 32):
         x = net.unary("RELU", net.transposed(x, n, 4, 2))
@@ -246,7 +247,7 @@ def generator(net: Kinds) -> Tensor:
 
 
 def keypoints(net: Kinds) -> Tensor:
-    """Heat maps of a pose: transposed convolutions, few channels at last, a softmax over each map."""
+    """Pose heat maps: transposed convolutions, few channels at the end, a softmax over each map."""
     x = net.convolution(net.given(1, 16, 16, 128), 64, 1)
     for _ in range(3):
         x = net.convolution(net.transposed(x, 32, 4, 2, NONE), 32, 3)
@@ -272,7 +273,7 @@ def model(name: str) -> bytes:
 
 
 def main() -> None:
-    """Write them."""
+    """Write the models."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NETWORKS))

@@ -1,13 +1,13 @@
-"""How fast cells of flows compute, calls included: `python tests/bench/flow.py [--rounds N] [--only NAME]`.
+"""Times cells of flows, including call overhead: `python tests/bench/flow.py [--rounds N] [--only NAME]`.
 
-- call: the smallest cell beside a function in C that does nothing, called through ctypes
-- softmax: `softmax(relu(x · W + b))` of 64 and 256 beside the fewest calls of NumPy that compute it in place
-- lstm: an LSTM cell of 128 units with peepholes and a coupled gate, batch 1, beside LiteRT (XNNPACK, one thread) on the
-  same layers
-- rows: four rows of 64 added to a table of 100,000 by index, beside `np.add.at`
-- training: a step of the digits' example beside TensorFlow (one thread, a traced function), where it is there
+- call: the smallest cell, against an empty C function called through ctypes
+- softmax: `softmax(relu(x · W + b))` with sizes 64 and 256, against the fewest NumPy calls that compute it in place
+- lstm: an LSTM cell with 128 units, peepholes and a coupled gate, batch 1, against LiteRT (XNNPACK, one thread) running
+  the same layers
+- rows: adds four rows of 64 to a table of 100,000 rows by index, against `np.add.at`
+- training: a step of the digits example, against TensorFlow (one thread, a traced function) if it is installed
 
-Both of a pair run in turn, some milliseconds each; a ratio is the median, over the rounds, of the other one by onert.
+The two of a pair run alternately, a few milliseconds each. The ratio is the median over the rounds of other / onert.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def softmax() -> tuple[Call, Call]:
 
 
 GATES = {"i": "xhc", "g": "xh", "o": "xhn"}
-"""The gates of the cell, each with what it is a layer of: input, output before, state before and new one."""
+"""The cell's gates with their inputs: input x, previous output h, previous state c, new state n."""
 
 
 def lstm() -> tuple[Call, Call]:
@@ -117,7 +117,7 @@ def _lstm_flow(weights: dict[str, Array], biases: dict[str, Array]) -> myelin.Fl
 def _lstm_litert(
     weights: dict[str, Array], biases: dict[str, Array], state: dict[str, Array]
 ) -> tuple[Call, list[Array]]:
-    """LiteRT's call, and its results. What is added to a layer of one part is the bias, of more parts their sum."""
+    """LiteRT's call and its results. A gate's bias is added to its first product, and the other products are summed."""
     from ai_edge_litert.interpreter import Interpreter
     from model_writer import Model
 
@@ -243,10 +243,10 @@ def seconds(function: Call, count: int) -> float:
 
 def rounds(mine: Call, other: Call, number: int) -> Iterator[tuple[float, float]]:
     quickest = [min(seconds(function, 3) for _ in range(5)) for function in (mine, other)]
-    counts = [max(1, int(0.004 / each)) for each in quickest]  # of one slow try too few, all of them cold
+    counts = [max(1, int(0.004 / each)) for each in quickest]  # one slow call would give too few, all cold
     for at in range(number + 2):
         found = seconds(mine, counts[0]), seconds(other, counts[1])
-        if at >= 2:  # the first ones wake the machine
+        if at >= 2:  # the first two warm up the machine
             yield found
 
 

@@ -1,11 +1,11 @@
-"""The heterogeneous scheduler with two backends that compute, beside each of them alone: as in docs/executors.md.
+"""The heterogeneous scheduler with two computing backends, against each of them alone, as in docs/executors.md.
 
     python tests/bench/heterogeneous.py [--threads N] [--rounds N] [MODEL ...]
 
-The second backend is the example of docs/examples/dynamic_range. Each operation is measured on both first; the table
-has what the scheduler expects by these times and what runs took. Without models, one whose layers are of both natures
-(`branchy_models.py`). Times are the least of all rounds, ratios the median over the rounds. The last column is how far
-the answer is from that of floats, in parts of its range.
+The second backend is the example in docs/examples/dynamic_range. Each operation is first measured on both backends. The
+table shows the times the scheduler expects from these measurements and the times the runs took. Without MODEL, the
+model has layers that suit either backend (`branchy_models.py`). Times are minima over all rounds, ratios are medians
+over the rounds. The last column is the difference from the float32 result, relative to its range.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OTHER = "onert_dynamic_range:DynamicRange"
 
 
 def expected(program: onert.Program) -> tuple[float, ...]:
-    """Microseconds by the scheduler's note: on each backend alone, and as it chose."""
+    """The times in us that the scheduler's note predicts: on each backend alone, and for the chosen assignment."""
     note = next(note for note in program.notes if "by measured times" in note)
     alone = [re.search(rf"{name} alone (\d+) us", note) for name in ("llvm", "dynamic_range")]
     chosen = re.search(r"a run takes (\d+) us", note)

@@ -1,11 +1,11 @@
-"""What the host costs, and whether its simulation says the truth.
+"""What the host costs, and how accurate its simulation is.
 
-    python tests/bench/host.py costs             # a request over a bare execution, and one over HTTP over that
-    python tests/bench/host.py devices MODEL     # two devices over one: two replicas, and two parts
-    python tests/bench/host.py batches MODEL ... # requests run together over one by one, at equal p99
-    python tests/bench/host.py simulation MODEL  # two devices and a stream of requests, measured and simulated
+        python tests/bench/host.py costs             # a request against a bare execution, and HTTP against a request
+        python tests/bench/host.py devices MODEL     # two devices against one: two replicas, and two parts
+        python tests/bench/host.py batches MODEL ... # batched requests against single ones, at equal p99
+        python tests/bench/host.py simulation MODEL  # two devices and a stream of requests, measured and simulated
 
-What is compared is run in turn, in short rounds, and the median over the rounds is printed with the ratio's.
+Alternatives run alternately in short rounds. Printed are the medians over the rounds of the times and of their ratios.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from onert.serve import ServeConfig, Server
 DIGITS = Path(__file__).resolve().parent.parent.parent / "nnpackage" / "examples" / "digits_int8"
 ROUNDS = 30
 SECONDS = 0.2
-"""Of a round of requests that come at random."""
+"""Seconds per round of randomly arriving requests."""
 PIECES, PIECE = 21, 0.8
-"""Rounds of a stream that is simulated, and the seconds that each takes."""
+"""The number of rounds of a simulated stream, and the seconds per round."""
 SHARES = (0.3, 0.5, 0.7, 0.85)
-"""Of what devices can do, the part that streams ask for that are simulated."""
+"""The load of the simulated streams, relative to the capacity of the devices."""
 REQUESTS = 40
-"""Of a round of devices."""
+"""Requests per round of the comparison of devices."""
 BOUNDS = (0.002, 0.005, 0.01, 0.02, 0.05)
-"""Seconds that a p99 may take."""
+"""Upper bounds on the p99, in seconds."""
 MISSES = 3
 BATCH = 256
 SLOWEST = 8000.0
-"""Requests a second."""
+"""Requests per second."""
 PAUSE = 0.0002
-"""The least seconds for which the source of requests sleeps: what is due then is sent in one go."""
+"""The shortest sleep in seconds of the request source; requests due by then are sent together."""
 
 
 def each(call: Callable[[], object], runs: int) -> float:
-    """Microseconds of the median run."""
+    """The median time of a run in microseconds."""
     times = []
     for _ in range(runs):
         start = time.perf_counter()
@@ -68,7 +68,7 @@ def each(call: Callable[[], object], runs: int) -> float:
 
 
 def costs() -> None:
-    """`Execution.run`, `run_network_blocking`, `run_network`, and HTTP with bytes on a connection that is kept."""
+    """`Execution.run`, `run_network_blocking`, `run_network`, and HTTP with binary data on a persistent connection."""
     package = onert.load(DIGITS)
     execution = onert.Execution(onert.compile(package, num_threads=1))
     image = np.zeros((1, 8, 8, 1), np.int8)
@@ -100,7 +100,7 @@ def connected(server: Server) -> socket.socket:
 
 
 def infer(image: Array) -> bytes:
-    """An inference with bytes in both directions."""
+    """An inference request with binary data in both directions."""
     given = {"name": "serving_default_image:0", "shape": image.shape, "datatype": "INT8"}
     given["parameters"] = {"binary_data_size": image.nbytes}
     head = json.dumps({"inputs": [given], "parameters": {"binary_data_output": True}}).encode()
@@ -114,7 +114,7 @@ def infer(image: Array) -> bytes:
 
 
 def exchange(end: socket.socket, message: bytes) -> bytes:
-    """The whole answer to a request."""
+    """Send a request and return the complete response body."""
     end.sendall(message)
     found = end.recv(1 << 16)
     while True:
@@ -138,7 +138,7 @@ def inputs_of(program: onert.Program) -> list[Array]:
 
 
 def throughput(host: HostManager, name: str, inputs: Sequence[Array], requests: int) -> float:
-    """Requests a second, all given at once."""
+    """Requests per second when all are submitted at once."""
     start = time.perf_counter()
     futures = [host.run_network(name, inputs) for _ in range(requests)]
     for future in futures:
@@ -147,8 +147,7 @@ def throughput(host: HostManager, name: str, inputs: Sequence[Array], requests: 
 
 
 def devices(model: Path) -> None:
-    """Two devices of one thread each, as replicas and as a pipeline, over one; beside two threads over one that know of
-    no host, which is what the machine has."""
+    """Replicas and a pipeline on two one-thread devices against one; also two threads against one, without a host."""
     package = onert.load(model)
     program = onert.compile(package, num_threads=1)
     inputs = inputs_of(program)
@@ -171,7 +170,7 @@ def devices(model: Path) -> None:
 
 
 def bare(executions: Sequence[onert.Execution], inputs: Sequence[Array], requests: int) -> float:
-    """Runs a second of executions on as many threads, each bound to a processor."""
+    """Runs per second of executions on one thread each, each bound to a processor."""
 
     def work(at: int) -> None:
         os.sched_setaffinity(0, (at,))
@@ -188,10 +187,13 @@ def bare(executions: Sequence[onert.Execution], inputs: Sequence[Array], request
 
 
 def batches(*models: Path) -> None:
-    """Requests of one device that are run together, over one by one: for each number of requests a second, which come
-    at random whatever the answers take, the p99 of both; and for several bounds the most requests a second of both
-    whose p99 is within it (`most_within`). Before that, what a run takes of a request alone and in the largest batch:
-    batches can save no more than what these differ by and what a run costs the host."""
+    """Batched requests on one device against single ones.
+
+    For each request rate (arrivals are random and independent of the responses), prints both p99s; then, for several
+    bounds, the highest rate at which each keeps its p99 within the bound (`most_within`). First prints the time of a
+    run alone and its share of a run of the largest batch: batching can save at most their difference plus the host's
+    cost of a run.
+    """
     for model in models:
         package = onert.load(model)
         program = onert.compile(package, num_threads=1)
@@ -210,7 +212,7 @@ def batches(*models: Path) -> None:
             for name in found:
                 throughput(host, name, inputs, 200)
             gc.collect()
-            gc.freeze()  # to look through all that was imported takes longer than a thousand runs
+            gc.freeze()  # scanning every imported object takes longer than a thousand runs
             rate = SLOWEST
             while going := [name for name, points in found.items() if not _is_over(points)]:
                 rounds = [{name: opened(host, name, inputs, rate) for name in going} for _ in range(5)]
@@ -230,7 +232,7 @@ def batches(*models: Path) -> None:
 
 
 def kernel(program: onert.Program) -> float:
-    """Microseconds of a run whose inputs are given already."""
+    """The microseconds of a run whose inputs are already set."""
     execution = onert.Execution(program)
     for at, array in enumerate(inputs_of(program)):
         execution.set_input(at, array)
@@ -238,10 +240,10 @@ def kernel(program: onert.Program) -> float:
 
 
 def most_within(points: Sequence[tuple[float, float]], bound: float) -> float:
-    """The most requests a second of points of a rate and its p99, with a p99 within a bound; 0 for none.
+    """The highest request rate whose p99 is within a bound, from points of (rate, p99); 0 if there is none.
 
-    Of each p99 and those beside it the middle one counts, which moments of other work on the machine do not make
-    longer, nor luck shorter; between two rates its logarithm is taken for a straight line.
+    Each p99 is replaced by the median of itself and its neighbours, to be robust against noise from other work on the
+    machine. Between two rates the logarithm of the p99 is interpolated linearly.
     """
     kept = [median(p99 for _, p99 in points[max(0, at - 1) : at + 2]) for at in range(len(points))]
     last = max((at for at, p99 in enumerate(kept) if p99 <= bound), default=None)
@@ -255,13 +257,12 @@ def most_within(points: Sequence[tuple[float, float]], bound: float) -> float:
 
 
 def _is_over(points: Sequence[tuple[float, float]]) -> bool:
-    """Whether the longest bound was missed so often, one rate after another, that it was not by chance."""
+    """Whether the longest bound was missed for `MISSES` rates in a row, which is unlikely to be chance."""
     return len(points) >= MISSES and all(p99 > max(BOUNDS) for _, p99 in points[-MISSES:])
 
 
 def opened(host: HostManager, name: str, inputs: Sequence[Array], rate: float) -> tuple[float, float, float]:
-    """Requests a second that were answered of so many that come at random times; the p50 and the p99 of the time from
-    when each was to come to its answer."""
+    """The response rate at random arrival times, and the p50 and p99 of the time from scheduled arrival to response."""
     due = np.cumsum(np.random.default_rng(2).exponential(1 / rate, max(100, round(rate * SECONDS))))
     end = np.zeros(due.size)
     sent = 0
@@ -286,8 +287,7 @@ def opened(host: HostManager, name: str, inputs: Sequence[Array], rate: float) -
 
 
 def compare(ways: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
-    """The rates of several ways, round by round; printed over the first, with the processor time of a request, which
-    other work on the machine changes least."""
+    """Measure the rates of alternatives by round; print them relative to the first, with processor time per request."""
     found: dict[str, list[float]] = {name: [] for name in ways}
     used: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS // 2):
@@ -305,15 +305,15 @@ def compare(ways: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
 
 
 def ratio(rates: Sequence[float], others: Sequence[float]) -> float:
-    """The median of one way's rates by another's, round by round."""
+    """The median over the rounds of the ratio of two rates."""
     return median(a / b for a, b in zip(rates, others, strict=True))
 
 
 def simulation(model: Path) -> None:
-    """Latencies of a Poisson stream at several shares of what two devices can do, measured and simulated.
+    """The latencies of a Poisson stream at several loads on two devices, measured and simulated.
 
-    How long runs keep their devices is measured as `onert_host measure` does it, with another stream. The two take
-    turns, so that both find the machine as it is, and of each number the median over the rounds is printed.
+    Service times are measured with another stream, as `onert_host measure` does. The two alternate, so that both see
+    the machine in the same state; the median over the rounds is printed.
     """
     package = onert.load(model)
     with HostManager([DeviceConfig(threads=1) for _ in range(2)], FREE) as host:
@@ -335,19 +335,19 @@ def simulation(model: Path) -> None:
 
 
 def simulated(came: Array, kept: Kept) -> tuple[float, ...]:
-    """What two devices make of requests if runs keep them as long as others did."""
+    """The simulated latencies on two devices, with the measured service times."""
     station = Station("n", (0, 1), {1: kept.seconds["n"]}, transfers=(kept.after,), idle=kept.idle["n"])
     (found,) = simulate([Workload("n", (station,), came)], FREE)
     return found.latency_mean, found.latency_p50, found.latency_p90, found.latency_p99
 
 
 def summary(seconds: Array) -> tuple[float, ...]:
-    """The mean, the p50, the p90 and the p99."""
+    """The mean, p50, p90 and p99."""
     return (float(seconds.mean()), *np.percentile(seconds, [50, 90, 99]).tolist())
 
 
 def shown(title: str, rounds: Sequence[tuple[Sequence[float], Sequence[float]]]) -> None:
-    """A table of what was measured and what would be."""
+    """Print a table of the measured and the simulated latencies."""
     print(f"{title}:")
     for at, name in enumerate(("mean", "p50", "p90", "p99")):
         real, would = ([each[side][at] * 1e3 for each in rounds] for side in (0, 1))

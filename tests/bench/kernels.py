@@ -1,8 +1,8 @@
 """How near kernels come to the core's peak: `python tests/bench/kernels.py [--target NAME] [--int8]`.
 
-The peak is measured by a loop that multiplies and adds in registers alone. Clocks change from second to second, so each
-round runs the peak's loop and then the kernel for about as long, and what is shown is the median over the rounds of
-their ratio. The first line is the peak against itself: it must be 100 %.
+The peak is measured by a loop that multiplies and adds in registers alone. Clock rates change from second to second, so
+each round runs the peak's loop and then the kernel for about as long. Shown is the median of the rounds' ratios. The
+first line compares the peak with itself and must show 100 %.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CHAINS = 12
 
 @frozen
 class Shape:
-    """A layer: `size` square input, `window` square, SAME padding; a product has window 1 and size (rows, 1)."""
+    """A layer: a rows x columns input, a square `window`, SAME padding; a product has window 1 and one column."""
 
     label: str
     rows: int
@@ -137,7 +137,7 @@ SHAPES = (
 
 @frozen
 class Peak:
-    """Multiply and add in registers alone; a work tile is one trip round the loop."""
+    """Multiply and add in registers alone. A work tile is one iteration of the loop."""
 
     integer: bool
     name: str = "peak"
@@ -154,7 +154,7 @@ class Peak:
             out[i * lanes].store(a.get())
 
     def _step(self, k: Kernel, acc: Val, x: Val, other: Val) -> Val:
-        """One multiplication that depends on the trip before: products of what never changes would leave the loop."""
+        """One multiplication that depends on the previous iteration; a loop-invariant product would be hoisted."""
         if not self.integer:
             return k.fma(acc, x, x)
         if k.isa.dot.value.wide:
@@ -266,7 +266,7 @@ class Runner:
 
     @property
     def _requantize(self) -> Requantize:
-        """How sums of bytes become bytes, as layers of models mostly have it."""
+        """The requantisation that most layers of models use."""
         return Requantize(Scaling.FLOAT if self.isa.rounds else Scaling.NARROW)
 
     def _window(self, s: Shape) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class Runner:
 
 
 def seconds(run: Callable[[], None], repeat: int) -> float:
-    """The fastest of so many runs in a row."""
+    """The fastest of `repeat` consecutive runs."""
     best = float("inf")
     for _ in range(repeat):
         start = time.perf_counter()
@@ -293,7 +293,7 @@ def seconds(run: Callable[[], None], repeat: int) -> float:
 def share_of_peak(
     run: Callable[[], None], rate: float, peak: Callable[[], None], peak_work: int, rounds: int
 ) -> tuple[float, float]:
-    """Operations a second and their share of the peak, medians over the rounds; `rate` is operations of one run."""
+    """Operations per second and their share of the peak, medians over the rounds; `rate` is one run's operations."""
     run()
     repeat = max(3, min(200, int(0.004 / max(seconds(run, 2), 1e-7))))
     speeds, shares = [], []

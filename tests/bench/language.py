@@ -1,14 +1,14 @@
-"""Decoders of language beside llama.cpp: tokens a second of a prompt and of what follows it.
+"""Language decoders against llama.cpp: tokens per second for a prompt and for the tokens that follow it.
 
     pip install '.[language]'
     python tests/bench/language.py [--forms q8,q4,blocks] [--threads 1,2] [--rounds 15] [--spinning] [--folder DIR]
 
-The decoder has 154 million random weights (tests/language_models.py): 12 layers of 768, 12 heads of queries and 4 of
-keys, 3072 between, 32768 tokens. The same weights are written as TFLite and as GGUF: bytes, or four bits, with a scale
-for each row (q8, q4), or four bits in blocks of 32 (blocks). llama.cpp has blocks of 32 in all of them (Q8_0, Q4_0).
-A prompt of 128 tokens is read, then tokens follow one another from the caches that it left. The two take turns in
-rounds; a ratio is the median of the rounds'. With `--spinning` another process computes on each core meanwhile. The
-answers of both are compared first. Markdown.
+The decoder has 154 million random weights (tests/language_models.py): 12 layers of width 768, 12 query heads and 4 key
+heads, a hidden width of 3072, and 32768 tokens. The same weights are written as TFLite and as GGUF: int8 or int4 with
+per-row scales (q8, q4), or int4 in blocks of 32 (blocks). llama.cpp always uses blocks of 32 (Q8_0, Q4_0). A prompt of
+128 tokens is read, then single tokens follow, using the caches. The two alternate in rounds; a ratio is the median of
+the rounds' ratios. With `--spinning` another process keeps each core busy meanwhile. The outputs of both are compared
+first. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from language_models import BASE, EPSILON, RUN, Matrix, Sizes, Weights, decoder,
 FORMS = {"q8": (8, False), "q4": (4, False), "blocks": (4, True)}
 PROMPT, FOLLOWING = 128, 32
 PAUSE = 0.02
-"""Seconds between the turns: threads of llama.cpp's spin for a while."""
+"""Seconds between the turns, because llama.cpp's threads spin for a while."""
 Tokens = Sequence[int]
 
 
 @frozen(eq=False)
 class Peer:
-    """`prefill(tokens)` reads a prompt from the first position on, `step(token, position)` gives the next scores."""
+    """`prefill(tokens)` reads a prompt from position 0; `step(token, position)` returns the next scores."""
 
     prefill: Callable[[Tokens], object]
     step: Callable[[int, int], Array]
@@ -54,7 +54,7 @@ class Peer:
 
 
 def ours(path: Path, sizes: Sizes, threads: int) -> Peer:
-    """The model in process, its caches updated where they lie."""
+    """The model in process, with its caches updated in place."""
     package = onert.load(path)
     shape = (1, sizes.key_heads, sizes.positions, sizes.size)
     names = [f"{kind}_{number}" for number in range(sizes.layers) for kind in ("keys", "values")]
@@ -65,7 +65,7 @@ def ours(path: Path, sizes: Sizes, threads: int) -> Peer:
         for name, array in caches.items():
             execution.set_input(name, array)
             execution.set_output(name, array)
-        # Arrays that stay where they are, so that kernels stay bound to them.
+        # The arrays keep their addresses, so that kernels stay bound to them.
         given[key] = np.zeros((1, count), np.int32), np.zeros(count, np.int32)
         for name, array in zip(("tokens", "positions"), given[key], strict=True):
             execution.set_input(name, array)
@@ -88,7 +88,7 @@ def ours(path: Path, sizes: Sizes, threads: int) -> Peer:
 
 
 def write_gguf(path: Path, given: Weights) -> None:
-    """The same weights for llama.cpp."""
+    """Write the same weights for llama.cpp."""
     import gguf
 
     sizes, kinds = given.sizes, gguf.GGMLQuantizationType
@@ -127,13 +127,13 @@ def write_gguf(path: Path, given: Weights) -> None:
 
 
 def _neighbours(matrix: Matrix, size: int) -> Matrix:
-    """Rows in llama.cpp's order: what is turned together are neighbours, and not the halves of a head."""
+    """The rows in llama.cpp's order: it rotates neighbouring rows together, not the two halves of a head."""
     order = np.arange(len(matrix.integers)).reshape(-1, 2, size // 2).swapaxes(1, 2).reshape(-1)
     return Matrix(matrix.integers[order], matrix.scales[order], matrix.bits)
 
 
 def _blocks(matrix: Matrix) -> Array:
-    """ggml's block_q4_0 or block_q8_0, a row of bytes for each row of the matrix."""
+    """ggml's block_q4_0 or block_q8_0: a row of bytes for each row of the matrix."""
     n, k = matrix.integers.shape
     runs = matrix.integers.reshape(n, k // RUN, RUN)
     scales = np.broadcast_to(matrix.scales, (n, k // RUN)).astype("<f2")[..., None].view(np.uint8)
@@ -146,7 +146,7 @@ def _blocks(matrix: Matrix) -> Array:
 
 
 def theirs(path: Path, sizes: Sizes, threads: int) -> Peer:
-    """llama.cpp on such a file, by its own interface in C."""
+    """llama.cpp on a GGUF file, through its C interface."""
     import llama_cpp as c
 
     silent = c.llama_log_callback(lambda *_: None)
@@ -187,7 +187,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def rows(form: str, threads: int, files: tuple[Path, Path], sizes: Sizes, rounds: int) -> list[str]:
-    """A line of the table for the prompt, and one for what follows."""
+    """The table's rows for the prompt and for the tokens after it."""
     tokens = np.random.default_rng(0).integers(0, sizes.vocabulary, PROMPT + FOLLOWING).tolist()
     prompt, following = tokens[:PROMPT], list(enumerate(tokens[PROMPT:], PROMPT))
     peers = (ours(files[0], sizes, threads), theirs(files[1], sizes, threads))

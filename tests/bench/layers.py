@@ -1,9 +1,9 @@
-"""Writes ONNX models of single float layers, channels first: groups, volumes, windows, pools, norms, resizes, moves.
+"""Writes NCHW float32 ONNX models of one layer each: groups, volumes, depthwise, pools, norms, resizes, data movement.
 
     python tests/bench/layers.py FOLDER [NAME ...]
     onert_bench FOLDER/*.onnx --peers onnxruntime,openvino --num_threads 1
 
-Without a name all are written; a name chooses those that contain it. Weights are random.
+Without NAME all are written, otherwise those whose name contains a NAME. The weights are random.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def _saved(path: Path, kind: str, shape: tuple[int, ...], constants: dict[str, Any], **attributes: Any) -> None:
-    """A model of one operator, with an empty name for each constant that is None."""
+    """Save a model of one operator, with an empty input name for each constant that is None."""
     names = ["x", *(name if value is not None else "" for name, value in constants.items())]
     outputs = ["y", "places"] if kind == "TopK" else ["y"]
     node: NodeProto = helper.make_node(kind, names, outputs, **attributes)
@@ -30,7 +30,7 @@ def _saved(path: Path, kind: str, shape: tuple[int, ...], constants: dict[str, A
 
 
 def _windows(kind: str, outputs: int, sizes: tuple[int, ...], window: tuple[int, ...], **attributes: Any) -> Any:
-    """A convolution of `sizes`, channels first."""
+    """A convolution of an input with shape `sizes`, channels first."""
     groups, rank = attributes.get("group", 1), len(window)
     shape = (outputs, sizes[0] // groups) if kind == "Conv" else (sizes[0], outputs // groups)
     weights = RANDOM.standard_normal((*shape, *window)).astype(np.float32) / np.float32(8)

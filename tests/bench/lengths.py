@@ -1,13 +1,13 @@
-"""The first result after a new length beside a repeated one, of every shared model with an open dimension.
+"""The first result after a new length against a repeated one, for every shared model with an open dimension.
 
     python tests/bench/lengths.py [--threads 1] [--count 24] [--mixed | --between] [NAME ...]
 
-Each length is run twice, each time with arrays that were made just before: the first run goes on to a length that the
-execution has not had, the second one repeats it. Lengths grow by one, from 2 on, after as many that nobody measures; so
-each is the longest of all and touches memory that no run has touched. With `--mixed` they come in random
-order, and all were run before. With `--between` two lengths come in turn, so that each run that is not a repeated one
-goes back to the other. A new execution does all this again until the runs of a model have taken half a second. Times
-are medians, ratios the medians of the pairs'. A name chooses the models whose file name contains it.
+Each length is run twice, each time with newly created arrays: the first run switches the execution to a new length, the
+second repeats it. Lengths grow by one, from 2 on, after `count` unmeasured ones, so each is the longest so far and
+touches memory that no run has touched. With `--mixed` they come in random order after all of them were run once. With
+`--between` two lengths alternate, so each run that is not a repetition returns to the other length. New executions
+repeat this until the runs of a model have taken half a second. Times are medians, ratios the medians of the pairs'
+ratios. NAME selects the models whose file name contains it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SECONDS = 0.5
 
 
 def measured(model: Dynamic, threads: int, count: int, order: str) -> tuple[float, float, float]:
-    """Milliseconds of a first and of a repeated run, and how many times longer the first takes."""
+    """The milliseconds of a first run and of a repeated run, and the ratio of the first to the second."""
     program = onert.compile(onert.load(MODELS / model.file), num_threads=threads)
     count = min(count, model.most // 2)
     random = np.random.default_rng(0)

@@ -1,11 +1,11 @@
-"""ONNX models beside ONNX Runtime and OpenVINO, round by round, as a table in Markdown.
+"""ONNX models against ONNX Runtime and OpenVINO, round by round, as a Markdown table.
 
     python tests/bench/onnx_models.py [--threads 1,2] [--rounds 40] [--seconds 20] [NAME ...]
 
-Without a name: every shared model of `test_onnx_models`, at the shapes given there, and `MORE`. A name chooses the
-models whose file name contains it. Ratios are the median over the rounds, as `onert_bench` gives them; the last column
-is that of the faster peer. A peer that does not read a model has no figure. The table comes when all is measured, ready
-for docs/performance.md; until then each row is written to standard error.
+Without NAME: every shared model of `test_onnx_models`, with the shapes given there, and `MORE`. NAME selects the models
+whose file name contains it. Ratios are medians over the rounds, as in `onert_bench`; the last column is the ratio to
+the faster peer. A peer that cannot read a model has no entry. The table is printed when everything is measured, ready
+for docs/performance.md; until then each row goes to standard error.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ MORE: list[tuple[str, Shapes]] = [
     ("pipecat_ai-1.14.0__smart-turn-v3.2-cpu", {}),
 ]
 LARGER: Shapes = {"images": (1, 3, 320, 320)}
-"""Pictures as the models' packages give them, where the tests use smaller ones."""
+"""Image sizes that the models' packages use, where the tests use smaller ones."""
 
 
 def rows(names: list[str]) -> Iterator[tuple[str, Shapes]]:
-    """Models and the shapes of inputs that have unknown dimensions."""
+    """Models and the shapes of those inputs that have unknown dimensions."""
     for name, shapes in (*((n, s) for n, s, _ in ROWS), *MORE):
         if not names or any(wanted in name for wanted in names):
             yield name, {key: LARGER.get(key, shape) for key, shape in shapes.items()}
@@ -52,7 +52,7 @@ def label(name: str) -> str:
 
 
 def compared(path: Path, shapes: Shapes, threads: int, rounds: int, seconds: float) -> list[tuple[float, float]]:
-    """Milliseconds of onert and of each peer, and how many times onert is faster; 0 for a peer that has none."""
+    """Milliseconds of onert and of each peer, with the factor by which onert is faster; 0 for a peer that fails."""
     import onnxruntime as ort
 
     ort.set_default_logger_severity(3)

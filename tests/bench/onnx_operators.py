@@ -1,8 +1,8 @@
-"""Products with codes, attention, recurrent layers and picked boxes beside ONNX Runtime, as a table in Markdown.
+"""Weight-only matmuls, attention, recurrent layers and non-max suppression against ONNX Runtime, in Markdown.
 
     python tests/bench/onnx_operators.py [--threads 1,2] [--seconds 2]
 
-Numbers are drawn once. Both run in turn, by their sessions' `run`; a ratio is the median over the rounds.
+Inputs are drawn once. The two alternate, through their sessions' `run`; a ratio is the median over the rounds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _floats(*shape: int) -> Any:
 
 
 def model(nodes: list[Any], feed: Feed, outputs: list[str], constants: Feed) -> bytes:
-    """The content of a file with these nodes."""
+    """The content of a model file with these nodes."""
     ends = [
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in feed.items()
     ]
@@ -40,7 +40,7 @@ def model(nodes: list[Any], feed: Feed, outputs: list[str], constants: Feed) -> 
 
 
 def attention(past: int, heads: int, own: int) -> tuple[bytes, Feed]:
-    """One token behind `past` others, 64 features a head."""
+    """One token after `past` others, 64 features per head."""
     feed = {"q": _floats(1, 1, heads * 64), "k": _floats(1, 1, own * 64), "v": _floats(1, 1, own * 64)}
     feed |= {"past_k": _floats(1, own, past, 64), "past_v": _floats(1, own, past, 64), "seen": np.int32([past])}
     names, sizes = [*feed, "most"], {"num_heads": heads, "kv_num_heads": own}
@@ -49,7 +49,7 @@ def attention(past: int, heads: int, own: int) -> tuple[bytes, Feed]:
 
 
 def picks(count: int) -> tuple[bytes, Feed]:
-    """Boxes, scores and classes of the boxes that stay, 50 at most, as detectors' graphs end."""
+    """The boxes, scores and classes that pass non-max suppression, at most 50, as detectors' graphs end."""
     corner, size = _DRAW.uniform(0, 1, (count, 2)), _DRAW.uniform(0.05, 0.3, (count, 2))
     feed = {"boxes": np.concatenate([corner, corner + size], 1), "scores": _DRAW.uniform(0, 1, count)}
     feed = {name: x.astype(np.float32) for name, x in (feed | {"classes": _DRAW.integers(0, 9, count)}).items()}
@@ -67,7 +67,7 @@ def picks(count: int) -> tuple[bytes, Feed]:
 
 
 def coded(rows: int, depth: int, width: int) -> tuple[bytes, Feed]:
-    """Floats times a matrix of codes of four bits, with a scale for each 32."""
+    """A float32 matrix times a matrix of 4-bit codes with a scale for each 32."""
     blocks = width * depth // 32
     codes = _DRAW.integers(0, 256, (width, depth // 32, 16), dtype=np.uint8)
     sizes = {"K": depth, "N": width, "bits": 4, "block_size": 32}
@@ -77,14 +77,14 @@ def coded(rows: int, depth: int, width: int) -> tuple[bytes, Feed]:
 
 
 def causal(tokens: int) -> tuple[bytes, Feed]:
-    """Tokens that see those before them, 8 heads of 64 features."""
+    """Causal attention with 8 heads of 64 features."""
     feed = {name: _floats(1, tokens, 512) for name in "qkv"}
     sizes = {"q_num_heads": 8, "kv_num_heads": 8, "is_causal": 1}
     return model([helper.make_node("Attention", [*feed], ["y"], **sizes)], feed, ["y"], {}), feed
 
 
 def recurrent(batch: int, units: int) -> tuple[bytes, Feed]:
-    """A long short-term memory over 32 steps."""
+    """An LSTM over 32 steps."""
     constants = {"w": _floats(1, 4 * units, units) / 10, "r": _floats(1, 4 * units, units) / 10}
     feed = {"x": _floats(32, batch, units)}
     node = helper.make_node("LSTM", ["x", *constants], ["y"], hidden_size=units)

@@ -1,11 +1,11 @@
-"""The Parallel executor beside the Linear one: a row for each model, as in docs/executors.md.
+"""The Parallel executor against the Linear one: a row for each model, as in docs/executors.md.
 
     python tests/bench/parallel.py [--threads N] [--seconds S] [--branchy] [MODEL ...]
 
-Without models: all shared ones, and packages with branches of small kernels (`branchy_models.py`), or with `--branchy`
-these alone. Rounds of some milliseconds of each in turn, in the reverse order every other round; a time is the least of
-a round, the ratio the median over the rounds of Linear's time to Parallel's, and beside it that of the least times. The
-first row is Linear against itself.
+Without MODEL: all shared models, and packages with branches of small kernels (`branchy_models.py`); with `--branchy`
+only the latter. The two alternate in rounds of a few milliseconds, in reverse order every other round. A time is the
+minimum of a round, `ratio` is the median over the rounds of Linear's time to Parallel's, and the next column is the
+ratio of the overall minima. The first row is Linear against itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Call = Callable[[], None]
 
 
 def inputs(program: onert.Program) -> list[Array]:
-    """Random numbers; small ones where they may be indices."""
+    """Random inputs; integers are small because they may be indices."""
     rng = np.random.default_rng(0)
     found: list[Array] = []
     for info in program.inputs:
@@ -46,7 +46,7 @@ def inputs(program: onert.Program) -> list[Array]:
 
 
 def least(call: Call, times: int) -> float:
-    """The least seconds of so many calls."""
+    """The minimum time of a call in seconds."""
     best = float("inf")
     for _ in range(times):
         start = time.perf_counter()
@@ -56,7 +56,7 @@ def least(call: Call, times: int) -> float:
 
 
 def rounds(calls: list[Call], seconds: float) -> list[list[float]]:
-    """Seconds of each call, a list for each round."""
+    """The seconds of each call, as a list for each round."""
     once = max(min(least(call, 5) for call in calls), 1e-7)
     times = max(2, int(ROUND_SECONDS / once))
     found: list[list[float]] = []
@@ -76,7 +76,7 @@ def row(name: str, package: onert.Package, options: argparse.Namespace, other: s
         answers.append([array.tobytes() for array in execution.run(inputs(program)).values()])
         calls.append(execution.execute)
     if answers[0] != answers[1]:
-        raise AssertionError(f"{name}: the executors give different bits")
+        raise AssertionError(f"{name}: the executors' results differ bitwise")
     found = rounds(calls, options.seconds)
     ratio = statistics.median(linear / mine for linear, mine in found)
     linear, mine = (min(times) * 1e6 for times in zip(*found, strict=True))

@@ -1,12 +1,11 @@
-"""How near whole models come to what one core can do: `python tests/bench/roofline.py [--rounds N] MODEL...`
+"""How near whole models come to one core's roofline: `python tests/bench/roofline.py [--rounds N] MODEL...`
 
-The bound of a model is the sum, over its fused groups, of the larger of two times: that of the group's multiplications
-and additions at the peak, and that of the bytes that it reads and writes at the bandwidth. The peak, of floats or of
-bytes, is measured by a loop in registers alone (`kernels.py`), the bandwidth by copying as many bytes as the model's
-constants and arena take together: what the caches hold moves at their speed. All of it is measured in each round beside
-the model, so that a clock that changes from second to second does not matter; the share is the median over the rounds.
-A group's operations count as its operations say (`Op.flops`), so a convolution by Winograd's minimal filtering can be
-over 100 %.
+A model's bound is the sum over its fused groups of the larger of two times: the group's arithmetic at peak throughput,
+and its memory traffic at full bandwidth. The peak, for floats or int8, is measured by a loop in registers alone
+(`kernels.py`). The bandwidth is measured by copying as many bytes as the model's constants and arena have together, so
+it is that of the caches they fit into. All of these are measured in each round beside the model, so that changing clock
+rates do not matter; the share is the median over the rounds. A group's operations are those counted by `Op.flops`, so a
+Winograd convolution can exceed 100 %.
 
 Source of the roofline: S. Williams, A. Waterman, D. Patterson, Roofline: An Insightful Visual Performance Model for
 Multicore Architectures, CACM 52(4), 2009.
@@ -35,14 +34,14 @@ from onert_llvm.target.isa import target
 
 TRIPS = 20_000
 ROUND = 0.02
-"""Seconds of each in a round."""
+"""Seconds per measurement in a round."""
 LINE = 1 << 12
-"""Bytes at least that are copied to measure a bandwidth."""
+"""The smallest number of bytes copied to measure a bandwidth."""
 
 
 @frozen
 class Need:
-    """What a group of operations asks of a machine: operations, whether on bytes, and bytes to read and write."""
+    """What a group of operations needs: arithmetic operations, whether they are on int8, and bytes read and written."""
 
     operations: int
     stored: bool
@@ -51,7 +50,7 @@ class Need:
 
 @frozen
 class Found:
-    """A model's row: milliseconds, the share of its bound, and the part of the bound that is arithmetic."""
+    """A model's row: milliseconds, the share of its bound, and the part of the bound due to arithmetic."""
 
     name: str
     milliseconds: float
@@ -60,7 +59,7 @@ class Found:
 
 
 def needs(routine: Routine) -> list[Need]:
-    """What each fused group takes; nothing for those that only look at memory in another shape."""
+    """The needs of each fused group, except those that only reinterpret memory."""
     graph = routine.subgraph
 
     def alive(group: Group) -> bool:
@@ -71,13 +70,13 @@ def needs(routine: Routine) -> list[Need]:
 
 
 def working_set(routine: Routine) -> int:
-    """Bytes of constants and arena."""
+    """The bytes of constants and arenas."""
     constants = sum(o.data.array.nbytes for o in routine.subgraph.operands if o.data is not None)
     return constants + sum(plan.size for plan in routine.arenas.values())
 
 
 class Machine:
-    """One core's rates, each measured anew when it is asked for."""
+    """One core's rates, measured each time they are requested."""
 
     def __init__(self) -> None:
         isa = target("native")
@@ -98,7 +97,7 @@ class Machine:
 
     @staticmethod
     def bytes_per_second(nbytes: int) -> float:
-        """Read and written by copying, of arrays of so many bytes together."""
+        """The bytes read and written per second when copying between arrays of `nbytes` together."""
         source, copy = (np.ones(max(nbytes, LINE) // 2, np.uint8) for _ in range(2))
         again = max(1, (1 << 22) // len(source))
 
@@ -111,7 +110,7 @@ class Machine:
 
 
 def row(path: Path, machine: Machine, rounds: int) -> Found:
-    """Measure a model and the machine in turn."""
+    """Measure a model and the machine alternately."""
     program = onert.compile(onert.load(path), num_threads=1)
     execution = onert.Execution(program)
     rng = np.random.default_rng(0)

@@ -1,17 +1,17 @@
-"""`onert_serve` beside a plain FastAPI server over ONNX Runtime: requests a second, and latencies, of ONNX models.
+"""`onert_serve` against a plain FastAPI server over ONNX Runtime: throughput and latency of ONNX models.
 
     pip install fastapi
     python tests/bench/serving.py MODEL.onnx[:SHAPE] ... [--seconds 0.5] [--rounds 7] [--clients 1,2,4,8,16]
 
-Both are processes of their own with the same HTTP server (uvicorn, httptools, uvloop), take the input's bytes and give
-the outputs', and run the model on all processors, one thread a request. The same clients ask both in turn, each on a
-connection that it keeps; one thread plays all of them. SHAPE is the input's, such as 1,3,48,192; unknown dimensions
-are 1 without it.
+Both are separate processes with the same HTTP server (uvicorn, httptools, uvloop), exchange inputs and outputs as raw
+bytes, and run the model on all processors with one thread per request. The same clients call both alternately over
+persistent connections; one thread drives all clients. SHAPE is the input's shape, such as 1,3,48,192; without it
+unknown dimensions are 1.
 
-For each number of clients: requests a second, the 99th percentile of latencies, the processor time of the server for a
-request, the clients' share of a processor, and the ratio of requests a second. Below, for each of the other server's
-latencies, the most requests a second that onert_serve answers with a p99 that is no longer, by those of the other. At
-the end the table of docs/serving.md, and the least and the largest of these ratios for each model.
+For each number of clients, prints requests per second, the 99th percentile of the latencies, the server's processor
+time per request, the clients' processor utilisation, and the ratio of requests per second. Below, for each p99 of the
+other server, the highest rate that onert_serve reaches with a p99 at most as long, relative to the other's rate.
+Finally the table of docs/serving.md, and the smallest and largest of these ratios for each model.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def free_port() -> int:
 
 @contextmanager
 def process(*command: str) -> Iterator[int]:
-    """A process that is ended at the end; its number."""
+    """Start a process, yield its id, and terminate it afterwards."""
     made = subprocess.Popen([sys.executable, "-c", *command], stdout=subprocess.DEVNULL)
     try:
         yield made.pid
@@ -80,7 +80,7 @@ def process(*command: str) -> Iterator[int]:
 
 
 def connected(port: int) -> socket.socket:
-    """A connection, once somebody listens."""
+    """A connection to a port, once a server listens there."""
     for _ in range(600):
         try:
             end = socket.create_connection(("127.0.0.1", port))
@@ -89,7 +89,7 @@ def connected(port: int) -> socket.socket:
             continue
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return end
-    sys.exit(f"nobody listens on {port}")
+    sys.exit(f"no server listens on port {port}")
 
 
 def await_ready(port: int) -> None:
@@ -108,14 +108,14 @@ def posted(path: str, body: bytes, *headers: str) -> bytes:
 
 
 def ours(name: str, shape: Sequence[int], data: bytes) -> bytes:
-    """An inference of ours, with bytes in both directions."""
+    """A request to onert_serve with binary data in both directions."""
     given = {"name": name, "shape": shape, "datatype": "FP32", "parameters": {"binary_data_size": len(data)}}
     head = json.dumps({"inputs": [given], "parameters": {"binary_data_output": True}}).encode()
     return posted("/v2/models/model/infer", head + data, f"Inference-Header-Content-Length: {len(head)}")
 
 
 class Client:
-    """A connection with one request under way."""
+    """A connection with one outstanding request."""
 
     def __init__(self, port: int, message: bytes) -> None:
         self.end = connected(port)
@@ -128,7 +128,7 @@ class Client:
         self.end.sendall(self._message)
 
     def is_answered(self) -> bool:
-        """Read what is there; whether that is all of the answer."""
+        """Read the available bytes; return whether the response is complete."""
         found = self.end.recv(1 << 18)
         if not found:
             sys.exit("the server closed a connection")
@@ -146,7 +146,7 @@ class Client:
 
 
 def load(port: int, message: bytes, clients: int, seconds: float) -> tuple[list[float], float]:
-    """The latencies of all requests that so many clients make in that time, and how busy the clients were."""
+    """The latencies of all requests that `clients` make in `seconds`, and the clients' processor utilisation."""
     taken: list[float] = []
     poll = select.epoll()
     by_number = {}
@@ -177,7 +177,7 @@ def load(port: int, message: bytes, clients: int, seconds: float) -> tuple[list[
 
 
 def processor_time(pid: int) -> float:
-    """Seconds of all threads of a process."""
+    """The processor time in seconds of all threads of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -194,14 +194,14 @@ class Side:
 
 @frozen
 class Point:
-    """What a server did for a number of clients."""
+    """A server's measurements with a given number of clients."""
 
     rate: float
     p99: float
     used: float
-    """Microseconds of the server's processors for a request."""
+    """The server's processor time per request in microseconds."""
     share: float
-    """How busy the clients were."""
+    """The clients' processor utilisation."""
 
 
 def point(side: Side, clients: int, seconds: float) -> Point:
@@ -212,7 +212,7 @@ def point(side: Side, clients: int, seconds: float) -> Point:
 
 
 def main(model: Path, shape: Sequence[int] | None, chosen: argparse.Namespace) -> tuple[list[str], str]:
-    """Measure a model; its rows of the table, and the ratios at equal p99."""
+    """Measure a model. Returns its rows of the table, and the ratios at equal p99 as text."""
     program = onert.compile(onert.load(model))
     (info,) = program.inputs
     shape = shape or [d or 1 for d in info.open_shape]
@@ -242,7 +242,7 @@ def main(model: Path, shape: Sequence[int] | None, chosen: argparse.Namespace) -
 
 @frozen
 class Row:
-    """Both servers with so many clients, and the median ratio of their requests a second."""
+    """Both servers with the same number of clients, and the median ratio of their requests per second."""
 
     clients: int
     mine: Point
@@ -261,7 +261,7 @@ def rows(title: str, found: Sequence[Row]) -> list[str]:
 
 
 def measured(sides: Sequence[Side], clients: int, chosen: argparse.Namespace) -> Row:
-    """The median round of each server, printed."""
+    """Print and return the medians of each server's rounds."""
     rounds = [[point(side, clients, chosen.seconds) for side in sides] for _ in range(chosen.rounds)]
     found = []
     for at, side in enumerate(sides):
@@ -278,7 +278,7 @@ def measured(sides: Sequence[Side], clients: int, chosen: argparse.Namespace) ->
 
 
 def compared(found: Sequence[Row]) -> list[float]:
-    """Requests a second at equal p99, printed; the ratios."""
+    """Print and return the ratios of requests per second at equal p99."""
     ratios = []
     for row in found:
         theirs = row.theirs
@@ -293,7 +293,7 @@ def compared(found: Sequence[Row]) -> list[float]:
 
 
 def asked(text: str) -> tuple[Path, list[int] | None]:
-    """A model, and the shape of its input where that is given."""
+    """A model, and the shape of its input if it is given."""
     place, _, shape = text.partition(":")
     return Path(place), [int(each) for each in shape.split(",")] if shape else None
 
@@ -301,7 +301,7 @@ def asked(text: str) -> tuple[Path, list[int] | None]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=asked, nargs="+", metavar="MODEL.onnx[:SHAPE]")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of a round (0.5)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="per round (default 0.5)")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clients", default="1,2,4,8,16")
     arguments = parser.parse_args()

@@ -1,12 +1,11 @@
-"""Runs while another process spins on every core, with one and two threads, beside LiteRT: as in docs/performance.md.
+"""Run times while another process spins on every core, against LiteRT, as in docs/performance.md.
 
     python tests/bench/shared_cores.py [--threads 1,2] [--rounds N] [--seconds S] [--apart] [--free] [MODEL ...]
 
-A process for each core that this one may use is bound to it and computes without a pause. Each runtime and thread count
-runs for some time in turn; a round is long against the slices in which the system gives processors away, and counts
-every run of it: a time is what all runs of a round took by their number. Given are medians over rounds, and of the
-ratios of each round. With `--apart` the others belong to a session of their own, whose share of each processor Linux
-may weigh by session. With `--free` nobody spins.
+One spinning process is bound to each core that this process may use. Each runtime and thread count runs alternately;
+a round is long compared with the scheduler's time slices, and its time is the mean over all runs in it. Shown are
+medians over the rounds of the times and of the ratios. With `--apart` the spinning processes are in a session of their
+own, because Linux may divide processor time by session. With `--free` nothing spins.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ Call = Callable[[], object]
 
 @contextlib.contextmanager
 def spinning(apart: bool) -> Iterator[None]:
-    """A process on each core that computes until the block ends, or this process does."""
+    """Keep each core busy with a process until the block, or this process, ends."""
     arguments = [sys.executable, "-c", SPIN]
     started = [
         subprocess.Popen([*arguments, str(core), str(os.getpid())], stdout=subprocess.PIPE, start_new_session=apart)
@@ -80,7 +79,7 @@ def spinning(apart: bool) -> Iterator[None]:
 
 
 def prepared(path: Path, threads: Sequence[int]) -> dict[str, Call]:
-    """A call for each runtime and number of threads, by name."""
+    """A function for each runtime and number of threads, by name."""
     package = onert.load(path)
     found: dict[str, Call] = {}
     for count in threads:
@@ -97,7 +96,7 @@ def prepared(path: Path, threads: Sequence[int]) -> dict[str, Call]:
 
 
 def mean(call: Call, seconds: float) -> float:
-    """Seconds of a run, over all runs of a round."""
+    """The mean seconds of a run over a round."""
     runs, start = 0, time.perf_counter()
     while (now := time.perf_counter()) < start + seconds or runs < 4:
         call()
@@ -133,7 +132,7 @@ def main() -> int:
     out.add_argument("models", type=Path, nargs="*", metavar="MODEL")
     out.add_argument("--threads", type=lambda text: [int(each) for each in text.split(",")], default=[1, 2])
     out.add_argument("--rounds", type=int, default=15)
-    out.add_argument("--seconds", type=float, default=0.1, help="of a round")
+    out.add_argument("--seconds", type=float, default=0.1, help="per round")
     out.add_argument("--apart", action="store_true")
     out.add_argument("--free", action="store_true")
     options = out.parse_args()

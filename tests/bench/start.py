@@ -1,13 +1,12 @@
-"""Start, compile time, memory and the cost of a call, beside LiteRT's and OpenVINO's. Tables in Markdown.
+"""Start-up, compile time, memory and call overhead, against LiteRT and OpenVINO, as Markdown tables.
 
     python tests/bench/start.py [--rounds N] [--threads N] [--shipped] [MODEL ...]
 
-Without a model: MobileNet V2 in float and in bytes, of the shared models. Every number comes from processes of its own,
-one of each program in turn, in the reverse order every other round; given are medians, and the median of the ratios of
-each round to the peer that the bar names. The last row of a table is the first program again, which shows what the
-method is worth: its ratio should be 1.00. With `--shipped` the kernels of the measured models are first generated into
-the place from which first runs take them (`onert_cache ship`), as they are in a wheel that ships them, and removed at
-the end.
+Without MODEL: the shared MobileNet V2 in float32 and int8. Every number comes from separate processes, one for each
+program in turn, in reverse order every other round. Shown are medians, and the median of the rounds' ratios to the peer
+named in the heading. The last row of a table is the first program again, to show the accuracy of the method: its ratio
+should be 1.00. With `--shipped` the kernels of the measured models are first generated into the library from which
+first runs take them (`onert_cache ship`), as in a wheel that ships them, and removed at the end.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ compiled([np.zeros(tuple(i.shape), i.element_type.to_dtype()) for i in compiled.
 """
     + _MOST_MEMORY,
 }
-"""From nothing to the first answer."""
+"""From process start to the first result."""
 
 _CLOCK = "import json, sys, time"
 _STARTED = "wall, cpu = time.perf_counter(), time.process_time()"
@@ -87,12 +86,12 @@ COMPILE = {
     name: "\n".join((imported, _CLOCK, read, _STARTED, _COMPILED[name], _TOLD))
     for name, (imported, read) in _READ.items()
 }
-"""Compiling the first model that a process has read, with nothing kept from before."""
+"""Compile the first model that a process has read, with an empty cache."""
 LOAD = {
     name: "\n".join((imported, _CLOCK, _STARTED, read, _COMPILED[name], _TOLD))
     for name, (imported, read) in _READ.items()
 }
-"""Reading that model too. What belongs to compilers rather than to a model is read with it, in onert as in OpenVINO."""
+"""Read that model too. Reading includes loading of compiler parts that do not depend on the model, in both."""
 
 _TIMED = """
 best = 1.0
@@ -125,14 +124,15 @@ call = interpreter.invoke
 """
     + _TIMED,
 }
-"""A call of a model that has next to nothing to do, its buffers bound."""
+"""A call of a nearly empty model whose buffers are bound."""
 
 
 @frozen
 class Run:
-    """What one process took: seconds, seconds of CPU, and the most memory in MiB, as the system counts it.
+    """One process's wall time and CPU time in seconds, and its peak memory in MiB as counted by the system.
 
-    That is of the process alone: the resources that a parent is told of include its own at the time of the fork.
+    The memory is read by the process itself, because the resource usage that a parent receives includes the parent's
+    own at the time of the fork.
     """
 
     wall: float
@@ -141,7 +141,7 @@ class Run:
 
 
 def run(program: str, model: Path, threads: int, environment: Mapping[str, str], timed: bool) -> Run:
-    """One process; with `timed` it says itself how long the interesting part took."""
+    """Run one process; with `timed` it prints the duration of the interesting part itself."""
     start = perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(model), str(threads)],
@@ -165,7 +165,7 @@ def run(program: str, model: Path, threads: int, environment: Mapping[str, str],
 def in_turn(
     programs: Mapping[str, str], model: Path, chosen: argparse.Namespace, kept: Mapping[str, Path], timed: bool
 ) -> dict[str, list[Run]]:
-    """Runs of all programs; the cache is the one that is `kept` for a program, or a new one for each process."""
+    """The runs of all programs, each with its cache in `kept`, or else with a new cache for each process."""
     again = next(iter(programs))
     every = {**programs, f"{again}{AGAIN}": programs[again]}
     found: dict[str, list[Run]] = {name: [] for name in every}
@@ -182,7 +182,7 @@ def ratio(own: Sequence[float], other: Sequence[float]) -> float:
 
 
 def table(title: str, runs: Mapping[str, Sequence[Run]], peer: str, unit: float, memory: bool) -> Iterator[str]:
-    """A row for each program; `unit` is the length of what times are given in, in seconds."""
+    """A row for each program; `unit` is the unit of the times, in seconds."""
     name = {1.0: "s", 1e-3: "ms", 1e-6: "us"}[unit]
     yield f"\n{title}\n"
     yield f"| | {name} | {name} CPU | to {peer} |" + (f" MiB | to {peer} |" if memory else "")
@@ -228,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def tables(models: Sequence[Path], chosen: argparse.Namespace) -> None:
-    """Measure and print."""
+    """Measure everything and print the tables."""
     with tempfile.TemporaryDirectory() as folder:
         for model in models:
             kept = Path(folder) / "cache"

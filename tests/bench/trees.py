@@ -1,8 +1,8 @@
-"""Ensembles of trees beside ONNX Runtime, as a table in Markdown.
+"""Tree ensembles against ONNX Runtime, as a Markdown table.
 
     python tests/bench/trees.py [--threads 1,2] [--seconds 2]
 
-Trees are drawn once: whole ones, and ones of which every fifth branch ends early. Both run in turn; a ratio is the
+Trees are drawn once: complete ones, and ones of which every fifth branch ends early. The two alternate; a ratio is the
 median over the rounds.
 """
 
@@ -20,17 +20,17 @@ from onert.tools.contest import Contestant, contest
 
 FEATURES = 30
 ENSEMBLES = ((100, 6, 1, 0.0), (100, 8, 1, 0.2), (300, 10, 1, 0.2), (100, 8, 3, 0.2))
-"""Trees, their levels, targets, and how many branches end at once."""
+"""The number of trees, their levels, the number of targets, and the share of branches that end early."""
 
 
 def forest(trees: int, levels: int, targets: int, ends: float) -> bytes:
-    """A regressor in ONNX's spelling with a number for each node."""
+    """A regressor in ONNX's older format, with one list entry per node."""
     draw = np.random.default_rng(0)
     nodes: list[tuple[int, int, int, float, int, int, str]] = []
     votes: list[tuple[int, int, int, float]] = []
 
     def grow(tree: int, level: int, number: int) -> int:
-        """The next free number behind a subtree."""
+        """Add a subtree; return the next free node number."""
         if level == levels or (level > 2 and draw.random() < ends):
             nodes.append((tree, number, 0, 0.0, 0, 0, "LEAF"))
             votes.extend((tree, number, target, float(draw.normal())) for target in range(targets))

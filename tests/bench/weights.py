@@ -1,11 +1,11 @@
-"""Fully connected layers with weights of few bits beside what the machine can do: `python tests/bench/weights.py`.
+"""Fully connected layers with low-bit weights against the machine's limits: `python tests/bench/weights.py`.
 
     python tests/bench/weights.py [--size 4096] [--layers 8] [--rounds 15]
 
-Layers of size x size in a row, with float activations that are quantised row by row (dynamic range). One row reads each
-weight once: its bytes a second are set against those of a loop that does nothing but read as much memory. Many rows are
-set against the core's peak for products of bytes. Each round runs the loop and the layers in turn, one thread; shares
-are medians over the rounds. Markdown.
+A chain of size x size layers with float activations that are quantised row by row (dynamic range). With one row each
+weight is read once, so its bytes per second are compared with those of a loop that only reads as much memory. Many rows
+are compared with the core's peak for int8 products. Each round runs the loop and the layers alternately on one thread;
+shares are medians over the rounds. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from onert_llvm.target.isa import target
 
 ROWS = 128
 RUN = 32
-"""Weights that share a scale in blocks."""
+"""Weights per block that share a scale."""
 
 
 @frozen
 class Read:
-    """Read memory, some registers at a time; a work tile is one such step."""
+    """Read memory into several registers at a time; a work tile is one such step."""
 
     name: str = "read"
     slots: tuple[str, ...] = ("x", "out")
@@ -50,7 +50,7 @@ class Read:
 
 
 def layers(dtype: DType, rows: int, size: int, count: int, run: int | None) -> Callable[[], object]:
-    """A call that runs so many layers."""
+    """A function that runs `count` layers."""
     rng, b = np.random.default_rng(0), Builder()
     y = b.input(TensorType(DType.FLOAT32, (rows, size)), "x")
     low, high = dtype.limits
@@ -69,7 +69,7 @@ def layers(dtype: DType, rows: int, size: int, count: int, run: int | None) -> C
 def share(
     run: Callable[[], object], work: float, top: Callable[[], object], top_work: float, rounds: int
 ) -> list[float]:
-    """What a run comes to a second, and its share of what the loop does, medians over the rounds."""
+    """The work per second of a run, and its share of the loop's, as medians over the rounds."""
     run()
     found = []
     for i in range(rounds):

@@ -1,10 +1,10 @@
-"""RAM of bundles beside TFLite Micro's, in bytes: a row for each model, as in docs/bundles.md.
+"""RAM of bundles against TFLite Micro's, in bytes: a row for each model, as in docs/bundles.md.
 
     python -m bundle.arena [--target TRIPLE] [MODEL...]          # in tests/
 
-A bundle takes its mutables and activations, with `--overlap` the same with inputs and outputs in the memory plan.
-TFLite Micro's is the arena that its interpreter reports (the package tflite-micro). Without models it is the small ones
-of `small_models.py`.
+A bundle needs its mutables and activations; with `--overlap` inputs and outputs are part of the memory plan. For TFLite
+Micro it is the arena size that its interpreter reports (the package tflite-micro). Without MODEL: the models of
+`small_models.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ for number, path in enumerate(sys.argv[1:]):
 
 
 def theirs(models: Sequence[Path]) -> list[int | None]:
-    """The bytes of each model's arena; None for one that does not run there, and those behind it."""
+    """The arena sizes in bytes; None for a model that fails there, and for all models after it."""
     command = [sys.executable, "-u", "-c", _REPORT, *map(str, models)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     said = re.split(r"^model \d+$", done.stdout, flags=re.MULTILINE)[1:]
@@ -43,7 +43,7 @@ def theirs(models: Sequence[Path]) -> list[int | None]:
 
 
 def ours(model: Path, target: str = TARGET, overlap: bool = False) -> int:
-    """The bytes that a C program gives a bundle beside its constants."""
+    """The bytes of RAM that a bundle needs, without its constants."""
     with tempfile.TemporaryDirectory() as folder:
         files = onert.bundle(onert.load(model), folder, name="model", target=target, overlap=overlap)
         return files.mutables + files.activations

@@ -1,9 +1,9 @@
-/* The start of a program on a bare board: runs entries of the bundle once each on what is linked in, and sends back what
- * they made.
+/* Start-up code for a bare-metal board: runs each entry of the bundle once on linked-in inputs and returns the results.
  *
- * No library: vector table, stack, and semihosting for the results. Compiled with -include NAME.h -DENTRIES=A,B,...
- * -DCOUNT=... (of entries) -DMUTABLES=... -DACTIVATIONS=... (sizes). The file "made" gets the mutables, the file "told"
- * three words for each entry: what it returned, instructions that it took (0 where the board cannot count), bytes of stack.
+ * Uses no library: vector table, stack, and semihosting for the results. Compiled with -include NAME.h
+ * -DENTRIES=A,B,... -DCOUNT=... (of entries) -DMUTABLES=... -DACTIVATIONS=... (sizes). Writes the mutables to "made",
+ * and to "told" three words per entry: its return value, its instructions (0 if they cannot be counted), and bytes of
+ * stack.
  */
 #include <stdint.h>
 
@@ -26,7 +26,7 @@ static uintptr_t host(uintptr_t what, void *arguments) {
 }
 
 #define WORD(address) (*(volatile uint32_t *)(address))
-/* SysTick: 24 bits at 25 MHz; under -icount shift=0 an instruction takes a nanosecond. */
+/* SysTick: 24 bits at 25 MHz; with -icount shift=0 an instruction takes a nanosecond. */
 static void begin_count(void) {
   WORD(0xE000E014) = 0xFFFFFF;
   WORD(0xE000E018) = 0;
@@ -37,7 +37,7 @@ static uint32_t counted(void) { return (0xFFFFFF - WORD(0xE000E018)) * NANOSECON
 static void prepare(void) {
   WORD(0xE000ED14) |= 8; /* CCR.UNALIGN_TRP */
 #if UNIT
-  WORD(0xE000ED88) |= 0xF << 20; /* CPACR: the unit for floats and vectors */
+  WORD(0xE000ED88) |= 0xF << 20; /* CPACR: enable the floating-point and vector unit */
   __asm__ volatile("dsb\n isb" ::: "memory");
 #endif
 }
@@ -80,7 +80,7 @@ static void __attribute__((noinline)) one(uint32_t number) {
   uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
   volatile uint32_t *word, *below = (volatile uint32_t *)(frame - 128);
   uintptr_t at;
-  for (at = 0; at != ACTIVATIONS; ++at) activations[at] = 0xAA; /* an entry expects nothing of them */
+  for (at = 0; at != ACTIVATIONS; ++at) activations[at] = 0xAA; /* entries must not rely on their contents */
   for (word = (uint32_t *)stack_low; word < below; ++word) *word = PAINT;
   begin_count();
   told[number][0] = (uint32_t)entries[number](constants, mutables, activations);
@@ -113,7 +113,7 @@ __attribute__((section(".start"), naked, used)) void _start(void) {
 }
 #endif
 
-/* What is linked in beside the code. */
+/* Data linked in beside the code. */
 __asm__(
     ".section .rodata.constants,\"a\"\n.balign 64\n.global constants\nconstants:\n.incbin \"" WEIGHTS "\"\n"
     ".global given\ngiven:\n.incbin \"given\"\n.previous\n");

@@ -1,4 +1,4 @@
-"""Boards without an operating system: start-up code of our own, linked with a bundle and run under QEMU's emulation."""
+"""Bare-metal boards: our own start-up code, linked with a bundle and run under QEMU."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _GCC = [
     *("extendsfdf2", "truncdfsf2", "extendhfsf2", "truncsfhf2"),
 ]
 RUNTIME = {"arm": {f"__aeabi_{name}" for name in _AEABI}, "riscv": {f"__{name}" for name in _GCC}}
-"""What a processor's compiler brings for floats that the processor has no instructions for, as docs/bundles.md says."""
+"""Functions of the compiler's library for floats that the processor has no instructions for (docs/bundles.md)."""
 
 
 @frozen
 class Board:
-    """A machine of QEMU's, the bundle's target for it, and where its memory lies (origin and kilobytes).
+    """A machine of QEMU's, the bundle's target for it, and its memory regions (origin and kilobytes).
 
-    `tick` is how many nanoseconds SysTick takes for a count, which under -icount are instructions.
+    `tick` is the number of nanoseconds per count of SysTick, which under -icount are instructions.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Board:
 
     @property
     def hard(self) -> bool:
-        """Whether it computes with floats."""
+        """Whether it has a floating-point unit."""
         return self.target.endswith("hf")
 
     @property
     def missing(self) -> str | None:
-        """The first tool that is not installed."""
+        """The first tool that is not installed, or None."""
         return next((tool for tool in (self.compiler, self.emulator[0]) if shutil.which(tool) is None), None)
 
 
@@ -101,14 +101,14 @@ BOARDS = (
 
 
 def on(boards: Sequence[Board]) -> pytest.MarkDecorator:
-    """A test for each board, skipped where a tool is missing."""
+    """Run a test for each board, skipped if a tool is missing."""
     found = [(b, pytest.mark.skipif(b.missing is not None, reason=f"{b.missing} is not installed")) for b in boards]
     return pytest.mark.parametrize("board", [pytest.param(b, id=b.name, marks=mark) for b, mark in found])
 
 
 @frozen
-class Told:
-    """What a board says of a run: what the entry returned, instructions, bytes of stack, the outputs."""
+class BoardRun:
+    """A run on a board: the entry's return value, instructions, bytes of stack, and outputs."""
 
     code: int
     instructions: int
@@ -127,16 +127,16 @@ SECTIONS {{
   .bss : {{ *(.bss*) *(.sbss*) *(COMMON) . = ALIGN(8); stack_low = .; }} > ram
   .data : {{ *(.data*) *(.sdata*) }} > ram
   stack_top = ORIGIN(ram) + LENGTH(ram);
-  ASSERT(SIZEOF(.data) == 0, "a bundle has no data that changes")
+  ASSERT(SIZEOF(.data) == 0, "a bundle must have no initialised data")
   ASSERT(stack_top - stack_low >= 1024, "no room for a stack")
 }}
 """
 
 
-def run(board: Board, folder: Path, inputs: Mapping[str, Sequence[Array]]) -> dict[str, Told]:
-    """Link the bundle in a folder into an image for the board, which runs entries one after the other.
+def run(board: Board, folder: Path, inputs: Mapping[str, Sequence[Array]]) -> dict[str, BoardRun]:
+    """Link the bundle in a folder into an image for the board, and run its entries one after the other.
 
-    State begins as the bundle's reset leaves it.
+    The state starts as the bundle's reset function leaves it.
     """
     (header,) = folder.glob("*.h")
     description = read(header)
@@ -161,7 +161,7 @@ def run(board: Board, folder: Path, inputs: Mapping[str, Sequence[Array]]) -> di
     return _emulated(board, folder, description, list(inputs))
 
 
-def _emulated(board: Board, folder: Path, description: Description, entries: Sequence[str]) -> dict[str, Told]:
+def _emulated(board: Board, folder: Path, description: Description, entries: Sequence[str]) -> dict[str, BoardRun]:
     quiet = ("-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
     hosting = ("-semihosting-config", "enable=on,target=native")
     command = [*board.emulator, *quiet, *hosting, "-kernel", "image"]
@@ -169,4 +169,6 @@ def _emulated(board: Board, folder: Path, description: Description, entries: Seq
     assert done.returncode == 0, f"{board.name}: {done.returncode} {done.stderr}"
     told = np.fromfile(folder / "told", np.uint32).reshape(-1, 3).tolist()
     made = np.fromfile(folder / "made", np.uint8)
-    return {entry: Told(*facts, after(description, made, entry)) for entry, facts in zip(entries, told, strict=True)}
+    return {
+        entry: BoardRun(*facts, after(description, made, entry)) for entry, facts in zip(entries, told, strict=True)
+    }

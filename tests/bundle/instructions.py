@@ -1,8 +1,8 @@
-"""Instructions of one call of a bundle on each board, and the bytes of stack that it takes: as in docs/bundles.md.
+"""Instructions and bytes of stack for one call of a bundle on each board, as in docs/bundles.md.
 
     python -m bundle.instructions [--board NAME] MODEL...          # in tests/
 
-QEMU counts them where the board has a clock to tell them by (`-icount`), to some forty.
+QEMU counts the instructions where the board has a clock to read them from (`-icount`), accurate to about forty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .boards import BOARDS, Board, run
 
 
 def counted(model: Path, board: Board, folder: Path) -> tuple[int, int]:
-    """Instructions, and bytes of stack."""
+    """The instructions of one call, and its bytes of stack."""
     package = onert.load(model)
     onert.bundle(package, folder, name="model", target=board.target, cpu=board.cpu)
     inputs = toys.random_inputs(onert.compile(package, backends=("reference",), num_threads=1).inputs)

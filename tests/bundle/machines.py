@@ -1,4 +1,4 @@
-"""Machines that bundles are made for, and how tests link and run them here."""
+"""Machines that bundles are built for, and how the tests link and run bundles on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 @frozen
 class Machine:
-    """A target, the C compiler that links for it, and what runs its programs; for wasm32 without a C program."""
+    """A target, the C compiler that links for it, and the program that runs the result (wasm32: no C program)."""
 
     name: str
     target: str
@@ -33,7 +33,7 @@ class Machine:
 
     @property
     def missing(self) -> str | None:
-        """The first tool that is not installed."""
+        """The first tool that is not installed, or None."""
         tools = (self.compiler[0], *self.runner[:1])
         return next((tool for tool in tools if shutil.which(tool) is None), None)
 
@@ -63,13 +63,13 @@ MACHINES = (
 
 
 def _on(machines: Sequence[Machine]) -> pytest.MarkDecorator:
-    """A test for each machine, skipped where a tool is missing."""
+    """Run a test for each machine, skipped if a tool is missing."""
     found = [(m, pytest.mark.skipif(m.missing is not None, reason=f"{m.missing} is not installed")) for m in machines]
     return pytest.mark.parametrize("machine", [pytest.param(m, id=m.name, marks=mark) for m, mark in found])
 
 
 SOUND = tuple(m for m in MACHINES if m.name != "riscv64-v")
-"""Those that run any code: QEMU 7.2 aborts in its own translator (decode_save_opc) on some of RISC-V's vector code."""
+"""Machines that run any code: QEMU 7.2's translator aborts (decode_save_opc) on some of RISC-V's vector code."""
 
 every_machine = _on(MACHINES)
 every_sound_machine = _on(SOUND)
@@ -79,14 +79,14 @@ needs_compiler = pytest.mark.skipif(HOST.missing is not None, reason="gcc is not
 
 @frozen
 class Linked:
-    """A bundle in a folder as a program for a machine: the command before what follows for one run."""
+    """A bundle in a folder, linked as a program for a machine; `command` is completed with the arguments of one run."""
 
     folder: Path
     description: Description
     command: tuple[str, ...]
 
     def run(self, inputs: Sequence[Array], entry: str | None = None) -> tuple[int, list[Array]]:
-        """The exit status of an entry, which is what it returns, and its outputs. State begins as reset leaves it."""
+        """Run an entry on state as after reset. Returns the exit status (the entry's return value) and the outputs."""
         entry = entry or self.description.entries[0]
         before(self.description, {entry: inputs}).tofile(self.folder / "given")
         files = [
@@ -101,12 +101,12 @@ class Linked:
 
 
 def run(machine: Machine, folder: Path, inputs: Sequence[Array]) -> tuple[int, list[Array]]:
-    """Link the bundle in a folder into a program for the machine and run it: its exit status, and the outputs."""
+    """Link the bundle in a folder into a program for the machine and run it. Returns its exit status and outputs."""
     return linked(machine, folder).run(inputs)
 
 
 def before(description: Description, inputs: Mapping[str, Sequence[Array]]) -> Array:
-    """The mutables before a call: inputs of entries, and state as the bundle's reset leaves it."""
+    """The mutables before a call: the entries' inputs, and the state as the bundle's reset function leaves it."""
     area = np.zeros(description.mutables, np.uint8)
     for entry, arrays in inputs.items():
         given = [v for v in description.variables if v.role is Role.INPUT and v.entry == entry]
@@ -121,7 +121,7 @@ def before(description: Description, inputs: Mapping[str, Sequence[Array]]) -> A
 
 
 def after(description: Description, made: Array, entry: str) -> list[Array]:
-    """An entry's outputs in the mutables after a call."""
+    """An entry's outputs, read from the mutables after a call."""
     outputs = []
     for variable in description.variables:
         if variable.role is Role.OUTPUT and variable.entry == entry:
@@ -132,7 +132,7 @@ def after(description: Description, made: Array, entry: str) -> list[Array]:
 
 
 def linked(machine: Machine, folder: Path) -> Linked:
-    """The bundle in a folder as a program for the machine."""
+    """Link the bundle in a folder into a program for the machine."""
     (header,) = folder.glob("*.h")
     description = read(header)
     name = description.name
@@ -148,24 +148,24 @@ def linked(machine: Machine, folder: Path) -> Linked:
 
 
 def compile_program(machine: Machine, folder: Path, name: str, source: Path, program: Path, *more: str) -> None:
-    """A C program with a bundle, warnings being errors; in it ENTRY and CONFIG are the bundle's symbols."""
+    """Compile a C program with a bundle, warnings as errors; ENTRY and CONFIG are defined as the bundle's symbols."""
     flags = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", f"-DENTRY={name}", f"-DCONFIG={name}_config"]
     header = ["-include", folder / f"{name}.h"]
     call(*machine.compiler, *flags, *header, source, folder / f"{name}.o", "-o", program, "-lm", *more)
 
 
 def call(*command: str | Path) -> str:
-    """Run a command that must succeed; what it wrote."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr}"
     return done.stdout
 
 
 def undefined(machine: Machine, path: Path) -> set[str]:
-    """The symbols that an object expects from libraries."""
+    """The undefined symbols of an object file."""
     return {line.split()[-1] for line in call(machine.nm, "-u", path).splitlines()}
 
 
 def defined(machine: Machine, path: Path) -> set[str]:
-    """The symbols that an object offers to others."""
+    """The global symbols that an object file defines."""
     return {line.split()[-1] for line in call(machine.nm, "-g", "--defined-only", path).splitlines()}

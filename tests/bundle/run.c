@@ -1,7 +1,7 @@
-/* Runs a bundle once over files: run WEIGHTS MUTABLES_IN MUTABLES_OUT [TIMES [NUMBER]]. Exit status: what the entry returned.
+/* Runs a bundle on files: run WEIGHTS MUTABLES_IN MUTABLES_OUT [TIMES [NUMBER]]. Exits with the entry's return value.
  *
- * Compiled with -include NAME.h -DCONFIG=NAME_config -DENTRY=NAME, or -DENTRIES=A,B,... of which NUMBER says which is
- * run. With TIMES it is called so often, and the least time of a call in microseconds goes to standard output.
+ * Compiled with -include NAME.h -DCONFIG=NAME_config -DENTRY=NAME, or -DENTRIES=A,B,... of which NUMBER selects one.
+ * With TIMES the entry is called that often, and the minimum time of a call in microseconds is printed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   constants = area(CONFIG.constantWeightVarsMemSize);
   mutables = area(CONFIG.mutableWeightVarsMemSize);
   activations = area(CONFIG.activationsMemSize);
-  memset(activations, 0xAA, CONFIG.activationsMemSize); /* an entry expects nothing of them */
+  memset(activations, 0xAA, CONFIG.activationsMemSize); /* entries must not rely on their contents */
   fill(constants, CONFIG.constantWeightVarsMemSize, argv[1]);
   fill(mutables, CONFIG.mutableWeightVarsMemSize, argv[2]);
   for (i = 0; i < times && code == 0; ++i) {

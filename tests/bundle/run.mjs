@@ -1,6 +1,6 @@
-// Runs a bundle for wasm32 once over files:
-// node run.mjs MODULE NAME ENTRY,... WEIGHTS MUTABLES_IN MUTABLES_OUT TIMES NUMBER, the last being that of the entry.
-// Sizes come from NAME_config in the module's memory: five 32-bit numbers. Exit status: what the entry returned.
+// Runs a bundle for wasm32 once on files:
+// node run.mjs MODULE NAME ENTRY,... WEIGHTS MUTABLES_IN MUTABLES_OUT TIMES NUMBER, where NUMBER selects the entry.
+// Sizes come from NAME_config in the module's memory: five 32-bit numbers. The exit status is the entry's return value.
 import { readFileSync, writeFileSync } from "node:fs";
 import { argv, exit } from "node:process";
 

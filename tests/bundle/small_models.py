@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Network:
-    """A chain of int8 layers over pictures; `x` is the tensor that the next layer reads, `shape` its shape."""
+    """A chain of int8 layers on images; `x` is the input tensor of the next layer, `shape` its shape."""
 
     def __init__(self, shape: Sequence[int], seed: int = 0) -> None:
         self.model = Model()
@@ -65,7 +65,7 @@ class Network:
         return self
 
     def residual(self, n: int) -> Network:
-        """Two convolutions beside the identity."""
+        """Two convolutions with a skip connection."""
         before, shape = self.x, self.shape
         self.conv(n).conv(shape[-1], activation=0)
         out = self._made(shape)

@@ -1,5 +1,4 @@
-"""Bundles on bare boards under emulation: start-up code of our own, unaligned access trapped, no library but what
-docs/bundles.md names."""
+"""Bundles on emulated bare-metal boards: unaligned access traps, and only libraries in docs/bundles.md link."""
 
 from __future__ import annotations
 
@@ -20,10 +19,10 @@ from .machines import call
 from .small_models import SMALL
 
 DOUBLES = frozenset({"arm-ml-zoo/ds_cnn_quantized"})
-"""Models of 16-bit integers, whose sums take doubles: these come from the compiler where a processor has none."""
+"""Int16 models, which sum in doubles; the compiler's library provides these where the processor has none."""
 
 MOST = dict.fromkeys(("m4", "m7", "m33", "m55"), 7_600_000)
-"""What `kws_ref_model` takes on a Cortex-M4 by CMSIS-NN's kernels in TFLite Micro."""
+"""Instructions of `kws_ref_model` on a Cortex-M4 with TFLite Micro and CMSIS-NN's kernels."""
 
 FOREIGN = (
     "mlperf-tiny/kws_ref_model",
@@ -36,16 +35,18 @@ FOREIGN = (
 
 
 START = 128
-"""Bytes of stack that a board's call and the compiler's library take at most."""
+"""An upper bound on the stack bytes used by a board's call and the compiler's library."""
 CALLED = 256
-"""Bytes that a call may take less than the report says: paths of code that inputs do not lead to."""
+"""Bytes that a call may use less than reported, on code paths that the inputs do not reach."""
 
 BROKEN = [np.array([4, 3, 2, 9], np.int32)]
-"""Indices of which one is outside of the table of `toys.lookup`."""
+"""Indices, one of which is outside the table of `toys.lookup`."""
 
 
-def _require_alike(models: Mapping[str, Package], board: Board, folder: Path, doubles: bool = False) -> None:
-    """The models, in one image for the board, give the reference results; the last one, `lookup`, an error code."""
+def _require_reference_results(
+    models: Mapping[str, Package], board: Board, folder: Path, doubles: bool = False
+) -> None:
+    """Require that the models, in one image for the board, give the reference results, and `lookup` an error code."""
     bundled = {**models, "lookup": toys.lookup()}
     files = onert.bundle(bundled, folder, name="image", target=board.target, cpu=board.cpu, report=True)
     asked = {name: toys.asked(package) for name, package in models.items()}
@@ -62,9 +63,9 @@ def _require_alike(models: Mapping[str, Package], board: Board, folder: Path, do
 
 
 @on(BOARDS)
-def test_models_run_and_a_broken_rule_is_an_error_code(tmp_path: Path, board: Board) -> None:
+def test_models_run_and_an_invalid_index_returns_an_error_code(tmp_path: Path, board: Board) -> None:
     digits = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
-    _require_alike({"digits": digits, "net": toys.network()}, board, tmp_path)
+    _require_reference_results({"digits": digits, "net": toys.network()}, board, tmp_path)
 
 
 @pytest.mark.long
@@ -75,19 +76,19 @@ def test_small_quantised_models_run(tmp_path: Path, board: Board) -> None:
         path = tmp_path / f"{name}.tflite"
         path.write_bytes(make())
         models[name.replace(" ", "_")] = onert.load(path)
-    _require_alike(models, board, tmp_path)
+    _require_reference_results(models, board, tmp_path)
 
 
 @pytest.mark.long
 @needs_shared
 @on([board for board in BOARDS if board.ram[1] > 16])
 @pytest.mark.parametrize("name", FOREIGN, ids=lambda n: n.partition("/")[2])
-def test_models_of_others_run(tmp_path: Path, board: Board, name: str) -> None:
+def test_shared_models_run(tmp_path: Path, board: Board, name: str) -> None:
     model = onert.load(SHARED / "models" / f"{name}.tflite")
-    _require_alike({"model": model}, board, tmp_path, name in DOUBLES)
+    _require_reference_results({"model": model}, board, tmp_path, name in DOUBLES)
 
 
 @needs_shared
 @on([board for board in BOARDS if board.name in MOST])
-def test_keywords_take_no_more_instructions_than_with_cmsis(tmp_path: Path, board: Board) -> None:
+def test_keyword_spotting_needs_no_more_instructions_than_with_cmsis_nn(tmp_path: Path, board: Board) -> None:
     assert counted(SHARED / "models" / "mlperf-tiny/kws_ref_model.tflite", board, tmp_path)[0] <= MOST[board.name]

@@ -1,4 +1,4 @@
-"""Bundles are what their page says: files, symbols, sizes, errors."""
+"""Bundles match their documentation: files, symbols, sizes, errors."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Config(ctypes.Structure):
     )
 
 
-def test_its_files_are_those_of_the_page(tmp_path: Path) -> None:
+def test_the_written_files_are_those_the_docs_name(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path / "build" / "deep")
     assert sorted(path.name for path in (tmp_path / "build" / "deep").iterdir()) == ["net.h", "net.o", "net.weights"]
     assert files.paths["weights"].stat().st_size == files.constants
     assert files.target.split(",")[0] in ("x86-64", "aarch64")
 
 
-def test_the_static_interface_has_the_weights_as_text_too(tmp_path: Path) -> None:
+def test_the_static_api_also_writes_the_weights_as_text(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path, api="static", save_asm=True, save_ir=True)
     assert sorted(files.paths) == ["h", "ll", "o", "s", "weights", "weights.bin", "weights.txt"]
     assert files.paths["weights"].read_bytes() == files.paths["weights.bin"].read_bytes()
@@ -68,7 +68,7 @@ def test_the_static_interface_has_the_weights_as_text_too(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "package", [toys.network(), toys.lookup(), toys.resized(), toys.counter()], ids=lambda p: p.name
 )
-def test_a_loaded_bundle_gives_the_reference_results(tmp_path: Path, package: Package) -> None:
+def test_a_loaded_bundle_computes_the_reference_results(tmp_path: Path, package: Package) -> None:
     onert.bundle(package, tmp_path)
     loaded = onert.load_bundle(tmp_path)
     inputs = [np.array([0, 4, 2, 2], np.int32)] if package.name == "lookup" else toys.random_inputs(loaded.inputs())
@@ -76,7 +76,7 @@ def test_a_loaded_bundle_gives_the_reference_results(tmp_path: Path, package: Pa
         toys.require_close(found, wanted)
 
 
-def test_the_configuration_is_laid_out_as_on_the_page(tmp_path: Path) -> None:
+def test_the_config_struct_is_laid_out_as_documented(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path)
     call("gcc", "-shared", files.paths["o"], "-o", tmp_path / "net.so", "-lm")
     config = Config.in_dll(ctypes.CDLL(str(tmp_path / "net.so")), "net_config")
@@ -95,13 +95,13 @@ def test_the_configuration_is_laid_out_as_on_the_page(tmp_path: Path) -> None:
     assert stored.tolist() == data.array.tolist()
 
 
-def test_nothing_else_is_visible_and_only_libraries_of_c_are_needed(tmp_path: Path) -> None:
+def test_exports_only_its_own_symbols_and_needs_only_the_c_library(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path)
     assert defined(HOST, files.paths["o"]) == {"net", "net_config", "net_content_id", "net_version"}
     assert undefined(HOST, files.paths["o"]) <= {"floorf", "ceilf", "rintf"}
 
 
-def test_a_program_finds_its_way_by_macros_alone(tmp_path: Path) -> None:
+def test_a_c_program_can_run_a_bundle_with_only_its_macros(tmp_path: Path) -> None:
     package = toys.network()
     onert.bundle(package, tmp_path, api="static")
     source = tmp_path / "main.c"
@@ -130,7 +130,7 @@ def test_a_program_finds_its_way_by_macros_alone(tmp_path: Path) -> None:
     toys.require_close(found, wanted.reshape(-1))
 
 
-def test_symbols_are_looked_up_by_their_whole_names(tmp_path: Path) -> None:
+def test_symbols_are_looked_up_by_their_full_names(tmp_path: Path) -> None:
     onert.bundle(toys.network(), tmp_path)
     source = tmp_path / "main.c"
     source.write_text(
@@ -160,7 +160,7 @@ def test_two_bundles_link_into_one_program(tmp_path: Path) -> None:
         toys.require_close(*loaded.run(inputs).values(), *toys.reference(toys.network(name, seed), inputs))
 
 
-def test_a_bad_element_is_an_error_code(tmp_path: Path) -> None:
+def test_an_index_out_of_range_returns_an_error_code(tmp_path: Path) -> None:
     onert.bundle(toys.lookup(), tmp_path)
     loaded = onert.load_bundle(tmp_path)
     with pytest.raises(onert.ExecutionError, match=r"returned error code 1: .*Gather"):
@@ -169,7 +169,7 @@ def test_a_bad_element_is_an_error_code(tmp_path: Path) -> None:
     assert run(HOST, tmp_path, [np.array([-1, 0, 0, 0], np.int32)])[0] == 1
 
 
-def test_state_lies_in_mutables_and_begins_anew(tmp_path: Path) -> None:
+def test_state_is_stored_in_mutables_and_cleared_by_reset(tmp_path: Path) -> None:
     onert.bundle(toys.counter(), tmp_path)
     loaded = onert.load_bundle(tmp_path)
     ones = np.ones(3, np.float32)
@@ -181,7 +181,7 @@ def test_state_lies_in_mutables_and_begins_anew(tmp_path: Path) -> None:
     assert "counter_reset" in (tmp_path / "counter.h").read_text()
 
 
-def test_calls_with_memory_of_their_own_run_at_once(tmp_path: Path) -> None:
+def test_calls_with_separate_memory_run_concurrently(tmp_path: Path) -> None:
     package = toys.network()
     onert.bundle(package, tmp_path)
     first = onert.load_bundle(tmp_path)
@@ -203,7 +203,7 @@ def test_calls_with_memory_of_their_own_run_at_once(tmp_path: Path) -> None:
     assert not wrong
 
 
-def test_threads_share_a_run_and_leave_when_told(tmp_path: Path) -> None:
+def test_worker_threads_share_a_run_and_exit_on_stop(tmp_path: Path) -> None:
     package = toys.network()
     files = onert.bundle(package, tmp_path, threads=3)
     assert defined(HOST, files.paths["o"]) == {"net", "net_config", "net_content_id", "net_stop", "net_version"}
@@ -226,7 +226,7 @@ def test_threads_share_a_run_and_leave_when_told(tmp_path: Path) -> None:
     subprocess.run(command, check=True, timeout=PATIENCE, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
 
 
-def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_model_produces_identical_files(tmp_path: Path) -> None:
     script = (
         "import sys, pathlib; sys.path[:0] = eval(sys.argv[2]); import onert; from bundle import toys;"
         "onert.bundle(toys.network(), sys.argv[1], api='both', save_ir=True)"
@@ -247,7 +247,7 @@ def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
 
 
-def test_open_shapes_are_pinned(tmp_path: Path) -> None:
+def test_dynamic_input_shapes_must_be_fixed_when_bundling(tmp_path: Path) -> None:
     package = toys.network(batch=None)
     with pytest.raises(onert.CompileError, match="known before the run: give it one"):
         onert.bundle(package, tmp_path)
@@ -274,7 +274,7 @@ def test_several_entry_points_share_constants(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [("small", "large"), ("large", "small")])
-def test_entry_points_share_memory_that_is_enough_for_each(tmp_path: Path, order: tuple[str, str]) -> None:
+def test_entry_points_share_an_arena_as_large_as_the_largest_needs(tmp_path: Path, order: tuple[str, str]) -> None:
     b = onert.ir.builder.Builder()
     x = b.input(onert.ir.TensorType(onert.ir.DType.FLOAT32, (4,)), "x")
     chain = b.add(Unary(UnaryKind.TANH), b.add(Softmax(), b.add(Softmax(), x)))
@@ -284,7 +284,7 @@ def test_entry_points_share_memory_that_is_enough_for_each(tmp_path: Path, order
     assert both.activations == max(needed) > min(needed)
 
 
-def test_signatures_are_entry_points(tmp_path: Path) -> None:
+def test_signatures_become_entry_points(tmp_path: Path) -> None:
     package = toys.halves()
     alone = onert.bundle(package, tmp_path / "one", signatures=["encode"])
     files = onert.bundle(package, tmp_path / "both", signatures=["encode", "decode:0"])
@@ -319,7 +319,7 @@ BAD: list[tuple[str, Callable[[Path], Any]]] = [
 
 
 @pytest.mark.parametrize(("sentence", "bad"), BAD, ids=[sentence for sentence, _ in BAD])
-def test_bad_calls_are_one_sentence_and_leave_nothing(
+def test_invalid_arguments_raise_a_one_line_error_and_write_no_file(
     tmp_path: Path, sentence: str, bad: Callable[[Path], Any]
 ) -> None:
     with pytest.raises(onert.OnertError) as raised:
@@ -329,7 +329,7 @@ def test_bad_calls_are_one_sentence_and_leave_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_directory_unchanged(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("here")
     with pytest.raises(onert.CompileError, match=r"cannot be written to .*Not a directory"):
         onert.bundle(toys.network(), tmp_path / "file" / "out")
@@ -339,7 +339,7 @@ def test_a_directory_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "net.h"]
 
 
-def test_what_is_no_bundle_is_not_loaded(tmp_path: Path) -> None:
+def test_loading_rejects_incomplete_foreign_and_corrupt_bundles(tmp_path: Path) -> None:
     with pytest.raises(onert.ExecutionError, match="holds the bundles none"):
         onert.load_bundle(tmp_path)
     (tmp_path / "net.h").write_text("#define X")

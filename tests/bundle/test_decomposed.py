@@ -1,4 +1,4 @@
-"""What is decomposed into products, gathers and functions of elements runs natively, and in bundles."""
+"""Operations that are decomposed into products, gathers and elementwise functions run natively, also in bundles."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def _fixed(case: Case) -> tuple[int, ...]:
 
 
 def _cases() -> list[Case]:
-    """The first case of each kind, and all in float64."""
+    """The first case of each kind, and all float64 cases except relu's."""
     given = [case for family in (audio, landmarks, onnx_pictures) for case in family.CASES]
     found = [next(case for case in given if type(case.op) is kind) for kind in KINDS]
     return [*found, *(case for case in doubles.CASES if "relu" not in case.name)]
 
 
 def _package(cases: list[Case]) -> tuple[Package, list[Array], list[Array]]:
-    """All cases side by side, what they are given, and what they mean."""
+    """One package with all cases, their inputs, and the expected outputs."""
     b, inputs, results, meant = Builder("main"), list[Array](), list[int](), list[Array]()
     for case in cases:
         fixed, operands, own = _fixed(case), list[int | None](), list[Array]()

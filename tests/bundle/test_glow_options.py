@@ -1,4 +1,4 @@
-"""Bundles can be asked for in the words of Glow's tools."""
+"""onert_bundle accepts the options of Glow's tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onert.tools.bundle import main, model_compiler
 from .small_models import Network
 
 MODEL = "MODEL.tflite"
-"""In arguments: a path to a small model."""
+"""A placeholder in arguments for the path of a small model."""
 INPUT = "main_0"
 Command = Callable[[Sequence[str]], int]
 SAME: dict[str, tuple[Command, list[str], list[str]]] = {
@@ -66,7 +66,7 @@ SAME: dict[str, tuple[Command, list[str], list[str]]] = {
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The path that stands for MODEL."""
+    """The path that replaces MODEL."""
     path = tmp_path_factory.mktemp("glow") / "small"
     path.with_suffix(".tflite").write_bytes(Network((1, 8)).dense(4).done())
     return str(path)
@@ -78,13 +78,15 @@ def _files(command: Command, arguments: Sequence[str], model: str, out: Path) ->
 
 
 @pytest.mark.parametrize(("command", "glow", "ours"), SAME.values(), ids=SAME)
-def test_what_is_asked_for_in_glow_s_words_is_the_same(
+def test_options_of_glow_tools_produce_the_same_bundle(
     command: Command, glow: list[str], ours: list[str], model: str, tmp_path: Path
 ) -> None:
     assert _files(command, glow, model, tmp_path / "glow") == _files(main, ours, model, tmp_path / "ours")
 
 
-def test_what_changes_nothing_is_said(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_without_effect_are_reported_as_ignored(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _files(main, ["a.png", "-image_mode=0to1", "-d", MODEL, "-jit", "-g", "-cpu", "-emit-bundle=OUT"], model, tmp_path)
     said = capsys.readouterr().err.splitlines()
     assert [line.split(" is ignored: ")[0] for line in said] == [
@@ -102,7 +104,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("sentence", "arguments"), WRONG.items(), ids=WRONG)
-def test_what_cannot_be_asked_for_is_one_line_and_status_2(
+def test_invalid_glow_options_print_one_line_and_exit_with_status_2(
     sentence: str, arguments: list[str], model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert model_compiler([*(a.replace("MODEL", model) for a in arguments), f"-emit-bundle={tmp_path / 'out'}"]) == 2
@@ -112,7 +114,7 @@ def test_what_cannot_be_asked_for_is_one_line_and_status_2(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_the_processor_makes_bundles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_cpu_backend_is_accepted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
         model_compiler(["-m", MODEL, "-backend=OpenCL", f"-emit-bundle={tmp_path}"])
     assert exited.value.code == 2

@@ -1,4 +1,4 @@
-"""A bundle's header compiles without a warning, and each of its macros is what the model says."""
+"""A bundle's header compiles without warnings, and its macros match the model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FIRST = np.array([3, -1, 0.5], np.float32)
 
 
 def _odd() -> Package:
-    """Inputs of every kind of scale, an empty shape, and state that begins with elements that differ."""
+    """Inputs with all kinds of scales, an empty shape, and state whose initial elements differ."""
     b = Builder()
     x = b.input(TensorType(DType.INT8, (2, 3), Quantization((1e-5,), (-3,))), "x")
     b.input(TensorType(DType.UINT8, (4,), Quantization((2.0625,), (128,))), "y/z:0")
@@ -59,7 +59,7 @@ def _macro(package: onert.Package, variable: str, taken: set[str]) -> str:
 
 
 def _headers(folder: Path, target: str | None) -> Path:
-    """A file that includes, twice each, the headers of bundles with and without all that a bundle may have."""
+    """A file that includes, twice each, the headers of bundles with all optional parts and with none."""
     options = {"steps": True, "instrument": True, "embed_weights": True}
     interfaces = {"both": options, "static": {}, "dynamic": {"threads": 2} if target is None else {}}
     lines = []
@@ -75,7 +75,7 @@ def _headers(folder: Path, target: str | None) -> Path:
 
 
 @pytest.mark.parametrize("target", [None, "i386-linux-gnu"])
-def test_the_header_compiles_strictly(tmp_path: Path, target: str | None) -> None:
+def test_the_header_compiles_with_strict_warnings_as_errors(tmp_path: Path, target: str | None) -> None:
     source = _headers(tmp_path, target)
     for standard in ("c99", "c11", "c++11", "c++17", "c++20"):
         compiler, language = ("g++", "-xc++") if "++" in standard else ("gcc", "-xc")
@@ -84,7 +84,7 @@ def test_the_header_compiles_strictly(tmp_path: Path, target: str | None) -> Non
 
 
 @pytest.mark.parametrize("name", ["odd", "net", "digits"])
-def test_every_macro_of_a_variable_is_what_the_model_says(tmp_path: Path, name: str) -> None:
+def test_the_macros_of_every_variable_match_the_model(tmp_path: Path, name: str) -> None:
     package = {"odd": _odd(), "net": toys.network()}.get(name)
     if package is None:
         package = evolve(onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8"), name="digits")
@@ -151,7 +151,9 @@ HAVING: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.parametrize(("options", "has"), HAVING, ids=lambda v: "-".join(sorted(v)) or "nothing")
-def test_macros_say_what_a_bundle_has(tmp_path: Path, options: dict[str, Any], has: set[str]) -> None:
+def test_the_has_macros_match_the_features_of_the_bundle(
+    tmp_path: Path, options: dict[str, Any], has: set[str]
+) -> None:
     files = onert.bundle(toys.lookup(), tmp_path, **{"cpu": "native", **options})
     macros = dict(re.findall(r"^#define LOOKUP_(\w+) +(.+)$", files.paths["h"].read_text(), re.MULTILINE))
     every = {"CONFIG", "RESET", "STOP", "VERSION", "STEP", "HOOK", "WEIGHTS"}
@@ -168,7 +170,7 @@ def test_macros_say_what_a_bundle_has(tmp_path: Path, options: dict[str, Any], h
 
 
 def _content(files: Files) -> bytes:
-    """What object, weights and header have in common: the end of the weights, which the object may hold."""
+    """The content id in object, weights and header: the end of the weights, which the object may embed."""
     if "weights" in files.paths:
         return files.paths["weights"].read_bytes()[-16:]
     found = re.search(r"^ \* Content: (\w+)$", files.paths["h"].read_text(), re.MULTILINE)
@@ -177,7 +179,7 @@ def _content(files: Files) -> bytes:
     return bytes.fromhex(found[1])
 
 
-def test_reset_restores_what_state_begins_with(tmp_path: Path) -> None:
+def test_reset_restores_the_initial_state(tmp_path: Path) -> None:
     onert.bundle(_odd(), tmp_path, embed_weights=True)
     source = tmp_path / "main.c"
     values = ", ".join(f"{value!r}f" for value in FIRST.tolist())

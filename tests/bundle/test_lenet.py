@@ -1,4 +1,4 @@
-"""The LeNet example does what its page says, by one `make`."""
+"""The LeNet example works as its README says, built by one `make`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where `make` built it, and its output."""
+    """The build folder, which also contains make's output."""
     folder = tmp_path_factory.mktemp("lenet")
     command = ["make", "-C", str(LENET), f"BUILD={folder}", f"ONERT_BUNDLE={TOOL}"]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
@@ -39,7 +39,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_make
-def test_one_make_classifies_the_images(build: Path) -> None:
+def test_make_classifies_the_images(build: Path) -> None:
     found = re.findall(r"images/(\d)\.png\nResult: (\d)\nConfidence: (\d\.\d+)\n", (build / "said").read_text())
     assert len(found) == 10
     for digit, result, confidence in found:
@@ -50,7 +50,7 @@ def test_one_make_classifies_the_images(build: Path) -> None:
 @needs_make
 @pytest.mark.skipif(shutil.which("aarch64-linux-gnu-gcc") is None, reason="aarch64-linux-gnu-gcc is not installed")
 @pytest.mark.skipif(shutil.which("qemu-aarch64") is None, reason="qemu-aarch64 is not installed")
-def test_the_page_s_line_for_another_machine_runs(tmp_path: Path) -> None:
+def test_the_readme_s_command_for_another_machine_works(tmp_path: Path) -> None:
     (line,) = (line for line in (LENET / "README.md").read_text().splitlines() if line.startswith("make run "))
     given = [f"BUILD={tmp_path}", f"ONERT_BUNDLE={TOOL}", f"IMAGES={LENET / 'images' / '4.png'}"]
     command = ["make", "-C", str(LENET), *shlex.split(line)[1:], *given]
@@ -60,7 +60,7 @@ def test_the_page_s_line_for_another_machine_runs(tmp_path: Path) -> None:
 
 
 @needs_make
-def test_its_memory_is_that_of_caffes_lenet(build: Path) -> None:
+def test_memory_sizes_are_those_of_caffe_s_lenet(build: Path) -> None:
     macros = dict(re.findall(r"#define LENET_MNIST_(\w+) +(\d+)$", (build / "lenet_mnist.h").read_text(), re.MULTILINE))
     assert macros["MUTABLE_MEM_SIZE"] == "3200"
     assert int(macros["ACTIVATIONS_MEM_SIZE"]) <= 57600
@@ -71,16 +71,17 @@ def test_its_memory_is_that_of_caffes_lenet(build: Path) -> None:
 
 @needs_make
 @needs_shared
-def test_it_reads_digits_that_others_wrote(build: Path) -> None:
+def test_recognises_mnist_digits(build: Path) -> None:
     images = sorted((SHARED / "data" / "mnist").glob("*.png"))
     said = call(build / "lenet_mnist_standalone", build / "lenet_mnist.weights", *images)
     found = re.findall(r"/(\d)_\d+\.png\nResult: (\d)", said)
     assert len(found) == 10
-    assert sum(digit == result for digit, result in found) >= 9  # trained on another people's digits: sevens differ
+    # The model was trained on digits from another country, where sevens look different.
+    assert sum(digit == result for digit, result in found) >= 9
 
 
 @needs_make
-def test_a_file_that_is_no_image_is_one_sentence(build: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_image_is_reported_in_one_line(build: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.png").write_bytes((LENET / "images" / "3.png").read_bytes()[:60])
     (tmp_path / "text").write_text("no image")
     files = [tmp_path / "cut.png", tmp_path / "text", tmp_path / "nothing", LENET / "images" / "3.png"]
@@ -91,7 +92,7 @@ def test_a_file_that_is_no_image_is_one_sentence(build: Path, tmp_path: Path) ->
     assert "Result: 3" in done.stdout
 
 
-def test_the_bundle_gives_the_models_own_answers(tmp_path: Path) -> None:
+def test_the_bundle_computes_the_model_s_results(tmp_path: Path) -> None:
     package = onert.load(LENET / "lenet_mnist.tflite")
     onert.bundle(package, tmp_path, signatures=["serving_default"])
     loaded = onert.load_bundle(tmp_path)

@@ -1,4 +1,4 @@
-"""Bundles for other machines, linked with their tool chains and run under emulation."""
+"""Bundles for other machines, linked with their toolchains and run under emulation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .machines import SOUND, Machine, call, every_machine, linked, undefined
 
 MICRO = Machine("cortex-m", "thumbv7em-none-eabihf", ("arm-linux-gnueabihf-gcc",), ())
 LIGHT = ("mlperf-tiny/kws_ref_model", "tflite-micro/trained_lstm", "generated-keras/cf_while_cond_fp32")
-"""Shared models that every machine runs in little time."""
+"""Shared models that run quickly on every machine."""
 TRAINED = {name: REPOSITORY / "nnpackage" / "examples" / name for name in ("digits_float", "digits_int8")}
 if SHARED.is_dir():
     TRAINED |= {name.partition("/")[2]: SHARED / "models" / f"{name}.tflite" for name in LIGHT}
@@ -32,15 +32,15 @@ LIBRARIES = {
     "memmove",
     "getauxval",
 }
-"""What an object may expect of the linker, libc and libm."""
+"""Symbols that an object may need from the linker, libc and libm."""
 
 
-LENT = np.array([4, 3, 2, 0], np.int32)
+VALID = np.array([4, 3, 2, 0], np.int32)
 OUTSIDE = np.array([4, 3, 2, 9], np.int32)
 
 
 @every_machine
-def test_an_object_of_several_models_gives_the_reference_results(tmp_path: Path, machine: Machine) -> None:
+def test_an_object_with_several_models_computes_the_reference_results(tmp_path: Path, machine: Machine) -> None:
     models = {"net": toys.network(), "lookup": toys.lookup()}
     models |= {name: onert.load(path) for name, path in TRAINED.items()}
     files = onert.bundle(models, tmp_path, name="all", target=machine.target, cpu=machine.cpu)
@@ -51,7 +51,7 @@ def test_an_object_of_several_models_gives_the_reference_results(tmp_path: Path,
     for entry, package in models.items():
         if entry in TRAINED and machine not in SOUND:
             continue
-        inputs, wanted = ([LENT], toys.reference(package, [LENT])) if entry == "lookup" else toys.asked(package)
+        inputs, wanted = ([VALID], toys.reference(package, [VALID])) if entry == "lookup" else toys.asked(package)
         code, outputs = program.run(inputs, entry)
         assert code == 0, entry
         for found, right in zip(outputs, wanted, strict=True):

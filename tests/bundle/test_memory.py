@@ -1,4 +1,4 @@
-"""A bundle for a microcontroller takes no more RAM than TFLite Micro's arena, for every int8 model that both run."""
+"""A microcontroller bundle needs no more RAM than TFLite Micro's arena, for every int8 model that runs in both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOREIGN = (
 )
 
 
-def _none_is_larger(models: Sequence[Path]) -> None:
+def _require_at_most_the_arena(models: Sequence[Path]) -> None:
     for model, arena in zip(models, theirs(models), strict=True):
         assert arena is not None, model.stem
         apart = ours(model)
@@ -33,20 +33,20 @@ def _none_is_larger(models: Sequence[Path]) -> None:
         assert ours(model, overlap=True) <= apart, model.stem
 
 
-def test_small_models_take_no_more_than_an_arena(tmp_path: Path) -> None:
+def test_small_models_need_no_more_than_tflite_micro_s_arena(tmp_path: Path) -> None:
     models = [tmp_path / f"{name}.tflite" for name in SMALL]
     for model, make in zip(models, SMALL.values(), strict=True):
         model.write_bytes(make())
-    _none_is_larger(models)
+    _require_at_most_the_arena(models)
 
 
 @needs_shared
-def test_keywords_take_no_more_than_an_arena() -> None:
-    _none_is_larger([SHARED / "models" / f"{name}.tflite" for name in FOREIGN[:2]])
+def test_keyword_spotting_models_need_no_more_than_tflite_micro_s_arena() -> None:
+    _require_at_most_the_arena([SHARED / "models" / f"{name}.tflite" for name in FOREIGN[:2]])
 
 
 @pytest.mark.long
 @needs_shared
 @pytest.mark.parametrize("name", FOREIGN[2:], ids=lambda n: n.partition("/")[2])
-def test_models_of_others_take_no_more_than_an_arena(name: str) -> None:
-    _none_is_larger([SHARED / "models" / f"{name}.tflite"])
+def test_shared_models_need_no_more_than_tflite_micro_s_arena(name: str) -> None:
+    _require_at_most_the_arena([SHARED / "models" / f"{name}.tflite"])

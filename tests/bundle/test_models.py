@@ -1,4 +1,4 @@
-"""Trained models as bundles, on every machine: floats within 1e-5 of the range, integers as the reference backend."""
+"""Trained models as bundles on every machine: floats within 1e-5 of the range, integers as the reference backend."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .test_machines import LIBRARIES, LIGHT
 Array = np.ndarray[Any, Any]
 
 HERE_TOO = ("google-coral/mobilenet_v1_0.5_160_quant", "mediapipe-git/face_landmark", "ocr_tflite/ocr_dr")
-"""Models that run on this machine in the default suite too."""
+"""Models that also run on the host in the default suite."""
 MODELS = (
     *HERE_TOO,
     *LIGHT,
@@ -33,12 +33,12 @@ MODELS = (
 
 @cache
 def _asked(name: str) -> tuple[Package, list[Array], list[Array]]:
-    """A model, inputs and what the reference backend makes of them."""
+    """A model, inputs, and the reference backend's outputs."""
     package = onert.load(SHARED / "models" / f"{name}.tflite")
     return package, *toys.asked(package)
 
 
-def _runs_alike(name: str, machine: Machine, folder: Path, cpu: str | None) -> None:
+def _require_reference_results(name: str, machine: Machine, folder: Path, cpu: str | None) -> None:
     package, inputs, wanted = _asked(name)
     files = onert.bundle(package, folder, name="model", target=machine.target, cpu=cpu)
     code, outputs = run(machine, folder, inputs)
@@ -52,13 +52,13 @@ def _runs_alike(name: str, machine: Machine, folder: Path, cpu: str | None) -> N
 @needs_shared
 @needs_compiler
 @pytest.mark.parametrize("name", HERE_TOO, ids=lambda n: n.partition("/")[2])
-def test_models_of_others_run_here(tmp_path: Path, name: str) -> None:
-    _runs_alike(name, HOST, tmp_path, "native")
+def test_shared_models_run_on_the_host(tmp_path: Path, name: str) -> None:
+    _require_reference_results(name, HOST, tmp_path, "native")
 
 
 @pytest.mark.long
 @needs_shared
 @every_sound_machine
 @pytest.mark.parametrize("name", MODELS, ids=lambda n: n.partition("/")[2])
-def test_models_of_others_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
-    _runs_alike(name, machine, tmp_path, machine.cpu)
+def test_shared_models_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
+    _require_reference_results(name, machine, tmp_path, machine.cpu)

@@ -1,4 +1,4 @@
-"""Names of bundles, entry points, tensors and files are ones that C can use, and those that the user knows."""
+"""Names of bundles, entry points, tensors and files are valid in C and recognisable to the user."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FREE = ("net", "lenet_mnist", "memcpy_", "Memcpy", "logits", "model_int8", "sinu
 
 @pytest.mark.parametrize("name", TAKEN)
 @pytest.mark.parametrize("option", ["name", "entry"])
-def test_a_name_that_c_has_taken_is_refused_with_another(tmp_path: Path, option: str, name: str) -> None:
+def test_a_name_reserved_in_c_is_rejected_with_a_suggestion(tmp_path: Path, option: str, name: str) -> None:
     with pytest.raises(
         onert.CompileError, match=f"{option} is '{name}', .*{TAKEN[name]}.*; another name is '"
     ) as raised:
@@ -52,7 +52,7 @@ def test_a_name_that_c_has_taken_is_refused_with_another(tmp_path: Path, option:
 
 
 @pytest.mark.parametrize("name", [*TAKEN, *FREE, "int", "9lives", "a-b", "", "é"])
-def test_a_model_s_name_becomes_one_that_is_free(name: str) -> None:
+def test_a_model_s_name_becomes_an_unreserved_identifier(name: str) -> None:
     found = symbol(name)
     assert why_taken(found) is None
     assert identifier(found) == found
@@ -60,13 +60,13 @@ def test_a_model_s_name_becomes_one_that_is_free(name: str) -> None:
 
 
 @pytest.mark.parametrize("entry", ["net_config", "net_reset", "net_stop", "NET_MEM_ALIGN", "NET_CONSTANT_MEM_SIZE"])
-def test_an_entry_point_is_not_called_as_something_else_of_the_bundle(tmp_path: Path, entry: str) -> None:
+def test_an_entry_point_must_not_clash_with_other_names_of_the_bundle(tmp_path: Path, entry: str) -> None:
     with pytest.raises(onert.CompileError, match=f"entry is '{entry}', which is the name of "):
         onert.bundle(toys.network(), tmp_path, name="net", entry=entry)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_entry_points_of_one_name_are_refused(
+def test_duplicate_entry_points_are_rejected_or_renamed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], two_models: Path
 ) -> None:
     models = [str(two_models), str(two_models)]
@@ -80,7 +80,7 @@ def test_two_entry_points_of_one_name_are_refused(
 
 @pytest.fixture
 def two_models(tmp_path: Path) -> Path:
-    """A package of two models whose tensors have no names, in a zip."""
+    """A zip package of two models whose tensors have no names."""
     folder = tmp_path / "packages"
     folder.mkdir()
     path = folder / "two.zip"
@@ -102,7 +102,7 @@ def two_models(tmp_path: Path) -> Path:
 
 
 @needs_compiler
-def test_tensors_of_a_package_are_called_as_in_process(tmp_path: Path, two_models: Path) -> None:
+def test_tensors_of_a_package_have_the_same_names_as_in_process(tmp_path: Path, two_models: Path) -> None:
     package = onert.load(two_models)
     program = onert.compile(package)
     onert.bundle(package, tmp_path / "out", name="two", cpu="native")
@@ -112,8 +112,8 @@ def test_tensors_of_a_package_are_called_as_in_process(tmp_path: Path, two_model
     assert {i.name.partition("/")[0] for i in program.inputs} == {"a.tflite", "b.tflite"}
 
 
-def _placed(location: str) -> Package:
-    """The lookup, with another place for its operation."""
+def _located(location: str) -> Package:
+    """The lookup model, with another location for its operation."""
     package = toys.lookup()
     (graph,) = package.model.subgraphs
     operations = tuple(evolve(operation, location=location) for operation in graph.operations)
@@ -122,8 +122,8 @@ def _placed(location: str) -> Package:
 
 @needs_compiler
 @pytest.mark.parametrize("location", ["a {0.__class__} b", "{:>99999999999}", "{", "{}", "{nothing}", "100 %s */ //"])
-def test_a_place_with_braces_is_said_as_it_is(tmp_path: Path, location: str) -> None:
-    package = _placed(location)
+def test_a_location_with_format_characters_is_reported_verbatim(tmp_path: Path, location: str) -> None:
+    package = _located(location)
     execution = onert.Execution(onert.compile(package, backends=("llvm",), num_threads=1))
     outside = [np.array([0, 7, 0, 0], np.int32)]
     with pytest.raises(onert.ExecutionError, match="index 7 is outside") as raised:
@@ -135,7 +135,7 @@ def test_a_place_with_braces_is_said_as_it_is(tmp_path: Path, location: str) -> 
     assert f": {location}: " in str(raised.value)
 
 
-def test_a_refusal_names_every_cause(tmp_path: Path) -> None:
+def test_a_rejection_lists_every_cause(tmp_path: Path) -> None:
     b = Builder()
     words = b.input(TensorType(DType.STRING, (2,)), "words")
     b.input(TensorType(DType.FLOAT32, (None, 3)), "rows")

@@ -1,4 +1,4 @@
-"""Tensors without elements take no code: what reads or gives them runs natively, and in bundles."""
+"""Operations that read or produce empty tensors need no code but run natively, also in bundles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BYTES = Quantization((0.1,), (3,))
 
 
 def _package() -> Package:
-    """Of x `[4, 3]`: functions of no rows, of rows without elements, and of x and of no rows together."""
+    """Operations on tensors without rows or with empty rows, derived from x `[4, 3]`, also combined with x itself."""
     b = Builder("main")
     x = b.input(TensorType(DType.FLOAT32, (4, 3)), "x")
 
@@ -55,7 +55,7 @@ def _package() -> Package:
 
 
 @needs_compiler
-def test_operations_on_no_elements_are_native_in_process_and_in_bundles(tmp_path: Path) -> None:
+def test_operations_on_empty_tensors_are_native_in_process_and_in_bundles(tmp_path: Path) -> None:
     inputs = [np.arange(12, dtype=np.float32).reshape(4, 3)]
     wanted = onert.Execution(onert.compile(_package(), backends=("reference",))).run(inputs)
     program = onert.compile(_package())

@@ -1,4 +1,4 @@
-"""With `overlap` inputs and outputs take part in the memory plan: less memory, the same results."""
+"""With `overlap` inputs and outputs are part of the memory plan: less memory, the same results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLOATS = TensorType(DType.FLOAT32, (64, 16))
 
 
 def _chain() -> Package:
-    """An input that is used last, one that is never, one that is an output too, and an output that is made first."""
+    """An input used last, an unused one, one that is also an output, and an output computed first."""
     b = Builder()
     x, late, unused, through = (b.input(FLOATS, name) for name in ("x", "late", "unused", "through"))
     del unused
@@ -35,7 +35,7 @@ def _chain() -> Package:
 
 
 def _wide() -> Package:
-    """Much in, much between, much out, and little of each at one time."""
+    """Large inputs, intermediates and outputs, of which only few are live at once."""
     b = Builder()
     x = b.input(FLOATS, "x")
     y = b.add(Unary(UnaryKind.EXP), x)
@@ -51,7 +51,7 @@ def _digits() -> Package:
 
 
 @pytest.mark.parametrize("make", [toys.network, toys.counter, _chain, _wide, _digits], ids=lambda m: m.__name__)
-def test_results_are_the_same_in_no_more_memory(tmp_path: Path, make: object) -> None:
+def test_overlap_keeps_the_results_and_needs_no_more_memory(tmp_path: Path, make: object) -> None:
     assert callable(make)
     package = make()
     apart = onert.bundle(package, tmp_path / "apart", cpu="native")
@@ -64,13 +64,13 @@ def test_results_are_the_same_in_no_more_memory(tmp_path: Path, make: object) ->
         toys.require_close(found, wanted)
 
 
-def test_inputs_make_room_for_outputs(tmp_path: Path) -> None:
+def test_inputs_and_outputs_share_memory(tmp_path: Path) -> None:
     files = onert.bundle(_wide(), tmp_path, overlap=True)
     assert files.mutables == 2 * FLOATS.nbytes
     assert "A call overwrites inputs" in files.paths["h"].read_text()
 
 
-def test_state_lies_apart_and_goes_on(tmp_path: Path) -> None:
+def test_state_persists_outside_the_overlapped_memory(tmp_path: Path) -> None:
     onert.bundle(toys.counter(), tmp_path, overlap=True)
     loaded = onert.load_bundle(tmp_path)
     ones = np.ones(3, np.float32)
@@ -89,6 +89,6 @@ def test_entry_points_share_one_memory(tmp_path: Path) -> None:
     assert files.mutables == 2 * 64
 
 
-def test_it_is_not_asked_for_together_with_shared_variables(tmp_path: Path) -> None:
+def test_overlap_is_rejected_together_with_shared_variables(tmp_path: Path) -> None:
     with pytest.raises(onert.OnertError, match="overlap"):
         onert.bundle(toys.halves(), tmp_path, signatures=("encode", "decode:0"), overlap=True, share=True)

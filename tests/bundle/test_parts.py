@@ -1,4 +1,4 @@
-"""What a bundle may have beside its entry points: weights inside, steps, hooks, shared variables, content, reports."""
+"""Optional parts of a bundle: embedded weights, steps, hooks, shared variables, content ids, reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILL = "  size_t i; for (i = 0; i < sizeof mutables; ++i) again[i] = mutables[i]
 
 
 def _runs(folder: Path, name: str, body: str, before: str = "") -> None:
-    """A C program whose main is `body` must return 0."""
+    """Require that a C program with this main function returns 0."""
     source = folder / "main.c"
     text = f"#include <string.h>\n{AREAS}{before}\nint main(void) {{\n{body}\n}}\n"
     source.write_text(text.replace("UPPER", name.upper()))
@@ -43,7 +43,7 @@ def _runs(folder: Path, name: str, body: str, before: str = "") -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_weights_in_the_object_are_those_of_the_file(tmp_path: Path, threads: int) -> None:
+def test_embedded_weights_equal_those_of_the_weights_file(tmp_path: Path, threads: int) -> None:
     beside = onert.bundle(toys.network(), tmp_path / "beside")
     onert.bundle(toys.network(), tmp_path, embed_weights=True, api="both", threads=threads)
     assert sorted(path.name for path in tmp_path.glob("*.*")) == ["net.h", "net.o"]
@@ -62,7 +62,7 @@ def test_weights_in_the_object_are_those_of_the_file(tmp_path: Path, threads: in
         _runs(tmp_path, "net", body)
 
 
-def test_weights_of_another_object_are_an_error_code(tmp_path: Path) -> None:
+def test_weights_of_another_bundle_return_an_error_code(tmp_path: Path) -> None:
     onert.bundle(toys.network(), tmp_path, api="both")
     body = (
         "  static GLOW_MEM_ALIGN(64) uint8_t weights[] = {\n"
@@ -81,7 +81,7 @@ def test_weights_of_another_object_are_an_error_code(tmp_path: Path) -> None:
     _runs(tmp_path, "net", body)
 
 
-def test_files_that_were_not_made_together_are_told_apart(tmp_path: Path) -> None:
+def test_files_of_different_bundles_are_not_loaded_together(tmp_path: Path) -> None:
     one = onert.bundle(toys.network(seed=0), tmp_path / "one")
     other = onert.bundle(toys.network(seed=1), tmp_path / "other")
     again = onert.bundle(toys.network(seed=0), tmp_path / "again")
@@ -97,7 +97,7 @@ def test_files_that_were_not_made_together_are_told_apart(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_run_in_steps_is_a_run(tmp_path: Path, threads: int) -> None:
+def test_running_layer_by_layer_equals_a_whole_run(tmp_path: Path, threads: int) -> None:
     onert.bundle(onert.load(DIGITS), tmp_path, name="net", steps=True, embed_weights=True, threads=threads)
     body = FILL + (
         "  uint32_t layer = 0, steps = 0; int code;\n"
@@ -117,7 +117,7 @@ def test_a_run_in_steps_is_a_run(tmp_path: Path, threads: int) -> None:
 
 
 def _failing() -> Package:
-    """The sum of all inputs so far, if the index is good, and a softmax behind it."""
+    """The running sum of all inputs, updated only if the index is valid, followed by a softmax."""
     b = Builder()
     x, index = b.input(TensorType(DType.FLOAT32, (3,)), "x"), b.input(TensorType(DType.INT32, (1,)), "index")
     total = b.variable(TensorType(DType.FLOAT32, (3,)), "total")
@@ -128,7 +128,7 @@ def _failing() -> Package:
 
 
 @pytest.mark.parametrize("steps", [False, True], ids=["run", "steps"])
-def test_state_advances_only_when_a_run_ends_well(tmp_path: Path, steps: bool) -> None:
+def test_state_advances_only_when_a_run_succeeds(tmp_path: Path, steps: bool) -> None:
     onert.bundle(_failing(), tmp_path, steps=steps, embed_weights=True)
     once = "sum(sum_weights, mutables, activations)"
     one = once if not steps else "steps()"
@@ -180,7 +180,7 @@ def _coder(key: str, kind: UnaryKind, given: str, made: str) -> Package:
     return Package((Subgraphs((evolve(graph, operands=operands),)),), key)
 
 
-def test_entries_share_what_they_call_alike_if_asked(tmp_path: Path) -> None:
+def test_entries_share_variables_of_the_same_name_on_request(tmp_path: Path) -> None:
     models = {
         "encode": _coder("encode", UnaryKind.ABS, "x", "code"),
         "decode": _coder("decode", UnaryKind.NEG, "code", "y"),
@@ -209,7 +209,7 @@ EVERYWHERE = (
 
 
 @pytest.mark.parametrize("target", EVERYWHERE)
-def test_a_report_says_what_the_bundle_takes(
+def test_a_report_lists_operations_flash_and_stack(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str | None
 ) -> None:
     more = [] if target is None else ["--target", target]
@@ -225,7 +225,7 @@ def test_a_report_says_what_the_bundle_takes(
     assert 100 < said["stack"] < 16_000
 
 
-def test_a_report_in_words_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_report_matches_the_json_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--target", "thumbv7em-none-eabihf"]
     assert main([str(DIGITS), "-o", str(tmp_path), "--report", *more]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -237,7 +237,7 @@ def test_a_report_in_words_says_the_same(tmp_path: Path, capsys: pytest.CaptureF
     assert [(row[0], int(row[1])) for row in rows] == [(x["operation"], x["multiply_adds"]) for x in said["layers"]]
 
 
-def test_the_stack_is_no_more_than_reported(tmp_path: Path) -> None:
+def test_the_stack_used_is_at_most_that_reported(tmp_path: Path) -> None:
     files = onert.bundle(onert.load(DIGITS), tmp_path, name="net", embed_weights=True, report=True)
     assert files.footprint is not None
     before = (

@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's filtering, and products of 16-bit floats, in bundles give what they promise."""
+"""Winograd convolutions and 16-bit float products in bundles are as accurate as documented."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZE, CHANNELS = 40, 32
 
 
 def _network() -> Package:
-    """Two convolutions, the first of which Winograd's filtering computes and the second a plain product."""
+    """Two convolutions, the first computed by Winograd's algorithm and the second by a plain product."""
     rng, b = np.random.default_rng(0), Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, SIZE, SIZE, CHANNELS)), "x")
     windows = rng.standard_normal((64, 3, 3, CHANNELS), np.float32) / np.float32(17)
@@ -32,7 +32,7 @@ def _network() -> Package:
 @needs_compiler
 @pytest.mark.parametrize("precision", ["exact", "fast", "bf16"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_precision_gives_what_it_gives_in_process(tmp_path: Path, precision: str, threads: int) -> None:
+def test_every_precision_computes_the_same_as_in_process(tmp_path: Path, precision: str, threads: int) -> None:
     package = _network()
     onert.bundle(package, tmp_path, name="net", cpu="native", threads=threads, precision=precision)
     x = np.random.default_rng(1).standard_normal((1, SIZE, SIZE, CHANNELS), np.float32)
@@ -52,8 +52,8 @@ ARM = next(machine for machine in MACHINES if machine.name == "aarch64")
 
 
 @pytest.mark.skipif(ARM.missing is not None, reason=f"{ARM.missing} is not installed")
-def test_products_of_float16_stay_within_their_bound(tmp_path: Path) -> None:
-    """A fully connected layer of odd sizes, and a convolution whose windows meet the edges, on an Arm processor."""
+def test_float16_products_stay_within_their_error_bound(tmp_path: Path) -> None:
+    """A fully connected layer of odd sizes, and a convolution with windows at the edges, on an Arm processor."""
     rng, b = np.random.default_rng(0), Builder()
     x = rng.standard_normal((7, 45), np.float32)
     image = rng.standard_normal((1, 5, 6, 23), np.float32)

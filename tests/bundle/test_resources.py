@@ -1,4 +1,4 @@
-"""Resource variables, and what a subgraph assigns them once, are state of a bundle."""
+"""Resource variables, including initial values assigned by a CallOnce subgraph, are state of a bundle."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _read(b: Builder, handle: int) -> int:
 
 
 def _once(first: Array, steps: int = 0) -> Subgraph:
-    """Assigns to n what is known, which is computed in so many steps."""
+    """A subgraph that assigns a constant to n, computed in `steps` additions."""
     b = Builder("once")
     handle, value = _handle(b), b.constant(first)
     for _ in range(steps):
@@ -53,7 +53,7 @@ def _once(first: Array, steps: int = 0) -> Subgraph:
 
 
 def _model(body: Callable[[Builder, int], list[int]], *others: Subgraph, once: bool = True) -> Subgraphs:
-    """A graph with input x that calls subgraph 1 once and goes on as `body` says."""
+    """A graph with input x that calls subgraph 1 once and then continues with `body`."""
     b = Builder()
     x = b.input(TYPE, "x")
     if once:
@@ -62,7 +62,7 @@ def _model(body: Callable[[Builder, int], list[int]], *others: Subgraph, once: b
 
 
 def _totals(b: Builder, x: int) -> list[int]:
-    """What was there before, and the sum of all inputs so far."""
+    """The previous value, and the sum of all inputs so far."""
     handle = _handle(b)
     before = _read(b, handle)
     b.add_many(AssignVariable(), handle, b.add(ADD, before, x))
@@ -70,7 +70,7 @@ def _totals(b: Builder, x: int) -> list[int]:
 
 
 def _swap(b: Builder, x: int) -> list[int]:
-    """Two variables change places, and then one takes the input."""
+    """Swap two variables, the second of which was just assigned the input."""
     handles = [_handle(b), _handle(b, "m")]
     b.add_many(AssignVariable(), handles[1], x)
     one, other = (_read(b, handle) for handle in handles)
@@ -82,7 +82,7 @@ def _swap(b: Builder, x: int) -> list[int]:
 @needs_compiler
 @pytest.mark.parametrize("body", [_totals, _swap])
 @pytest.mark.parametrize(("first", "steps"), [((0, 0), 0), ((5, -1), 0), ((5, -1), 3), ((0, 7), 0)])
-def test_bundles_keep_what_executions_keep(
+def test_bundles_hold_the_same_state_as_executions(
     tmp_path: Path, body: Callable[[Builder, int], list[int]], first: tuple[float, float], steps: int
 ) -> None:
     package = Package((_model(body, _once(np.array(first, np.float32), steps)),), "kept")
@@ -97,7 +97,7 @@ def test_bundles_keep_what_executions_keep(
         loaded.reset()
 
 
-def test_state_that_begins_as_it_is_cleared_costs_nothing() -> None:
+def test_variables_initialised_to_zero_need_no_assignment() -> None:
     model = _model(_totals, _once(np.zeros(2, np.float32)))
     found = with_variables(model.primary, model)
     verify(Subgraphs((found, model[1])))
@@ -107,7 +107,7 @@ def test_state_that_begins_as_it_is_cleared_costs_nothing() -> None:
     ]
 
 
-def test_what_has_no_resource_variables_stays_as_it_is() -> None:
+def test_a_graph_without_resource_variables_is_unchanged() -> None:
     model = _model(lambda b, x: [b.add(ADD, x, x)], once=False)
     assert with_variables(model.primary, model) is model.primary
 
@@ -142,7 +142,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("body", "once", "said"), WRONG, ids=lambda v: getattr(v, "__name__", None))
-def test_what_is_not_known_before_the_run_is_refused(
+def test_state_not_known_before_the_run_is_rejected(
     body: Callable[[Builder, int], list[int]], once: bool, said: str
 ) -> None:
     model = _model(body, _once(np.zeros(2, np.float32)), once=once)
@@ -151,7 +151,7 @@ def test_what_is_not_known_before_the_run_is_refused(
     assert said in str(caught.value)
 
 
-def test_a_subgraph_called_once_that_reads_is_refused() -> None:
+def test_a_call_once_subgraph_that_reads_variables_is_rejected() -> None:
     b = Builder("once")
     handle = _handle(b)
     b.add_many(AssignVariable(), handle, b.add(ADD, _read(b, handle), b.constant(np.zeros(2, np.float32))))
@@ -160,7 +160,7 @@ def test_a_subgraph_called_once_that_reads_is_refused() -> None:
         with_variables(model.primary, model)
 
 
-def test_a_variable_that_is_read_and_begins_with_nothing_is_refused(tmp_path: Path) -> None:
+def test_reading_a_variable_that_was_never_assigned_is_rejected(tmp_path: Path) -> None:
     package = Package((_model(_totals, once=False),), "kept")
     with pytest.raises(onert.CompileError, match="variable 'n' is read before anything was assigned to it"):
         onert.bundle(package, tmp_path)

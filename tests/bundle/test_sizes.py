@@ -1,4 +1,4 @@
-"""The sizes in docs/bundles.md are those that its command prints, to 2 %."""
+"""The sizes in docs/bundles.md match those that its command prints within 2 %."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MODELS = {
 @needs_compiler
 @pytest.mark.skipif("x86_64" not in HOST.target, reason="the table is for x86-64")
 @pytest.mark.parametrize("name", MODELS)
-def test_the_table_is_what_bundles_take(tmp_path: Path, name: str) -> None:
+def test_the_documented_sizes_are_accurate(tmp_path: Path, name: str) -> None:
     files = onert.bundle(onert.load(MODELS[name]), tmp_path, cpu="x86-64")
     found = (text_bytes(files.paths["o"]), files.constants, files.mutables, files.activations)
     assert found == pytest.approx(SIZES[name], rel=0.02)

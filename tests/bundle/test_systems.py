@@ -1,4 +1,4 @@
-"""Bundles for Windows and macOS: objects that their linkers take, run where there is something to run them."""
+"""Bundles for Windows and macOS: objects that their linkers accept, run where possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .machines import HERE, call
 
 MINGW = "x86_64-w64-mingw32-gcc"
 MICROSOFT = 'int _fltused;\n__asm__(".globl __chkstk\\n__chkstk: jmp ___chkstk_ms");\n'
-"""What Microsoft's library defines, for GCC's linker."""
+"""Symbols that Microsoft's library defines, for GCC's linker."""
 DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8"
 
 
@@ -33,7 +33,7 @@ def _needs(*tools: str) -> pytest.MarkDecorator:
 @pytest.mark.long
 @_needs(MINGW, "wine")
 @pytest.mark.parametrize("target", ["x86_64-w64-mingw32", "x86_64-pc-windows-msvc"])
-def test_a_windows_program_gives_the_reference_results(tmp_path: Path, target: str) -> None:
+def test_a_windows_program_computes_the_reference_results(tmp_path: Path, target: str) -> None:
     package = onert.load(DIGITS)
     onert.bundle(package, tmp_path, name="net", target=target)
     main = (HERE / "run.c").read_text().replace("clock_gettime(CLOCK_MONOTONIC,", "timespec_get_(")
@@ -73,7 +73,7 @@ def test_a_windows_program_gives_the_reference_results(tmp_path: Path, target: s
         ("aarch64-pc-windows-msvc", "coff-arm64"),
     ],
 )
-def test_an_object_has_the_system_s_form_and_symbols(tmp_path: Path, target: str, form: str) -> None:
+def test_an_object_has_the_system_s_file_format_and_symbols(tmp_path: Path, target: str, form: str) -> None:
     options = {"steps": True, "instrument": True, "embed_weights": True, "report": True}
     files = onert.bundle(toys.counter(), tmp_path, target=target, **options)  # type: ignore[arg-type]
     said = call("llvm-objdump", "-t", "-h", files.paths["o"])
@@ -86,5 +86,5 @@ def test_an_object_has_the_system_s_form_and_symbols(tmp_path: Path, target: str
     assert files.footprint.flash > files.constants
 
 
-def test_every_mac_has_byte_products(tmp_path: Path) -> None:
+def test_mac_bundles_use_int8_dot_products(tmp_path: Path) -> None:
     assert onert.bundle(toys.counter(), tmp_path, target="arm64-apple-darwin").target == "apple-m1"

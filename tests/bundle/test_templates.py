@@ -1,4 +1,4 @@
-"""CMake finds the package that is installed; the applications for Zephyr and Arduino are what their compilers take."""
+"""CMake finds the installed package, and the Zephyr and Arduino applications compile and run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8"
 EXAMPLES = REPOSITORY / "docs" / "examples"
 SKETCH = EXAMPLES / "arduino" / "examples" / "classify" / "classify.ino"
 CORE = Path("/usr/share/arduino/hardware/arduino/avr")
-"""Where Debian's package arduino-core-avr has the core."""
+"""The core's folder in Debian's package arduino-core-avr."""
 BOARD = HERE / "arduino"
 needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 
 
 @pytest.fixture
 def defined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What tells CMake where the package and the command are."""
+    """CMake options with the locations of the package and the command."""
     with pytest.raises(SystemExit) as ended:
         main(["--cmake-dir"])
     assert ended.value.code == 0
@@ -40,7 +40,7 @@ def defined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 @needs_cmake
-def test_cmake_finds_the_package_and_builds_the_lenet_example_with_it(tmp_path: Path, defined: list[str]) -> None:
+def test_cmake_finds_the_package_and_builds_the_lenet_example(tmp_path: Path, defined: list[str]) -> None:
     (tmp_path / "main.c").write_text(
         '#include "inside.h"\n'
         "static GLOW_MEM_ALIGN(64) uint8_t m[INSIDE_MUTABLE_MEM_SIZE], a[INSIDE_ACTIVATIONS_MEM_SIZE];\n"
@@ -63,7 +63,7 @@ def test_cmake_finds_the_package_and_builds_the_lenet_example_with_it(tmp_path: 
 
 
 @needs_cmake
-def test_the_zephyr_application_runs_as_native_sim_runs_it(tmp_path: Path, defined: list[str]) -> None:
+def test_the_zephyr_application_runs_in_a_native_simulation(tmp_path: Path, defined: list[str]) -> None:
     out = tmp_path / "out"
     call("cmake", "-S", EXAMPLES / "zephyr", "-B", out, f"-DZephyr_DIR={HERE / 'zephyr'}", *defined)
     call("cmake", "--build", out)
@@ -72,7 +72,7 @@ def test_the_zephyr_application_runs_as_native_sim_runs_it(tmp_path: Path, defin
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model as an Arduino library that is precompiled for a Cortex-M4, by the commands of the example's page."""
+    """The model as an Arduino library precompiled for a Cortex-M4, by the command in the example's README."""
     folder = tmp_path_factory.mktemp("library")
     page = (EXAMPLES / "arduino" / "README.md").read_text()
     (made,) = (line for line in page.splitlines() if line.startswith("onert_bundle "))
@@ -116,7 +116,7 @@ def test_the_arduino_sketch_runs_on_a_cortex_m4(tmp_path: Path, library: Path) -
 
 
 def _wanted() -> int:
-    """The class of the examples' picture."""
+    """The class of the examples' image."""
     package = onert.load(DIGITS)
     picture = (np.arange(64) % 16).astype(np.int8).reshape(1, 8, 8, 1)
     (scores,) = toys.reference(package, [picture])

@@ -1,4 +1,4 @@
-"""`onert_bundle` at a shell."""
+"""The `onert_bundle` command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIGITS = str(REPOSITORY / "nnpackage" / "examples" / "digits_float")
 LENET = str(REPOSITORY / "docs" / "examples" / "lenet" / "lenet_mnist.tflite")
 
 
-def test_it_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_the_target_and_its_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = ["--target", "x86_64", "--cpu", "x86-64-v3", "--save-asm", "--save-ir"]
     assert main([LENET, "-o", str(tmp_path), "--api", "both", *code]) == 0
     said = capsys.readouterr()
@@ -28,7 +28,7 @@ def test_it_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "ymm" in (tmp_path / "lenet_mnist.s").read_text()
 
 
-def test_its_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([DIGITS, "-o", str(tmp_path), "--name", "d", "--target", "aarch64-linux-gnu", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["name"], said["target"]) == ("d", "aarch64,aarch64-dotprod")
@@ -36,7 +36,7 @@ def test_its_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @needs_compiler
-def test_several_models_are_several_entries(tmp_path: Path) -> None:
+def test_several_models_become_several_entries(tmp_path: Path) -> None:
     assert main([DIGITS, LENET, "-o", str(tmp_path), "--name", "all", "--cpu", "native"]) == 0
     loaded = onert.load_bundle(tmp_path)
     assert loaded.entries == ("digits_float", "lenet_mnist")
@@ -47,7 +47,7 @@ def test_several_models_are_several_entries(tmp_path: Path) -> None:
     assert onert.load_bundle(tmp_path / "named").entries == ("small", "large")
 
 
-def test_failures_are_one_line_and_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures_print_one_line_and_exit_with_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (
         [str(tmp_path / "nothing.tflite")],
         [DIGITS, "--target", "z80"],
@@ -62,7 +62,7 @@ def test_failures_are_one_line_and_status_1(tmp_path: Path, capsys: pytest.Captu
     assert list(tmp_path.iterdir()) == []
 
 
-def test_wrong_usage_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_exits_with_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["-o", str(tmp_path)]
     assert main([DIGITS, "--shape", "rubbish", *out]) == 2
     assert main([DIGITS, "--threads", "0", *out]) == 2

@@ -1,4 +1,4 @@
-"""Objects with several versions of their code: one is chosen by the first call, for the processor that it runs on."""
+"""Objects with several versions of their code: the first call chooses one for the processor it runs on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ALL_X86 = ",".join(name for name in NEEDS if name.startswith("x86-64"))
         ("thumbv7em-none-eabihf", None, None, ("cortex-m4",)),
     ],
 )
-def test_versions_are_those_asked_for_from_the_least_able_on(
+def test_versions_are_those_requested_ordered_from_least_to_most_capable(
     triple: str, cpu: str | None, features: str | None, names: tuple[str, ...]
 ) -> None:
     assert tuple(isa.name for isa in versions(triple, cpu, features)) == names
@@ -61,13 +61,15 @@ def test_versions_are_those_asked_for_from_the_least_able_on(
         ("x86_64", "x86-64,pentium", None, "the processor 'pentium' is not known"),
     ],
 )
-def test_what_cannot_be_told_apart_is_one_sentence(triple: str, cpu: str, features: str | None, said: str) -> None:
+def test_indistinguishable_versions_are_rejected_with_one_sentence(
+    triple: str, cpu: str, features: str | None, said: str
+) -> None:
     with pytest.raises(onert.BackendError) as raised:
         versions(triple, cpu, features)
     assert said in str(raised.value)
 
 
-def test_only_the_most_able_processor_costs_nothing() -> None:
+def test_generic_code_needs_more_instructions_than_the_best_version() -> None:
     costs = [instructions(isa) for isa in versions("x86_64", ALL_X86, None)]
     assert costs == [(16, 8), (8, 2), (2, 2), (4, 1), (1, 1), (1, 1)]
 
@@ -82,28 +84,28 @@ _ON = {
     "Haswell": ("Haswell", 1),
     "max": ("max", 1),
 }
-"""Processors of QEMU's, which has no AVX-512, and the number of the version that runs there."""
+"""Processors emulated by QEMU, which lacks AVX-512, and the index of the version that runs on each."""
 
 
 @needs_compiler
 @pytest.mark.skipif(not X86, reason="the machine is no x86-64")
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed")
-def test_one_object_runs_on_processors_of_every_kind(tmp_path: Path) -> None:
+def test_one_object_runs_on_processors_with_and_without_avx2(tmp_path: Path) -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     onert.bundle(package, tmp_path, name="net")
     machine = Machine("emulated", HOST.target, ("gcc", "-static"), _QEMU)
     program = linked(machine, tmp_path)
-    asks = _asks(tmp_path, machine)
+    asks = _version_program(tmp_path, machine)
     inputs, wanted = toys.asked(package)
     for name, (cpu, number) in _ON.items():
         code, (found,) = evolve(program, command=(*_QEMU, cpu, *program.command[len(_QEMU) :])).run(inputs)
         assert code == 0, name
         toys.require_close(found, *wanted)
-        assert _said([*_QEMU, cpu, asks]) == number, name
+        assert _status([*_QEMU, cpu, asks]) == number, name
 
 
-def _asks(folder: Path, machine: Machine) -> Path:
-    """A program whose exit status is the number of the version that runs, asked by many threads at once."""
+def _version_program(folder: Path, machine: Machine) -> Path:
+    """A program that exits with the index of the version that runs, queried by many threads at once."""
     source = folder / "version.c"
     source.write_text(
         "#include <pthread.h>\n"
@@ -121,21 +123,21 @@ def _asks(folder: Path, machine: Machine) -> Path:
     return folder / "version"
 
 
-def _said(command: Sequence[str | Path]) -> int:
+def _status(command: Sequence[str | Path]) -> int:
     return subprocess.run(command, check=False, timeout=PATIENCE).returncode
 
 
 @needs_compiler
-def test_the_most_able_version_runs_here(tmp_path: Path) -> None:
+def test_the_most_capable_version_runs_on_this_machine(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path)
     names = [isa.name for isa in runnable()]
     wanted = max(at for at, version in enumerate(files.versions) if version.target in names)
-    assert _said([_asks(tmp_path, HOST)]) == wanted
+    assert _status([_version_program(tmp_path, HOST)]) == wanted
     assert files.target == ",".join(version.target for version in files.versions)
 
 
 @needs_compiler
-def test_every_version_gives_the_reference_results(tmp_path: Path) -> None:
+def test_every_version_computes_the_reference_results(tmp_path: Path) -> None:
     models = {package.name: package for package in (toys.network(), toys.lookup(), toys.counter())}
     asked = {
         name: ([RANGE], toys.reference(package, [RANGE])) if name == "lookup" else toys.asked(package)
@@ -149,7 +151,7 @@ def test_every_version_gives_the_reference_results(tmp_path: Path) -> None:
                 toys.require_close(found, wanted)
 
 
-def test_versions_share_equal_constants_and_say_what_they_read(tmp_path: Path) -> None:
+def test_versions_share_equal_constants_and_report_their_size(tmp_path: Path) -> None:
     alone = onert.bundle(toys.lookup(), tmp_path / "alone", target="x86_64", cpu="x86-64")
     both = onert.bundle(toys.lookup(), tmp_path / "both", target="x86_64", cpu="x86-64,x86-64-v3")
     assert both.constants == alone.constants
@@ -158,7 +160,7 @@ def test_versions_share_equal_constants_and_say_what_they_read(tmp_path: Path) -
     assert packed.constants < sum(version.constants for version in packed.versions) + 1024
 
 
-def test_other_machines_than_linux_ask_nothing_of_a_library(tmp_path: Path) -> None:
+def test_version_detection_on_bare_metal_needs_no_library(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path, target="x86_64-none-elf", cpu="multi")
     assert undefined(HOST, files.paths["o"]) <= {"floorf", "ceilf", "rintf"}
     assert "net_version" in defined(HOST, files.paths["o"])

@@ -1,4 +1,4 @@
-"""Small models made by hand, with what the reference backend says of them."""
+"""Small hand-written models, and the reference backend's results for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _normal(seed: int, *shape: int) -> Array:
 
 
 def network(name: str = "net", seed: int = 0, batch: int | None = 1) -> Package:
-    """A convolution, an activation, and a layer over each pixel's channels: two tensors beside input and output."""
+    """A convolution, an activation and a per-pixel dense layer, with two intermediate tensors."""
     b = Builder()
     x = b.input(TensorType(FLOAT, (batch, 9, 7, 3)), "gpu_0/data")
     weights, bias = b.constant(_normal(seed, 10, 3, 3, 3), name="conv/w"), b.constant(_normal(seed, 10), name="conv/b")
@@ -35,14 +35,14 @@ def network(name: str = "net", seed: int = 0, batch: int | None = 1) -> Package:
 
 
 def lookup() -> Package:
-    """Rows of a table by indices that the caller gives."""
+    """Rows of a table, selected by indices from the caller."""
     b = Builder()
     at = b.input(TensorType(DType.INT32, (4,)), "at")
     return Package((b.model([b.add(Gather(0), b.constant(_normal(1, 5, 3), name="table"), at)]),), "lookup")
 
 
 def resized() -> Package:
-    """Pictures in larger and smaller sizes, by operations that the backend knows only the parts of."""
+    """Images resized up and down, by operations that the backend decomposes."""
     b = Builder()
     x = b.input(TensorType(FLOAT, (2, 3, 5, 4)), "x")
     twice = Interpolate(Interpolation.NEAREST, (2, 3), Coordinates.ASYMMETRIC, Rounding.FLOOR, (2.0, 2.0))
@@ -51,7 +51,7 @@ def resized() -> Package:
 
 
 def counter() -> Package:
-    """The sum of all inputs so far."""
+    """The running sum of all inputs."""
     b = Builder()
     x = b.input(TensorType(FLOAT, (3,)), "x")
     total = b.variable(TensorType(FLOAT, (3,)), "total")
@@ -61,7 +61,7 @@ def counter() -> Package:
 
 
 def halves() -> Package:
-    """Two signatures that share a table and the name of an input."""
+    """Two signatures that share a table and an input name."""
     table = _normal(3, 7, 5)
     graphs, signatures = [], []
     for number, key in enumerate(("encode", "decode:0")):
@@ -76,20 +76,20 @@ def halves() -> Package:
 
 
 def reference(source: Package, inputs: list[Array], **options: Any) -> list[Array]:
-    """What the reference backend makes of the inputs."""
+    """The reference backend's outputs for the inputs."""
     program = onert.compile(source, backends=("reference",), num_threads=1, **options)
     return list(onert.Execution(program).run(inputs).values())
 
 
 def asked(package: Package) -> tuple[list[Array], list[Array]]:
-    """Any inputs, and what the reference backend makes of them."""
+    """Random inputs, and the reference backend's outputs for them."""
     program = onert.compile(package, backends=("reference",), num_threads=1)
     inputs = random_inputs(program.inputs)
     return inputs, list(onert.Execution(program).run(inputs).values())
 
 
 def random_inputs(infos: tuple[onert.TensorInfo, ...], seed: int = 0) -> list[Array]:
-    """Any bytes for integers, -1 to 1 for floats."""
+    """Integers from the whole range of their type; floats from -1 to 1."""
     rng = np.random.default_rng(seed)
     found = []
     for info in infos:
@@ -102,7 +102,7 @@ def random_inputs(infos: tuple[onert.TensorInfo, ...], seed: int = 0) -> list[Ar
 
 
 def require_close(found: Array, wanted: Array) -> None:
-    """Floats within 1e-5 of the range of what is wanted; all else equal."""
+    """Require floats within 1e-5 of the range of `wanted`, and equality for all other types."""
     assert found.dtype == wanted.dtype
     assert found.shape == wanted.shape
     if wanted.dtype.kind == "f":

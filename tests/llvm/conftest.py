@@ -1,5 +1,4 @@
-"""Large tables run on a target of each register width, those of one width in turn, and the largest on widths in turn
-too; the rest is in the long suite."""
+"""Large tables run each row on one target per register width, in turn, the largest on one target; the rest is long."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ from onert_llvm.target.isa import Isa
 from .natively import alike, in_turn
 
 LARGE = 12
-"""Rows from which each target of a width has its turn often enough to be held to what the table claims."""
+"""From this many rows on, taking the targets of a width in turn covers each of them often enough."""
 LARGEST = 48
-"""Rows from which each width has."""
+"""From this many rows on, so does taking the widths in turn."""
 FOLDER = Path(__file__).parent
 
 

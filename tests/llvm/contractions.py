@@ -1,4 +1,4 @@
-"""The contractions that tests and benchmarks run by themselves."""
+"""The contractions that tests and benchmarks run on their own."""
 
 from __future__ import annotations
 

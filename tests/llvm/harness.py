@@ -1,4 +1,4 @@
-"""Runs kernels on memory that ends, or begins, at a page that nobody may touch."""
+"""Runs kernels on memory that begins or ends at an inaccessible page."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Array = np.ndarray[Any, Any]
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _libc = ctypes.CDLL(None, use_errno=True)
 _NO_ACCESS = 0
-_kept: deque[mmap.mmap] = deque(maxlen=256)
-"""What was guarded last: a test may know it by address alone. All would be more mappings than a process may have."""
+_guarded: deque[mmap.mmap] = deque(maxlen=256)
+"""The latest mappings: tests may hold only addresses in them. Keeping all would exceed the limit per process."""
 
 
 def guarded(values: Array, at_end: bool = True) -> Array:
-    """A copy between two pages without access; its last byte (or its first) is next to one of them."""
+    """A copy between two inaccessible pages, with its last byte (or its first) adjacent to one of them."""
     page, size = mmap.PAGESIZE, values.nbytes
     room = -(-max(size, 1) // page) * page
     memory = mmap.mmap(-1, room + 2 * page, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    _kept.append(memory)
+    _guarded.append(memory)
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for guard in (base, base + page + room):
         assert _libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), _NO_ACCESS) == 0
@@ -41,12 +41,12 @@ def guarded(values: Array, at_end: bool = True) -> Array:
 
 @cache
 def loaded(spec: KernelSpec) -> Image:
-    """The kernel's code in this process."""
+    """The kernel's code, loaded into this process."""
     return load([compile_text(str(build(spec)), spec.isa)])
 
 
 def whole_range(dtype: Any, shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Integers of every magnitude: the extremes and those beside 0 first, then random bits shifted at random."""
+    """Integers of every magnitude: extremes and neighbours of 0 first, then random bits shifted by random counts."""
     rng, info = np.random.default_rng(seed), np.iinfo(dtype)
     out = rng.integers(info.min, info.max, shape, dtype, endpoint=True) >> rng.integers(0, info.bits, shape, dtype)
     edges = np.array([info.min, info.max, 0, 1, info.max - 1, info.min + 1, info.max // 2 + 1], dtype)
@@ -57,7 +57,7 @@ def whole_range(dtype: Any, shape: tuple[int, ...], seed: int = 0) -> Array:
 
 
 def run(spec: KernelSpec, tiles: int, slots: Mapping[str, Any], pieces: int = 1) -> None:
-    """Run all work tiles, in so many calls; arrays stand for their addresses."""
+    """Run all work tiles in `pieces` calls. Arrays in `slots` stand for their addresses."""
     values = {n: v.ctypes.data if isinstance(v, np.ndarray) else v for n, v in slots.items()}
     task = guarded(spec.layout.fill(**values))
     entry = ENTRY(loaded(spec)[spec.symbol])

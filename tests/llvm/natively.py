@@ -1,4 +1,4 @@
-"""Runs subgraphs natively on tensors between guard pages, and by their operations' own meaning."""
+"""Runs subgraphs natively on tensors between guard pages, and by evaluating their operations."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ BACKEND = Llvm()
 
 
 NOTHING: Any = None
-"""No operation that runs natively asks for subgraphs or state."""
+"""Stands for the subgraphs and state that no natively run operation needs."""
 
 
 def alike(found: Iterable[T], isa_of: Callable[[T], Isa]) -> list[list[T]]:
-    """What is for targets that differ in single instructions alone, together: their registers have one width."""
+    """Group items whose targets have the same register width and differ only in single instructions."""
     widths: dict[tuple[Any, ...], list[T]] = {}
     for each in found:
         isa = isa_of(each)
@@ -43,9 +43,9 @@ def alike(found: Iterable[T], isa_of: Callable[[T], Isa]) -> list[list[T]]:
 
 
 def in_turn(position: int, widths: Sequence[Sequence[T]]) -> list[T]:
-    """One of what is for targets of each width of registers: each width in its turn, and each of a width in its own.
+    """Select one item: the widths take turns, and so do the targets within a width.
 
-    The turns move on by one with each round, so that rows that repeat every few places meet all widths.
+    The turns shift by one in each round, so that rows that repeat every few positions meet all widths.
     """
     round_ = position // len(widths)
     width = widths[(position + round_) % len(widths)]
@@ -53,12 +53,12 @@ def in_turn(position: int, widths: Sequence[Sequence[T]]) -> list[T]:
 
 
 def a_target(position: int) -> list[Isa]:
-    """A runnable target, in turn."""
+    """A runnable target for the test at this position; positions take turns."""
     return in_turn(position, alike(runnable(), lambda isa: isa))
 
 
 def subgraph_of(case: Case, constant: Sequence[int] | None = None) -> Subgraph:
-    """A case's operation alone; the operands that are constant are those the case names, unless others are given."""
+    """A case's operation alone; `constant` replaces the case's own list of constant operands."""
     b = Builder()
     fixed = case.constant if constant is None else constant
     operands: list[int | None] = []
@@ -73,7 +73,7 @@ def subgraph_of(case: Case, constant: Sequence[int] | None = None) -> Subgraph:
 
 
 def single(op: Op, *operands: Any, constant: Sequence[int] = ()) -> tuple[Subgraph, list[Array]]:
-    """An operation on arrays (None for one that is absent), and the arrays that are its subgraph's inputs."""
+    """A subgraph of one operation on arrays (None for an absent operand), and the arrays that are its inputs."""
     case = Case("", op, operands, constant=tuple(constant))
     return subgraph_of(case), [a for i, a in enumerate(operands) if a is not None and i not in constant]
 
@@ -83,13 +83,13 @@ def _support(operation: Operation, types: CallTypes) -> Support:
 
 
 def legal(subgraph: Subgraph) -> Subgraph:
-    """The subgraph as the backend is given it: operations without a native form are decomposed, where they can be."""
+    """The subgraph as the backend receives it, with operations that lack a native form decomposed where possible."""
     found = legalize(subgraph, _support)
     return subgraph if found is subgraph else infer_alone(found)
 
 
 def why_not(subgraph: Subgraph) -> str | None:
-    """The first reason why an operation of the subgraph has no native form, not even a decomposed one."""
+    """The reason why some operation of the subgraph has no native form, even after decomposition, or None."""
     return _unsupported(legal(subgraph))
 
 
@@ -107,15 +107,17 @@ def sequence_of(subgraph: Subgraph, settings: Settings) -> Operations:
 def natively(
     subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
 ) -> list[Array]:
-    """The outputs of a subgraph whose operations all have native forms; every tensor, every constant that is packed
-    for a kernel, and scratch memory end at a guard page."""
+    """The outputs of a subgraph, all of whose operations must have native forms.
+
+    Every tensor, every packed constant and all scratch memory end at a guard page.
+    """
     return natively_as_it_is(legal(subgraph), inputs, isa, threads, runs, precision)
 
 
 def natively_as_it_is(
     subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
 ) -> list[Array]:
-    """Likewise of a subgraph that is `legal` already: to find that takes longer than to compile a small kernel."""
+    """Like `natively` for a subgraph that is already `legal`; legalising takes longer than compiling a small kernel."""
     reason = _unsupported(subgraph)
     assert reason is None, reason
     settings = Settings(num_threads=threads, target=isa.name, precision=precision)
@@ -145,12 +147,12 @@ def natively_as_it_is(
 
 
 def _fenced(array: Array) -> Array:
-    """A packed constant whose last byte is next to a guard page."""
+    """A copy of a packed constant whose last byte is adjacent to a guard page."""
     return guarded(np.ascontiguousarray(array))
 
 
 def _room(count: int, dtype: type[np.generic]) -> Array:
-    """Scratch memory, which is bytes, as another command may have left it; all else cleared."""
+    """Zeroed memory, except that scratch bytes have the contents another command might have left."""
     return guarded(np.full(count, 0x5A if dtype is np.uint8 else 0, dtype))
 
 
@@ -160,7 +162,7 @@ def _garbage(type_: TensorType) -> Array:
 
 
 def by_meaning(subgraph: Subgraph, inputs: Sequence[Array]) -> list[Array]:
-    """The outputs of a subgraph, each operation evaluated by itself."""
+    """The outputs of a subgraph, with each operation evaluated by its definition."""
     known: dict[int, Array] = {i: o.data.array for i, o in enumerate(subgraph.operands) if o.data is not None}
     known |= dict(zip(subgraph.inputs, inputs, strict=True))
     for operation in subgraph.operations:
@@ -171,7 +173,7 @@ def by_meaning(subgraph: Subgraph, inputs: Sequence[Array]) -> list[Array]:
 
 
 def same(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-5, where: str = "") -> None:
-    """Equal but for floats, which may differ by `tolerance` of the range of each output; `where` is said if not."""
+    """Require equality, except that floats may differ by `tolerance` times the largest magnitude of each output."""
     for mine, theirs in zip(found, expected, strict=True):
         assert mine.dtype == theirs.dtype, where
         assert mine.shape == theirs.shape, where
@@ -184,5 +186,5 @@ def same(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1
 
 
 def check(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, tolerance: float = 1e-5, threads: int = 1) -> None:
-    """Native results agree with the operations' meaning."""
+    """Require that native results agree with the operations' definitions."""
     same(natively(subgraph, inputs, isa, threads), by_meaning(subgraph, inputs), tolerance)

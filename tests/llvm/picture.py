@@ -1,4 +1,4 @@
-"""Convolutions to test kernels with: shapes, the slots of their windows, and windows gathered by NumPy."""
+"""Convolutions for kernel tests: shapes, task slots of their windows, and windows gathered by NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .harness import Array
 
 @frozen
 class Picture:
-    """A convolution's geometry; `pads` are above and to the left, the output's size decides the rest."""
+    """A convolution's geometry. `pads` are at the top and left; the output size determines the others."""
 
     images: int
     size: tuple[int, int]
@@ -31,7 +31,7 @@ class Picture:
 
     @property
     def near(self) -> bool:
-        """Whether windows reach out of the picture by half of their width at most."""
+        """Whether windows extend beyond the image by at most half their width."""
         pairs = (self.size, self.channels, self.out, self.window, self.stride, self.dilation, self.pads)
         return Plane(self.images, *pairs).near
 
@@ -61,7 +61,7 @@ class Picture:
 def same(
     images: int, size: tuple[int, int], channels: int, window: tuple[int, int], stride: int = 1, dilation: int = 1
 ) -> Picture:
-    """The geometry of padding SAME."""
+    """The geometry with SAME padding."""
     out = tuple(-(-n // stride) for n in size)
     reach = [(k - 1) * dilation + 1 for k in window]
     pads = [max((o - 1) * stride + r - n, 0) // 2 for o, r, n in zip(out, reach, size, strict=True)]

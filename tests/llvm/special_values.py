@@ -1,4 +1,4 @@
-"""Every case with float32 operands, small and stretched, with one element of an operand replaced by a special value."""
+"""All cases with float32 operands, small and stretched, with one element of an operand replaced by a special value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Run = Callable[[Sequence[Array]], list[Array]]
 
 @frozen(eq=False)
 class Special:
-    """A case's operation with operands of one shape; `constant` are those that it knows beforehand."""
+    """A case's operation on operands of certain shapes; `constant` lists the constant operands."""
 
     name: str
     case: Case
@@ -44,11 +44,11 @@ class Special:
 
     @property
     def floats(self) -> list[int]:
-        """The operands that hold float32 elements."""
+        """The operands with float32 elements."""
         return [i for i, a in enumerate(self.case.inputs) if a is not None and a.dtype == np.float32 and a.size]
 
     def subgraph(self, replaced: tuple[int, int, float] | None = None) -> Subgraph:
-        """The operation alone; with an element of a constant `replaced`: operand, position and value."""
+        """The operation alone; `replaced` gives the operand, position and value of a constant's element to replace."""
         if replaced is None:
             return subgraph_of(self.case, self.constant)
         operand, position, value = replaced
@@ -58,12 +58,12 @@ class Special:
 
     @property
     def inputs(self) -> list[tuple[int, Array]]:
-        """The operands that a run is given, by their number."""
+        """The operands passed to a run, with their indices."""
         return [(i, a) for i, a in enumerate(self.case.inputs) if a is not None and i not in self.constant]
 
 
 def positions(array: Array) -> list[int]:
-    """The first, a middle and the last element: vector bodies, tails and what lies at an edge with padding."""
+    """The first, a middle and the last element, which cover vector bodies, tails and padded edges."""
     return sorted({0, array.size // 2, array.size - 1})
 
 
@@ -84,7 +84,7 @@ def _with(array: Array | None, position: int, value: float) -> Array:
 
 
 def specials(family: str) -> Iterator[Special]:
-    """The cases that run natively as they are or stretched, so that a new operation with a case is one of them."""
+    """The cases of a family that run natively, as they are or stretched; new cases are included automatically."""
     for case in getattr(importlib.import_module(f"cases.{family}"), "CASES", ()):
         for how, stretched in _stretches(case):
             rest = tuple(i for i, a in enumerate(stretched.inputs) if a is not None and i)
@@ -101,7 +101,7 @@ _STRETCHES = (
     ("rows", False, 1, 5),
     ("columns", False, 2, 11),
 )
-"""By what axis all float operands, or only the first, repeat, and how many times."""
+"""The axis along which all float operands, or only the first, are repeated, and how many times."""
 
 
 def _stretches(case: Case) -> Iterator[tuple[str, Case]]:
@@ -118,20 +118,23 @@ def _stretches(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _native(special: Special) -> bool:
-    """A decomposition may add and multiply in another order than its operation's meaning, so that huge numbers overflow
-    elsewhere and zeros have other signs; those of recurrent layers keep it."""
+    """Whether a case runs natively in the order of its definition.
+
+    A decomposition may add and multiply in another order, so that huge numbers overflow elsewhere and zeros get other
+    signs; decompositions of recurrent layers keep the order.
+    """
     try:
         subgraph = special.subgraph()
         (operation,) = subgraph.operations
         if places().get(type(special.case.op).__name__, "recurrent") != "recurrent":
             return BACKEND.supports(operation, subgraph.types(operation)) is None
         return why_not(subgraph) is None and bind(subgraph, None) is not None
-    except (OnertError, ValueError):  # shapes that the operation does not take
+    except (OnertError, ValueError):  # the operation rejects these shapes
         return False
 
 
 def bind(subgraph: Subgraph, isa: Isa | None) -> Run | None:
-    """A function that runs a subgraph natively; only whether it can be made where there is no `isa`."""
+    """A function that runs a subgraph natively. Without `isa`, only tests whether one can be built."""
     subgraph = legal(subgraph)
     settings = Settings(num_threads=1, target=isa.name if isa is not None else "native")
     sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
@@ -157,7 +160,7 @@ def bind(subgraph: Subgraph, isa: Isa | None) -> Run | None:
 
 
 def order_decides(special: Special, what: str) -> bool:
-    """Whether the order of additions or factors, which backends choose, decides if such an element overflows."""
+    """Whether the order of additions or multiplications, which backends choose, decides if the result overflows."""
     op = special.case.op
     if isinstance(op, RFFT2D):  # an infinity meets factors of 0 in some decompositions and not in others
         return "infinity" in what
@@ -167,7 +170,7 @@ def order_decides(special: Special, what: str) -> bool:
 
 
 def difference(mine: Array, theirs: Array) -> str | None:
-    """How two results differ: in NaNs, infinities, values (beyond 1e-5 of their range) or the sign of a zero."""
+    """How two results differ: in NaNs, infinities, values (beyond 1e-5 of their magnitude) or signs of zeros."""
     if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
         return f"{mine.dtype}{mine.shape} is not {theirs.dtype}{theirs.shape}"
     if mine.dtype == ml_dtypes.bfloat16:

@@ -1,4 +1,4 @@
-"""Kernels are pure functions of their specs, and every target has code for every one of them."""
+"""Kernels are pure functions of their specs, and every kernel compiles for every target."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
 
 
 MOST_ABLE = {isa.architecture[:5]: isa for isa in ISAS}
-"""The last of each family of architectures; the others' kernels are fewer of the same, and in the long suite."""
+"""The last target of each architecture. The kernels of the others are a subset and are tested in the long suite."""
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ MOST_ABLE = {isa.architecture[:5]: isa for isa in ISAS}
         for isa in ISAS
     ],
 )
-def test_every_target_has_code_for_every_kernel(isa: Isa) -> None:
+def test_every_kernel_compiles_for_every_target(isa: Isa) -> None:
     known = {"x86_64": {1, 2, 4}, "aarch64": {275, 277, 278, 282, 283, 284, 285, 286, 299}}.get(isa.architecture)
     for algorithm in _algorithms(isa):
         spec = KernelSpec(algorithm, isa)
@@ -111,7 +111,7 @@ def test_every_target_has_code_for_every_kernel(isa: Isa) -> None:
         assert all(r.symbol.section is not None for r in found.relocations), algorithm
 
 
-def test_equal_specs_have_equal_symbols_and_code() -> None:
+def test_equal_specs_produce_equal_symbols_and_code() -> None:
     isa = target("x86-64-v3")
     one, two = (KernelSpec(gemm_f32(product_tile(4, 4, 4, isa), Epilogue(clamp(ACC, 0.0, 6.0))), isa) for _ in range(2))
     assert one == two
@@ -121,7 +121,7 @@ def test_equal_specs_have_equal_symbols_and_code() -> None:
     assert other.symbol != one.symbol
 
 
-def test_a_task_has_all_of_its_slots() -> None:
+def test_a_task_must_have_exactly_the_slots_of_its_layout() -> None:
     layout = TaskLayout(("a", "n", "scale"))
     assert layout.fill(a=1 << 40, n=-1, scale=1.0).tolist() == [1 << 40, (1 << 64) - 1, 0x3F800000]
     with pytest.raises(BackendError, match="than its layout: n"):
@@ -130,7 +130,7 @@ def test_a_task_has_all_of_its_slots() -> None:
         layout.fill(a=1, n=2, scale=1.0, m=3)
 
 
-def test_work_covers_all_rows_and_gives_threads_alike() -> None:
+def test_work_covers_all_rows_and_is_balanced_across_threads() -> None:
     isa = target("x86-64-v4")
     for m in (1, 5, 49, 200, 12544):
         for threads in (1, 2, 8):
@@ -150,8 +150,8 @@ sys.modules["onert_llvm"] = package
 import onert_llvm.runtime.object_loader, onert_llvm.command.task_layout, onert_llvm.target.isa
 sys.exit("llvmlite" in sys.modules)
 """
-"""Imports the loader's modules without what the package itself imports."""
+"""Imports the loader's modules without the imports of the package itself."""
 
 
-def test_the_modules_that_load_code_import_no_code_generator() -> None:
+def test_modules_that_load_code_do_not_import_llvmlite() -> None:
     assert subprocess.run([sys.executable, "-c", ALONE], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Convolutions with few filters are exact, between guard pages: outputs side by side, and small groups together."""
+"""Convolutions with few filters are exact: several outputs side by side, and several small groups together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LAYERS = [
 @pytest.mark.parametrize(("size", "n", "op"), LAYERS)
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 @pytest.mark.parametrize("width", [3, 5])
-def test_layers_of_few_filters_are_exact(
+def test_layers_with_few_filters_are_exact(
     monkeypatch: pytest.MonkeyPatch,
     isa: Isa,
     size: tuple[int, ...],
@@ -42,12 +42,12 @@ def test_layers_of_few_filters_are_exact(
     rng, (low, dtype) = np.random.default_rng(n), (-128, np.int8) if signed else (0, np.uint8)
     taken, chosen = [], int8_conv_fc._abreast
 
-    def noted(*args: object) -> object:
+    def recorded(*args: object) -> object:
         found = chosen(*args)  # type: ignore[arg-type]
         taken.append(found[0].abreast)
         return found
 
-    monkeypatch.setattr(int8_conv_fc, "_abreast", noted)
+    monkeypatch.setattr(int8_conv_fc, "_abreast", recorded)
     x = rng.integers(low, low + 256, size).astype(dtype)
     depthwise = isinstance(op, DepthwiseConv2D)
     w = rng.integers(-127, 128, (1, 3, width, n) if depthwise else (n, 3, width, size[3])).astype(np.int8)

@@ -1,6 +1,6 @@
-"""Claims about threads that share processors with others: who waits sleeps, and fewer threads run where that is faster.
+"""Threads that share processors with other programs: waiting callers sleep, and fewer threads run if that is faster.
 
-The native functions are called by themselves, with times that are given.
+The native functions are called directly, with simulated times.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Functions = dict[str, int]
 
 
 IMAGES: list[Image] = []
-"""Code is there for as long as its image."""
+"""Keeps images alive, because code is valid only as long as its image."""
 
 
 @pytest.fixture(scope="module")
 def functions() -> Functions:
-    """The addresses of what `pool.ll` and `adapt.ll` define."""
+    """The addresses of the functions defined in `pool.ll` and `adapt.ll`."""
     names = [f"onert_pool_{name}" for name in ("timed", "held_up", "calm", "run", "start", "stop", "size")]
     image = load([_emitted(text, ISA) for text in pool_texts(ISA)], _externals())
     IMAGES.append(image)
@@ -48,10 +48,10 @@ def functions() -> Functions:
 
 
 class Program:
-    """What is known of a program's runs on so many threads.
+    """A program's timing state, for runs on `threads` threads.
 
-    Those of a level take `takes(level, now)` nanoseconds, and its caller sleeps for so many of these, where `now` is a
-    clock that only these runs move.
+    `takes(level, now)` returns a run's duration and its caller's sleep in nanoseconds; `now` is a clock that only these
+    runs advance.
     """
 
     def __init__(self, functions: Functions, threads: int, takes: Callable[[int, int], tuple[int, int]]) -> None:
@@ -63,17 +63,17 @@ class Program:
         self.now, self.place = 0, self.words.ctypes.data
 
     def held_up(self, nanoseconds: int) -> None:
-        """A run at a calm time, in which the caller slept for so long."""
+        """Report a run in the CALM phase whose caller slept for `nanoseconds`."""
         self.held_up_call(self.place, nanoseconds)
 
     @property
     def level(self) -> int:
-        """By which power of two fewer threads the next run takes."""
+        """The power of two by which the next run reduces the number of threads."""
         phase, *ways = self.words[[PHASE, LEVEL, OTHER]].tolist()
         return int(ways[phase == TRYING])
 
     def run(self) -> int:
-        """A run; its level."""
+        """Simulate a run and return its level."""
         level = self.level
         time, slept = self.takes(level, self.now)
         self.now += time
@@ -84,7 +84,7 @@ class Program:
         return level
 
     def runs(self, nanoseconds: int) -> tuple[float, float]:
-        """Run for so long: the mean time of a run, and the part of the time with all threads."""
+        """Run for `nanoseconds`; return the mean time of a run, and the share of the time with all threads."""
         start, count, together = self.now, 0, 0
         while self.now < start + nanoseconds:
             before = self.now
@@ -94,7 +94,7 @@ class Program:
         return (self.now - start) / count, together / (self.now - start)
 
     def until(self, phase: int, level: int) -> int:
-        """Run until a way is kept, or all are; the nanoseconds that this took."""
+        """Run until the phase and level are reached; return the nanoseconds this took (10 seconds at most)."""
         start = self.now
         while (self.words[PHASE], self.words[LEVEL]) != (phase, level) and self.now < start + 10_000 * MILLISECOND:
             self.run()
@@ -102,7 +102,7 @@ class Program:
 
 
 def steady(times: dict[int, int], slept: int = 0) -> Callable[[int, int], tuple[int, int]]:
-    """Runs that always take as long, with so much of it asleep where all threads take part."""
+    """Runs with constant times per level; with all threads, the caller sleeps for `slept` of it."""
     return lambda level, now: (times[level], 0 if level else slept)
 
 
@@ -110,9 +110,9 @@ TURN = 4 * MILLISECOND
 
 
 def contested(alone: int, together: int, turns: bool = True) -> Callable[[int, int], tuple[int, int]]:
-    """Runs on two processors of which another program has one for every second turn of 4 milliseconds.
+    """Runs on two processors, one of which another program occupies in every second turn of 4 milliseconds.
 
-    Who waits for the thread there waits for the rest of such a turn.
+    A caller that waits for the thread there waits until the end of such a turn.
     """
 
     def takes(level: int, now: int) -> tuple[int, int]:
@@ -129,10 +129,8 @@ LENGTHS = {"50 us": 50 * US, "200 us": 200 * US, "1 ms": MILLISECOND, "3.5 ms": 
 
 
 @pytest.mark.parametrize("alone", LENGTHS.values(), ids=LENGTHS)
-def test_a_program_that_stays_on_a_processor_of_the_pool_costs_a_twentieth_at_most(
-    functions: Functions, alone: int
-) -> None:
-    """Where sharing would take a fifth longer than one thread alone."""
+def test_a_competing_program_slows_runs_down_by_at_most_a_twentieth(functions: Functions, alone: int) -> None:
+    """Using all threads would take a fifth longer than one thread alone."""
     program = Program(functions, 2, contested(alone, alone * 6 // 10))
     program.runs(200 * MILLISECOND)
     mean, together = program.runs(1000 * MILLISECOND)
@@ -141,8 +139,8 @@ def test_a_program_that_stays_on_a_processor_of_the_pool_costs_a_twentieth_at_mo
 
 
 @pytest.mark.parametrize("alone", LENGTHS.values(), ids=LENGTHS)
-def test_all_threads_share_again_soon_after_it_has_gone(functions: Functions, alone: int) -> None:
-    """Whatever the moment: at most 48 times what the last try had lost, one turn of the other program."""
+def test_all_threads_are_used_again_soon_after_the_competing_program_ends(functions: Functions, alone: int) -> None:
+    """At any moment: within 48 times the loss of the last trial, which is one turn of the other program."""
     for moment in range(5):
         program = Program(functions, 2, contested(alone, alone * 6 // 10))
         program.runs((300 + 37 * moment) * MILLISECOND)
@@ -152,14 +150,16 @@ def test_all_threads_share_again_soon_after_it_has_gone(functions: Functions, al
 
 
 @pytest.mark.parametrize("alone", LENGTHS.values(), ids=LENGTHS)
-def test_a_program_that_costs_less_than_sharing_gains_changes_little(functions: Functions, alone: int) -> None:
-    """Sharing takes four tenths of the time of one thread, and eight tenths while another program has its turns."""
+def test_all_threads_stay_in_use_if_they_gain_more_than_a_competing_program_costs(
+    functions: Functions, alone: int
+) -> None:
+    """All threads need four tenths of one thread's time, and eight tenths while the other program takes its turns."""
     program = Program(functions, 2, contested(alone, alone * 4 // 10))
     program.runs(200 * MILLISECOND)
     assert program.runs(1000 * MILLISECOND)[0] < 0.9 * alone
 
 
-def test_a_caller_that_was_held_up_for_long_has_its_runs_timed(functions: Functions) -> None:
+def test_runs_are_timed_after_their_caller_has_waited_for_long(functions: Functions) -> None:
     program = Program(functions, 2, steady({}))
     program.held_up(4 * MILLISECOND)
     assert program.words[PHASE] == CALM
@@ -167,8 +167,8 @@ def test_a_caller_that_was_held_up_for_long_has_its_runs_timed(functions: Functi
     assert [program.words[PHASE], program.words[LEVEL]] == [KEEPING, 0]
 
 
-def test_a_calm_program_is_looked_at_now_and_then(functions: Functions) -> None:
-    """Threads may be slower together without being held up."""
+def test_a_program_without_waits_is_timed_at_growing_intervals(functions: Functions) -> None:
+    """Because threads may be slower together without waiting for each other."""
     program = Program(functions, 2, steady({0: 150 * US, 1: 100 * US}))
     pauses = []
     for _ in range(12):
@@ -187,7 +187,7 @@ def test_a_calm_program_is_looked_at_now_and_then(functions: Functions) -> None:
     assert program.now < 50 * MILLISECOND
 
 
-def test_what_held_up_a_caller_some_time_ago_does_not_count(functions: Functions) -> None:
+def test_waits_of_some_time_ago_do_not_count(functions: Functions) -> None:
     program = Program(functions, 2, steady({}))
     for _ in range(5):
         program.held_up(4 * MILLISECOND)
@@ -196,7 +196,7 @@ def test_what_held_up_a_caller_some_time_ago_does_not_count(functions: Functions
 
 
 OUTCOMES = {
-    # nanoseconds by level, and the level that is kept
+    # nanoseconds by level, and the level that is chosen
     "twice as fast together": ({0: 100 * US, 1: 200 * US}, 0),
     "a little faster together": ({0: 100 * US, 1: 105 * US}, 0),
     "alike": ({0: 100 * US, 1: 100 * US}, 0),
@@ -208,7 +208,7 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_fewer_threads_are_tried_and_kept_where_runs_take_a_sixteenth_less(functions: Functions, name: str) -> None:
+def test_fewer_threads_are_kept_if_runs_become_a_sixteenth_faster(functions: Functions, name: str) -> None:
     times, kept = OUTCOMES[name]
     program = Program(functions, 2, steady(times, slept=times[0] // 10))
     program.held_up(7 * MILLISECOND)
@@ -216,7 +216,7 @@ def test_fewer_threads_are_tried_and_kept_where_runs_take_a_sixteenth_less(funct
     assert program.words[LEVEL] == kept
 
 
-def test_a_try_ends_when_it_has_lost_some_milliseconds(functions: Functions) -> None:
+def test_a_trial_of_all_threads_ends_when_it_has_lost_some_milliseconds(functions: Functions) -> None:
     program = Program(functions, 2, steady({0: 200 * US, 1: 100 * US}))
     program.held_up(7 * MILLISECOND)
     program.until(KEEPING, 1)
@@ -227,7 +227,7 @@ def test_a_try_ends_when_it_has_lost_some_milliseconds(functions: Functions) -> 
         program.until(TRYING, 1)
 
 
-def test_a_try_of_fewer_threads_ends_when_it_has_lost_a_millisecond(functions: Functions) -> None:
+def test_a_trial_of_fewer_threads_ends_when_it_has_lost_a_millisecond(functions: Functions) -> None:
     program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}))
     program.held_up(7 * MILLISECOND)
     program.until(TRYING, 0)
@@ -235,7 +235,7 @@ def test_a_try_of_fewer_threads_ends_when_it_has_lost_a_millisecond(functions: F
 
 
 @pytest.mark.parametrize(("together", "kept"), [(98, 0), (100, 1), (102, 1)])
-def test_all_threads_are_kept_again_where_fewer_are_slower_in_the_least(
+def test_all_threads_are_used_again_if_they_are_even_slightly_faster(
     functions: Functions, together: int, kept: int
 ) -> None:
     program = Program(functions, 2, steady({0: together * US, 1: 100 * US}))
@@ -246,7 +246,7 @@ def test_all_threads_are_kept_again_where_fewer_are_slower_in_the_least(
     assert program.words[LEVEL] == kept
 
 
-def test_a_way_that_becomes_slower_than_the_other_was_makes_way_at_once(functions: Functions) -> None:
+def test_a_thread_count_that_becomes_slower_than_the_other_was_is_retried_at_once(functions: Functions) -> None:
     program = Program(functions, 2, steady({0: 200 * US, 1: 100 * US}))
     program.held_up(7 * MILLISECOND)
     program.until(KEEPING, 1)
@@ -256,14 +256,14 @@ def test_a_way_that_becomes_slower_than_the_other_was_makes_way_at_once(function
     assert program.until(TRYING, 1) < 20 * MILLISECOND
 
 
-def test_nothing_is_timed_once_nobody_is_held_up_any_more(functions: Functions) -> None:
+def test_timing_stops_once_callers_no_longer_wait(functions: Functions) -> None:
     program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}))
     program.held_up(7 * MILLISECOND)
     program.until(TRYING, 0)
     assert program.until(CALM, 0) < 300 * MILLISECOND
 
 
-def test_while_callers_are_held_up_fewer_threads_are_tried_again(functions: Functions) -> None:
+def test_fewer_threads_are_tried_again_while_callers_keep_waiting(functions: Functions) -> None:
     program = Program(functions, 2, steady({0: 100 * US, 1: 200 * US}, slept=10 * US))
     program.held_up(7 * MILLISECOND)
     for _ in range(4):
@@ -271,7 +271,7 @@ def test_while_callers_are_held_up_fewer_threads_are_tried_again(functions: Func
         program.until(KEEPING, 0)
 
 
-def test_the_best_of_several_numbers_of_threads_is_found(functions: Functions) -> None:
+def test_finds_the_best_of_several_thread_counts(functions: Functions) -> None:
     times = {0: 400 * US, 1: 200 * US, 2: 100 * US, 3: 300 * US}
     program = Program(functions, 8, steady(times, slept=50 * US))
     program.held_up(7 * MILLISECOND)
@@ -284,7 +284,7 @@ def test_the_best_of_several_numbers_of_threads_is_found(functions: Functions) -
 
 @pytest.mark.parametrize("level", range(3))
 @pytest.mark.parametrize("make", [chain, PACKAGES["recurrent pair"]], ids=["chain", "recurrent pair"])
-def test_any_number_of_threads_gives_the_same_bits(
+def test_results_are_bitwise_equal_for_any_thread_count(
     make: Callable[[], Package], level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = make()
@@ -317,7 +317,7 @@ WAITING = 12
 
 
 class Held:
-    """A command of two pieces; one that the pool's worker does waits until the caller is about to sleep."""
+    """A command of two pieces. A piece run by the pool's worker blocks until the caller is about to sleep."""
 
     def __init__(self, pool: Pool) -> None:
         self.words = (ctypes.c_int64 * 24).from_address(pool._address)
@@ -347,8 +347,8 @@ def pool(functions: Functions) -> Iterator[Pool]:
     pool.close()
 
 
-def test_ways_that_are_compared_keep_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else one could be measured with fewer, not be chosen for that, and never get them back."""
+def test_alternatives_being_compared_keep_their_thread_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise one could be measured with fewer threads, be rejected for that, and never get them back."""
     states: list[Array | None] = []
 
     class Kept(native_kernel._Together):
@@ -365,13 +365,13 @@ def test_ways_that_are_compared_keep_their_threads(monkeypatch: pytest.MonkeyPat
     assert None in states
 
 
-def test_who_waits_for_a_thread_without_a_processor_sleeps(functions: Functions, pool: Pool) -> None:
+def test_a_caller_sleeps_while_it_waits_for_a_thread_that_is_not_running(functions: Functions, pool: Pool) -> None:
     held = Held(pool)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     run = ctypes.CFUNCTYPE(None, pointer, pointer, integer, pointer)(functions["onert_pool_run"])
     stop = time.monotonic() + PATIENCE
     runs = 0
-    while not held.held and time.monotonic() < stop:  # the caller may do both pieces before the worker comes
+    while not held.held and time.monotonic() < stop:  # the caller may run both pieces before the worker starts
         run(pool.pointer, held.lines.ctypes.data, 1, None)
         runs += 1
     assert held.slept

@@ -1,4 +1,4 @@
-"""Functions of two numbers of every element type give natively what their meaning gives, on every target."""
+"""Binary functions of every element type compute natively what their definitions say, on every target."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ISAS = pytest.mark.parametrize(
         for isa in runnable()
     ],
 )
-"""The one with least and the one with most instructions, all in the long suite."""
+"""The targets with the fewest and the most instructions; the others are in the long suite."""
 WHOLE = pytest.mark.parametrize(
     "dtype",
     [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64],
@@ -68,11 +68,11 @@ FLOATS: dict[BinaryKind, tuple[Callable[[Array, Array], Array], float]] = {
     BinaryKind.FLOOR_MOD: (np.mod, 0),
     BinaryKind.REMAINDER: (np.fmod, 0),
 }
-"""The functions in float64, and the stated bounds in ulp."""
+"""The functions in float64, and their documented error bounds in ulp."""
 
 
 def _pairs(count: int, wide: bool) -> tuple[Array, Array]:
-    """Floats of every magnitude, or some that powers of do not overflow."""
+    """Floats of every magnitude, or floats whose powers do not overflow."""
     rng = np.random.default_rng(0)
     if wide:
         x, y = rng.integers(0, 1 << 32, (2, count), dtype=np.uint32).view(np.float32)
@@ -82,7 +82,7 @@ def _pairs(count: int, wide: bool) -> tuple[Array, Array]:
 
 @ISAS
 @pytest.mark.parametrize("kind", FLOATS, ids=lambda kind: kind.name)
-def test_functions_of_two_floats_keep_their_bound(isa: Isa, kind: BinaryKind) -> None:
+def test_binary_float_functions_keep_their_error_bound(isa: Isa, kind: BinaryKind) -> None:
     function, bound = FLOATS[kind]
     x, y = _pairs(40_007, wide=False)
     (found,) = natively(*single(Binary(kind), x, y), isa)
@@ -96,7 +96,7 @@ def test_functions_of_two_floats_keep_their_bound(isa: Isa, kind: BinaryKind) ->
 
 @ISAS
 @pytest.mark.parametrize("kind", [*FLOATS, BinaryKind.FLOOR_DIV], ids=lambda kind: kind.name)
-def test_functions_of_two_floats_have_their_limits(isa: Isa, kind: BinaryKind) -> None:
+def test_binary_float_functions_handle_special_values(isa: Isa, kind: BinaryKind) -> None:
     x, y = (a.reshape(-1) for a in np.meshgrid(SPECIAL, SPECIAL))
     more = _pairs(10_007, wide=True)
     pairs = [(x, y)] if kind is BinaryKind.FLOOR_DIV else [(x, y), more]
@@ -112,7 +112,7 @@ def test_functions_of_two_floats_have_their_limits(isa: Isa, kind: BinaryKind) -
 
 @ISAS
 @WHOLE
-def test_functions_of_two_integers_are_exact(isa: Isa, dtype: Any) -> None:
+def test_binary_integer_functions_are_exact(isa: Isa, dtype: Any) -> None:
     x, y = whole_range(dtype, (333,)), whole_range(dtype, (333,), 1)
     x[:2], y[:2] = np.iinfo(dtype).min, np.array([-1, 1]).astype(dtype)
     y[y == 0] = 3
@@ -128,7 +128,7 @@ def test_functions_of_two_integers_are_exact(isa: Isa, dtype: Any) -> None:
 
 @ISAS
 @WHOLE
-def test_relations_and_functions_of_one_integer_are_exact(isa: Isa, dtype: Any) -> None:
+def test_integer_comparisons_and_unary_functions_are_exact(isa: Isa, dtype: Any) -> None:
     x, y = whole_range(dtype, (333,)), whole_range(dtype, (333,), 1)
     y[100:200] = x[100:200]
     for relation in ComparisonKind:
@@ -139,7 +139,7 @@ def test_relations_and_functions_of_one_integer_are_exact(isa: Isa, dtype: Any) 
 
 
 @ISAS
-def test_float64_is_rounded_once(isa: Isa) -> None:
+def test_float64_operations_are_rounded_once(isa: Isa) -> None:
     x, y = np.random.default_rng(0).standard_normal((2, 101))
     for kind in ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"):
         check(*single(Binary(BinaryKind[kind]), x, y), isa, tolerance=1e-16)
@@ -150,7 +150,7 @@ def test_float64_is_rounded_once(isa: Isa) -> None:
 @ISAS
 @WHOLE
 @pytest.mark.parametrize("kind", ["DIV", "FLOOR_DIV", "FLOOR_MOD", "REMAINDER"])
-def test_an_integer_divided_by_0_is_an_error(isa: Isa, dtype: Any, kind: str) -> None:
+def test_integer_division_by_zero_raises(isa: Isa, dtype: Any, kind: str) -> None:
     y = np.full(40, 5, dtype)
     y[37] = 0
     operands = np.full(40, 9, dtype), y
@@ -161,7 +161,7 @@ def test_an_integer_divided_by_0_is_an_error(isa: Isa, dtype: Any, kind: str) ->
 
 
 @ISAS
-def test_an_integer_raised_to_a_negative_power_is_an_error(isa: Isa) -> None:
+def test_an_integer_to_a_negative_power_raises(isa: Isa) -> None:
     y = np.full(40, 5, np.int32)
     y[17] = -3
     with pytest.raises(ExecutionError, match="raised to the power -3, expected at least 0"):
@@ -169,7 +169,7 @@ def test_an_integer_raised_to_a_negative_power_is_an_error(isa: Isa) -> None:
 
 
 @ISAS
-def test_a_division_in_a_chain_names_itself(isa: Isa) -> None:
+def test_a_division_error_in_a_fused_chain_names_its_operation(isa: Isa) -> None:
     b = Builder()
     x, y = (b.input(TensorType(DType.INT32, (40,))) for _ in range(2))
     rest = b.add(Binary(BinaryKind.FLOOR_MOD), b.add(Unary(UnaryKind.NEG), x), y)

@@ -1,4 +1,4 @@
-"""Softmax of products between products runs as one kernel and agrees with its meaning, between guard pages."""
+"""Attention (softmax between two products) runs as one kernel and matches its definition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def attention(
     mask: tuple[int, ...] | None,
     scale: float | None = None,
 ) -> Subgraph:
-    """The operations one by one; a mask is an input."""
+    """Attention as separate operations; the mask is an input."""
     b = Builder()
     q, k, v = (b.input(TensorType(F32, shape)) for shape in (query, keys, values))
     scores = b.add(BatchMatMul(adjoint_y=True), q, k)
@@ -60,7 +60,7 @@ SHAPES = {
 
 @ISAS
 @pytest.mark.parametrize("name", SHAPES)
-def test_attention_is_one_kernel_and_agrees_with_its_meaning(isa: Isa, name: str) -> None:
+def test_attention_is_one_kernel_and_matches_its_definition(isa: Isa, name: str) -> None:
     graph = attention(*SHAPES[name])
     assert groups(graph) == 1
     check(graph, inputs(graph), isa, 3e-6, threads=2)
@@ -68,20 +68,20 @@ def test_attention_is_one_kernel_and_agrees_with_its_meaning(isa: Isa, name: str
 
 @ISAS
 @pytest.mark.parametrize("hidden", [INFINITE, LOWEST, NEAR])
-def test_keys_that_are_hidden_do_not_count(isa: Isa, hidden: float) -> None:
+def test_masked_keys_do_not_contribute(isa: Isa, hidden: float) -> None:
     m, count = 60, 300
     graph = attention((1, m, 16), (1, count, 16), (1, count, 16), (m, count))
     given = inputs(graph)
     rows, keys = np.arange(m)[:, None], np.arange(count)
     given[3] = np.where((keys <= rows + 100) & (keys >= rows + 70), np.float32(0), np.float32(hidden))
     same(natively(graph, given, isa), by_meaning(graph, given), 3e-6)
-    given[1][:, 161:], given[2][:, 161:] = 1e30, 1e30  # the last that any row sees is 159
+    given[1][:, 161:], given[2][:, 161:] = 1e30, 1e30  # the last key visible to any row is 159
     if hidden == INFINITE:
         assert np.isfinite(natively(graph, given, isa)[0]).all()
 
 
 @ISAS
-def test_a_row_that_sees_nothing_is_what_softmax_makes_of_it(isa: Isa) -> None:
+def test_a_fully_masked_row_behaves_as_in_softmax(isa: Isa) -> None:
     graph = attention((1, 9, 16), (1, 100, 16), (1, 100, 16), (9, 100))
     given = inputs(graph)
     given[3][:] = 0
@@ -96,19 +96,19 @@ def test_a_row_that_sees_nothing_is_what_softmax_makes_of_it(isa: Isa) -> None:
 
 
 @ISAS
-def test_what_is_not_a_number_stays_in_its_row(isa: Isa) -> None:
+def test_nan_stays_in_its_row(isa: Isa) -> None:
     graph = attention((1, 5, 16), (1, 40, 16), (1, 40, 16), (5, 40))
     given = inputs(graph)
     given[0][0, 2, 3] = np.nan
     same(natively(graph, given, isa), by_meaning(graph, given), 3e-6)
 
 
-def test_scores_that_others_read_too_are_stored() -> None:
+def test_attention_weights_with_other_readers_are_not_fused() -> None:
     b = Builder()
     q, k, v = (b.input(TensorType(F32, (1, 8, 16))) for _ in range(3))
     parts = b.add(Softmax(), b.add(BatchMatMul(adjoint_y=True), q, k))
     assert groups(b.subgraph([b.add(BatchMatMul(), parts, v), parts])) == 3
 
 
-def test_rows_of_odd_sizes_are_left_to_the_products() -> None:
+def test_unaligned_head_sizes_are_not_fused() -> None:
     assert groups(attention((1, 8, 20), (1, 8, 20), (1, 8, 20), None)) == 3

@@ -1,4 +1,4 @@
-"""Products of numbers rounded to bfloat16 stay within their bound, on every target and between guard pages."""
+"""Products rounded to bfloat16 stay within their error bound, on every target and between guard pages."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from .test_recurrent import _floats as random_layer
 ISAS = pytest.mark.parametrize("isa", runnable("bf16"), ids=lambda isa: isa.name)
 ABLE = pytest.mark.parametrize("isa", [i for i in runnable("bf16") if i.bfloat], ids=lambda isa: isa.name)
 BOUND = {Terms.FLOAT: 2.0**-20, Terms.WIDENED: 2.0**-8, Terms.PAIRED: 2.0**-7}
-"""In parts of the sum of the magnitudes of all products: what documentation promises."""
+"""Documented bounds, relative to the sum of the magnitudes of all products."""
 WINOGRAD = 1e-2
-"""In parts of the range of results."""
+"""Relative to the range of the results."""
 
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[Terms]:
-    """What the terms of the layers were that were lowered."""
+    """The kinds of terms of the layers that were lowered."""
     found: list[Terms] = []
     real = float_conv_fc.product
 
@@ -61,8 +61,8 @@ def _layer(op: FullyConnected | Conv2D | BatchMatMul, x: Array, weights: Array) 
     return b.subgraph([b.add(op, b.input(TensorType(DType.FLOAT32, x.shape)), b.constant(weights))])
 
 
-def _near(op: FullyConnected | Conv2D, x: Array, weights: Array, isa: Isa, taken: Sequence[Terms]) -> None:
-    """Each result differs from the true one by what the terms that were taken allow; threads change nothing."""
+def _check_bound(op: FullyConnected | Conv2D, x: Array, weights: Array, isa: Isa, taken: Sequence[Terms]) -> None:
+    """Require that each result is within the bound of the terms used, and that threads change nothing."""
     subgraph = _layer(op, x, weights)
     (expected,) = by_meaning(subgraph, [x])
     (magnitudes,) = by_meaning(_layer(op, abs(x), abs(weights)), [abs(x)])
@@ -75,8 +75,10 @@ def _near(op: FullyConnected | Conv2D, x: Array, weights: Array, isa: Isa, taken
 
 @ISAS
 @pytest.mark.parametrize(("rows", "depth", "n"), [(1, 65, 40), (3, 2, 200)])
-def test_of_few_rows_the_weights_alone_are_rounded(isa: Isa, taken: list[Terms], rows: int, depth: int, n: int) -> None:
-    _near(FullyConnected(), _numbers(rows, depth), _numbers(n, depth, seed=1), isa, taken)
+def test_with_few_rows_only_the_weights_are_rounded(
+    isa: Isa, taken: list[Terms], rows: int, depth: int, n: int
+) -> None:
+    _check_bound(FullyConnected(), _numbers(rows, depth), _numbers(n, depth, seed=1), isa, taken)
     assert set(taken) == {Terms.WIDENED}
 
 
@@ -85,12 +87,12 @@ def test_of_few_rows_the_weights_alone_are_rounded(isa: Isa, taken: list[Terms],
 def test_fully_connected_layers_stay_within_the_bound(
     isa: Isa, taken: list[Terms], rows: int, depth: int, n: int
 ) -> None:
-    _near(FullyConnected(), _numbers(rows, depth), _numbers(n, depth, seed=1), isa, taken)
+    _check_bound(FullyConnected(), _numbers(rows, depth), _numbers(n, depth, seed=1), isa, taken)
     assert set(taken) == {Terms.PAIRED}
 
 
 @ABLE
-def test_layers_in_a_row_share_the_rounded_rows_of_one_input(isa: Isa, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_consecutive_layers_share_the_rounded_rows_of_an_input(isa: Isa, monkeypatch: pytest.MonkeyPatch) -> None:
     b, made, real = Builder(), [], bfloat_layers.rounded_rows
 
     def rounded_rows(*args: object) -> object:
@@ -104,7 +106,7 @@ def test_layers_in_a_row_share_the_rounded_rows_of_one_input(isa: Isa, monkeypat
     read = (x, x, y, x)
     outputs = [b.add(FullyConnected(), of, b.constant(w)) for of, w in zip(read, weights, strict=True)]
     found = natively(b.subgraph(outputs), inputs, isa, 1, precision="bf16")
-    assert len(made) == 3  # what was rounded of x lies there no more behind the layer on y
+    assert len(made) == 3  # the layer on y overwrites the rounded rows of x
     for answer, of, w in zip(found, (0, 0, 1, 0), weights, strict=True):
         (alone,) = natively(_layer(FullyConnected(), inputs[of], w), [inputs[of]], isa, 1, precision="bf16")
         np.testing.assert_array_equal(answer, alone)
@@ -128,7 +130,7 @@ def test_convolutions_stay_within_the_bound(
 ) -> None:
     op = Conv2D(Padding.SAME, stride, stride)
     x, weights = _numbers(2, 7, 6, channels), _numbers(34, window, window, channels // groups, seed=1)
-    _near(op, x, weights, isa, taken)
+    _check_bound(op, x, weights, isa, taken)
     assert set(taken) == {Terms.PAIRED}
 
 
@@ -141,12 +143,12 @@ def test_first_layers_stay_within_the_bound(
     isa: Isa, taken: list[Terms], channels: int, window: int, n: int, size: int, stride: int
 ) -> None:
     x, weights = _numbers(2, size, size, channels), _numbers(n, window, window, channels, seed=1)
-    _near(Conv2D(Padding.SAME, stride, stride), x, weights, isa, taken)
+    _check_bound(Conv2D(Padding.SAME, stride, stride), x, weights, isa, taken)
     assert set(taken) == {Terms.PAIRED}
 
 
 @ABLE
-def test_what_is_not_finite_stays_in_windows_of_an_odd_number_of_elements(isa: Isa) -> None:
+def test_infinities_stay_in_their_windows_when_these_have_an_odd_number_of_elements(isa: Isa) -> None:
     x, weights = _numbers(1, 9, 9, 3), _numbers(32, 3, 3, 3, seed=1)
     x[0, 4, 5, 0] = np.inf
     subgraph = _layer(Conv2D(Padding.VALID), x, weights)
@@ -155,7 +157,7 @@ def test_what_is_not_finite_stays_in_windows_of_an_odd_number_of_elements(isa: I
 
 
 @ABLE
-def test_a_constant_matrix_on_the_right_is_rounded(isa: Isa) -> None:
+def test_a_constant_right_hand_matrix_is_rounded(isa: Isa) -> None:
     x, weights = _numbers(2, 9, 31), _numbers(31, 40, seed=1)
     subgraph = _layer(BatchMatMul(), x, weights)
     found = natively(subgraph, [x], isa, precision="bf16")
@@ -169,7 +171,7 @@ def test_a_constant_matrix_on_the_right_is_rounded(isa: Isa) -> None:
     ("left", "right"),
     [((2, 3, 33, 34), (2, 3, 34, 49)), ((4, 40, 64), (64, 32)), ((2, 1, 32, 64), (1, 3, 64, 100))],
 )
-def test_both_sides_of_computed_products_are_rounded(
+def test_both_operands_of_a_product_of_computed_matrices_are_rounded(
     isa: Isa, left: tuple[int, ...], right: tuple[int, ...], adjoint: bool
 ) -> None:
     shapes = left, (*right[:-2], right[-1], right[-2]) if adjoint else right
@@ -185,7 +187,9 @@ def test_both_sides_of_computed_products_are_rounded(
 
 @ABLE
 @pytest.mark.parametrize(("m", "k", "n"), [(40, 33, 40), (31, 64, 40), (40, 64, 31), (40, 30, 40)])
-def test_computed_products_of_an_odd_number_or_of_few_are_exact(isa: Isa, m: int, k: int, n: int) -> None:
+def test_products_of_two_computed_matrices_that_are_small_or_of_odd_depth_are_exact(
+    isa: Isa, m: int, k: int, n: int
+) -> None:
     b, inputs = Builder(), [_numbers(2, m, k), _numbers(2, k, n, seed=1)]
     subgraph = b.subgraph([b.add(BatchMatMul(), *(b.input(TensorType(DType.FLOAT32, x.shape)) for x in inputs))])
     found = [natively(subgraph, inputs, isa, precision=precision)[0] for precision in ("exact", "bf16")]
@@ -194,9 +198,7 @@ def test_computed_products_of_an_odd_number_or_of_few_are_exact(isa: Isa, m: int
 
 @ISAS
 @pytest.mark.parametrize(("sizes", "parts"), [((1, 2, 5, 6, 7), ("projection",)), ((3, 2, 33, 20, 20), ())])
-def test_layers_with_a_state_have_rounded_weights(
-    isa: Isa, sizes: tuple[int, int, int, int, int], parts: tuple[str, ...]
-) -> None:
+def test_lstm_weights_are_rounded(isa: Isa, sizes: tuple[int, int, int, int, int], parts: tuple[str, ...]) -> None:
     case = random_layer(sizes, *parts)
     constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in STATES]
     subgraph, inputs = subgraph_of(case, constant), [a for i in STATES if (a := case.inputs[i]) is not None]
@@ -210,14 +212,14 @@ def test_layers_with_a_state_have_rounded_weights(
 
 
 @ISAS
-def test_a_single_term_is_left_as_it_is(isa: Isa, taken: list[Terms]) -> None:
+def test_products_of_depth_one_are_not_rounded(isa: Isa, taken: list[Terms]) -> None:
     x, weights = _numbers(2, 1), _numbers(30, 1, seed=1)
-    _near(FullyConnected(), x, weights, isa, taken)
+    _check_bound(FullyConnected(), x, weights, isa, taken)
     assert set(taken) == {Terms.FLOAT}
 
 
 @ABLE
-def test_weights_that_have_no_finite_neighbour_are_not_rounded(isa: Isa, taken: list[Terms]) -> None:
+def test_weights_without_a_finite_bfloat16_value_are_not_rounded(isa: Isa, taken: list[Terms]) -> None:
     x = abs(_numbers(5, 8)) * np.float32(1e-3)
     for value in (np.inf, np.nan, np.finfo(np.float32).max):
         weights = _numbers(20, 8, seed=1)
@@ -231,7 +233,7 @@ def test_weights_that_have_no_finite_neighbour_are_not_rounded(isa: Isa, taken: 
 @pytest.mark.parametrize(("size", "channels", "n"), [((1, 8, 9), 18, 40), ((2, 9, 6), 64, 65), ((3, 5, 11), 130, 24)])
 @pytest.mark.parametrize("value", [0.0, -np.inf])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_transforms_of_windows_are_rounded(
+def test_winograd_transforms_are_rounded(
     isa: Isa,
     monkeypatch: pytest.MonkeyPatch,
     size: tuple[int, int, int],
@@ -265,7 +267,7 @@ _SPECIAL = [0.0, -0.0, 1.0, 1.00390625, 1.01171875, -1.00390625, 3.4e38, -3.4e38
 
 
 @ISAS
-def test_rows_become_the_nearest_pairs(isa: Isa) -> None:
+def test_rows_are_rounded_to_the_nearest_bfloat16_pairs(isa: Isa) -> None:
     for rows, size, pitch in ((1, 40, 40), (3, 13, 13), (4, 6, 9), (5, 1, 3)):
         _rounded(isa, rows, size, pitch)
 
@@ -284,7 +286,7 @@ def _rounded(isa: Isa, rows: int, size: int, pitch: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 7])
-def test_weights_become_the_nearest_pairs(depth: int) -> None:
+def test_weights_are_rounded_to_the_nearest_bfloat16_pairs(depth: int) -> None:
     weights = np.concatenate(
         [_numbers(3, depth, 9) * np.float32(1e-3), np.full((3, depth, 2), 1.00390625, np.float32)], 2
     )
@@ -294,7 +296,7 @@ def test_weights_become_the_nearest_pairs(depth: int) -> None:
     assert (halves[:, depth:] == 0).all()
 
 
-def test_what_rounds_to_an_infinity_is_not_rounded() -> None:
+def test_values_that_would_round_to_infinity_are_not_roundable() -> None:
     largest = np.float32(ml_dtypes.finfo(ml_dtypes.bfloat16).max)
     beyond = np.nextafter(np.float32(largest + np.float32(2.0**119)), np.float32(np.inf))
     assert [roundable(np.full(2, v, np.float32)) for v in (0, largest, -largest, beyond, np.inf, np.nan)] == [

@@ -1,4 +1,4 @@
-"""The building layer means what it says: loops of any number of trips, variables through branches, views."""
+"""The IR builder emits what it says: loops, variables across branches, integer arithmetic, masks, views."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _call(emit: Callable[[Kernel], None], memory: np.ndarray, n: int = 0) -> Non
 
 @pytest.mark.parametrize("n", [-3, 0, 1, 2, 7])
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_loops_make_any_number_of_trips(n: int, step: int) -> None:
+def test_loops_run_any_number_of_iterations(n: int, step: int) -> None:
     def emit(k: Kernel) -> None:
         count, total = k.var(k.index(0)), k.var(k.index(100))
         with k.loop(k.arg("n"), step=step) as i:
@@ -46,14 +46,14 @@ def test_loops_make_any_number_of_trips(n: int, step: int) -> None:
     assert out.tolist() == [len(trips), 100 + sum(j for i in trips for j in range(-1, i))]
 
 
-def test_a_loop_that_never_turns_is_refused() -> None:
+def test_a_loop_without_iterations_is_rejected() -> None:
     k = Kernel(Module("test", NATIVE.triple), "test", {"n": I64}, NATIVE)
     with pytest.raises(ValueError, match="from 3 to 3"), k.loop(3, start=3):
         pass
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 6])
-def test_variables_meet_after_branches_inside_of_loops(n: int) -> None:
+def test_variables_merge_after_branches_in_loops(n: int) -> None:
     def emit(k: Kernel) -> None:
         even, odd, last = k.var(k.index(0)), k.var(k.index(0)), k.var(k.index(-1))
         with k.loop(k.arg("n")) as i, k.either((i % 2).eq(0)) as (then, otherwise):
@@ -78,7 +78,7 @@ def test_variables_meet_after_branches_inside_of_loops(n: int) -> None:
     assert out.tolist() == [even, odd, last]
 
 
-def test_a_variable_of_an_inner_region_is_unknown_outside() -> None:
+def test_a_variable_cannot_be_used_outside_its_region() -> None:
     k = Kernel(Module("test", NATIVE.triple), "test", {"n": I64}, NATIVE)
     with k.loop(k.arg("n")):
         inner = k.var(k.index(0))
@@ -112,7 +112,7 @@ def test_integers_wrap_compare_and_convert_as_declared() -> None:
 
 
 @pytest.mark.parametrize("valid", [-2, 0, 1, 7, 16, 20])
-def test_masks_keep_loads_and_stores_inside(valid: int) -> None:
+def test_masked_loads_and_stores_stay_in_bounds(valid: int) -> None:
     lanes = NATIVE.f32
 
     def emit(k: Kernel) -> None:
@@ -143,7 +143,7 @@ def test_views_index_by_strides_and_shuffles_pick_lanes() -> None:
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
-def test_every_target_has_a_code_generator(isa: Isa) -> None:
+def test_every_target_can_be_compiled_for(isa: Isa) -> None:
     module = Module("test", isa.triple)
     k = Kernel(module, "test", {"memory": PTR}, isa)
     x = k.view(k.arg("memory"), F32, 1)[0]

@@ -1,4 +1,4 @@
-"""Operations that together are a function of one byte run as a table, behind a layer where they can, and mean it."""
+"""Operations that together map a byte to a byte become a table lookup, fused into the preceding layer if possible."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _groups(graph: Subgraph, isa: Isa) -> tuple[Group, ...]:
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("chain", CHAINS)
-def test_a_chain_is_one_table(isa: Isa, dtype: DType, chain: Chain) -> None:
+def test_a_chain_becomes_one_table_lookup(isa: Isa, dtype: DType, chain: Chain) -> None:
     graph = _graph(dtype, chain)
     assert [len(g.operations) for g in _groups(graph, isa)] == [len(graph.operations)]
     check(graph, [_bytes(dtype, *SHAPE)], isa, threads=2)
@@ -127,7 +127,7 @@ def test_a_chain_is_one_table(isa: Isa, dtype: DType, chain: Chain) -> None:
 @SIGNED
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("chain", [*CHAINS, _plain])
-def test_a_chain_behind_a_layer_belongs_to_it(isa: Isa, dtype: DType, layer: Chain, chain: Chain) -> None:
+def test_a_chain_after_a_layer_is_fused_into_it(isa: Isa, dtype: DType, layer: Chain, chain: Chain) -> None:
     graph = _graph(dtype, layer, chain)
     (group,) = _groups(graph, isa)
     assert len(group.unstored) == len(graph.operations) - 1
@@ -135,7 +135,7 @@ def test_a_chain_behind_a_layer_belongs_to_it(isa: Isa, dtype: DType, layer: Cha
 
 
 @ISAS
-def test_a_group_of_a_convolution_has_the_table_too(isa: Isa) -> None:
+def test_a_chain_after_a_grouped_convolution_is_exact(isa: Isa) -> None:
     def grouped(b: Builder, x: int, dtype: DType) -> int:
         return _to(b, Conv2D(Padding.SAME), _scale(dtype, 0.09, 4), x, _weights(b, dtype, 0, 12, 3, 3, 5))
 
@@ -145,7 +145,7 @@ def test_a_group_of_a_convolution_has_the_table_too(isa: Isa) -> None:
 
 @ISAS
 @pytest.mark.parametrize("kept", ["layer", "gate"])
-def test_what_others_read_is_stored(isa: Isa, kept: str) -> None:
+def test_a_layer_output_or_gate_with_other_readers_is_stored(isa: Isa, kept: str) -> None:
     b, dtype = Builder(), DType.INT8
     x = b.input(TensorType(dtype, SHAPE, _scale(dtype, 0.04)))
     y = _convolved(b, x, dtype)
@@ -157,8 +157,8 @@ def test_what_others_read_is_stored(isa: Isa, kept: str) -> None:
 
 
 @ISAS
-def test_what_lies_within_a_chain_and_others_read_is_stored(isa: Isa) -> None:
-    """The sum of a row is no function of one byte, and reads what is within one that is."""
+def test_an_intermediate_of_a_chain_with_other_readers_is_stored(isa: Isa) -> None:
+    """The maximum of a row is not a function of one byte, and reads an intermediate of a chain."""
     b, dtype = Builder(), DType.INT8
     x = b.input(TensorType(dtype, SHAPE, _scale(dtype, 0.04)))
     gate = _to(b, Unary(UnaryKind.LOGISTIC), _scale(dtype, 1 / 256, -128), x)
@@ -169,8 +169,8 @@ def test_what_lies_within_a_chain_and_others_read_is_stored(isa: Isa) -> None:
     check(graph, [_bytes(dtype, *SHAPE)], isa)
 
 
-def test_a_chain_that_is_not_defined_for_every_byte_is_none() -> None:
-    """Dividing by a byte of 0 is said to be wrong where it is computed, which no table does."""
+def test_a_chain_undefined_for_some_byte_does_not_become_a_table() -> None:
+    """Division by a zero byte raises where it is computed, which a table cannot do."""
     b = Builder()
     x = b.input(TensorType(DType.UINT8, (1, 40)))
     divided = b.add(Binary(BinaryKind.FLOOR_DIV), b.constant(np.uint8([200])), b.add(Binary(BinaryKind.MAXIMUM), x, x))
@@ -179,7 +179,7 @@ def test_a_chain_that_is_not_defined_for_every_byte_is_none() -> None:
 
 
 @ISAS
-def test_a_chain_of_two_bytes_is_none(isa: Isa) -> None:
+def test_a_chain_starts_after_an_operation_on_two_tensors(isa: Isa) -> None:
     b, dtype = Builder(), DType.INT8
     x, y = (b.input(TensorType(dtype, SHAPE, _scale(dtype, s))) for s in (0.04, 0.03))
     total = _to(b, Binary(BinaryKind.ADD), _scale(dtype, 0.06), x, y)
@@ -189,7 +189,7 @@ def test_a_chain_of_two_bytes_is_none(isa: Isa) -> None:
 
 
 @ISAS
-def test_scales_of_channels_are_no_function_of_a_byte(isa: Isa) -> None:
+def test_per_channel_scales_prevent_a_table(isa: Isa) -> None:
     b, dtype = Builder(), DType.INT8
     own = Quantization(tuple(0.01 * (i + 1) for i in range(20)), (0,) * 20, 3)
     x = b.input(TensorType(dtype, SHAPE, own))
@@ -199,14 +199,14 @@ def test_scales_of_channels_are_no_function_of_a_byte(isa: Isa) -> None:
 
 @ISAS
 @pytest.mark.parametrize("width", [1, 15, 16, 31, 63, 64, 65, 129, 1000])
-def test_no_byte_beyond_a_row_is_touched(isa: Isa, width: int) -> None:
+def test_rows_of_any_width_are_processed_within_bounds(isa: Isa, width: int) -> None:
     b, dtype = Builder(), DType.INT8
     x = b.input(TensorType(dtype, (3, width), _scale(dtype, 0.04)))
     graph = b.subgraph([_silu(b, x, dtype)])
     check(graph, [_bytes(dtype, 3, width)], isa)
 
 
-def test_every_byte_gives_its_own_result() -> None:
+def test_every_byte_value_is_mapped_correctly() -> None:
     b, dtype = Builder(), DType.INT8
     every: Any = np.arange(256, dtype=np.uint8).view(np.int8).reshape(1, 256)
     x = b.input(TensorType(dtype, (1, 256), _scale(dtype, 0.04)))

@@ -1,4 +1,4 @@
-"""Layers of unsigned bytes whose weights have a zero point: the few that are no signed bytes are multiplied apart."""
+"""Uint8 layers with a weight zero point: the few weights that do not fit int8 are multiplied separately."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHAPES = {
 
 
 def _weights(shape: tuple[int, ...], beyond: int, seed: int) -> Array:
-    """Weights of which so many are no signed bytes when the zero point is subtracted."""
+    """Random weights, `beyond` of which do not fit int8 once the zero point is subtracted."""
     rng = np.random.default_rng(seed)
     out = rng.integers(ZERO - 128, 256, shape).astype(np.uint8)
     places = rng.choice(out.size, beyond, replace=False)
@@ -64,7 +64,7 @@ def test_depthwise_layers_are_exact(isa: Isa, window: int, channels: int, rows: 
     check(subgraph_of(case, constant=(1, 2)), [x], isa)
 
 
-def test_one_row_of_a_window_is_there_again_where_a_group_of_rows_has_room() -> None:
+def test_a_window_row_with_outliers_is_repeated_if_its_group_has_room() -> None:
     stored = np.full((3, 3, 5), -20, np.int8)
     stored[1, 2, 3] = -128
     found = with_row_again(stored, 13, 4)
@@ -81,7 +81,7 @@ def test_one_row_of_a_window_is_there_again_where_a_group_of_rows_has_room() -> 
 
 @pytest.mark.parametrize("group", [2, 4])
 @pytest.mark.parametrize(("taps", "depth"), [(1, 4), (1, 130), (3, 9), (3, 6)])
-def test_bytes_and_what_is_beyond_them_add_up(group: int, taps: int, depth: int) -> None:
+def test_bytes_and_outliers_sum_to_the_weights(group: int, taps: int, depth: int) -> None:
     for seed in range(20):
         stored = (_weights((taps, depth, 5), 3, seed).astype(np.int16) - 128).astype(np.int8)
         found = split(stored, ZERO - 128, group)
@@ -95,7 +95,7 @@ def test_bytes_and_what_is_beyond_them_add_up(group: int, taps: int, depth: int)
         np.testing.assert_array_equal(total, found.whole)
 
 
-def test_weights_without_a_zero_point_or_with_too_many_outliers_are_left_as_they_are() -> None:
+def test_weights_without_a_zero_point_or_with_too_many_outliers_are_not_split() -> None:
     stored = np.full((1, 64, 4), -128, np.int8)
     assert split(stored, 0, 4) is None
     assert split(stored, 5, 4) is None

@@ -1,5 +1,4 @@
-"""Every case of every operation that has a native form gives natively what it must: by default on targets in
-turn, of each width of registers, in the long suite on every target."""
+"""Every native case computes its expected results: on a target in turn, in the long suite on all targets."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ FAMILIES = [module.name for module in pkgutil.iter_modules(cases.__path__)]
 
 
 def _small(case: Case) -> tuple[int, ...]:
-    """The operands that a model would hold as constants: those that are small or integers, but for the first."""
+    """The operands that a model would store as constants: all small integer ones, and those the case names."""
     kinds = [(i, a) for i, a in enumerate(case.inputs) if a is not None]
     return tuple({*case.constant, *(i for i, a in kinds if a.ndim <= 1 and a.dtype.kind in "iu")})
 
@@ -34,7 +33,7 @@ def cases_of(family: str) -> tuple[Case, ...]:
 
 
 def variants(given: Iterable[Case]) -> Iterator[tuple[str, Case, tuple[int, ...]]]:
-    """Each native case with the operands constant that it says, with all small ones, and with all but the first."""
+    """Each native case with its own constant operands, with all small ones constant, and with all but the first."""
     for case in given:
         rest = tuple(i for i, a in enumerate(case.inputs) if a is not None and i)
         for constant in dict.fromkeys((case.constant, _small(case), rest)):
@@ -47,7 +46,7 @@ def variants(given: Iterable[Case]) -> Iterator[tuple[str, Case, tuple[int, ...]
 
 
 def signature(case: Case) -> str:
-    """A case's operation, with its function where it is one of several, and the element types of its operands."""
+    """A case's operation with its kind, if it has several, and the element types of its operands."""
     kind = getattr(case.op, "kind", None)
     name = type(case.op).__name__ + (f".{kind.name}" if isinstance(kind, Enum) else "")
     types = (t.dtype.text for t in case.input_types(known=False) if t is not None)
@@ -59,7 +58,7 @@ def _signatures() -> list[str]:
 
 
 def test_the_list_of_native_forms_is_current() -> None:
-    """`python -m llvm.test_cases > llvm/native_forms.txt`, in this folder's parent, writes the list anew."""
+    """To update the list, run `python -m llvm.test_cases > llvm/native_forms.txt` in tests/."""
     assert len(LISTED) > 200
     assert _signatures() == LISTED
 

@@ -1,4 +1,4 @@
-"""Convolutions whose filters a run computes, and those of float64, give natively what they mean."""
+"""Convolutions with computed filters, and float64 convolutions, run natively and match their definitions."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ ROWS: dict[str, tuple[Op, Operands]] = {
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ROWS)
-def test_windows_of_computed_filters_and_of_float64_are_native(name: str, dtype: type[np.floating]) -> None:
+def test_convolutions_with_computed_filters_or_float64_are_native(name: str, dtype: type[np.floating]) -> None:
     op, operands = ROWS[name]
     rng = np.random.default_rng(len(name))
     given = [o if isinstance(o, np.ndarray) else rng.uniform(-1, 1, o).astype(dtype) for o in operands]
     constant = [at for at, o in enumerate(operands) if isinstance(o, np.ndarray)]
     graph, inputs = single(op, *given, constant=constant)
     expected = by_meaning(graph, inputs)
-    single_precision = dtype is np.float32 or isinstance(op, ResizeBilinear)  # which means float32 in any case
+    single_precision = dtype is np.float32 or isinstance(op, ResizeBilinear)  # which always computes in float32
     for isa in runnable():
         same(natively(graph, inputs, isa), expected, 1e-5 if single_precision else 1e-12, where=isa.name)
 
 
-def test_what_is_no_number_stays_where_windows_meet_it() -> None:
-    """Margins take no part in sums: a filter that is not finite makes no NaN of them."""
+def test_nan_affects_only_the_windows_that_contain_it() -> None:
+    """Padding takes no part in the sums, so a non-finite filter must not turn it into NaN."""
     for name in ("a few elements of each channel", "groups", "the same with margins", "volumes"):
         op, operands = ROWS[name]
         given = [o if isinstance(o, np.ndarray) else np.ones(o, np.float32) for o in operands]

@@ -1,4 +1,4 @@
-"""A new element type and a new instruction are a row each: what the contraction needs of them is said in one place."""
+"""A new element type or instruction is one row of a table: all that the contraction needs is stated in one place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 
 @frozen
 class WordTerms(Terms):
-    """32-bit integers times such in panels, modulo 2**32: all that a new element type asks for."""
+    """32-bit integers times packed 32-bit integers, modulo 2**32: everything a new element type has to define."""
 
     name = "words"
     element = I32
@@ -55,7 +55,7 @@ class WordTerms(Terms):
 
 @frozen
 class Stored(Ending):
-    """Sums as they are."""
+    """Sums stored unchanged."""
 
     element = I32
 
@@ -67,14 +67,14 @@ class Stored(Ending):
 
 
 class Dot(Enum):
-    """An instruction that no target has so far: VNNI's that saturates."""
+    """An instruction that no target uses yet: the saturating one of VNNI."""
 
     SATURATING = DotProduct("vpdpbusds", 4, (0, 128), "llvm.x86.avx512.vpdpbusds.{bits}")
 
 
 @ISAS
 @pytest.mark.parametrize("operand", [Matrix(), Windows()], ids=lambda o: o.name)
-def test_a_new_element_type_is_multiplied_in_layers_and_convolutions(isa: Isa, operand: Operand) -> None:
+def test_a_new_element_type_works_in_products_and_convolutions(isa: Isa, operand: Operand) -> None:
     picture, n = same(2, (5, 6), 3, (3, 3) if isinstance(operand, Windows) else (1, 1)), 21
     taps, rng = picture.window[0] * picture.window[1], np.random.default_rng(0)
     x = rng.integers(-(1 << 31), 1 << 31, picture.shape, np.int32)

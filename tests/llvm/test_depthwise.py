@@ -1,4 +1,4 @@
-"""Depthwise convolutions of few channels, whose outputs may lie side by side in the lanes, on every target."""
+"""Depthwise convolutions with few channels, whose outputs may be side by side in the lanes, on every target."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .natively import check, natively, same
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 WINDOWS = (((3, 3), 1), ((5, 5), 1), ((3, 3), 2))
-"""Sizes and dilations."""
+"""Window sizes and dilations."""
 PADDINGS = (Padding.SAME, Padding.VALID, Margins(((0, 2), (5, 0))))
 
 
 @ISAS
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 6, 8, 12, 24])
-def test_few_channels_have_the_same_sums(isa: Isa, channels: int) -> None:
+def test_depthwise_convolutions_with_few_channels_match_their_definition(isa: Isa, channels: int) -> None:
     rng = np.random.default_rng(channels)
     for (window, dilation), padding, width in product(WINDOWS, PADDINGS, (16, 21)):
         b = Builder("depthwise")

@@ -1,4 +1,4 @@
-"""Detections made natively are those of the reference: order, ties, thresholds, overlaps, empty places."""
+"""Native detections equal those of the reference: order, ties, thresholds, overlaps, unused slots."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _run(case: Case, isa: Isa) -> None:
 @ISAS
 @pytest.mark.parametrize("kind", ["f32", "i8", "u8"])
 @pytest.mark.parametrize(("count", "classes"), [(1, 7), (15, 8), (300, 8), (301, 7)])
-def test_detections_are_those_of_the_reference(isa: Isa, kind: str, count: int, classes: int) -> None:
+def test_detections_equal_those_of_the_reference(isa: Isa, kind: str, count: int, classes: int) -> None:
     for seed in range(3):
         _run(_case(OP, count, classes, kind, seed), isa)
 
@@ -64,10 +64,12 @@ def test_detections_are_those_of_the_reference(isa: Isa, kind: str, count: int, 
     ],
     ids=["nothing", "few", "all", "one", "room"],
 )
-def test_thresholds_and_room(isa: Isa, op: DetectionPostProcess) -> None:
+def test_score_and_overlap_thresholds_and_the_number_of_detections_are_respected(
+    isa: Isa, op: DetectionPostProcess
+) -> None:
     _run(_case(op, 90, op.num_classes + 1, "u8"), isa)
 
 
-def test_several_classes_are_left_to_the_reference() -> None:
+def test_regular_nms_and_several_classes_per_detection_are_not_native() -> None:
     for op in (evolve(OP, regular_nms=True), evolve(OP, max_classes_per_detection=2)):
         assert why_not(subgraph_of(_case(op, 20, 8, "f32")))

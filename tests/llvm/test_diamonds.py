@@ -1,4 +1,4 @@
-"""What several operations read and one brings together again runs in one kernel, and means the same."""
+"""Branches that one operation joins again run in one kernel, and match their definition."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _hard_swish(b: Builder, x: int) -> int:
 
 
 def _twice(b: Builder, x: int) -> int:
-    """A diamond behind a diamond, with a vector and a tensor beside."""
+    """A diamond after another, with a vector and a tensor as other operands."""
     y = b.add(Binary(BinaryKind.MUL), _silu(b, x), b.constant(_draw(12)))
     z = b.add(Binary(BinaryKind.ADD), y, b.constant(_draw(*SHAPE)))
     return b.add(Binary(BinaryKind.MAXIMUM), z, b.add(Unary(UnaryKind.TANH), z))
@@ -61,7 +61,7 @@ def _convolved(after: Callable[[Builder, int], int], kept: bool = False) -> Subg
 
 @ISAS
 @pytest.mark.parametrize("after", DIAMONDS)
-def test_a_diamond_behind_a_convolution_is_its_epilogue(isa: Isa, after: Callable[[Builder, int], int]) -> None:
+def test_a_diamond_after_a_convolution_becomes_its_epilogue(isa: Isa, after: Callable[[Builder, int], int]) -> None:
     graph = _convolved(after)
     sequence = Sequence(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
     assert len(BACKEND.fuse(sequence, Settings())) == 1
@@ -70,7 +70,7 @@ def test_a_diamond_behind_a_convolution_is_its_epilogue(isa: Isa, after: Callabl
 
 @ISAS
 @pytest.mark.parametrize("after", DIAMONDS)
-def test_a_diamond_whose_root_is_an_output_is_not(isa: Isa, after: Callable[[Builder, int], int]) -> None:
+def test_a_diamond_whose_root_is_an_output_is_not_fused(isa: Isa, after: Callable[[Builder, int], int]) -> None:
     graph = _convolved(after, kept=True)
     sequence = Sequence(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
     assert len(BACKEND.fuse(sequence, Settings())) > 1
@@ -78,7 +78,7 @@ def test_a_diamond_whose_root_is_an_output_is_not(isa: Isa, after: Callable[[Bui
 
 
 @ISAS
-def test_a_branch_that_something_else_reads_stays_outside(isa: Isa) -> None:
+def test_a_branch_with_other_readers_is_exact(isa: Isa) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, SHAPE))
     y = b.add(Conv2D(Padding.SAME), x, b.constant(_draw(12, 3, 3, 12)))
@@ -89,7 +89,7 @@ def test_a_branch_that_something_else_reads_stays_outside(isa: Isa) -> None:
 
 
 @ISAS
-def test_a_diamond_of_smaller_operands_is_a_loop_of_its_own(isa: Isa) -> None:
+def test_a_diamond_of_a_broadcast_sum_is_exact(isa: Isa) -> None:
     b = Builder()
     x, y = b.input(TensorType(DType.FLOAT32, (3, 1, 5))), b.input(TensorType(DType.FLOAT32, (4, 1)))
     check(b.subgraph([_silu(b, b.add(Binary(BinaryKind.ADD), x, y))]), [_draw(3, 1, 5), _draw(4, 1)], isa)
@@ -97,7 +97,7 @@ def test_a_diamond_of_smaller_operands_is_a_loop_of_its_own(isa: Isa) -> None:
 
 @ISAS
 @pytest.mark.parametrize(("kept", "count"), [(False, 1), (True, 2)])
-def test_chains_that_one_operation_brings_together_are_one_loop(isa: Isa, kept: bool, count: int) -> None:
+def test_chains_joined_by_one_operation_become_one_loop(isa: Isa, kept: bool, count: int) -> None:
     b = Builder()
     x, y, z = (b.input(TensorType(DType.FLOAT32, SHAPE)) for _ in range(3))
     one = b.add(Binary(BinaryKind.MUL), x, b.add(Unary(UnaryKind.TANH), y))
@@ -106,5 +106,5 @@ def test_chains_that_one_operation_brings_together_are_one_loop(isa: Isa, kept: 
     out = b.add(Binary(BinaryKind.ADD), b.add(Binary(BinaryKind.DIV), one, other), small)
     graph = b.subgraph([out, other] if kept else [out])
     sequence = Sequence(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
-    assert len(BACKEND.fuse(sequence, Settings())) == count + 1  # and what is smaller
+    assert len(BACKEND.fuse(sequence, Settings())) == count + 1  # plus one for the vector
     check(graph, [_draw(*SHAPE) + i for i in range(3)], isa, threads=2)

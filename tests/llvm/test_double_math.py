@@ -1,4 +1,4 @@
-"""Claims about functions of float64: errors are within the bounds that their docstrings give."""
+"""Errors of float64 functions are within the bounds that their docstrings state."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ FUNCTIONS: dict[UnaryKind, tuple[Callable[[Any], Any], float, float, float]] = {
     UnaryKind.CEIL: (np.ceil, -1e17, 1e17, 0),
     UnaryKind.ROUND: (np.rint, -1e17, 1e17, 0),
 }
-"""Each with what it means, between which numbers it is tried, and the largest error in ulp."""
+"""Each with its definition, the range it is tested on, and the largest error in ulp."""
 ENDS = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -2.5, 5e-324, 800.0, -800.0, 4503599627370497.0)
 
 
 def drawn(low: float, high: float) -> Array:
-    """Numbers near 0, near 1, all over the range, and the ends."""
+    """Numbers near 0, near 1 and across the range, and special values."""
     rng = np.random.default_rng(5)
     near = np.concatenate(
         [rng.uniform(-4, 4, COUNT), 1 + rng.uniform(-1e-6, 1e-6, 1000), rng.uniform(-1e-6, 1e-6, 1000)]
@@ -58,7 +58,7 @@ def drawn(low: float, high: float) -> Array:
 
 @pytest.mark.parametrize("target", [isa.name for isa in runnable()])
 @pytest.mark.parametrize("kind", FUNCTIONS, ids=lambda kind: kind.name)
-def test_a_function_of_float64_is_within_its_bound(kind: UnaryKind, target: str) -> None:
+def test_float64_functions_keep_their_error_bound(kind: UnaryKind, target: str) -> None:
     meaning, low, high, bound = FUNCTIONS[kind]
     x = drawn(low, high)
     b = Builder()
@@ -78,8 +78,8 @@ def test_a_function_of_float64_is_within_its_bound(kind: UnaryKind, target: str)
 
 
 @pytest.mark.parametrize("kind", [UnaryKind.SIN, UnaryKind.COS], ids=lambda kind: kind.name)
-def test_turns_of_large_numbers_are_taken_off_exactly(kind: UnaryKind) -> None:
-    """The C library reduces with as many bits as it takes."""
+def test_argument_reduction_of_large_numbers_is_exact(kind: UnaryKind) -> None:
+    """The C library's argument reduction uses as many bits as needed."""
     rng = np.random.default_rng(6)
     sizes = np.exp(rng.uniform(np.log(1e6), np.log(1.7e308), 5000)) * rng.choice([-1, 1], 5000)
     x = np.concatenate([sizes, [1048576.0, -1048577.5, 2.0**62, 1.7976931348623157e308]])
@@ -88,7 +88,7 @@ def test_turns_of_large_numbers_are_taken_off_exactly(kind: UnaryKind) -> None:
     wanted = np.array([library(one) for one in x])
     assert (np.abs(found - wanted) / np.spacing(np.abs(wanted))).max() <= 4
     if kind is UnaryKind.COS:
-        # the float64 that is nearest to a multiple of half of pi (J.-M. Muller, Elementary Functions)
+        # the float64 nearest to a multiple of pi / 2 (J.-M. Muller, Elementary Functions)
         nearest = computed(Unary(kind), np.array([6381956970095103 * 2.0**797]))
         np.testing.assert_allclose(nearest, -4.6871659242546276111e-19, rtol=1e-15)
 
@@ -103,7 +103,7 @@ def computed(op: Op, *given: Array, target: str = "native") -> Array:
 
 
 def pairs(kind: BinaryKind) -> tuple[Array, Array]:
-    """Numbers near each other, of all sizes, and every pair of ends."""
+    """Numbers close together, numbers of all magnitudes, and all pairs of special values."""
     rng = np.random.default_rng(8)
     near = rng.uniform(-9, 9, (2, COUNT))
     most = 5 if kind is BinaryKind.POW else 300
@@ -127,7 +127,7 @@ def by_the_library(function: Callable[[float, float], float], x: Array, y: Array
             return function(one, other)
         except OverflowError:
             return math.copysign(math.inf, one) if other % 2 == 1 else math.inf
-        except ValueError:  # a pole, or no number
+        except ValueError:  # a pole, or not a number
             return float(np.power(one, other)) if function is math.pow else math.nan
 
     with np.errstate(all="ignore"):
@@ -136,7 +136,7 @@ def by_the_library(function: Callable[[float, float], float], x: Array, y: Array
 
 @pytest.mark.parametrize("target", [isa.name for isa in runnable()])
 @pytest.mark.parametrize("kind", TWO, ids=lambda kind: kind.name)
-def test_a_function_of_two_is_that_of_the_c_library(kind: BinaryKind, target: str) -> None:
+def test_binary_float64_functions_match_the_c_library(kind: BinaryKind, target: str) -> None:
     function, bound = TWO[kind]
     x, y = pairs(kind)
     found, wanted = computed(Binary(kind), x, y, target=target), by_the_library(function, x, y)

@@ -1,4 +1,4 @@
-"""Floats meet filters of bytes: of several images each is quantised by itself, and transposed convolutions go too."""
+"""Float activations with int8 filters (dynamic range): each image has its own scale; transposed convolutions too."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def _run(
 @ISAS
 @pytest.mark.parametrize(("kernel", "channels", "outputs"), [(1, 16, 20), (3, 5, 7), (3, 16, 33), (5, 16, 3)])
 @pytest.mark.parametrize("each", [False, True])
-def test_images_are_quantised_one_by_one(isa: Isa, kernel: int, channels: int, outputs: int, each: bool) -> None:
+def test_convolutions_quantise_each_image_separately(
+    isa: Isa, kernel: int, channels: int, outputs: int, each: bool
+) -> None:
     x, w = _drawn(3, 6, 7, channels), _filter(outputs, kernel, kernel, channels)
     bias = np.linspace(-1, 1, outputs).astype(np.float32)
     scales = _scales(outputs if each else 1, 0)
@@ -70,7 +72,7 @@ def test_images_are_quantised_one_by_one(isa: Isa, kernel: int, channels: int, o
 @ISAS
 @pytest.mark.parametrize(("groups", "inner", "outer", "kernel"), [(2, 16, 20, 1), (4, 5, 3, 3), (32, 2, 2, 3)])
 @pytest.mark.parametrize("each", [False, True])
-def test_groups_of_channels_are_quantised_together(
+def test_grouped_convolutions_quantise_all_channels_of_an_image_together(
     isa: Isa, groups: int, inner: int, outer: int, kernel: int, each: bool
 ) -> None:
     outputs = groups * outer
@@ -87,7 +89,7 @@ def test_groups_of_channels_are_quantised_together(
 @pytest.mark.parametrize(
     ("channels", "times", "kernel"), [(16, 1, 3), (5, 1, 2), (37, 1, 5), (6, 3, 3), (1, 8, 3), (1, 20, 1)]
 )
-def test_channels_of_images_are_quantised_one_by_one(
+def test_depthwise_convolutions_with_several_images_match_their_definition(
     isa: Isa, images: int, channels: int, times: int, kernel: int
 ) -> None:
     outputs = channels * times
@@ -102,7 +104,7 @@ def test_channels_of_images_are_quantised_one_by_one(
 )
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("asymmetric", [False, True])
-def test_rows_meet_matrices_of_every_batch(
+def test_batched_products_with_int8_matrices_broadcast(
     isa: Isa, left: tuple[int, ...], right: tuple[int, ...], turned: tuple[bool, bool], asymmetric: bool
 ) -> None:
     rng = np.random.default_rng(0)
@@ -114,7 +116,7 @@ def test_rows_meet_matrices_of_every_batch(
 
 @ISAS
 @pytest.mark.parametrize("asymmetric", [False, True])
-def test_rows_of_any_floats_become_bytes(isa: Isa, asymmetric: bool) -> None:
+def test_rows_with_extreme_or_non_finite_floats_are_quantised_as_defined(isa: Isa, asymmetric: bool) -> None:
     x = np.random.default_rng(3).normal(size=(14, 37)).astype(np.float32)
     largest = np.finfo(np.float32).max
     scales = (1, 0, 1e-45, 1e-41, 1e-38, 1e-36, 1e30, 0.7 * largest / np.abs(x).max())
@@ -138,7 +140,9 @@ def test_rows_of_any_floats_become_bytes(isa: Isa, asymmetric: bool) -> None:
         (2, Padding.VALID, 1, 1, True),
     ],
 )
-def test_transposed_convolutions(isa: Isa, images: int, padding: Padding, kernel: int, stride: int, each: bool) -> None:
+def test_transposed_convolutions_match_their_definition(
+    isa: Isa, images: int, padding: Padding, kernel: int, stride: int, each: bool
+) -> None:
     height, width = ((n - 1) * stride + kernel if padding is Padding.VALID else n * stride for n in (4, 5))
     x, w = _drawn(images, 4, 5, 6), _filter(9, kernel, kernel, 6)
     size = np.array([images, height, width, 9], np.int32)

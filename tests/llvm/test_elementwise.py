@@ -1,4 +1,4 @@
-"""Element-wise operations of all element types, broadcast in any way, chained, agree with NumPy on every target."""
+"""Elementwise operations of all element types, broadcast in any way and in chains, agree with NumPy on every target."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ DIVISIONS = (BinaryKind.DIV, BinaryKind.FLOOR_DIV, BinaryKind.FLOOR_MOD, BinaryK
 
 
 def _named(rows: Iterable[tuple[Any, Any]]) -> list[Any]:
-    """Rows of a function and an element type, as parameters of a test."""
+    """Rows of a function and an element type, as test parameters."""
     return [pytest.param(kind, dtype, id=f"{kind.name} {dtype.__name__}") for kind, dtype in rows]
 
 
 def _pairs() -> list[tuple[BinaryKind, Any]]:
-    """Functions of two with the element types that they take."""
+    """Binary functions with the element types they support."""
     found = []
     for kind, dtype in product(BINARY, TYPES):
         takes = {"f": kind.value.floats, "b": kind.value.booleans}.get(np.dtype(dtype).kind, kind.value.integers)
@@ -55,13 +55,13 @@ def _pairs() -> list[tuple[BinaryKind, Any]]:
 
 
 def _anywhere(kind: BinaryKind, dtype: Any) -> bool:
-    """Whether a function is defined for all operands, and no matter of ulps."""
+    """Whether a function is defined for all operands and computed exactly."""
     return kind not in (*DIVISIONS, BinaryKind.POW, BinaryKind.ATAN2)
 
 
 @ISAS
 @pytest.mark.parametrize(("kind", "dtype"), _named(p for p in _pairs() if _anywhere(*p)))
-def test_functions_of_two(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
+def test_binary_functions(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
     x, y = _draw(dtype, 5, 37), _draw(dtype, 5, 37, seed=1)
     check(*single(Binary(kind), x, y), isa)
     check(*single(Binary(kind), x, y[:1, :1], constant=(1,)), isa)
@@ -69,14 +69,14 @@ def test_functions_of_two(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
 
 @ISAS
 @pytest.mark.parametrize("kind", [BinaryKind.DIV, BinaryKind.FLOOR_DIV], ids=lambda k: k.name)
-def test_quotients_of_floats(isa: Isa, kind: BinaryKind) -> None:
+def test_float_quotients(isa: Isa, kind: BinaryKind) -> None:
     x, y = _draw(np.float32, 5, 37), _draw(np.float32, 5, 37, seed=1)
     check(*single(Binary(kind), x, y), isa)
 
 
 @ISAS
 @pytest.mark.parametrize(("kind", "dtype"), _named(p for p in _pairs() if p[0] in DIVISIONS and p[1] is not np.float32))
-def test_integers_are_divided_by_one_that_is_known(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
+def test_integer_division_by_a_constant(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
     x, info = _draw(dtype, 5, 37), np.iinfo(dtype)
     for divisor in {
         1,
@@ -92,7 +92,7 @@ def test_integers_are_divided_by_one_that_is_known(isa: Isa, kind: BinaryKind, d
 
 
 def _singles() -> list[tuple[UnaryKind, Any]]:
-    """Functions of one with the element types that they take."""
+    """Unary functions with the element types they support."""
     found = []
     for kind, dtype in product(UNARY, (np.float32, np.int32, np.int64, np.bool_)):
         takes = {"f": not kind.value.booleans, "i": kind.value.integers, "b": kind.value.booleans}
@@ -103,14 +103,14 @@ def _singles() -> list[tuple[UnaryKind, Any]]:
 
 @ISAS
 @pytest.mark.parametrize(("kind", "dtype"), _named(_singles()))
-def test_functions_of_one(isa: Isa, kind: UnaryKind, dtype: Any) -> None:
+def test_unary_functions(isa: Isa, kind: UnaryKind, dtype: Any) -> None:
     x = _draw(dtype, 7, 19)
     check(*single(Unary(kind), np.abs(x) if kind in (UnaryKind.LOG, UnaryKind.RSQRT) else x), isa)
 
 
 @ISAS
 @pytest.mark.parametrize("exponent", [1, 2, 3])
-def test_small_powers(isa: Isa, exponent: int) -> None:
+def test_constant_powers(isa: Isa, exponent: int) -> None:
     power = np.array([exponent], np.float32)
     check(*single(Binary(BinaryKind.POW), _draw(np.float32, 70), power, constant=(1,)), isa)
     check(*single(Binary(BinaryKind.POW), np.abs(_draw(np.float32, 70)), power + 0.5, constant=(1,)), isa)
@@ -140,7 +140,7 @@ def test_shapes_broadcast(isa: Isa, a: tuple[int, ...], b: tuple[int, ...], thre
     ("kind", "dtype"),
     _named(p for p in product(ComparisonKind, TYPES) if not (p[1] is np.bool_ and p[0].value.ordered)),
 )
-def test_relations(isa: Isa, kind: ComparisonKind, dtype: Any) -> None:
+def test_comparisons(isa: Isa, kind: ComparisonKind, dtype: Any) -> None:
     x, y = _draw(dtype, 3, 50), _draw(dtype, 3, 50, seed=1)
     y[:, ::3] = x[:, ::3]
     check(*single(Comparison(kind), x, y), isa)
@@ -148,7 +148,7 @@ def test_relations(isa: Isa, kind: ComparisonKind, dtype: Any) -> None:
 
 @ISAS
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
-def test_conditions_choose_elements_or_rows(isa: Isa, dtype: Any) -> None:
+def test_select_chooses_elements_or_rows(isa: Isa, dtype: Any) -> None:
     x, y = _draw(dtype, 4, 50), _draw(dtype, 4, 50, seed=1)
     check(*single(Select(), _draw(np.bool_, 4, 50), x, y), isa)
     check(*single(Select(rows=True), _draw(np.bool_, 4), x, y), isa)
@@ -166,7 +166,7 @@ def test_casts(isa: Isa, source: Any, target: Any) -> None:
 
 
 @ISAS
-def test_not_a_number_stays_so(isa: Isa) -> None:
+def test_nan_propagates(isa: Isa) -> None:
     x = np.array([np.nan, 1, -1], np.float32)
     for op in (Unary(UnaryKind.RELU), Unary(UnaryKind.RELU6), LeakyRelu(0.5), Unary(UnaryKind.SIGN)):
         check(*single(op, x), isa)
@@ -175,14 +175,14 @@ def test_not_a_number_stays_so(isa: Isa) -> None:
 
 
 @ISAS
-def test_sums_of_many(isa: Isa) -> None:
+def test_add_n(isa: Isa) -> None:
     for dtype in (np.float32, np.int32):
         check(*single(AddN(), *(_draw(dtype, 9, 9, seed=i) for i in range(4))), isa)
 
 
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("count", [16, 17, 1000])
-def test_a_sum_of_any_number_is_compiled_from_any_depth_of_calls(count: int, same: bool) -> None:
+def test_add_n_of_many_operands_compiles_from_a_deep_call_stack(count: int, same: bool) -> None:
     b = Builder()
     xs = [b.input(TensorType(DType.FLOAT32, (3, 5))) for _ in range(1 if same else count)]
     graph = b.subgraph([b.add(AddN(), *(xs[i % len(xs)] for i in range(count)))])

@@ -1,4 +1,4 @@
-"""Claims about running commands side by side only where that was measured to be faster; the times are given."""
+"""Commands run side by side only if that was measured to be faster; times are simulated."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from onert_llvm.runtime.faster import LEAST, MEASURED, MOST, WARM_RUNS, WARMING,
 
 TRIAL = WARM_RUNS + 2 * MEASURED
 WAYS = "b" * WARM_RUNS + "bt" * MEASURED
-"""Which ways the runs of a comparison go."""
+"""The order of runs during a comparison."""
 
 
 class Machine:
-    """A clock that two ways of running move on, each by what a run takes so, and what was run."""
+    """A clock advanced by simulated runs of two alternatives, and the sequence of runs."""
 
     def __init__(self, in_turn: int, beside: int) -> None:
         self.takes = [in_turn, beside]
@@ -28,7 +28,7 @@ class Machine:
         self.call = Faster(Way(self, 0), Way(self, 1), lambda: self.now)
 
     def runs(self, count: int) -> str:
-        """Which ways so many runs go: `t` in turn, `b` side by side."""
+        """Run `count` times and return which alternatives ran: `t` one after the other, `b` side by side."""
         before = len(self.ran)
         for _ in range(count):
             self.call()
@@ -49,20 +49,20 @@ class Way:
     ("in_turn", "beside", "way"),
     [(1000, 500, "b"), (1000, 969, "b"), (1000, 970, "t"), (1000, 1000, "t"), (1000, 1300, "t"), (0, 0, "t")],
 )
-def test_runs_go_side_by_side_where_that_is_clearly_faster(in_turn: int, beside: int, way: str) -> None:
+def test_commands_run_side_by_side_only_if_that_is_clearly_faster(in_turn: int, beside: int, way: str) -> None:
     machine = Machine(in_turn, beside)
     assert machine.runs(TRIAL) == WAYS
     assert machine.runs(LEAST) == way * LEAST
 
 
 @pytest.mark.parametrize("warm", [1, 3, WARM_RUNS])
-def test_threads_that_sleep_are_woken_before_a_comparison(warm: int) -> None:
-    """Runs side by side take long until other threads are there, and those are not compared."""
+def test_sleeping_threads_are_woken_before_a_comparison(warm: int) -> None:
+    """Side-by-side runs are slow until the other threads are awake, and those runs are not compared."""
     machine = Machine(WARMING, WARMING // warm)
     assert machine.runs(warm + 2 * MEASURED + 1) == "b" * warm + "bt" * MEASURED + ("t" if warm == 1 else "b")
 
 
-def test_comparisons_are_rarer_while_their_outcome_stays() -> None:
+def test_comparisons_become_rarer_while_their_outcome_is_stable() -> None:
     machine = Machine(100, 50)
     between = LEAST
     while between <= MOST:
@@ -72,7 +72,7 @@ def test_comparisons_are_rarer_while_their_outcome_stays() -> None:
         assert machine.runs(TRIAL + MOST) == WAYS + "b" * MOST
 
 
-def test_a_machine_that_changes_is_followed() -> None:
+def test_the_choice_follows_changing_run_times() -> None:
     machine = Machine(100, 50)
     machine.runs(2 * TRIAL + LEAST + 2 * LEAST)
     machine.takes = [100, 130]
@@ -82,7 +82,7 @@ def test_a_machine_that_changes_is_followed() -> None:
 
 
 @pytest.mark.parametrize("late", [0, 1, MEASURED // 2])
-def test_a_few_late_runs_decide_nothing(late: int) -> None:
+def test_a_few_slow_runs_do_not_decide_a_comparison(late: int) -> None:
     machine = Machine(100, 50)
     machine.runs(WARM_RUNS)
     for at in range(2 * MEASURED):
@@ -91,7 +91,7 @@ def test_a_few_late_runs_decide_nothing(late: int) -> None:
     assert machine.runs(LEAST) == "b" * LEAST
 
 
-def test_a_run_that_was_broken_off_is_not_counted() -> None:
+def test_an_interrupted_run_is_not_counted() -> None:
     machine = Machine(100, 50)
     machine.takes[1] = -1
 
@@ -107,12 +107,12 @@ def test_a_run_that_was_broken_off_is_not_counted() -> None:
     assert machine.runs(TRIAL + LEAST) == WAYS + "b" * LEAST
 
 
-def test_who_watches_sees_the_plan() -> None:
+def test_observers_see_the_parts_of_the_side_by_side_plan() -> None:
     assert [part.operations for part in Machine(1, 1).call.parts] == [(1,)]
 
 
 @pytest.mark.parametrize("package", branchy_models.PACKAGES.values(), ids=branchy_models.PACKAGES)
-def test_both_ways_give_the_linear_executors_bits(
+def test_both_ways_are_bitwise_equal_to_the_linear_executor(
     package: Callable[[], onert.Package], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Faster] = []
@@ -127,7 +127,7 @@ def test_both_ways_give_the_linear_executors_bits(
     programs = [onert.compile(graphs, executor=name, num_threads=2) for name in ("Linear", "Parallel")]
     rng = np.random.default_rng(0)
     linear, parallel = map(onert.Execution, programs)
-    for _ in range(4):  # both ways, each twice; what the run before has left is no answer
+    for _ in range(4):  # both ways, twice each, with new inputs to detect stale results
         inputs = [rng.uniform(-1, 1, [d or 1 for d in each.shape]).astype(np.float32) for each in programs[0].inputs]
         expected = [array.tobytes() for array in linear.run(inputs).values()]
         assert [array.tobytes() for array in parallel.run(inputs).values()] == expected

@@ -1,4 +1,4 @@
-"""Products and convolutions in float32 agree with float64 and stay inside of their tensors, on every target."""
+"""Float32 products and convolutions agree with float64 and stay within their tensors, on every target."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_products_agree_with_float64(isa: Isa, m: int, k: int, n: int, at_end: b
 
 @ISAS
 @pytest.mark.parametrize("mr", [1, 3, 4])
-def test_a_residual_is_added(isa: Isa, mr: int) -> None:
+def test_a_residual_and_a_scale_are_applied(isa: Isa, mr: int) -> None:
     m, k, n, wide = 7, 12, 37, 50
     tree: Expr = Apply(Fn.MUL, (Apply(Fn.ADD, (ACC, Leaf("residual"))), Leaf("scale")))
     tile = Tile(mr, columns(n, 2, isa))
@@ -119,7 +119,7 @@ def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int, ski
         same(1, (2, 2), 4, (5, 5)),
     ],
 )
-def test_windows_of_few_channels_agree_with_float64(isa: Isa, picture: Picture) -> None:
+def test_convolutions_with_few_input_channels_agree_with_float64(isa: Isa, picture: Picture) -> None:
     n = 24
     lines = Lines(picture.window[0], picture.window[1] * picture.channels, picture.stride[1] * picture.channels)
     x, w = _numbers(picture.shape), _numbers((lines.depth, n), 1)
@@ -147,7 +147,7 @@ def test_depthwise_convolutions_agree_with_float64(isa: Isa, picture: Picture, c
     slots |= {"w": guarded(w), "c": c, "channels": channels, "ldc": channels, "bias": guarded(bias)}
     tree = clamp(ACC, 0.0, None)
     chunks = -(-channels // (chunk * isa.f32)) if chunk else 1
-    block = max(1, lines - chunk)  # the last one has fewer lines
+    block = max(1, lines - chunk)  # the last block has fewer lines
     slots |= dict(zip(cut.slots, (lines, block, chunk * isa.f32, block * chunks), strict=False))
     tiles = lines * chunks
     run(KernelSpec(DepthwiseF32(cut, Epilogue(tree, bias=True)), isa), tiles, slots, pieces=2)

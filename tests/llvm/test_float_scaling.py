@@ -1,4 +1,4 @@
-"""Multipliers as floats give TFLite's integer results bit for bit, wherever they are chosen."""
+"""Requantisation by float multipliers equals TFLite's integer arithmetic bit for bit wherever it is chosen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _real(mantissas: Array, shifts: Array) -> Array:
 
 
 def _near_results(reals: Array, bounds: Array) -> Array:
-    """For each column sums around those where results change, and the outermost."""
+    """For each column, sums around those where the result changes, and the outermost sums."""
     halves = np.arange(-258, 259)[:, None] + np.array([-0.5, 0.5])
     near = np.rint(halves.reshape(-1, 1) / reals) + np.arange(-2, 3)[:, None, None]
     every = np.concatenate([near.reshape(-1, len(reals)), [bounds, -bounds, 0 * bounds]])
@@ -36,7 +36,7 @@ def _near_results(reals: Array, bounds: Array) -> Array:
 
 
 def _found(found: FloatMultipliers, sums: Array, limits: tuple[int, int], rectified: bool) -> Array:
-    """What the kernel makes of each row of sums, or the same in Python where no processor here runs it."""
+    """The kernel's results for each row of sums, or the same computed in Python if no runnable target supports it."""
     n = sums.shape[1]
     begun = sums + found.steps
     if ISAS:
@@ -54,7 +54,7 @@ def _found(found: FloatMultipliers, sums: Array, limits: tuple[int, int], rectif
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("limits", "zero"), [((-128, 127), -128), ((-128, 127), 5), ((0, 255), 130), ((-60, 90), -60)])
-def test_results_are_those_of_fixed_point_multipliers(size: float, limits: tuple[int, int], zero: int) -> None:
+def test_results_equal_those_of_fixed_point_multipliers(size: float, limits: tuple[int, int], zero: int) -> None:
     rng = np.random.default_rng(0)
     mantissas, shifts = quantize_multipliers(size * rng.uniform(0.3, 1.0, 32))
     reals, rectified = _real(mantissas, shifts), limits[0] >= zero
@@ -67,7 +67,7 @@ def test_results_are_those_of_fixed_point_multipliers(size: float, limits: tuple
 
 
 @pytest.mark.parametrize("zero", [-128, 5])
-def test_results_are_those_of_real_multipliers(zero: int) -> None:
+def test_results_equal_those_of_real_multipliers(zero: int) -> None:
     reals = 0.01 * np.random.default_rng(0).uniform(0.3, 1.0, 32)
     limits, bounds = (-128, 127), np.full(32, 1 << 20)
     found = fitted(reals, reals * 0, Sums(bounds * 0, bounds), limits, zero, rectified=zero == -128, alike=True)
@@ -77,7 +77,7 @@ def test_results_are_those_of_real_multipliers(zero: int) -> None:
     np.testing.assert_array_equal(_found(found, sums, limits, zero == -128), expected)
 
 
-def test_powers_of_two_and_short_multipliers_are_exact_where_results_have_one_sign() -> None:
+def test_power_of_two_and_short_multipliers_are_exact_if_results_have_one_sign() -> None:
     mantissas, shifts = np.array([1 << 30, 151 << 23, 3 << 29] * 16), np.repeat([-6, -9, -1], 16)
     reals, bounds = _real(mantissas, shifts), np.full(48, 1 << 20)
     arguments = reals, _late(shifts), Sums(bounds * 0, bounds), (-128, 127)
@@ -91,7 +91,7 @@ def test_powers_of_two_and_short_multipliers_are_exact_where_results_have_one_si
 
 @pytest.mark.parametrize("rectified", [True, False])
 @pytest.mark.parametrize("results", [0.2, 1.0, 1.9])
-def test_columns_whose_weights_are_nearly_nothing_have_few_results(results: float, rectified: bool) -> None:
+def test_columns_with_tiny_multipliers_are_exact_if_they_have_few_results(results: float, rectified: bool) -> None:
     rng = np.random.default_rng(0)
     mantissas, shifts = quantize_multipliers(rng.uniform(3e-7, 2e-6, 32))
     reals, zero = _real(mantissas, shifts), -128 if rectified else 4
@@ -111,11 +111,11 @@ def test_columns_whose_weights_are_nearly_nothing_have_few_results(results: floa
 
 
 @pytest.mark.parametrize("real", [np.nan, np.inf, -0.01, 1e-5])
-def test_multipliers_that_are_none_and_sums_that_wrap_have_no_floats(real: float) -> None:
+def test_invalid_multipliers_and_wrapping_sums_are_not_converted_to_floats(real: float) -> None:
     reals, spread = np.array([0.01, real]), np.array([1000, 1 << 31 if real == 1e-5 else 1000])
     sums = Sums(spread * 0, spread)
     assert fitted(reals, np.zeros(2), sums, (-128, 127), 0, rectified=False, alike=True) is None
 
 
-def test_only_instructions_that_say_how_they_round_scale_so() -> None:
+def test_only_avx512_targets_scale_with_float_multipliers() -> None:
     assert {isa.name for isa in runnable() if isa.rounds} == {i.name for i in runnable() if "x86-64-v4" in i.name}

@@ -1,4 +1,4 @@
-"""Element-wise functions keep their stated bounds on every target, and chains of them are one loop."""
+"""Elementwise functions keep their documented bounds on every target, and chains of them are one loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 X = Leaf("x")
 _erf = np.vectorize(math.erf)
 
-# function, reference in float64, range of arguments, stated bound in ulp
+# function, reference in float64, range of arguments, documented bound in ulp
 BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = [
     (Fn.EXP, np.exp, (-87.3, 88.7), 2),
     (Fn.TANH, np.tanh, (-12.0, 12.0), 4),
@@ -53,7 +53,7 @@ def _computed(isa: Isa, tree: Expr, x: Array) -> Array:
 
 
 def _arguments(low: float, high: float, count: int) -> Array:
-    """Evenly spread numbers of the range, and evenly spread bit patterns of both signs."""
+    """Evenly spaced numbers of the range, and evenly spaced bit patterns of both signs."""
     even = np.linspace(low, high, count, dtype=np.float64).astype(np.float32)
     pattern = np.linspace(0, 0x7F7FFFFF, count).astype(np.int32).view(np.float32)
     both = np.concatenate([even, pattern, -pattern])
@@ -64,7 +64,7 @@ def _arguments(low: float, high: float, count: int) -> Array:
 @pytest.mark.parametrize(
     ("fn", "reference", "span", "bound"), BOUNDS, ids=lambda v: v.value if isinstance(v, Fn) else ""
 )
-def test_errors_stay_below_the_bound(
+def test_errors_are_within_the_documented_bound(
     isa: Isa, fn: Fn, reference: Callable[[Array], Array], span: tuple[float, float], bound: float
 ) -> None:
     x = _arguments(*span, 60_011)
@@ -79,8 +79,8 @@ def test_errors_stay_below_the_bound(
 
 @ISAS
 @pytest.mark.parametrize("divisor", [math.sqrt(2), -3.7, 1e-4, 1e30, 0.0])
-def test_erf_of_a_quotient_is_as_near(isa: Isa, divisor: float) -> None:
-    """The bound is that of erf, of the rounded quotient and of the rounded reciprocal."""
+def test_erf_of_a_quotient_keeps_the_error_bound(isa: Isa, divisor: float) -> None:
+    """The bound covers the errors of erf, of the rounded quotient and of the rounded reciprocal."""
     tree = erf(Apply(Fn.DIV, (X, Const(float(np.float32(divisor))))))
     x = np.concatenate([np.float32([0, np.inf, -np.inf, np.nan, 3e38]), np.linspace(-9, 9, 20_011, dtype=np.float32)])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -89,7 +89,7 @@ def test_erf_of_a_quotient_is_as_near(isa: Isa, divisor: float) -> None:
 
 
 @ISAS
-def test_functions_have_their_limits(isa: Isa) -> None:
+def test_functions_of_infinities_nan_and_large_arguments(isa: Isa) -> None:
     inf, nan = np.inf, np.nan
     x = np.array([0.0, inf, -inf, nan, 200.0, -200.0], np.float32)
     np.testing.assert_array_equal(_apply(isa, Fn.EXP, x), np.array([1, inf, 0, nan, inf, 0], np.float32))
@@ -102,7 +102,7 @@ def test_functions_have_their_limits(isa: Isa) -> None:
 
 
 @ISAS
-def test_gelu_errs_by_little_of_its_argument(isa: Isa) -> None:
+def test_the_error_of_gelu_is_small_relative_to_its_argument(isa: Isa) -> None:
     x = _arguments(-9.0, 9.0, 60_011)
     wide = x.astype(np.float64)
     expected = wide / 2 * (1 + _erf(wide / math.sqrt(2)))
@@ -111,7 +111,7 @@ def test_gelu_errs_by_little_of_its_argument(isa: Isa) -> None:
 
 @ISAS
 @pytest.mark.parametrize("width", [1, 15, 16, 17, 64, 131])
-def test_chains_are_one_loop_over_operands_that_repeat(isa: Isa, width: int) -> None:
+def test_a_chain_with_broadcast_operands_is_one_kernel(isa: Isa, width: int) -> None:
     rng = np.random.default_rng(0)
     x, bias = rng.standard_normal((5, width)).astype(np.float32), rng.standard_normal(width).astype(np.float32)
     gate, scale = rng.standard_normal(5).astype(np.float32), np.array([0.5], np.float32)
@@ -126,6 +126,6 @@ def test_chains_are_one_loop_over_operands_that_repeat(isa: Isa, width: int) -> 
     np.testing.assert_allclose(out, y * np.clip(y + 3, 0, 6) / 6 * gate[:, None] * 0.5, atol=1e-6)
 
 
-def test_a_clamp_may_have_one_side() -> None:
+def test_a_clamp_may_have_only_one_bound() -> None:
     assert clamp(X, None, None) == X
     assert clamp(X, 0.0, None) != clamp(X, 0.0, 6.0)

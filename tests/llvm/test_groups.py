@@ -1,6 +1,4 @@
-"""Claims about what threads share: all groups of a convolution are one command, whose tiles any thread may do; each has
-scratch memory of its own; and where weights are many, each reads a part of them.
-"""
+"""Work shared by threads: groups of a convolution as one command, scratch memory per thread, shared columns."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ KERNEL, OTHER = (Callee(name, name, TaskLayout(())) for name in ("kernel", "othe
 
 
 def command(first: int, last: int, **changed: Any) -> Command:
-    """A command that reads operand 0, writes bytes of operand 1 and its thread's part of scratch memory."""
+    """A command that reads operand 0, writes bytes of operand 1, and uses its thread's scratch memory."""
     read = Access(Pointer(Area.OPERAND, 0), 64)
     written = Access(Pointer(Area.OPERAND, 1, first), last - first, True)
     room = Access(Pointer(Area.SCRATCH, 0, 128), 640, True)
@@ -41,15 +39,15 @@ def command(first: int, last: int, **changed: Any) -> Command:
     return Command(**{**given, "accesses": (read, written, room), **changed})
 
 
-def test_commands_that_are_alike_are_one() -> None:
+def test_equal_commands_are_merged() -> None:
     several = [command(8 * i, 8 * i + 8) for i in range(5)]
     found = at_once(several, 2)
     assert found is not None
     assert (found.spec, found.tiles, found.flops, found.operation) == (SEVERAL, 15, 50, 7)
-    assert found.pieces == 15  # no more than tiles
+    assert found.pieces == 15  # at most one for each tile
     assert {a for each in several for a in each.accesses} == {*found.accesses}
     assert [step.accesses for step in found.program] == [each.accesses for each in several]
-    assert {step.pieces for step in found.program} == {5}  # how many they are
+    assert {step.pieces for step in found.program} == {5}  # the number of merged commands
 
 
 @pytest.mark.parametrize(
@@ -61,11 +59,11 @@ def test_commands_that_are_alike_are_one() -> None:
     ],
     ids=["another kernel", "other tiles", "several already"],
 )
-def test_commands_that_differ_in_more_than_their_slots_stay_as_they_are(other: dict[str, Any]) -> None:
+def test_commands_that_differ_in_more_than_their_slots_are_not_merged(other: dict[str, Any]) -> None:
     assert at_once([command(0, 8), command(8, 16, **other)], 2) is None
 
 
-def test_commands_that_share_scratch_memory_stay_as_they_are() -> None:
+def test_commands_that_share_scratch_memory_are_not_merged() -> None:
     assert at_once([command(8 * i, 8 * i + 8, slots={}) for i in range(2)], 2) is None
     assert at_once([command(0, 8)], 2) is None
 
@@ -104,7 +102,7 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_all_groups_of_a_convolution_are_one_command_with_the_same_bits_for_any_threads(name: str) -> None:
+def test_a_grouped_convolution_is_one_command_and_bitwise_equal_for_any_thread_count(name: str) -> None:
     op, x, weights = LAYERS[name]
     package = network(op, x, weights)
     found = [results(package, threads) for threads in (1, 2, 3)]
@@ -116,7 +114,7 @@ def test_all_groups_of_a_convolution_are_one_command_with_the_same_bits_for_any_
         assert (only == SEVERAL) == (name != "side by side")
 
 
-def test_few_programs_serve_all_sizes_of_a_convolution_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_compilations_serve_all_batch_sizes_of_a_grouped_convolution(monkeypatch: pytest.MonkeyPatch) -> None:
     op, (_, *picture), weights = LAYERS["windows"]
     execution = onert.Execution(onert.compile(network(op, (None, *picture), weights), num_threads=2))
     made: list[object] = []
@@ -136,7 +134,7 @@ def test_few_programs_serve_all_sizes_of_a_convolution_in_groups(monkeypatch: py
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_bundles_have_groups_one_by_one(tmp_path: Path, threads: int) -> None:
+def test_bundles_compute_grouped_convolutions(tmp_path: Path, threads: int) -> None:
     package = network(*LAYERS["pictures"])
     onert.bundle(package, tmp_path, threads=threads)
     bundle = onert.load_bundle(tmp_path)
@@ -144,11 +142,11 @@ def test_bundles_have_groups_one_by_one(tmp_path: Path, threads: int) -> None:
     np.testing.assert_allclose(found, results(package, 1), rtol=1e-5, atol=1e-5)
 
 
-# ---- shares of layers by minimal filtering
+# ---- work shares of Winograd layers
 
 
 @ISAS
-def test_threads_share_columns_where_weights_are_many_beside_the_picture(isa: Isa) -> None:
+def test_threads_share_columns_if_there_are_many_weights_for_a_small_image(isa: Isa) -> None:
     many, picture = Layer(Form(2), 512, 512, isa), Layer(Form(2), 64, 64, isa)
     alone, shared = (blocks(many, 16, threads) for threads in (1, 2))
     assert shared.columns
@@ -159,7 +157,7 @@ def test_threads_share_columns_where_weights_are_many_beside_the_picture(isa: Is
 
 
 @pytest.mark.parametrize("columns", [False, True])
-def test_every_block_meets_every_group_of_columns_once(columns: bool) -> None:
+def test_every_block_is_combined_with_every_group_of_columns_once(columns: bool) -> None:
     tile = blocks(Layer(Form(2), 64, 64, runnable()[-1]), 784, 1).tile
     slots = Blocks(tile, 25, 3, columns).slots(49, 8)
     met = [
@@ -174,7 +172,7 @@ SHARED = {"a line of blocks": (7, 128), "several blocks": (14, 96), "a few colum
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_layers_whose_columns_are_shared_have_the_same_bits_for_any_threads(name: str) -> None:
+def test_layers_with_shared_columns_are_bitwise_equal_for_any_thread_count(name: str) -> None:
     size, channels = SHARED[name]
     package = network(Conv2D(Padding.SAME), (1, size, size, channels), (channels, 3, 3, channels))
     found = [results(package, threads) for threads in (1, 2, 3)]

@@ -1,4 +1,4 @@
-"""Products in half registers, on processors that multiply twice as many of these in a cycle."""
+"""Products in half-width registers, on processors with twice the throughput for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .harness import Array
 from .natively import by_meaning, natively, same
 
 TWICE = "AuthenticAMD 25 17 : "
-"""What such a processor says of itself: the fourth generation of EPYC."""
+"""How such a processor (a fourth-generation EPYC) identifies itself."""
 
 
 def _numbers(*shape: int, seed: int = 0) -> Array:
@@ -75,7 +75,7 @@ def _layers() -> dict[str, Subgraph]:
 
 
 @pytest.mark.parametrize("isa", [isa for isa in runnable() if isa.rounds], ids=lambda isa: isa.name)
-def test_they_give_the_same_bits(isa: Isa, subtests: pytest.Subtests) -> None:
+def test_half_registers_compute_bitwise_equal_results(isa: Isa, subtests: pytest.Subtests) -> None:
     for name, subgraph in _layers().items():
         inputs = [_numbers(*subgraph.type(i).shape, seed=3) for i in subgraph.inputs]
         with subtests.test(name), np.errstate(all="ignore"):
@@ -88,7 +88,7 @@ def test_they_give_the_same_bits(isa: Isa, subtests: pytest.Subtests) -> None:
             same(halves, by_meaning(subgraph, inputs), 2e-6)
 
 
-def test_they_are_taken_where_they_are_worth_their_code() -> None:
+def test_half_registers_are_used_only_where_they_are_worth_their_code() -> None:
     for isa in ISAS:
         twice = evolve(isa, processor=TWICE)
         for n, worth in ((8, True), (24, True), (40, True), (32, False), (120, False)):

@@ -1,4 +1,4 @@
-"""Whatever indices, counts and shapes are given, what moves by them natively gives what it means, or refuses it."""
+"""With arbitrary indices, counts and shapes, native data movement matches its definition or raises."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROUNDS = 5
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op.label}: {case.name}")
-def test_one_thing_changed_means_natively_what_it_means(case: Case) -> None:
+def test_a_mutated_case_matches_its_definition_or_is_rejected(case: Case) -> None:
     chance, isa = random.Random(case.name), runnable()[0]
     for _ in range(ROUNDS):
         changed = mutant(chance, case)

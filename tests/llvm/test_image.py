@@ -1,4 +1,4 @@
-"""Objects load without a linker, and a damaged one is one clear error."""
+"""Objects load without a linker, and damaged ones raise a clear error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def _caller(isa: Isa, name: str, callee: str) -> bytes:
-    """An object whose `name` calls the foreign `callee` on its argument, and uses a constant of its own."""
+    """An object whose `name` calls the external `callee` with its argument, and uses a constant of its own."""
     module = Module(name, isa.triple)
     k = Kernel(module, name, {"x": PTR}, isa)
     k.call(callee, k.arg("x"))
@@ -58,7 +58,7 @@ def test_objects_call_functions_of_the_process() -> None:
     assert x.tolist() == [0, 1, 2, 3]
 
 
-def test_missing_and_double_symbols_are_errors() -> None:
+def test_missing_and_duplicate_symbols_are_rejected() -> None:
     with pytest.raises(BackendError, match="'inner', which nothing provides"):
         load([_caller(NATIVE, "outer", "inner")])
     with pytest.raises(BackendError, match="two objects export 'inner'"):
@@ -67,7 +67,7 @@ def test_missing_and_double_symbols_are_errors() -> None:
         load([_doubler("inner")])["other"]
 
 
-def test_code_with_state_is_refused() -> None:
+def test_code_with_writable_data_is_rejected() -> None:
     with pytest.raises(BackendError, match="writable"):
         load([compile_text("@state = global i64 1", NATIVE)])
 
@@ -79,7 +79,7 @@ def test_objects_of_other_machines_can_be_read_but_not_mixed() -> None:
         load([arm, _doubler("inner")])
 
 
-def test_a_damaged_object_is_one_clear_error() -> None:
+def test_a_damaged_object_raises_a_backend_error_or_loads() -> None:
     whole = _caller(NATIVE, "outer", "inner")
     for size in range(0, len(whole), 7):
         with pytest.raises(BackendError):
@@ -95,14 +95,14 @@ def test_a_damaged_object_is_one_clear_error() -> None:
             continue
 
 
-def test_a_count_beyond_the_file_is_refused() -> None:
+def test_a_section_count_beyond_the_file_is_rejected() -> None:
     broken = bytearray(_doubler("inner"))
     struct.pack_into("<H", broken, 60, 0xFFFE)
     with pytest.raises(BackendError, match="ends before byte"):
         parse(bytes(broken))
 
 
-def test_names_of_targets() -> None:
+def test_targets_are_looked_up_by_name() -> None:
     assert target("x86-64").vector_bytes == 16
     with pytest.raises(BackendError, match="'z80' is not a target"):
         target("z80")

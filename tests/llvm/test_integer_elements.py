@@ -1,4 +1,4 @@
-"""Functions of stored bytes, one or two, broadcast in any way, give the reference's results on every target."""
+"""Unary and binary functions of 8-bit integers, with any broadcasting, equal the reference on every target."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _run(case: Case, isa: Isa) -> None:
 @SIGNED
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 @pytest.mark.parametrize("kind", FIXED)
-def test_arithmetic_broadcasts(isa: Isa, dtype: Any, shapes: Any, kind: BinaryKind) -> None:
+def test_quantised_arithmetic_broadcasts(isa: Isa, dtype: Any, shapes: Any, kind: BinaryKind) -> None:
     scales = [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, -20), (0.062, 7))]
     operands = [_bytes(shape, dtype, i) for i, shape in enumerate(shapes)]
     _run(_case(Binary(kind), operands, [*scales]), isa)
@@ -71,21 +71,23 @@ def test_arithmetic_broadcasts(isa: Isa, dtype: Any, shapes: Any, kind: BinaryKi
 @pytest.mark.parametrize("dtype", [np.int8])
 @pytest.mark.parametrize("scales", SCALES, ids=str)
 @pytest.mark.parametrize("kind", FIXED)
-def test_arithmetic_is_exact_for_every_two_bytes(isa: Isa, dtype: Any, scales: Any, kind: BinaryKind) -> None:
+def test_quantised_arithmetic_is_exact_for_every_pair_of_bytes(
+    isa: Isa, dtype: Any, scales: Any, kind: BinaryKind
+) -> None:
     every = np.arange(-128, 128).astype(dtype)
     found = [_scale(s, z, dtype) for s, z in zip(scales, (3, -7, 11), strict=True)]
     _run(_case(Binary(kind), [every[:, None], every], [*found]), isa)
 
 
-def test_squares_that_grow_are_left_to_a_table() -> None:
-    """What is multiplied by one or more may not fit into 32 bits on the way."""
+def test_squared_differences_with_growing_scales_are_exact() -> None:
+    """A product with a multiplier of one or more may exceed 32 bits, so a table is used."""
     operands = [_bytes((4, 30), np.int8), _bytes((4, 30), np.int8, 1)]
     scales = [_scale(s, z, np.int8) for s, z in ((1.0, 3), (0.9, -7), (4 / (1 << 14), 11))]
     _run(_case(Binary(BinaryKind.SQUARED_DIFFERENCE), operands, [*scales]), runnable()[-1])
 
 
-def test_sums_whose_halves_are_exact_are_left_to_whole_numbers() -> None:
-    """Halves go away from zero on both sides, which no affine function of floats that is tried does."""
+def test_sums_with_exact_halves_use_integer_factors() -> None:
+    """Halves are rounded away from zero on both sides, which none of the affine float functions tried does."""
     isa, op = runnable()[-1], Binary(BinaryKind.ADD)
     floats, whole = [], []
     for scales in SCALES:
@@ -104,7 +106,7 @@ def test_sums_whose_halves_are_exact_are_left_to_whole_numbers() -> None:
     "kind",
     [BinaryKind.DIV, BinaryKind.MAXIMUM, BinaryKind.POW, BinaryKind.BITWISE_XOR],
 )
-def test_other_functions_of_two_bytes(isa: Isa, dtype: Any, kind: BinaryKind) -> None:
+def test_other_binary_functions_of_bytes(isa: Isa, dtype: Any, kind: BinaryKind) -> None:
     operands = [_bytes((4, 1, 30), dtype), _bytes((3, 30), dtype, 1)]
     _run(_case(Binary(kind), operands, [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, 1), (0.02, 7))]), isa)
 
@@ -112,7 +114,7 @@ def test_other_functions_of_two_bytes(isa: Isa, dtype: Any, kind: BinaryKind) ->
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("kind", [BinaryKind.FLOOR_MOD, BinaryKind.FLOOR_DIV, BinaryKind.SHIFT_RIGHT])
-def test_divisions_take_what_is_stored(isa: Isa, dtype: Any, kind: BinaryKind) -> None:
+def test_integer_divisions_operate_on_the_stored_values(isa: Isa, dtype: Any, kind: BinaryKind) -> None:
     divisors = _bytes((4, 30), dtype, 1)
     operands = [_bytes((4, 30), dtype), np.where(divisors == 0, dtype(3), divisors)]
     _run(_case(Binary(kind), operands, [_scale(0.05, 3, dtype)] * 3), isa)
@@ -120,7 +122,7 @@ def test_divisions_take_what_is_stored(isa: Isa, dtype: Any, kind: BinaryKind) -
 
 @ISAS
 @SIGNED
-def test_plain_bytes_wrap_and_compare(isa: Isa, dtype: Any) -> None:
+def test_unquantised_bytes_wrap_and_compare(isa: Isa, dtype: Any) -> None:
     operands = [_bytes((4, 30), dtype), _bytes((30,), dtype, 1)]
     for op in (Binary(BinaryKind.ADD), Binary(BinaryKind.MINIMUM), Comparison(ComparisonKind.LESS_EQUAL)):
         _run(_case(op, operands, [None, None, None]), isa)
@@ -147,14 +149,14 @@ _FUNCTIONS = [k for k in UnaryKind if k.value.integers or (not k.value.booleans 
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("kind", [k for k in _FUNCTIONS if k is not UnaryKind.COMPLEX_ABS])
-def test_functions_of_one_byte(isa: Isa, dtype: Any, kind: UnaryKind) -> None:
+def test_unary_functions_of_every_byte(isa: Isa, dtype: Any, kind: UnaryKind) -> None:
     every = np.arange(256).astype(np.uint8).view(dtype)
     _run(_case(Unary(kind), [np.resize(every, (3, 7, 19))], [_scale(0.05, 3, dtype), _scale(0.07, -9, dtype)]), isa)
 
 
 @ISAS
 @SIGNED
-def test_other_scales_types_and_slopes(isa: Isa, dtype: Any) -> None:
+def test_requantisation_casts_and_leaky_relu(isa: Isa, dtype: Any) -> None:
     x, scales = _bytes((5, 131), dtype), [_scale(0.05, 3, dtype), _scale(0.07, -9, dtype)]
     _run(_case(LeakyRelu(0.3), [x], [*scales]), isa)
     _run(_case(Quantize(DType.from_numpy(np.dtype(dtype))), [x], [*scales]), isa)
@@ -166,7 +168,7 @@ def test_other_scales_types_and_slopes(isa: Isa, dtype: Any) -> None:
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("size", [1, 15, 16, 4099])
-def test_floats_become_bytes_and_bytes_floats(isa: Isa, dtype: Any, size: int) -> None:
+def test_quantisation_and_dequantisation(isa: Isa, dtype: Any, size: int) -> None:
     scale = _scale(0.05, 3, dtype)
     reals = (np.random.default_rng(0).standard_normal(size) * 4).astype(np.float32)
     halves = (np.arange(size, dtype=np.float32) - size // 2 + np.float32(0.5)) * np.float32(0.05)
@@ -181,7 +183,7 @@ def test_floats_become_bytes_and_bytes_floats(isa: Isa, dtype: Any, size: int) -
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_bytes_of_several_scales_are_joined(isa: Isa, dtype: Any, axis: int) -> None:
+def test_concatenation_of_bytes_with_different_scales(isa: Isa, dtype: Any, axis: int) -> None:
     operands = [_bytes((2, 3, 21), dtype, i) for i in range(3)]
     scales = [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, 1), (0.05, 3))]
     for activation in (Activation.NONE, Activation.RELU6):

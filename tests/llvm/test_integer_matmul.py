@@ -1,4 +1,4 @@
-"""Products of matrices of integers in batches give the reference's results to the bit, whatever the target."""
+"""Batched integer matrix products equal the reference bit for bit on every target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .natively import check, subgraph_of, why_not
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 TYPES = {"8 by 8": (np.int8, np.int8), "16 by 16": (np.int16, np.int16), "16 by 8": (np.int16, np.int8)}
 SIZES = [(1, 1, 1), (1, 65, 200), (17, 64, 32), (33, 7, 48), (5, 32, 65), (130, 16, 9)]
-"""Rows, terms of a sum, and columns."""
+"""Rows, depth and columns."""
 
 
 def _case(
@@ -35,7 +35,9 @@ def _case(
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)], ids=str)
-def test_of_any_size(isa: Isa, kind: str, size: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
+def test_integer_matmuls_of_any_size_are_exact(
+    isa: Isa, kind: str, size: tuple[int, int, int], turned: tuple[bool, bool]
+) -> None:
     found = _case(kind, ((2, 3), (2, 3)), size, BatchMatMul(*turned))
     check(subgraph_of(found), [a for a in found.inputs if a is not None], isa, threads=2)
 
@@ -43,12 +45,14 @@ def test_of_any_size(isa: Isa, kind: str, size: tuple[int, int, int], turned: tu
 @ISAS
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("batches", [((), ()), ((3, 1), (2,)), ((4,), ()), ((), (2, 2)), ((1, 2), (3, 1))], ids=str)
-def test_batches_that_broadcast(isa: Isa, kind: str, batches: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+def test_integer_matmuls_broadcast_their_batches(
+    isa: Isa, kind: str, batches: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
     found = _case(kind, batches, (4, 9, 20), BatchMatMul())
     check(subgraph_of(found), [a for a in found.inputs if a is not None], isa, threads=2)
     constant = subgraph_of(found, constant=(1,))
     check(constant, [found.inputs[0]], isa)
 
 
-def test_products_that_are_left_to_the_reference() -> None:
+def test_sums_that_may_overflow_are_not_native() -> None:
     assert why_not(subgraph_of(_case("8 by 8", ((), ()), (1, 33100, 1), BatchMatMul())))

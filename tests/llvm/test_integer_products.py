@@ -1,4 +1,4 @@
-"""Products and convolutions of bytes equal TFLite's integer arithmetic bit for bit, on every target."""
+"""Int8 and uint8 products and convolutions equal TFLite's integer arithmetic bit for bit, on every target."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def product_slots(c: Array, m: int, n: int, w: Array, tile: Tile, isa: Isa, mc: 
 @pytest.mark.parametrize(
     ("m", "k", "n"), [(1, 1, 1), (1, 70, 33), (3, 5, 64), (13, 64, 40), (20, 31, 100), (50, 259, 16)]
 )
-def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, large: bool) -> None:
+def test_int8_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, large: bool) -> None:
     x, w, layer = bytes_of((m, k), signed), bytes_of((k, n), True, 1), layer_of(n, k, signed, large)
     tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
@@ -117,7 +117,7 @@ def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, larg
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("k", [1, 37, 64, 130])
-def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
+def test_products_with_a_weight_zero_point_are_exact(isa: Isa, k: int, signed: bool) -> None:
     m, n, zero = 9, 21, -7
     x, w, layer = bytes_of((m, k), signed), bytes_of((k, n), True, 1), layer_of(n, k, signed, False)
     tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
@@ -136,7 +136,7 @@ def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
 @SIGNED
 @ZEROS
 @pytest.mark.parametrize("picture", PICTURES)
-def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
+def test_int8_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     n, taps, channels = 40, picture.window[0] * picture.window[1], picture.channels
     x, w = bytes_of(picture.shape, signed), bytes_of((taps, channels, n), True, 1)
     layer = layer_of(n, taps * channels, signed, False)
@@ -169,7 +169,9 @@ def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: b
         Picture(1, (3, 40), 2, (2, 3), (1, 1), (1, 1), (0, 0), (2, 30)),
     ],
 )
-def test_windows_of_few_channels_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
+def test_int8_convolutions_with_few_input_channels_are_exact(
+    isa: Isa, picture: Picture, zero: int, signed: bool
+) -> None:
     n, patch = 24, Patch(picture.window[0], picture.window[1] * picture.channels)
     x, w, layer = (
         bytes_of(picture.shape, signed),
@@ -192,7 +194,7 @@ def test_windows_of_few_channels_are_exact(isa: Isa, picture: Picture, zero: int
 @SIGNED
 @ZEROS
 @pytest.mark.parametrize("picture", PICTURES)
-def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
+def test_int8_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     taps, channels = picture.window[0] * picture.window[1], picture.channels
     x, w = bytes_of(picture.shape, signed), bytes_of((*picture.window, channels), True, 1)
     layer = layer_of(channels, taps, signed, False)
@@ -215,14 +217,14 @@ def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int,
 
 
 def _across(picture: Picture) -> dict[str, int]:
-    """What a window that slides along needs to know besides."""
+    """The additional task slots of a sliding window."""
     window, stride, dilation, pad = (of[1] for of in (picture.window, picture.stride, picture.dilation, picture.pads))
     return together(window, stride, dilation, pad, picture.size[1], picture.out[1])
 
 
 @frozen
 class Scaled:
-    """A kernel of nothing but the arithmetic from sums to bytes, one sum for each column."""
+    """A kernel that only requantises sums to bytes, one sum per column."""
 
     how: Requantize
     signed: bool = True
@@ -238,11 +240,11 @@ class Scaled:
 
 
 RAW = Requantize(Scaling.WIDE)
-"""The product with the multiplier alone, without zero point and bounds."""
+"""Multiplication only, without zero point and clamping."""
 
 
 def _sums(shifts: Array) -> tuple[Array, Array, Array]:
-    """Sums, mantissas and shifts in all combinations, edges among them; their number is a multiple of 16."""
+    """Sums, mantissas and shifts in all combinations, including edge cases; their number is a multiple of 16."""
     rng = np.random.default_rng(0)
     edges = [-(1 << 31), -(1 << 31) + 1, -(1 << 30), -3, -2, -1, 0, 1, 2, 3, (1 << 30) - 1, 1 << 30, (1 << 31) - 1]
     mantissas = np.concatenate([[0, 1 << 30, (1 << 30) + 1, (1 << 31) - 1], rng.integers(1 << 30, 1 << 31, 40)])
@@ -261,7 +263,7 @@ def scaled_sums(isa: Isa, how: Requantize, columns: Array, x: Array, **bounds: i
 
 
 @ISAS
-def test_wide_scaling_is_exact_for_every_sum_and_multiplier(isa: Isa) -> None:
+def test_wide_scaling_is_exact_for_all_sums_and_multipliers(isa: Isa) -> None:
     x, m, s = _sums(np.arange(-31, 8))
     columns = pack_columns(Scaling.WIDE, np.zeros(len(x), np.int32), (m, s), 0, isa)
     np.testing.assert_array_equal(scaled_sums(isa, RAW, columns, x), multiply_by_quantized_multiplier(x, m, s))
@@ -292,7 +294,7 @@ def test_narrow_scaling_is_exact_wherever_it_is_chosen(isa: Isa, zero: int) -> N
 @pytest.mark.parametrize("zero", [-128, 0, 127])
 @pytest.mark.parametrize("shift", [-1, -2, -9, -23])
 def test_narrow_scaling_holds_up_to_the_largest_sums_it_is_chosen_for(isa: Isa, shift: int, zero: int) -> None:
-    # What is added to the sum in the product's high half: half of the divisor, and the zero point and one beside it.
+    # Added to the sum in the product's high half: half the divisor, and the zero point plus one.
     largest = (1 << 31) - 2 - (1 << (-shift - 1)) - ((abs(zero) + 1) << -shift)
     mantissas = np.array([1 << 30, (1 << 31) - 1, 0x5A827999, (1 << 30) + 1])
     for at, mantissa in enumerate(mantissas):
@@ -316,12 +318,12 @@ def test_scaling_is_chosen_by_the_worst_column() -> None:
 
 
 DOUBLES = pytest.mark.parametrize("doubles", [True, False], ids=["by floats", "by integers"])
-"""How real multipliers are applied: by float64, or by integers where a processor has no such floats."""
+"""Real multipliers are applied in float64, or in integers on processors without float64."""
 
 
 @ISAS
 @DOUBLES
-def test_what_lies_just_below_a_half_is_rounded_down(isa: Isa, doubles: bool) -> None:
+def test_values_just_below_a_half_are_rounded_down(isa: Isa, doubles: bool) -> None:
     isa = evolve(isa, doubles=doubles)
     below = [float(np.nextafter(h, 0)) for h in (0.5, 1.5, 2.5, 63.5)]
     reals = np.array([*below, *below, 0.5, 1.5, 2.5, 63.5, 0.5, 1.5, 2.5, 63.5])
@@ -332,7 +334,7 @@ def test_what_lies_just_below_a_half_is_rounded_down(isa: Isa, doubles: bool) ->
 
 @ISAS
 @DOUBLES
-def test_real_scaling_rounds_once_and_halves_away_from_zero(isa: Isa, doubles: bool) -> None:
+def test_real_scaling_rounds_once_with_halves_away_from_zero(isa: Isa, doubles: bool) -> None:
     isa = evolve(isa, doubles=doubles)
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.integers(-(1 << 31), 1 << 31, 500) >> rng.integers(0, 31, 500), np.arange(-262, 262)])

@@ -1,4 +1,4 @@
-"""Operations on bytes run natively and give the reference's results to the bit, whatever the target."""
+"""Operations on 8-bit integers run natively and equal the reference bit for bit, on every target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BYTES = (DType.INT8, DType.UINT8)
 
 
 def _on_bytes(case: Case) -> bool:
-    """Whether an 8-bit operation is meant: bytes in and bytes out, or one of both."""
+    """Whether the first operand or some result is of 8-bit integers."""
     types = case.types()
     return any(t is not None and t.dtype in BYTES for t in (types.inputs[0], *types.outputs))
 
@@ -28,7 +28,7 @@ HYBRID = [c for make in (trials.convolutions, trials.products) for c in make() i
 
 
 @pytest.mark.parametrize(("position", "case"), list(enumerate(HYBRID)), ids=[f"{c.op.label}: {c.name}" for c in HYBRID])
-def test_dynamic_range_is_exact(position: int, case: Case) -> None:
+def test_dynamic_range_operations_are_exact(position: int, case: Case) -> None:
     subgraph = subgraph_of(case)
     inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in case.constant]
     *others, best = runnable()
@@ -37,7 +37,7 @@ def test_dynamic_range_is_exact(position: int, case: Case) -> None:
 
 
 def _may_be_left_to_the_reference(case: Case) -> bool:
-    """Some kinds, products of matrices that are not scaled, and results of 16 bits."""
+    """Whether a case may lack a native form: some kinds, unscaled matrix products, and 16-bit results."""
     plain_sums = case.op.label == "BatchMatMul" and case.types().output.dtype is DType.INT32
     return plain_sums or case.op.label in NOT_NATIVE or case.types().output.dtype is DType.INT16
 
@@ -45,7 +45,7 @@ def _may_be_left_to_the_reference(case: Case) -> bool:
 @pytest.mark.parametrize(
     ("position", "case"), list(enumerate(CASES)), ids=[f"{case.op.label}: {case.name}" for case in CASES]
 )
-def test_results_are_those_of_the_reference(position: int, case: Case) -> None:
+def test_byte_operations_equal_the_reference(position: int, case: Case) -> None:
     subgraph = subgraph_of(case)
     if why_not(subgraph):
         assert _may_be_left_to_the_reference(case)

@@ -1,4 +1,4 @@
-"""Tables of keys and values run natively, whatever the types and however far apart the keys lie."""
+"""Key-value tables run natively for all types, with dense or sparse keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _keys(kind: type, count: int, apart: bool) -> Array:
 @pytest.mark.parametrize(
     "kind", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64], ids=lambda k: k.__name__
 )
-def test_every_integer_finds_the_value_of_its_last_key(kind: type, count: int, *, apart: bool) -> None:
+def test_integers_find_the_value_of_their_last_key(kind: type, count: int, *, apart: bool) -> None:
     keys = np.append(_keys(kind, max(count, 2), apart)[:count], np.zeros(int(count > 2), kind))
     x = np.append(_DRAW.choice(keys, 40), _keys(kind, 50, True))
     for values in (np.arange(len(keys), dtype=np.int64), _DRAW.normal(size=len(keys)).astype(np.float32), keys > 3):
@@ -40,7 +40,7 @@ def test_every_integer_finds_the_value_of_its_last_key(kind: type, count: int, *
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_zeros_of_both_signs_are_one_key_and_so_is_all_that_is_no_number(kind: type) -> None:
+def test_zeros_of_both_signs_are_one_key_and_so_are_all_nans(kind: type) -> None:
     keys = np.array([1.5, -0.0, np.nan, -7, np.inf, 2.5, -np.inf], kind)
     x = np.array([0.0, -0.0, np.nan, -np.nan, 1.5, 1.25, -7, np.inf, -np.inf, 2.5, 9], kind)
     rest = np.int16(-1)
@@ -49,7 +49,7 @@ def test_zeros_of_both_signs_are_one_key_and_so_is_all_that_is_no_number(kind: t
     assert found.tolist() == [1, 1, 2, 2, 0, -1, 3, 4, 6, 5, -1]
 
 
-def test_tables_that_only_the_run_tells_or_of_strings_are_left_alone() -> None:
+def test_computed_tables_and_string_tables_are_not_native() -> None:
     x, keys, values = np.int64([1]), np.int64([1, 2]), np.float32([1, 2])
     graph, _ = single(LookUp(), x, keys, values, values[:1], constant=(2, 3))
     assert why_not(graph) == "the table is not constant"
@@ -59,7 +59,7 @@ def test_tables_that_only_the_run_tells_or_of_strings_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("classes", [1, 2, 3, 10])
-def test_classes_are_as_probable_as_their_comparisons_say(classes: int) -> None:
+def test_coupled_probabilities_match_their_definition(classes: int) -> None:
     x = _DRAW.uniform(0.01, 0.99, (33, classes, classes)).astype(np.float32)
     x = np.where(np.tri(classes, dtype=bool), 1 - x.transpose(0, 2, 1), x).astype(np.float32)
     graph, inputs = single(CoupledProbabilities(), x)

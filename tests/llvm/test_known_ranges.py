@@ -1,4 +1,4 @@
-"""Layers tell others that quantise what they store its range; all results stay those of the operations' meaning."""
+"""Layers report the range of their output to layers that quantise it; all results match the operations' definitions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .natively import BACKEND, by_meaning, natively, same
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 HEIGHT, WIDTH, CHANNELS = 20, 21, 48
-"""More elements than are quantised as one piece."""
+"""More elements than are quantised in one piece."""
 
 
 class Layers(Builder):
-    """Convolutions of floats with filters of bytes, whose biases begin with numbers of one's choice."""
+    """Dynamic-range convolutions (float inputs, int8 filters) whose biases start with a given number."""
 
     def picture(self, images: int = 1) -> int:
         return self.input(TensorType(DType.FLOAT32, (images, HEIGHT, WIDTH, CHANNELS)))
@@ -61,7 +61,7 @@ def kernels(graph: Subgraph, isa: Isa, compact: bool = False) -> Counter[str]:
     return Counter(command.spec.name for command in lowered(sequence, isa, Settings(), compact=compact).commands)
 
 
-def agrees(graph: Subgraph, isa: Isa, images: int = 1) -> None:
+def require_exact(graph: Subgraph, isa: Isa, images: int = 1) -> None:
     given = np.random.default_rng(0).standard_normal((images, HEIGHT, WIDTH, CHANNELS)).astype(np.float32)
     expected = by_meaning(graph, [given])
     for threads in (1, 3):
@@ -71,63 +71,63 @@ def agrees(graph: Subgraph, isa: Isa, images: int = 1) -> None:
 @ISAS
 @pytest.mark.parametrize("first", [0.0, -0.0, -900.0, np.inf, -np.inf, np.nan, -np.nan])
 @pytest.mark.parametrize("each", [True, False])
-def test_the_range_of_what_a_layer_stores_is_found_as_it_stores_it(isa: Isa, first: float, each: bool) -> None:
+def test_a_layer_computes_the_range_of_its_output_while_storing_it(isa: Isa, first: float, each: bool) -> None:
     b = Layers()
     x = b.layer(b.picture(), 50, first=first, each=each)
     graph = b.subgraph([b.layer(b.layer(x, 48, 3, each=each), 5, each=each)])
-    assert kernels(graph, isa)["extent"] == 1  # that of the input
+    assert kernels(graph, isa)["extent"] == 1  # for the input
     assert kernels(graph, isa, compact=True)["extent"] == 3
     with np.errstate(invalid="ignore", over="ignore"):
-        agrees(graph, isa)
+        require_exact(graph, isa)
 
 
 @ISAS
 @pytest.mark.parametrize("first", [0.0, np.inf, np.nan])
-def test_layers_of_all_kinds_and_in_groups_find_ranges(isa: Isa, first: float) -> None:
+def test_depthwise_and_grouped_layers_compute_the_ranges_of_their_outputs(isa: Isa, first: float) -> None:
     b = Layers()
     x = b.depthwise(b.layer(b.picture(), 64, 3, first=first), first=first)
     x = b.depthwise(b.layer(b.layer(x, 64, 3, groups=4), 40, 3, groups=2, first=first), stride=2)
     graph = b.subgraph([b.layer(x, 7)])
     assert kernels(graph, isa)["extent"] == 1
     with np.errstate(invalid="ignore", over="ignore"):
-        agrees(graph, isa)
+        require_exact(graph, isa)
 
 
 @ISAS
-def test_ranges_are_known_to_all_layers_with_others_in_between(isa: Isa) -> None:
+def test_all_consumers_of_a_layer_reuse_its_range(isa: Isa) -> None:
     b = Layers()
     x = b.layer(b.picture(), 48)
     y = b.layer(x, 64, 3)
     z = b.layer(b.layer(x, 44, 3), 40)
     graph = b.subgraph([b.depthwise(x), b.layer(y, 8), b.layer(z, 9, 3), b.depthwise(y)])
     assert kernels(graph, isa)["extent"] == 1
-    agrees(graph, isa)
+    require_exact(graph, isa)
 
 
 @ISAS
 @pytest.mark.parametrize("moved", [-1e6, 1e6])
-def test_lanes_that_are_no_columns_are_in_no_range(isa: Isa, moved: float) -> None:
+def test_padding_lanes_do_not_contribute_to_the_range(isa: Isa, moved: float) -> None:
     b = Layers()
     x = b.add(Binary(BinaryKind.SUB), b.layer(b.picture(), 50, each=False), b.constant(np.float32(moved)))
     x = b.add(Binary(BinaryKind.ADD), x, b.constant(np.full(50, moved, np.float32)))
     graph = b.subgraph([b.layer(x, 5, each=False)])
     assert kernels(graph, isa)["extent"] == 1
-    agrees(graph, isa)
+    require_exact(graph, isa)
 
 
 @ISAS
-def test_each_of_several_pictures_has_a_range_of_its_own(isa: Isa) -> None:
+def test_each_of_several_images_has_its_own_range(isa: Isa) -> None:
     b = Layers()
     graph = b.subgraph([b.layer(b.layer(b.picture(2), 48), 5)])
     assert kernels(graph, isa)["extent"] == 2
-    agrees(graph, isa, 2)
+    require_exact(graph, isa, 2)
 
 
 @ISAS
-def test_rooms_lie_beside_what_is_quantised_once_others_are_done_with_theirs(isa: Isa) -> None:
-    """What was left for two layers is needed no more while the third is lowered, whose memory begins behind it."""
+def test_scratch_memory_of_a_later_layer_does_not_overlap_quantised_inputs(isa: Isa) -> None:
+    """Scratch memory of the first two layers is free when the third is lowered, whose own memory follows it."""
     b = Layers()
     x = b.picture()
     y = b.layer(x, 64)
     graph = b.subgraph([b.layer(x, 5), b.layer(y, 64, 3)])
-    agrees(graph, isa)
+    require_exact(graph, isa)

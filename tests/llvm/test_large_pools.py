@@ -1,4 +1,4 @@
-"""Pools of large windows, put together along their rows first, on every target."""
+"""Pools with large windows, which combine along their rows first, on every target."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POOLS = [
 
 @pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 @pytest.mark.parametrize("channels", [3, 36])
-def test_large_pools_are_those_of_their_meaning(isa: Isa, channels: int) -> None:
+def test_large_pools_match_their_definition(isa: Isa, channels: int) -> None:
     x = np.random.default_rng(channels).normal(size=(2, 12, 21, channels)).astype(np.float32)
     x[1, 4, 9, 1], x[0, :, :3, 2] = np.nan, -np.inf
     for op in POOLS:

@@ -1,7 +1,7 @@
-"""Claims about callers that lend their processor to a worker that has none: it ends its piece there and leaves the run;
-and about single pieces, which workers leave to the caller.
+"""Callers lend their processor to a worker that has none, which finishes its piece there and leaves the run; and
+commands of a single piece, which workers leave to the caller.
 
-Native functions are called by themselves, or workers are told that they were lent a processor while they compute.
+Native functions are called directly, or workers are made to believe that they were lent a processor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from onert_llvm.target.isa import runnable
 
 from .test_pool import chain
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processors are told by Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's processor affinity")
 
 STAGE, LENT = 2, 3
 AGAIN, WAITING = 17, 12
@@ -38,12 +38,12 @@ ISA = runnable()[0]
 MILLISECOND = 1_000_000
 Functions = dict[str, int]
 IMAGES: list[Image] = []
-"""Code is there for as long as its image."""
+"""Keeps images alive, because code is valid only as long as its image."""
 
 
 @pytest.fixture(scope="module")
 def functions() -> Functions:
-    """The addresses of what `pool.ll` and `lend.ll` define, what is internal among it."""
+    """The addresses of functions defined in `pool.ll` and `lend.ll`, including internal ones."""
     walking, text = pool_texts(ISA)
     internal = ("i64 @awaited", "void @judge", "i1 @move")
     for name in internal:
@@ -72,7 +72,7 @@ def lines(pool: Pool) -> Array:
     [((0, 0), 0), ((1, 0), 1), ((0, 1), 2), ((1, 1), 1), ((1, 2), 2), ((2, 1), 1), ((2, 2), 1)],
     ids=str,
 )
-def test_who_is_in_the_middle_of_a_piece_is_awaited_rather_than_who_is_awake(
+def test_the_caller_waits_for_a_worker_in_a_piece_before_one_that_is_only_awake(
     functions: Functions, pool: Pool, stages: tuple[int, int], chosen: int
 ) -> None:
     lines(pool)[1:, STAGE] = stages
@@ -80,7 +80,7 @@ def test_who_is_in_the_middle_of_a_piece_is_awaited_rather_than_who_is_awake(
     lines(pool)[1:, STAGE] = 0
 
 
-def test_a_caller_that_slept_for_long_does_not_lend_again_for_a_while(functions: Functions, pool: Pool) -> None:
+def test_a_caller_that_slept_for_long_does_not_lend_for_a_while(functions: Functions, pool: Pool) -> None:
     judge = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(functions["judge"])
     words = (ctypes.c_int64 * 24).from_address(pool._address)
     judge(pool.pointer, MILLISECOND // 2, 5 * MILLISECOND)
@@ -90,8 +90,8 @@ def test_a_caller_that_slept_for_long_does_not_lend_again_for_a_while(functions:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_thread_that_was_moved_may_run_where_it_might(functions: Functions, there: bool) -> None:
-    """And one that may use no other processor is not moved."""
+def test_moving_a_thread_restores_its_allowed_processors(functions: Functions, there: bool) -> None:
+    """A thread that may use no other processor is not moved."""
     move = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool)(functions["move"])
     allowed = os.sched_getaffinity(0)
     seen: list[tuple[bool, set[int]]] = []
@@ -114,8 +114,9 @@ KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 class Commands:
-    """Commands of so many pieces each, and whether one waits for those before it; `on_worker` is called in each piece
-    that a worker does.
+    """Commands with the given numbers of pieces, each of which may wait for the commands before it.
+
+    `on_worker` is called in each piece that a worker runs.
     """
 
     def __init__(
@@ -138,7 +139,7 @@ class Commands:
             self.on_worker()
 
     def run(self) -> None:
-        """A run in which each piece is done once, by whomever, and none before it may be."""
+        """Run all commands; require that each piece runs once, and not before the commands it waits for."""
         del self.done[:]
         self.run_native(self.pool.pointer, self.rows.ctypes.data, len(self.of), None)
         assert sorted(self.done) == [(at, piece) for at, (pieces, _) in enumerate(self.of) for piece in range(pieces)]
@@ -147,7 +148,7 @@ class Commands:
             assert not meets or early == sorted(early, reverse=True)
 
 
-def test_a_pool_that_is_closed_again_stops_no_other(functions: Functions) -> None:
+def test_closing_a_pool_twice_does_not_stop_another(functions: Functions) -> None:
     closed = Pool(functions, 3)
     closed.close()
     pool = Pool(functions, 3)
@@ -172,21 +173,21 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_no_piece_is_done_before_those_that_it_waits_for(functions: Functions, pool: Pool, name: str) -> None:
+def test_no_piece_runs_before_the_pieces_it_depends_on(functions: Functions, pool: Pool, name: str) -> None:
     commands = Commands(functions, pool, lambda: None, PATTERNS[name])
     for _ in range(100):
         commands.run()
     assert len(commands.done) == sum(pieces for pieces, _ in PATTERNS[name])
 
 
-def test_each_thread_calls_kernels_with_a_number_of_its_own(functions: Functions) -> None:
+def test_each_thread_passes_its_own_number_to_kernels(functions: Functions) -> None:
     pool, numbers = Pool(functions, 3), set[tuple[int, int]]()
 
-    def told(task: int | None, begin: int, end: int, thread: int) -> None:
+    def recorded(task: int | None, begin: int, end: int, thread: int) -> None:
         numbers.add((threading.get_ident(), thread))
 
     commands = Commands(functions, pool, lambda: None, TWO)
-    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(told)
+    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(recorded)
     commands.rows[: len(TWO), 0] = ctypes.cast(kernel, ctypes.c_void_p).value
     stop = time.monotonic() + PATIENCE
     while len(numbers) < 2 and time.monotonic() < stop:
@@ -197,8 +198,8 @@ def test_each_thread_calls_kernels_with_a_number_of_its_own(functions: Functions
     assert {number for _, number in numbers} <= {0, 1, 2}
 
 
-def test_a_caller_lends_its_processor_to_a_worker_that_computes_nothing(functions: Functions, pool: Pool) -> None:
-    """Unless it sleeps before it has looked, for it may itself have no processor meanwhile: then in a later run."""
+def test_a_caller_lends_its_processor_to_a_worker_that_is_not_running(functions: Functions, pool: Pool) -> None:
+    """If the caller sleeps before it has looked, because it has no processor itself, this happens in a later run."""
     words = (ctypes.c_int64 * 24).from_address(pool._address)
     seen: list[int] = []
     stop = time.monotonic() + PATIENCE
@@ -215,9 +216,7 @@ def test_a_caller_lends_its_processor_to_a_worker_that_computes_nothing(function
     assert max(seen) - 1 in os.sched_getaffinity(0)
 
 
-def test_a_worker_that_was_lent_a_processor_leaves_after_its_piece_and_comes_back(
-    functions: Functions, pool: Pool
-) -> None:
+def test_a_worker_on_a_lent_processor_leaves_after_its_piece_and_returns(functions: Functions, pool: Pool) -> None:
     lent = 0
 
     def lend() -> None:
@@ -238,7 +237,9 @@ def test_a_worker_that_was_lent_a_processor_leaves_after_its_piece_and_comes_bac
 @pytest.mark.parametrize(
     ("make", "executor"), [(chain, "Linear"), (PACKAGES["inception"], "Parallel")], ids=["chain", "lanes"]
 )
-def test_workers_that_are_sent_away_at_any_time_change_no_bits(make: Callable[[], Package], executor: str) -> None:
+def test_results_are_bitwise_equal_when_workers_are_sent_away_at_any_time(
+    make: Callable[[], Package], executor: str
+) -> None:
     package = make()
     programs = [onert.compile(package, executor=executor, num_threads=count) for count in (1, 3)]
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Claims about code that was generated before this package was installed."""
+"""Libraries of kernels that were generated before the package was installed."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SOURCES = "ab" * 32
 OBJECTS = {key("one"): b"first" * 100, key("two"): b"second" * 100}
 
 
-def kept(folder: Path, content: bytes) -> Path:
-    """A file of this content."""
+def library_file(folder: Path, content: bytes) -> Path:
+    """Write a library file with this content."""
     path = folder / "any.kernels"
     path.write_bytes(content)
     path.chmod(0o644)
     return path
 
 
-def test_a_library_gives_the_objects_that_it_was_written_with(tmp_path: Path) -> None:
-    found = opened(kept(tmp_path, written(OBJECTS, SOURCES)), SOURCES)
+def test_a_library_returns_the_objects_written_to_it(tmp_path: Path) -> None:
+    found = opened(library_file(tmp_path, written(OBJECTS, SOURCES)), SOURCES)
     assert found is not None
     assert {name: found.load(name) for name in OBJECTS} == OBJECTS
     assert found.load(key("three")) is None
@@ -52,22 +52,22 @@ CHANGED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_library_that_is_damaged_or_of_other_sources_is_not_used(name: str, tmp_path: Path) -> None:
-    assert opened(kept(tmp_path, CHANGED[name](written(OBJECTS, SOURCES))), SOURCES) is None
+def test_a_damaged_library_or_one_of_other_sources_is_not_used(name: str, tmp_path: Path) -> None:
+    assert opened(library_file(tmp_path, CHANGED[name](written(OBJECTS, SOURCES))), SOURCES) is None
 
 
-def test_an_object_that_is_damaged_is_not_used(tmp_path: Path) -> None:
+def test_a_damaged_object_is_not_used(tmp_path: Path) -> None:
     whole = written(OBJECTS, SOURCES)
     for content in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
-        found = opened(kept(tmp_path, content), SOURCES)
+        found = opened(library_file(tmp_path, content), SOURCES)
         assert found is not None
         given = [found.load(name) for name in OBJECTS]
         assert given.count(None) == 1
         assert set(given) - {None} <= set(OBJECTS.values())
 
 
-def test_a_library_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
-    path = kept(tmp_path, written(OBJECTS, SOURCES))
+def test_a_library_writable_by_others_is_not_used(tmp_path: Path) -> None:
+    path = library_file(tmp_path, written(OBJECTS, SOURCES))
     path.chmod(0o666)
     assert opened(path, SOURCES) is None
     path.chmod(0o644)
@@ -94,13 +94,13 @@ print("llvmlite" in sys.modules)
 
 
 def said(folder: Path, cache: Path, threads: int) -> list[str]:
-    """The answer of a process with nothing in its cache, and whether it has loaded LLVM."""
+    """The outputs of a run in a new process with an empty cache, and whether it loaded LLVM."""
     environment = {**os.environ, "ONERT_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", RUN, str(DIGITS), str(folder), str(threads)]
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
 
 
-def test_a_first_run_whose_kernels_were_shipped_loads_no_llvm_and_gives_the_same_bits(
+def test_a_first_run_with_shipped_kernels_does_not_load_llvm_and_is_bitwise_equal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library, "FOLDER", tmp_path)
@@ -112,13 +112,13 @@ def test_a_first_run_whose_kernels_were_shipped_loads_no_llvm_and_gives_the_same
     content = bytearray(path.read_bytes())
     shipped = opened(path, own_sources())
     assert shipped is not None
-    for start, size, _ in shipped._rows.values():  # not all are needed by each number of threads
+    for start, size, _ in shipped._rows.values():  # which of them are needed depends on the number of threads
         content[start + size - 1] ^= 1
     path.write_bytes(content)
     assert said(tmp_path, tmp_path / "cache 2", 2) == [plain, "True"]
 
 
-def test_code_is_shipped_for_machines_that_this_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_are_shipped_for_other_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "FOLDER", tmp_path)
     paths = ship([DIGITS], ["aarch64", "x86-64"])
     assert [path.name for path in paths] == ["aarch64.kernels", "x86-64.kernels"]

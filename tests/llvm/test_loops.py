@@ -1,4 +1,4 @@
-"""Loops and branches run natively as one, and give what their graphs mean, on every target."""
+"""Loops and branches run natively as one operation and match their definition, on every target."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from .harness import Array
 from .natively import BACKEND, natively, same, why_not
 
 CONTEXT: Any = object()
-"""Loops that hold their graphs ask nothing of it."""
+"""Stands for the context, which operations with enclosed graphs do not use."""
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 
 
 def enclosed(graphs: Sequence[Subgraph]) -> Subgraph:
-    """The first graph with what it runs in it."""
+    """The first graph, with the graphs it calls enclosed in its operations."""
     model = infer_model(Subgraphs(tuple(graphs)), 0)
     return optimize(model[0], Options(), model, lambda operation, types: True)
 
@@ -55,26 +55,26 @@ def _check(graphs: Sequence[Subgraph], inputs: Sequence[Array], isa: Isa) -> Non
 
 @ISAS
 @pytest.mark.parametrize("rounds", [0, 1, 6])
-def test_operands_change_places(isa: Isa, rounds: int) -> None:
+def test_loop_operands_may_be_swapped(isa: Isa, rounds: int) -> None:
     rows = np.random.default_rng(0).uniform(-1, 1, (2, 3)).astype(np.float32)
     _check(fibonacci(), [_number(0), _number(rounds), rows[0], rows[1]], isa)
 
 
 @ISAS
 @pytest.mark.parametrize("width", [5, 33])
-def test_rows_are_read_and_put(isa: Isa, width: int) -> None:
+def test_loops_read_and_update_rows(isa: Isa, width: int) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (2, 9, width)).astype(np.float32)
     _check(running_sums(9, width), [_number(1), _number(8), x[0], x[0, 0], x[1]], isa)
 
 
 @ISAS
-def test_loops_and_branches_in_loops(isa: Isa) -> None:
+def test_nested_loops_and_branches(isa: Isa) -> None:
     _check(collatz(), [_number(0), _number(9), _number(3)], isa)
     _check(triangle(), [_number(0), _number(5), _number(3)], isa)
 
 
 @ISAS
-def test_products_and_chains_in_loops(isa: Isa) -> None:
+def test_loops_with_products_and_elementwise_chains(isa: Isa) -> None:
     rng = np.random.default_rng(3)
     weights, bias = rng.uniform(-0.5, 0.5, (17, 17)).astype(np.float32), rng.uniform(-1, 1, 17).astype(np.float32)
 
@@ -91,7 +91,7 @@ def test_products_and_chains_in_loops(isa: Isa) -> None:
 
 
 @pytest.mark.parametrize("rounds", [0, 5])
-def test_rounds_that_take_long_are_shared_by_threads(rounds: int) -> None:
+def test_threads_share_the_work_of_long_iterations(rounds: int) -> None:
     weights = np.random.default_rng(3).uniform(-0.1, 0.1, (200, 200)).astype(np.float32)
 
     def body(b: Builder, given: list[int]) -> list[int]:
@@ -107,7 +107,7 @@ def test_rounds_that_take_long_are_shared_by_threads(rounds: int) -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_a_shared_loop_ends_where_the_bound_is() -> None:
+def test_a_loop_shared_by_threads_respects_the_iteration_limit() -> None:
     weights = np.zeros((200, 200), np.float32)
 
     def body(b: Builder, given: list[int]) -> list[int]:
@@ -121,7 +121,7 @@ def test_a_shared_loop_ends_where_the_bound_is() -> None:
     assert int(onert.Execution(program).run([_number(2), *inputs[1:]])["output_0"]) == 5
 
 
-def test_what_is_not_native_in_a_loop_is_named() -> None:
+def test_the_reason_names_the_operation_in_a_loop_that_is_not_native() -> None:
     def body(b: Builder, given: list[int]) -> list[int]:
         return [one_more(b, given[0]), given[1], b.add(Unary(UnaryKind.CBRT), given[2])]
 
@@ -131,8 +131,8 @@ def test_what_is_not_native_in_a_loop_is_named() -> None:
     assert reason.startswith("in it operation 1 Unary.CBRT: ")
 
 
-def _parts_put(reads_it: bool) -> tuple[Subgraph, ...]:
-    """Rounds that put a part of a table into it; or that use the whole table, too."""
+def _partial_updates(reads_it: bool) -> tuple[Subgraph, ...]:
+    """A loop that updates part of a table, and optionally reads the whole table too."""
 
     def body(b: Builder, given: list[int]) -> list[int]:
         i, n, table, part = given
@@ -147,7 +147,7 @@ def _parts_put(reads_it: bool) -> tuple[Subgraph, ...]:
 
 
 def _kernels(graph: Subgraph, isa: Isa) -> list[str]:
-    """The names of the kernels that a graph, and what is in it, becomes."""
+    """The names of the kernels generated for a graph and the graphs enclosed in it."""
     sequence = Operations(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
     settings = Settings(num_threads=1, target=isa.name)
     sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
@@ -156,16 +156,16 @@ def _kernels(graph: Subgraph, isa: Isa) -> list[str]:
 
 @ISAS
 @pytest.mark.parametrize("reads_it", [False, True])
-def test_a_part_of_a_state_is_put_in_place_unless_all_of_it_is_read(isa: Isa, reads_it: bool) -> None:
+def test_part_of_a_loop_state_is_updated_in_place_unless_all_of_it_is_read(isa: Isa, reads_it: bool) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (7, 40)).astype(np.float32)
-    graphs = _parts_put(reads_it)
+    graphs = _partial_updates(reads_it)
     _check(graphs, [_number(0), _number(9), x, x[:2, :37].copy()], isa)
     kernels = _kernels(enclosed(graphs), isa)
     assert (kernels[kernels.index("put_part") - 1] == "copy_rows") is reads_it
 
 
-def test_a_loop_that_is_entered_again_counts_its_rounds_anew(tmp_path: Path) -> None:
-    """In process 5 rounds of each are allowed, in a bundle a million; the inner ones are more in all."""
+def test_an_inner_loop_counts_its_iterations_anew_each_time_it_is_entered(tmp_path: Path) -> None:
+    """The limit is 5 iterations in process and a million in a bundle; the inner loop runs more often in total."""
     package = Package((Subgraphs(triangle()),), "made")
     execution = onert.Execution(onert.compile(package, max_iterations=5))
     onert.bundle(package, tmp_path)

@@ -1,4 +1,4 @@
-"""Claims about lowering: scratch memory, reports of broken rules, what is stored, and what threads share."""
+"""Lowering: scratch memory, error reports, which results are stored, and which work threads share."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _lowering() -> Lowering:
 # ---- scratch memory
 
 
-def test_pieces_of_scratch_memory_lie_apart_on_cache_lines() -> None:
+def test_pieces_of_scratch_memory_start_on_separate_cache_lines() -> None:
     lowering = _lowering()
     pieces = lowering.scratch(1, 65, 64, 3)
     assert [p.pointer.offset for p in pieces] == [0, 64, 192, 256]
@@ -54,7 +54,7 @@ def test_pieces_of_scratch_memory_lie_apart_on_cache_lines() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(1000, 10), (10, 1000)])
-def test_scratch_memory_is_that_of_the_operation_that_wants_most(sizes: tuple[int, ...]) -> None:
+def test_scratch_memory_is_as_large_as_the_largest_operation_needs(sizes: tuple[int, ...]) -> None:
     lowering = _lowering()
     for size in sizes:
         (piece,) = lowering.scratch(size)
@@ -64,12 +64,12 @@ def test_scratch_memory_is_that_of_the_operation_that_wants_most(sizes: tuple[in
 
 @ISAS
 @pytest.mark.parametrize("n", [1, 5, 16, 17, 33, 48])
-def test_weights_of_the_run_have_room_for_the_last_register(isa: Isa, n: int) -> None:
+def test_packed_computed_weights_have_room_for_the_last_register(isa: Isa, n: int) -> None:
     for k in (16, 32, 64):
         check(*single(FullyConnected(), _draw(3, k), _draw(n, k, seed=1), _draw(n, seed=2), constant=(2,)), isa)
 
 
-def test_a_copy_that_would_leave_its_tensor_is_refused() -> None:
+def test_a_copy_beyond_the_bounds_of_its_tensor_is_rejected() -> None:
     place = Pointer(Area.SCRATCH, 0, 0)
     whole, target = side(place, (4, 4), 4), side(place, (4, 5), 4)
     beyond = evolve(whole.view, shape=(4, 5))
@@ -80,7 +80,7 @@ def test_a_copy_that_would_leave_its_tensor_is_refused() -> None:
         move(_lowering(), 0, whole.at(evolve(before, shape=(5, 4))), side(place, (5, 4), 4))
 
 
-# ---- reports
+# ---- error reports
 
 
 def _picking() -> Any:
@@ -92,7 +92,7 @@ def _picking() -> Any:
 
 
 @pytest.mark.parametrize(("bad", "index"), [(0, 5), (0, -1), (1, 5), (1, 7)])
-def test_a_broken_rule_names_its_operation_and_is_forgotten_by_the_next_run(bad: int, index: int) -> None:
+def test_an_error_names_its_operation_and_does_not_affect_the_next_run(bad: int, index: int) -> None:
     execution = _picking()
     assert {step.backend for step in execution.program.main.steps} == {"llvm"}
     x, good = np.arange(5, dtype=np.float32), np.int32([4, 0])
@@ -106,11 +106,11 @@ def test_a_broken_rule_names_its_operation_and_is_forgotten_by_the_next_run(bad:
     assert [o.tolist() for o in execution.run([x, good, good]).values()] == [[4, 0], [4, 0]]
 
 
-# ---- what is stored
+# ---- which results are stored
 
 
 def _two(kind: str) -> tuple[Any, list[Array]]:
-    """Graphs in which a result is read by two, is an output as well, or makes the slopes of a PRelu."""
+    """Graphs in which a result has two readers, is also an output, or provides the slopes of a PRelu."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6, 5, 4)))
     arrays = [_draw(1, 6, 5, 4)]
@@ -145,27 +145,27 @@ def _two(kind: str) -> tuple[Any, list[Array]]:
         "a layer with two readers",
     ],
 )
-def test_what_others_read_is_stored(isa: Isa, kind: str) -> None:
+def test_results_with_several_readers_are_stored(isa: Isa, kind: str) -> None:
     subgraph, arrays = _two(kind)
     check(subgraph, arrays, isa)
 
 
-# ---- threads, and code that is kept
+# ---- threads, and cached code
 
 
 def _command(flops: int, nbytes: int, pieces: int) -> Any:
     return SimpleNamespace(slots={}, flops=flops, accesses=[SimpleNamespace(nbytes=nbytes)], pieces=pieces)
 
 
-def test_commands_of_little_work_do_not_count_for_threads() -> None:
+def test_small_commands_do_not_count_as_work_shared_by_threads() -> None:
     least = native_kernel._SHARED_PIECE
     commands = [_command(least - 1, 0, 4)] * 100 + [_command(least, 5, 4), _command(3, least + 7, 4)]
-    commands.append(_command(1 << 30, 0, 1))  # one piece: nothing to share
+    commands.append(_command(1 << 30, 0, 1))  # a single piece cannot be shared
     assert native_kernel._shared_work(commands) == 2 * least + 7
 
 
 class Store:
-    """Notes keys and holds what is stored."""
+    """Records the stored objects by key."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
@@ -178,7 +178,7 @@ class Store:
         return True
 
 
-def test_what_runs_commands_alone_and_together_is_kept_apart() -> None:
+def test_single_threaded_and_shared_walkers_are_cached_separately() -> None:
     store: Any = Store()
     alone, *together = kernel_compiler.walker_objects(BEST, 2, store)
     assert len(store.kept) == len({alone, *together}) == 3

@@ -1,4 +1,4 @@
-"""Claims about what cost models know of processors: one file, what the system says, and what was measured."""
+"""Processor figures used by cost models: from a file, from the system, and measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ X86 = "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 26\nmodel : 2\n\npr
 ARM = "processor\t: 0\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
 
 
-def test_rows_of_the_file_have_the_figures_of_a_machine() -> None:
+def test_listed_machines_have_valid_figures() -> None:
     assert USUAL_FIGURES.keys() == {each.name for each in fields(Machine)}
     assert all(row.keys() <= USUAL_FIGURES.keys() for row in LISTED.values())
     assert all(of(f"{name} : ").clock == row.get("clock", USUAL.clock) for name, row in LISTED.items())
@@ -38,7 +38,7 @@ def _listed(folder: Path, cpuinfo: str, *caches: str) -> str:
     return processor.told(folder / "cpuinfo", folder)
 
 
-TOLD: dict[str, tuple[str, tuple[str, ...], str]] = {
+REPORTED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "x86-64": (X86, ("1 Data 48K", "1 Instruction 32K", "2 Unified 1M", "3 Unified 32M"),
                "AuthenticAMD 26 2 : first_cache=49152 second_cache=1048576"),
     "Arm": (ARM, ("1 Data 64K",), "0x41 0xd0c : first_cache=65536"),
@@ -47,9 +47,9 @@ TOLD: dict[str, tuple[str, tuple[str, ...], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TOLD)
-def test_a_processor_is_known_by_what_the_system_says(name: str, tmp_path: Path) -> None:
-    cpuinfo, caches, expected = TOLD[name]
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_processor_is_described_by_what_the_system_reports(name: str, tmp_path: Path) -> None:
+    cpuinfo, caches, expected = REPORTED[name]
     assert _listed(tmp_path, cpuinfo, *caches) == expected
 
 
@@ -66,14 +66,14 @@ FOUND: dict[str, tuple[str, dict[str, float]]] = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_a_machine_says_of_itself_goes_before_what_is_listed(name: str) -> None:
+def test_figures_reported_by_a_machine_override_the_listed_ones(name: str) -> None:
     said, expected = FOUND[name]
     found = of(said)
     assert {key: getattr(found, key) for key in expected} == expected
     assert expected or found == USUAL
 
 
-def test_only_code_for_this_machine_depends_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_native_code_depends_on_this_machine_s_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isa, "processor", lambda: "Somebody 1 : second_cache=4194304")
     native = isa.target("native")
     assert machine(native).second_cache == 4194304
@@ -95,7 +95,7 @@ def test_choices_follow_the_figures() -> None:
 
 
 @pytest.mark.parametrize("first_cache", [32768, 49152])
-def test_no_tile_has_more_rows_in_one_place_of_the_first_cache_than_it_holds(first_cache: int) -> None:
+def test_a_tile_has_at_most_as_many_aliasing_rows_as_the_first_cache_holds(first_cache: int) -> None:
     target = evolve(isa.runnable()[-1], processor=f" : first_cache={first_cache}")
     for channels in (1024, 2048, 3072):
         shape = Shape(196, 256, channels)
@@ -105,7 +105,7 @@ def test_no_tile_has_more_rows_in_one_place_of_the_first_cache_than_it_holds(fir
         assert apart.split == unknown.split
 
 
-def test_measured_figures_are_kept_for_this_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_figures_are_stored_for_this_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
     processor.processor.cache_clear()
     try:
@@ -132,7 +132,7 @@ def _network() -> Package:
 
 
 @pytest.mark.parametrize("figures", ["first_cache=4096 second_cache=65536", "latency=40 products=1 outer_bytes=1e9"])
-def test_results_agree_whatever_the_figures_say(figures: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_the_figures(figures: str, monkeypatch: pytest.MonkeyPatch) -> None:
     array = np.random.default_rng(1).uniform(-1, 1, (1, 14, 14, 32)).astype(np.float32)
 
     def results(threads: int) -> Array:

@@ -1,4 +1,4 @@
-"""Explicit padding, as uneven as it likes, gives what a pad of zeros before the windows gives, on every target."""
+"""Explicit, possibly uneven padding equals zero padding before the operation, on every target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .natively import by_meaning, check, natively, same, single, subgraph_of, wh
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SIDES = (((0, 1), (0, 1)), ((2, 0), (1, 3)), ((0, 4), (5, 0)))
-"""Before and after, of height and width: for a stride of 2, one side alone, more than a window."""
+"""Height and width, before and after: as for stride 2, on one side only, and wider than a window."""
 
 
 def _without_padding(cases: Any) -> list[Case]:
@@ -36,7 +36,7 @@ def _inputs(case: Case) -> list[Array]:
 
 
 @ISAS
-def test_convolutions_have_uneven_margins(isa: Isa) -> None:
+def test_convolutions_with_uneven_padding(isa: Isa) -> None:
     native = [c for c in _without_padding(trials.convolutions()) if why_not(subgraph_of(c)) is None]
     for i, case in enumerate(native[::3]):
         wide = evolve(case, op=evolve(case.op, padding=Margins(SIDES[i % len(SIDES)])))  # type: ignore[call-arg]
@@ -44,7 +44,7 @@ def test_convolutions_have_uneven_margins(isa: Isa) -> None:
 
 
 @pytest.mark.parametrize("sides", SIDES)
-def test_margins_are_a_pad_of_zeros(sides: tuple[tuple[int, int], ...]) -> None:
+def test_explicit_padding_equals_a_separate_pad(sides: tuple[tuple[int, int], ...]) -> None:
     rng = np.random.default_rng(7)
     x, weight, alone = (rng.normal(size=s).astype(np.float32) for s in ((2, 6, 7, 4), (5, 3, 2, 4), (1, 3, 2, 4)))
     around = np.array(((0, 0), *sides, (0, 0)), np.int32)
@@ -56,7 +56,7 @@ def test_margins_are_a_pad_of_zeros(sides: tuple[tuple[int, int], ...]) -> None:
 
 @ISAS
 @pytest.mark.parametrize("counted", [False, True])
-def test_pools_leave_margins_out_or_count_them(isa: Isa, counted: bool) -> None:
+def test_pools_exclude_or_count_padding(isa: Isa, counted: bool) -> None:
     rng = np.random.default_rng(8)
     for window, stride, sides in (
         ((3, 3), (2, 2), ((1, 1), (1, 0))),
@@ -81,7 +81,7 @@ def test_pools_leave_margins_out_or_count_them(isa: Isa, counted: bool) -> None:
 
 
 @ISAS
-def test_pools_of_integers_have_margins(isa: Isa) -> None:
+def test_integer_pools_with_explicit_padding(isa: Isa) -> None:
     for i, case in enumerate(_without_padding(trials.pools())):
         op = case.op
         assert isinstance(op, Pool2D)
@@ -95,7 +95,7 @@ def test_pools_of_integers_have_margins(isa: Isa) -> None:
 
 @ISAS
 @pytest.mark.parametrize("kind", [Pooling.AVERAGE, Pooling.MAX])
-def test_a_window_as_large_as_the_picture_may_lie_beside_it(isa: Isa, kind: Pooling) -> None:
+def test_a_window_as_large_as_the_image_may_be_shifted_by_padding(isa: Isa, kind: Pooling) -> None:
     for dtype, zero in ((np.int8, -3), (np.uint8, 90), (np.int16, 0)):
         quantization = Quantization((0.05,), (zero,))
         x = np.arange(1, 19).astype(dtype).reshape(1, 3, 3, 2)
@@ -114,7 +114,7 @@ TRANSPOSED = [
 @ISAS
 @pytest.mark.parametrize("at", range(len(TRANSPOSED)))
 @pytest.mark.parametrize("more", [0, 1])
-def test_transposed_convolutions_drop_margins(isa: Isa, at: int, more: int) -> None:
+def test_transposed_convolutions_crop_by_their_padding(isa: Isa, at: int, more: int) -> None:
     window, strides, sides, (batch, *plane) = TRANSPOSED[at]
     rng = np.random.default_rng(9)
     x, weight = (rng.normal(size=s).astype(np.float32) for s in ((batch, *plane, 4), (6, *window, 4)))
@@ -132,7 +132,7 @@ def test_transposed_convolutions_drop_margins(isa: Isa, at: int, more: int) -> N
 
 
 @ISAS
-def test_convolutions_in_space_have_uneven_margins(isa: Isa) -> None:
+def test_3d_convolutions_with_uneven_padding(isa: Isa) -> None:
     rng = np.random.default_rng(10)
     x, weight = (rng.normal(size=s).astype(np.float32) for s in ((2, 4, 5, 6, 3), (2, 3, 3, 3, 7)))
     op = Conv3D(Margins(((0, 1), (2, 0), (1, 3))), 1, 2, 1)
@@ -152,7 +152,7 @@ def test_convolutions_in_space_have_uneven_margins(isa: Isa) -> None:
         (Pool2D(Pooling.AVERAGE, 2, 2, counts_margins=True), ((1, 4, 4, 2),), "counts_margins is set"),
     ],
 )
-def test_wrong_margins_are_refused(op: Any, shapes: tuple[tuple[int, ...], ...], rule: str) -> None:
+def test_invalid_padding_is_rejected(op: Any, shapes: tuple[tuple[int, ...], ...], rule: str) -> None:
     arrays = [np.zeros(s, np.float32) for s in shapes]
     with pytest.raises(ModelError, match=rule):
         single(op, *arrays)

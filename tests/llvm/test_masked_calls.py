@@ -1,4 +1,4 @@
-"""For WebAssembly loads and stores under masks are calls, so that kernels do not fall into thousands of blocks."""
+"""For WebAssembly masked loads and stores become calls, so that kernels do not expand into thousands of blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOAD = '<4 x float> @"llvm.masked.load.v4f32.p0"(ptr, i32, <4 x i1>, <4 x float>
 STORE = 'void @"llvm.masked.store.v16i8.p0"(<16 x i8>, ptr, i32, <16 x i1>)'
 
 
-def test_each_type_is_defined_once() -> None:
+def test_each_masked_access_is_defined_once() -> None:
     use = (
         f"declare {LOAD}\ndeclare {STORE}\n"
         "define <4 x float> @f(ptr %p, <4 x i1> %m, <4 x float> %e, <16 x i8> %v, <16 x i1> %n) {\n"
@@ -30,11 +30,11 @@ def test_each_type_is_defined_once() -> None:
     assert all(compile_text(text, isa).startswith(b"\0asm") for text in (first, second, defined))
 
 
-def test_what_has_no_masks_stays_as_it_is() -> None:
+def test_code_without_masks_is_unchanged() -> None:
     assert as_calls(["define void @f() {\n  ret void\n}\n"]) == ["define void @f() {\n  ret void\n}\n"]
 
 
-def test_kernels_of_a_bundle_call_them(tmp_path: Path) -> None:
+def test_kernels_of_a_bundle_call_the_masked_access_functions(tmp_path: Path) -> None:
     onert.bundle(toys.network(), tmp_path, target="wasm32", save_ir=True)
     bodies = [body.partition("\n}")[0] for body in (tmp_path / "net.ll").read_text().split("\ndefine ")[1:]]
     callers = [body for body in bodies if "@onert.masked.load" in body.partition("{")[2]]

@@ -1,4 +1,4 @@
-"""Where LLVM cannot be loaded, compiling for it is refused with a sentence, and other backends work."""
+"""If LLVM cannot be loaded, compiling for it fails with one sentence, and other backends still work."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ print("reference runs it")
         "RuntimeError('built for another version')",
     ],
 )
-def test_what_is_wrong_with_llvm_is_told(tmp_path: Path, failure: str) -> None:
+def test_a_failure_to_load_llvm_is_reported(tmp_path: Path, failure: str) -> None:
     model = REPOSITORY / "nnpackage/examples/digits_float"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROBE.format(failure=failure), str(model), str(tmp_path / "out")],

@@ -1,4 +1,4 @@
-"""Elements are moved as NumPy moves them, on every target and for elements of every size."""
+"""Data movement equals NumPy's, on every target and for elements of every size."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _ints(*values: Any) -> Array:
 
 X = (3, 5, 4, 6)
 WIDE = (2, 40, 3, 33)
-# operation, shape of the first operand, the others (all constant)
+# operation, shape of the first operand, the other operands (all constant)
 MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
     (Transpose(), X, (_ints(3, 1, 0, 2),)),
     (Transpose(), X, (_ints(0, 2, 1, 3),)),
@@ -53,10 +53,10 @@ MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
     (Transpose(), (1, 128, 4, 32), (_ints(0, 2, 3, 1),)),
     (Transpose(), WIDE, (_ints(2, 3, 0, 1),)),
     (Transpose(), (7,), (_ints(0),)),
-    (Transpose(), (5, 2, 19), (_ints(0, 2, 1),)),  # few rows, their elements in turn
+    (Transpose(), (5, 2, 19), (_ints(0, 2, 1),)),  # few rows are interleaved
     (Transpose(), (4, 3, 33), (_ints(0, 2, 1),)),
     (Transpose(), (8, 2100), (_ints(1, 0),)),
-    (Transpose(), (5, 19, 2), (_ints(0, 2, 1),)),  # and apart again
+    (Transpose(), (5, 19, 2), (_ints(0, 2, 1),)),  # and deinterleaved
     (Transpose(), (4, 33, 7), (_ints(0, 2, 1),)),
     (Transpose(), (2100, 8), (_ints(1, 0),)),
     (Transpose(), (9000, 3), (_ints(1, 0),)),
@@ -90,7 +90,7 @@ MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
 @ISAS
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("at", range(len(MOVED)), ids=lambda i: f"{i}-{type(MOVED[i][0]).__name__}")
-def test_one_operand_moves(isa: Isa, dtype: Any, at: int) -> None:
+def test_movement_of_one_operand(isa: Isa, dtype: Any, at: int) -> None:
     op, shape, others = MOVED[at]
     check(*single(op, _numbers(*shape, dtype=dtype), *others, constant=range(1, 1 + len(others))), isa)
 
@@ -98,7 +98,7 @@ def test_one_operand_moves(isa: Isa, dtype: Any, at: int) -> None:
 @ISAS
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_tensors_are_joined_and_taken_apart(isa: Isa, dtype: Any, axis: int) -> None:
+def test_tensors_are_concatenated_and_split(isa: Isa, dtype: Any, axis: int) -> None:
     parts = [_numbers(3, 5, 7, dtype=dtype) + i for i in range(3)]
     check(*single(Concat(axis), *parts), isa, threads=2)
     check(*single(Pack(axis), *parts), isa)
@@ -116,7 +116,7 @@ def test_scalars_are_packed_and_unpacked(isa: Isa, dtype: Any) -> None:
 
 
 @ISAS
-def test_margins_have_the_value_of_an_operand(isa: Isa) -> None:
+def test_padding_may_have_a_computed_value(isa: Isa) -> None:
     margins = _ints([1, 2], [0, 3])
     check(*single(Pad(), _numbers(4, 70), margins, np.array([7], np.float32), constant=(1,)), isa)
 
@@ -124,7 +124,7 @@ def test_margins_have_the_value_of_an_operand(isa: Isa) -> None:
 @ISAS
 @pytest.mark.parametrize("dtype", [np.int8, np.float32, np.complex128], ids=lambda d: d.__name__)
 @pytest.mark.parametrize("wide", [np.int32, np.int64], ids=lambda d: d.__name__)
-def test_slices_are_picked_by_index(isa: Isa, dtype: Any, wide: Any) -> None:
+def test_gather_and_embedding_lookup(isa: Isa, dtype: Any, wide: Any) -> None:
     rng = np.random.default_rng(0)
     x = _numbers(4, 6, 5, 3, dtype=dtype)
     indices = rng.integers(0, 4, (4, 3)).astype(wide)
@@ -139,8 +139,8 @@ def test_slices_are_picked_by_index(isa: Isa, dtype: Any, wide: Any) -> None:
 @ISAS
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_known_slices_are_copied_in_runs(isa: Isa, dtype: Any, axis: int) -> None:
-    """Of an edge, mirrored, from the back to the front, up to the first one, and one apart."""
+def test_gather_with_constant_indices_copies_runs(isa: Isa, dtype: Any, axis: int) -> None:
+    """Repeated edges, mirrored, reversed, a single one, a range, and separate ones."""
     there = np.arange(19)
     runs = (*([0] * 9, there, [18] * 8), there[:0:-1], there[::-1], [7], there[5:12], [3, 3, 4])
     x = _numbers(*(19 if i == axis else n for i, n in enumerate((3, 5, 4))), dtype=dtype)
@@ -150,7 +150,7 @@ def test_known_slices_are_copied_in_runs(isa: Isa, dtype: Any, axis: int) -> Non
 @ISAS
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("wide", [np.int32, np.int64], ids=lambda d: d.__name__)
-def test_elements_are_picked_along_an_axis(isa: Isa, dtype: Any, wide: Any) -> None:
+def test_gather_elements(isa: Isa, dtype: Any, wide: Any) -> None:
     rng = np.random.default_rng(0)
     for axis, rows in ((0, 9), (1, 2)):
         shape = tuple(rows if i == axis else n for i, n in enumerate((4, 6, 5)))
@@ -159,7 +159,7 @@ def test_elements_are_picked_along_an_axis(isa: Isa, dtype: Any, wide: Any) -> N
 
 
 @pytest.mark.parametrize("bad", [-1, 6, 1 << 40])
-def test_an_index_that_is_outside_is_an_error_and_the_next_run_is_whole(bad: int) -> None:
+def test_an_index_out_of_range_raises_and_the_next_run_succeeds(bad: int) -> None:
     isa = runnable()[-1]
     good = np.array([0, 5], np.int64)
     subgraph, (x, _) = single(Gather(0), _numbers(6, 3), good)
@@ -179,7 +179,7 @@ def test_an_index_that_is_outside_is_an_error_and_the_next_run_is_whole(bad: int
         (np.int8, (5000, 3)),
     ],
 )
-def test_rows_of_any_width_are_joined(dtype: Any, widths: tuple[int, ...]) -> None:
+def test_rows_of_any_width_are_concatenated(dtype: Any, widths: tuple[int, ...]) -> None:
     parts = [_numbers(2, 7, width, dtype=dtype) for width in widths]
     subgraph, inputs = single(Concat(2), *parts)
     for threads in (1, 3):
@@ -190,7 +190,7 @@ def test_rows_of_any_width_are_joined(dtype: Any, widths: tuple[int, ...]) -> No
 @ISAS
 @pytest.mark.parametrize("dtype", [np.int8, np.float32])
 @pytest.mark.parametrize("shape", [(90, 320), (1500, 64), (2, 48, 1511), (3, 1021, 40)])
-def test_threads_share_one_large_matrix_that_is_turned(shape: tuple[int, ...], dtype: Any, isa: Isa) -> None:
+def test_threads_share_the_transposition_of_one_large_matrix(shape: tuple[int, ...], dtype: Any, isa: Isa) -> None:
     x = _numbers(*shape, dtype=dtype)
     axes = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
     subgraph, inputs = single(Transpose(), x, _ints(*axes), constant=(1,))

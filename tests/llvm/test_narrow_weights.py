@@ -1,4 +1,4 @@
-"""Products of bytes with weights of few bits, or with a scale for each run of terms, are exact on every target."""
+"""Products with low-bit weights, or with blockwise scales along the depth, are exact on every target."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .test_integer_products import ISAS, SIGNED, bytes_of, layer_of, product_slo
 @pytest.mark.parametrize(
     ("m", "k", "n"), [(1, 1, 1), (1, 70, 33), (3, 5, 64), (13, 64, 40), (20, 31, 100), (2, 259, 16)]
 )
-def test_products_with_weights_of_few_bits_are_exact(isa: Isa, m: int, k: int, n: int, bits: int, signed: bool) -> None:
+def test_products_with_low_bit_weights_are_exact(isa: Isa, m: int, k: int, n: int, bits: int, signed: bool) -> None:
     x, layer = bytes_of((m, k), signed), layer_of(n, k, signed, False)
     w = np.random.default_rng(1).integers(-(1 << bits - 1), 1 << bits - 1, (1, k, n)).astype(np.int8)
     tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
@@ -47,7 +47,7 @@ def test_products_with_weights_of_few_bits_are_exact(isa: Isa, m: int, k: int, n
 @pytest.mark.parametrize("short", [False, True], ids=["float32", "float16"])
 @pytest.mark.parametrize("bits", [8, 4, 2])
 @pytest.mark.parametrize(("m", "length", "runs", "n"), [(1, 16, 1, 1), (1, 32, 3, 70), (7, 256, 2, 33), (4, 48, 5, 64)])
-def test_weights_may_have_a_scale_for_each_run_of_terms(
+def test_products_with_blockwise_weight_scales_are_exact(
     isa: Isa, m: int, length: int, runs: int, n: int, bits: int, short: bool
 ) -> None:
     rng, k, moved = np.random.default_rng(2), length * runs, lift(isa, bits)
@@ -87,7 +87,7 @@ def test_weights_may_have_a_scale_for_each_run_of_terms(
 @pytest.mark.parametrize(
     ("m", "length", "runs", "n"), [(1, 16, 1, 1), (1, 32, 3, 70), (3, 256, 2, 33), (7, 48, 5, 64), (40, 32, 2, 100)]
 )
-def test_floats_meet_codes_with_a_scale_for_each_run(
+def test_float_products_with_blockwise_quantised_codes_are_exact(
     isa: Isa, m: int, length: int, runs: int, n: int, bits: int, zeros: bool
 ) -> None:
     rng, k = np.random.default_rng(3), length * runs
@@ -114,7 +114,7 @@ def test_floats_meet_codes_with_a_scale_for_each_run(
     np.testing.assert_array_equal(c, x @ weights.reshape(n, k).T)
 
 
-def test_scales_are_kept_in_sixteen_bits_only_where_these_hold_them() -> None:
+def test_scales_are_stored_as_float16_only_if_that_is_exact() -> None:
     for number in (0.1, 1e-5, 7e4, 2.0**-15):
         scales = np.full((2, 3), number, np.float32)
         assert shortest(scales) is scales

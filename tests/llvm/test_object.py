@@ -1,4 +1,4 @@
-"""Claims about generating code."""
+"""Code generation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .contractions import gemm_f32
 NATIVE = target("native")
 
 
-def test_threads_that_generate_code_at_a_time_give_the_same() -> None:
+def test_concurrent_code_generation_is_deterministic() -> None:
     algorithms = [gemm_f32(product_tile(64, n, 64, NATIVE)) for n in (8, 16, 40, 128)] + [SoftmaxInt8()]
     texts = [str(build(KernelSpec(algorithm, NATIVE))) for algorithm in algorithms]
     alone = [compile_text(text, NATIVE) for text in texts]
@@ -35,6 +35,6 @@ def test_threads_that_generate_code_at_a_time_give_the_same() -> None:
         "define i32 @f() {\n  ret void\n}",
     ],
 )
-def test_text_that_is_no_module_is_one_clear_error(text: str) -> None:
+def test_invalid_ir_raises_a_clear_error(text: str) -> None:
     with pytest.raises(BackendError, match="not valid IR"):
         compile_text(text, NATIVE)

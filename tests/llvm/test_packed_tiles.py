@@ -1,4 +1,4 @@
-"""Layers with the tiles that models get: every number of columns up to the last register, next to guard pages."""
+"""Layers with the tiles used for models, for every number of columns in the last register, next to guard pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .natively import by_meaning, check, natively, single, subgraph_of
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 COLUMNS = (1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 47, 49, 63, 64, 65, 79, 80, 81, 95, 96, 97, 127, 129)
-"""Beside multiples of 4, 8 and 16 lanes, up to more columns than one panel has."""
+"""Around multiples of 4, 8 and 16 lanes, up to more columns than one panel has."""
 ROWS = (1, 2, 13)
 
 
@@ -40,7 +40,7 @@ def _draw(*shape: int, seed: int = 0) -> Array:
 
 @ISAS
 @pytest.mark.parametrize("n", COLUMNS)
-def test_floats(isa: Isa, n: int) -> None:
+def test_float_layers_with_any_number_of_columns(isa: Isa, n: int) -> None:
     for m, k in zip(ROWS, (5, 64, 17), strict=True):
         operands: list[Any] = [_draw(m, k), _draw(n, k, seed=1), _draw(n, seed=2)]
         check(*single(FullyConnected(Activation.RELU), *operands, constant=(1, 2)), isa, threads=2)
@@ -49,7 +49,7 @@ def test_floats(isa: Isa, n: int) -> None:
 
 
 def _bytes(op: Op, x: tuple[int, ...], weight: tuple[int, ...], kind: str, gain: float) -> Case:
-    """A quantised layer whose results fill the range of their type and pass its ends."""
+    """A quantised layer whose results fill the range of their type and exceed it."""
     *operands, _ = trials.filtered(trials.Draw(f"{op} {x} {weight} {kind}"), kind, x, weight, weight[0], 0)
     terms = int(np.prod(weight[1:]))
     scale = {"i8": 0.05 * 0.013, "u8": 0.05 * 0.0131, "i16": 0.0005 * 0.013}[kind]
@@ -64,7 +64,7 @@ def _bytes(op: Op, x: tuple[int, ...], weight: tuple[int, ...], kind: str, gain:
     ("kind", "n"),
     [*(("i8", n) for n in COLUMNS), *(("u8", n) for n in COLUMNS[::4]), *(("i16", n) for n in COLUMNS[1::4])],
 )
-def test_integers(isa: Isa, kind: str, n: int) -> None:
+def test_integer_layers_with_any_number_of_columns(isa: Isa, kind: str, n: int) -> None:
     for m, k in zip(ROWS, (5, 64, 17), strict=True):
         case = _bytes(FullyConnected(), (m, k), (n, k), kind, 1.0)
         check(subgraph_of(case), [case.inputs[0]], isa, threads=2)
@@ -75,7 +75,7 @@ def test_integers(isa: Isa, kind: str, n: int) -> None:
 @ISAS
 @pytest.mark.parametrize("kind", ["i8", "u8", "i16"])
 @pytest.mark.parametrize("activation", [Activation.NONE, Activation.RELU6])
-def test_results_saturate_at_both_ends(isa: Isa, kind: str, activation: Activation) -> None:
+def test_integer_results_saturate_at_both_ends(isa: Isa, kind: str, activation: Activation) -> None:
     case = _bytes(FullyConnected(activation), (16, 64), (40, 64), kind, 0.4)
     subgraph = subgraph_of(case)
     (found,), (wanted,) = natively(subgraph, [case.inputs[0]], isa), by_meaning(subgraph, [case.inputs[0]])
@@ -89,7 +89,7 @@ def test_results_saturate_at_both_ends(isa: Isa, kind: str, activation: Activati
 
 @ISAS
 @pytest.mark.parametrize("integer", [False, True], ids=["floats", "bytes"])
-def test_tiles_of_models_are_padded_where_masks_cost_nothing(isa: Isa, integer: bool) -> None:
+def test_tiles_are_padded_on_targets_with_free_masks(isa: Isa, integer: bool) -> None:
     tiles = [packed_tile(Shape(m, n, 64, integer), isa) for m in ROWS for n in COLUMNS]
     assert {tile.columns.padded for tile in tiles} == {isa.free_masks}
     assert len({tile.columns.widest for tile in tiles}) > 2
@@ -98,8 +98,8 @@ def test_tiles_of_models_are_padded_where_masks_cost_nothing(isa: Isa, integer: 
 @ISAS
 @pytest.mark.parametrize("wide", [2, 3, 5])
 @pytest.mark.parametrize("rest", [1, 2])
-def test_registers_of_a_padded_panel_that_have_no_columns_touch_nothing(isa: Isa, wide: int, rest: int) -> None:
-    """A tile that there is code for already may be wider than what is left, also where whole registers are."""
+def test_registers_without_columns_in_a_padded_panel_access_no_memory(isa: Isa, wide: int, rest: int) -> None:
+    """A tile whose code already exists may be wider than the remaining columns, even by whole registers."""
     if not isa.free_masks:
         assert not packed_tile(Shape(4, 40, 64, True), isa).columns.padded
         return
@@ -129,7 +129,7 @@ def test_sums_of_every_pair_of_bytes_are_exact(
     every = (np.arange(-128, 128) + moved).astype(np.uint8 if moved else np.int8)
     x, y = (np.ascontiguousarray(a) for a in np.broadcast_arrays(every[:, None], every[None, :]))
     rng = np.random.default_rng(round(isa.vector_bytes))
-    # The last have sums as large as can be beside a zero point that takes the rest of 32 bits.
+    # The last ones have the largest possible sums, next to a zero point that uses the rest of 32 bits.
     ends = [[(0.02, side), (0.02, side), (0.02 * 2**n, zero)]
             for n in (4, 5) for side in (-128, 127) for zero in (-128, 127)]  # fmt: skip
     for sides in (

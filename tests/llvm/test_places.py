@@ -1,4 +1,4 @@
-"""Pooling with places, its inverse, and boxes chosen by score agree with their meaning natively."""
+"""Max pooling with indices, its inverse, and non-max suppression run natively and match their definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WINDOWS = [
     (5, 9, Padding.SAME, 3, 4),
     (2, 2, Padding.VALID, 3, 4),
 ]
-"""In the last one strides are longer than windows, so that going back begins outside of the picture."""
+"""The last one has strides longer than its windows, so that unpooling starts outside the image."""
 
 
 def _pictures(shape: tuple[int, ...], seed: int = 0) -> Array:
@@ -36,7 +36,7 @@ def _pictures(shape: tuple[int, ...], seed: int = 0) -> Array:
 @ISAS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_places_of_the_largest(isa: Isa, shape: tuple[int, ...], window: tuple[int, int, Padding, int, int]) -> None:
+def test_max_pools_with_indices(isa: Isa, shape: tuple[int, ...], window: tuple[int, int, Padding, int, int]) -> None:
     x = _pictures(shape)
     ops: list[Op] = [MaxPoolWithArgmax2D(*window), MaxPoolWithArgmax2D(*window, Activation.RELU6)]
     ops += [MaxPoolWithIndices(*window, index=i, batched=b) for i in (DType.INT32, DType.INT64) for b in (False, True)]
@@ -47,9 +47,7 @@ def test_places_of_the_largest(isa: Isa, shape: tuple[int, ...], window: tuple[i
 @ISAS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_elements_go_back_to_their_places(
-    isa: Isa, shape: tuple[int, ...], window: tuple[int, int, Padding, int, int]
-) -> None:
+def test_max_unpool(isa: Isa, shape: tuple[int, ...], window: tuple[int, int, Padding, int, int]) -> None:
     places = np.random.default_rng(1).uniform(-3, window[0] * window[1] + 2, shape).astype(np.float32)
     places.reshape(-1)[:6] = np.array([np.nan, np.inf, -np.inf, 1e30, -0.5, 3e9], np.float32)
     check(*single(MaxUnpool2D(*window), _pictures(shape), places), isa, threads=2)
@@ -66,7 +64,7 @@ def _boxes(count: int) -> tuple[Array, Array]:
 @pytest.mark.parametrize("count", [1, 5, 16, 131])
 @pytest.mark.parametrize("most", [1, 7, 150])
 @pytest.mark.parametrize("threshold", [0.2, -np.inf])
-def test_boxes_that_overlap_are_left_out(isa: Isa, count: int, most: int, threshold: float) -> None:
+def test_non_max_suppression_drops_overlapping_boxes(isa: Isa, count: int, most: int, threshold: float) -> None:
     boxes, scores = _boxes(count)
     scores[::3] = scores[0]
     numbers = (np.array(most, np.int32), np.float32(0.4), np.float32(threshold))
@@ -77,7 +75,7 @@ def test_boxes_that_overlap_are_left_out(isa: Isa, count: int, most: int, thresh
 @ISAS
 @pytest.mark.parametrize("sigma", [0.5, 0.0])
 @pytest.mark.parametrize("iou", [0.4, 1.0])
-def test_scores_of_boxes_that_overlap_are_lessened(isa: Isa, sigma: float, iou: float) -> None:
+def test_soft_non_max_suppression_lowers_the_scores_of_overlapping_boxes(isa: Isa, sigma: float, iou: float) -> None:
     boxes, scores = _boxes(131)
     numbers = (np.array(40, np.int32), np.float32(iou), np.float32(0.05), np.float32(sigma))
     given = [np.asarray(a) for a in (boxes, np.abs(scores), *numbers)]
@@ -85,7 +83,7 @@ def test_scores_of_boxes_that_overlap_are_lessened(isa: Isa, sigma: float, iou: 
 
 
 @ISAS
-def test_boxes_and_scores_that_are_no_numbers(isa: Isa) -> None:
+def test_non_max_suppression_of_non_finite_boxes_and_scores(isa: Isa) -> None:
     boxes, scores = _boxes(40)
     boxes[3, 1], boxes[7, 2], boxes[9] = np.nan, np.inf, 0
     scores[[5, 6]] = np.nan, np.inf

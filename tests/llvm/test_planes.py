@@ -1,4 +1,4 @@
-"""Convolutions of few output channels agree with their meaning, whatever their windows, on every target."""
+"""Convolutions with few output channels match their definition for any windows, on every target."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _drawn(*shape: int) -> Array:
     return np.random.default_rng(len(shape) + shape[-1]).standard_normal(shape).astype(np.float32)
 
 
-# The picture, filters as [n, height, width], and how they are slid.
+# The image, filters as [n, height, width], padding, dilation and activation.
 PICTURES = [
     ((2, 9, 33, 8), (1, 3, 3), Padding.SAME, 1, Activation.NONE),
     ((1, 5, 16, 3), (8, 5, 5), Padding.SAME, 1, Activation.RELU),
@@ -38,7 +38,7 @@ PICTURES = [
 
 @ISAS
 @pytest.mark.parametrize(("picture", "filters", "padding", "dilation", "activation"), PICTURES)
-def test_windows_over_pictures(
+def test_convolutions_with_few_output_channels(
     isa: Isa,
     picture: tuple[int, ...],
     filters: tuple[int, int, int],
@@ -52,30 +52,30 @@ def test_windows_over_pictures(
     check(*single(op, _drawn(*picture), weights, None, constant=(1,)), isa, threads=2)
 
 
-def test_what_is_not_finite_reaches_only_the_windows_that_it_is_in() -> None:
+def test_non_finite_inputs_affect_only_the_windows_that_contain_them() -> None:
     x = _drawn(1, 6, 40, 8)
     x[0, 0, 0, 3], x[0, 5, 39, 1] = np.inf, np.nan
     for shape in ((1, 3, 3, 8), (4, 5, 3, 8)):
         check(*single(Conv2D(Padding.SAME), x, _drawn(*shape), None, constant=(1,)), target("native"))
 
 
-def test_all_numbers_of_threads_give_the_same_bits() -> None:
+def test_results_are_bitwise_equal_for_any_thread_count() -> None:
     isa = target("native")
     given = single(Conv2D(Padding.SAME), _drawn(1, 37, 65, 8), _drawn(2, 3, 3, 8), _drawn(2), constant=(1, 2))
     (one,), *others = (natively(*given, isa, threads) for threads in (1, 2, 3))
     assert all(np.array_equal(one, found) for (found,) in others)
 
 
-def test_filters_that_fill_a_register_are_columns_of_a_product() -> None:
+def test_plane_convolutions_are_used_only_if_filters_do_not_fill_a_register() -> None:
     isa = target("x86-64-v4")
     assert plane_registers(1, 9, 8, 256, isa) == 8
     assert not plane_registers(16, 9, 8, 256, isa)
-    assert not plane_registers(1, 9, 8, 15, isa), "narrower than a register"
+    assert not plane_registers(1, 9, 8, 15, isa), "the image is narrower than a register"
     assert not plane_registers(1, 1, 16, 192, isa)
-    assert plane_registers(1, 1, 16, 192, isa, little=False), "a product would compute what follows for each pixel"
+    assert plane_registers(1, 1, 16, 192, isa, little=False), "a product would apply the epilogue per pixel"
 
 
-def test_widths_that_are_known_later_keep_the_choice_that_was_made() -> None:
+def test_dynamic_widths_keep_the_choice_made_for_the_traced_one() -> None:
     isa = target("x86-64-v4")
     for first in (15, 40, 256):
         trace = Trace([first], [4 * first])
@@ -87,7 +87,7 @@ def test_widths_that_are_known_later_keep_the_choice_that_was_made() -> None:
                 assert taken * isa.f32 <= width
 
 
-# Results of all phases wait in scratch memory while what computes them has some of its own.
+# The results of all phases are in scratch memory while the convolutions use scratch memory of their own.
 TRANSPOSED = [
     ((1, 10, 12, 48), (48, 6, 6), 2),
     ((1, 9, 40, 8), (1, 2, 2), 2),
@@ -100,7 +100,7 @@ TRANSPOSED = [
 
 @ISAS
 @pytest.mark.parametrize(("picture", "filters", "stride"), TRANSPOSED)
-def test_phases_of_transposed_convolutions(
+def test_phases_of_transposed_convolutions_with_few_output_channels(
     isa: Isa, picture: tuple[int, ...], filters: tuple[int, int, int], stride: int
 ) -> None:
     shape = np.array([picture[0], stride * picture[1], stride * picture[2], filters[0]], np.int32)

@@ -1,4 +1,4 @@
-"""Claims about native threads: each piece is done once, however runs follow one another, and no thread is bound."""
+"""Native threads: each piece is run once in any sequence of runs, and no thread stays bound to a processor."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert_llvm.command.command import most_pieces
 
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="affinities are told by Linux")
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's processor affinity")
 ROWS = TensorType(DType.FLOAT32, (701, 1024))
 COUNT = np.arange(701 * 1024, dtype=np.float32).reshape(ROWS.shape) % 97
 
 
 def chain(length: int = 6) -> Package:
-    """Sums of rows that each command reads across: a piece that is done twice or not at all changes them."""
+    """Row sums across which every command reads, so that a piece run twice or not at all changes the result."""
     b = Builder()
     x = b.input(ROWS, "x")
     for _ in range(length):
@@ -49,14 +49,14 @@ def expected() -> Array:
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])
-def test_runs_that_follow_one_another_are_the_same(threads: int, expected: Array) -> None:
+def test_consecutive_runs_are_equal_with_and_without_pauses(threads: int, expected: Array) -> None:
     execution = onert.Execution(onert.compile(chain(), num_threads=threads))
     for pause in [0.0] * 8 + [0.002] * 8:
         time.sleep(pause)
         assert np.array_equal(output(execution), expected)
 
 
-def test_operations_may_be_run_one_by_one_between_whole_runs(expected: Array) -> None:
+def test_observed_runs_may_alternate_with_plain_ones(expected: Array) -> None:
     program = onert.compile(chain(), num_threads=2)
     plain, watched = onert.Execution(program), onert.Execution(program, observers=(Profile(),))
     for _ in range(6):
@@ -64,7 +64,7 @@ def test_operations_may_be_run_one_by_one_between_whole_runs(expected: Array) ->
         assert np.array_equal(output(watched), expected)
 
 
-def test_executions_at_a_time_do_not_disturb_one_another(expected: Array) -> None:
+def test_concurrent_executions_do_not_disturb_one_another(expected: Array) -> None:
     program = onert.compile(chain(), num_threads=2)
 
     def several(_: int) -> bool:
@@ -76,7 +76,7 @@ def test_executions_at_a_time_do_not_disturb_one_another(expected: Array) -> Non
 
 
 @LINUX
-def test_workers_that_were_woken_may_run_anywhere() -> None:
+def test_workers_may_run_on_any_processor_after_being_woken() -> None:
     allowed = os.sched_getaffinity(0)
     others = {task.name for task in Path("/proc/self/task").iterdir()} - {str(threading.get_native_id())}
     execution = onert.Execution(onert.compile(chain(), num_threads=3))
@@ -90,13 +90,13 @@ def test_workers_that_were_woken_may_run_anywhere() -> None:
 
 
 def _bound(others: Set[str], allowed: set[int]) -> list[str]:
-    """The threads but `others`, which pools of other tests have, that may not run wherever the process may."""
+    """The threads, except `others` (pools of other tests), that may not run on all processors of the process."""
     tasks = [task.name for task in Path("/proc/self/task").iterdir()]
     return [name for name in tasks if name not in others and os.sched_getaffinity(int(name)) != allowed]
 
 
 @LINUX
-def test_workers_keep_to_the_processors_that_their_maker_had() -> None:
+def test_workers_inherit_the_allowed_processors_of_their_creator() -> None:
     allowed = os.sched_getaffinity(0)
     one = {min(allowed)}
     os.sched_setaffinity(0, one)
@@ -121,10 +121,10 @@ execution = onert.Execution(program)
 execution.run([np.zeros([d or 1 for d in i.shape], i.dtype.numpy) for i in program.inputs])
 gc.freeze()
 """
-"""Leaves everything to the end of the process, where nothing is collected."""
+"""Leaves all cleanup to the end of the process, where nothing is collected."""
 
 
-def test_a_process_ends_well_while_workers_look_for_work(tmp_path: Path) -> None:
+def test_a_process_exits_cleanly_while_workers_look_for_work(tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_int8"
     environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path)}
     for _ in range(6):
@@ -133,9 +133,9 @@ def test_a_process_ends_well_while_workers_look_for_work(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 64, 100_000])
-def test_a_command_is_cut_into_pieces_for_all_threads(threads: int) -> None:
+def test_a_command_is_split_into_enough_pieces_for_all_threads(threads: int) -> None:
     for tiles in (1, 2, 15, 16, 10_000, 1 << 20):
         cut = min(tiles, most_pieces(threads))
         assert 1 <= cut <= tiles
-        assert cut < 1 << 16  # what a count of them has room for
+        assert cut < 1 << 16  # the number of pieces is stored in 16 bits
         assert threads == 1 or cut >= min(tiles, threads, (1 << 16) - 1)

@@ -1,4 +1,4 @@
-"""Divisions by a scale are products that round to the same whole numbers."""
+"""Divisions by a scale are replaced by products that round to the same integers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onert_llvm.schedule.quotients import inverse
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_products_round_as_quotients_do_wherever_the_inverse_is_found(seed: int) -> None:
+def test_products_with_an_inverse_round_like_quotients(seed: int) -> None:
     rng = np.random.default_rng(seed)
     found = 0
     for divisor in (rng.uniform(0.5, 1, 50) * 2.0 ** rng.integers(-20, 20, 50)).astype(np.float32):
@@ -35,5 +35,5 @@ def test_inverses_of_powers_of_two_are_exact_and_both_parts_positive(divisor: fl
 
 
 @pytest.mark.parametrize("divisor", [0.0, -0.5, 1e-20, 1e20, np.inf, np.nan])
-def test_numbers_out_of_range_have_none(divisor: float) -> None:
+def test_divisors_out_of_range_have_no_inverse(divisor: float) -> None:
     assert inverse(np.float32(divisor), 300) is None

@@ -1,6 +1,6 @@
-"""Every operation, at every rank from 0 to 6 and with every dimension empty, natively gives what it means.
+"""Every operation, at every rank from 0 to 6 and with every dimension empty, matches its definition natively.
 
-The shapes are made from the cases of `tests/cases`, so that a new operation is held to this as soon as it has cases.
+The shapes are derived from the cases in `tests/cases`, so a new operation is tested as soon as it has cases.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ISA = runnable()[-1]
 
 
 def _families() -> dict[str, list[Case]]:
-    """One case for every operation and element types, by the operation."""
+    """For each operation, one case for each combination of element types."""
     found: dict[tuple[object, ...], Case] = {}
     for module in pkgutil.iter_modules(cases.__path__):
         for case in getattr(importlib.import_module(f"cases.{module.name}"), "CASES", ()):
@@ -41,13 +41,13 @@ FAMILIES = _families()
 
 
 def _constant(case: Case) -> tuple[int, ...]:
-    """What the case says is constant, and all small integers but the first operand."""
+    """The case's constant operands, and all small integer operands except the first."""
     small = (i for i, a in enumerate(case.inputs) if i and a is not None and a.ndim <= 1 and a.dtype.kind in "iu")
     return tuple(sorted({*case.constant, *small}))
 
 
 def _native(case: Case) -> tuple[Subgraph, list[Array]] | None:
-    """The variant as a subgraph, and its inputs; None where it has no native form, or its elements break a rule."""
+    """The variant's subgraph and inputs; None if it has no native form or violates a rule of its operation."""
     constant = _constant(case)
     subgraph = subgraph_of(case, constant)
     inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
@@ -61,7 +61,7 @@ def _native(case: Case) -> tuple[Subgraph, list[Array]] | None:
 
 
 def _joined(parts: Sequence[tuple[Subgraph, list[Array]]]) -> tuple[Subgraph, list[Array]]:
-    """Subgraphs side by side as one, so that they are compiled together."""
+    """Several subgraphs as one, so that they are compiled together."""
     b = Builder()
     results: list[int] = []
     inputs: list[Array] = []
@@ -81,9 +81,9 @@ def _joined(parts: Sequence[tuple[Subgraph, list[Array]]]) -> tuple[Subgraph, li
 
 
 @pytest.mark.parametrize("label", sorted(FAMILIES))
-def test_every_rank_and_empty_dimension_natively_means_the_same(label: str) -> None:
+def test_every_rank_and_empty_dimension_matches_the_definition(label: str) -> None:
     found = [native for case in FAMILIES[label] for v in variants(case) if (native := _native(v)) is not None]
-    if not found:  # then it has none in the cases that it was made from either
+    if not found:  # then the original cases have no native form either
         assert [case for case in FAMILIES[label] if _native(case) is not None] == []
     for start in range(0, len(found), 64):
         subgraph, inputs = _joined(found[start : start + 64])

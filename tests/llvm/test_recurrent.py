@@ -1,4 +1,4 @@
-"""Layers with a state run natively as their operations say, on every target."""
+"""Recurrent layers run natively and match their definitions, on every target."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ BY_STEPS = pytest.mark.parametrize(
     [*runnable(), *(evolve(isa, small=True) for isa in (runnable()[0], runnable()[-1]))],
     ids=lambda isa: isa.name + " by steps" * isa.small,
 )
-"""Also where memory is short, so that inputs are multiplied step by step."""
+"""Also targets with little memory, where inputs are multiplied step by step."""
 
 GATES = range(4)
 
 
 def _runs(case: Case, isa: Isa, variable: Sequence[int], threads: int = 1) -> None:
-    """All operands but `variable` are constants."""
+    """Compare native results with the definition; all operands except `variable` are constants."""
     constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in variable]
     subgraph = subgraph_of(case, constant)
     inputs = [a for i, a in enumerate(case.inputs) if a is not None and i in variable]
     same(natively(subgraph, inputs, isa, threads), by_meaning(subgraph, inputs))
 
 
-# ---- long short-term memories of floats
+# ---- float LSTMs
 
 
 def _floats(sizes: tuple[int, int, int, int, int], *parts: str, seed: int = 0, **attributes: Any) -> Case:
-    """A random layer of `sizes` steps, batch, inputs, cells and outputs."""
+    """A random layer; `sizes` are steps, batch, inputs, cells and outputs."""
     steps, batch, inputs, cells, outputs = sizes
     rng = np.random.default_rng(seed)
 
@@ -78,18 +78,18 @@ def _floats(sizes: tuple[int, int, int, int, int], *parts: str, seed: int = 0, *
     ],
     ids=["plain", "diagonal", "normalised", "projected", "one cell"],
 )
-def test_memories_of_floats(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
+def test_float_lstms(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
     _runs(_floats(sizes, *parts, **attributes), isa, (0, 18, 19))
 
 
 @ISAS
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("batch", [2, 11, 16])
-def test_items_meet_weights_together_and_may_be_shared_by_threads(isa: Isa, batch: int, threads: int) -> None:
+def test_lstm_batches_are_multiplied_together_and_may_be_shared_by_threads(isa: Isa, batch: int, threads: int) -> None:
     _runs(_floats((4, batch, 8, 50, 50), "peephole"), isa, (0, 18, 19), threads=threads)
 
 
-# ---- of bytes with 16-bit gates
+# ---- int8 LSTMs with 16-bit gates
 
 
 def _q(scale: float, zero: int = 0) -> Quantization:
@@ -99,7 +99,7 @@ def _q(scale: float, zero: int = 0) -> Quantization:
 def _wide(
     sizes: tuple[int, int, int, int, int], *parts: str, state: int = -11, seed: int = 0, **attributes: Any
 ) -> Case:
-    """The same of integers; the cell state has the scale `2**state`."""
+    """Like `_floats` with integers; the cell state has the scale `2**state`."""
     steps, batch, inputs, cells, outputs = sizes
     rng = np.random.default_rng(seed)
 
@@ -146,15 +146,15 @@ def _wide(
     ],
     ids=["plain", "coupled", "peepholes", "projected", "one cell"],
 )
-def test_memories_of_bytes(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
+def test_integer_lstms(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
     _runs(_wide(sizes, *parts, **attributes), isa, (0, 18, 19))
 
 
-# ---- of floats with weights of bytes
+# ---- float LSTMs with int8 weights (dynamic range)
 
 
 def _dynamic(sizes: tuple[int, int, int, int, int], *parts: str, unsigned: bool = False, **attributes: Any) -> Case:
-    """A layer of floats, its weights as bytes, each matrix with a scale of its own."""
+    """A float layer with int8 weights, each matrix with its own scale."""
     case = _floats(sizes, *parts, **attributes)
     arrays = list(case.inputs)
     quantization: list[Quantization | None] = [None] * len(arrays)
@@ -178,17 +178,15 @@ def _dynamic(sizes: tuple[int, int, int, int, int], *parts: str, unsigned: bool 
     ],
     ids=["plain", "coupled", "projected", "unsigned"],
 )
-def test_memories_of_floats_with_weights_of_bytes(
-    isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]
-) -> None:
-    """To the last bits: what is quantised must not fall to the other side."""
+def test_dynamic_range_lstms(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
+    """Compared almost exactly, because rounding differences must not change quantised values."""
     case = _dynamic(sizes, *parts, **attributes)
     constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in (0, 18, 19)]
     subgraph, inputs = subgraph_of(case, constant), [a for i in (0, 18, 19) if (a := case.inputs[i]) is not None]
     same(natively(subgraph, inputs, isa), by_meaning(subgraph, inputs), 2e-7)
 
 
-# ---- spelt as graphs of other operations
+# ---- layers decomposed into other operations
 
 
 def _random(*shape: int, seed: int = 0) -> Array:
@@ -202,7 +200,7 @@ def _bytes(array: Array) -> Array:
 @ISAS
 @pytest.mark.parametrize("backward", [False, True], ids=["one way", "both ways"])
 @pytest.mark.parametrize(("steps", "batch", "major"), [(1, 3, False), (6, 1, False), (5, 2, True), (4, 3, False)])
-def test_simple_layers(isa: Isa, steps: int, batch: int, major: bool, backward: bool) -> None:
+def test_simple_rnns(isa: Isa, steps: int, batch: int, major: bool, backward: bool) -> None:
     x = _random(steps, batch, 9) if major else _random(batch, steps, 9)
     weights = (_random(21, 9), _random(21, 21), _random(21), _random(batch, 21))
     if not backward:
@@ -216,7 +214,7 @@ def test_simple_layers(isa: Isa, steps: int, batch: int, major: bool, backward: 
 
 @ISAS
 @pytest.mark.parametrize("every", [False, True])
-def test_gated_units(isa: Isa, every: bool) -> None:
+def test_grus(isa: Isa, every: bool) -> None:
     weights = (_random(51, 6), _random(51), _random(51, 17), _random(51), _random(2, 17))
     for steps in (1, 5):
         _runs(Case("", GRU(every), (_random(steps, 2, 6), *weights)), isa, (0, 5))
@@ -224,7 +222,7 @@ def test_gated_units(isa: Isa, every: bool) -> None:
 
 @ISAS
 @pytest.mark.parametrize(("rank", "memory"), [(1, 7), (2, 1), (2, 33)])
-def test_filters_over_time(isa: Isa, rank: int, memory: int) -> None:
+def test_float_and_dynamic_range_svdfs(isa: Isa, rank: int, memory: int) -> None:
     arrays = [_random(3, 11), _random(18, 11), _random(18, memory), _random(18 // rank), _random(3, 18 * memory)]
     _runs(Case("", SVDF(rank, Activation.RELU), tuple(arrays)), isa, (0, 4))
     arrays[1:3] = [_bytes(arrays[1]), _bytes(arrays[2])]
@@ -235,7 +233,7 @@ def test_filters_over_time(isa: Isa, rank: int, memory: int) -> None:
 @ISAS
 @pytest.mark.parametrize("wide", [False, True], ids=["8 bits", "16 bits"])
 @pytest.mark.parametrize(("rank", "memory"), [(1, 7), (2, 1), (3, 40)])
-def test_filters_over_time_of_bytes(isa: Isa, rank: int, memory: int, wide: bool) -> None:
+def test_integer_svdfs(isa: Isa, rank: int, memory: int, wide: bool) -> None:
     rng = np.random.default_rng(rank)
     held = np.dtype(np.int16 if wide else np.int8)
 
@@ -254,7 +252,7 @@ def test_filters_over_time_of_bytes(isa: Isa, rank: int, memory: int, wide: bool
 
 @ISAS
 @pytest.mark.parametrize("aux", ["none", "stacked", "linked"])
-def test_memories_in_both_directions(isa: Isa, aux: str) -> None:
+def test_bidirectional_lstms(isa: Isa, aux: str) -> None:
     layers = [_floats((4, 2, 6, 19, 19), "peephole", seed=seed).inputs for seed in (1, 2)]
     more = _random(2, 4, 5 if aux == "linked" else 6)
     last = {"none": (), "stacked": (more,), "linked": (more, *(_random(19, 5, seed=s) for s in range(8)))}[aux]
@@ -264,11 +262,11 @@ def test_memories_in_both_directions(isa: Isa, aux: str) -> None:
 
 
 @ISAS
-def test_a_memory_with_one_matrix(isa: Isa) -> None:
+def test_basic_lstm(isa: Isa) -> None:
     arrays = (_random(2, 9), _random(2, 21), _random(84, 30), _random(84), _random(2, 21, seed=5))
     _runs(Case("", BasicLSTM(), arrays), isa, (0, 1, 4))
 
 
-def test_what_has_no_native_form_says_why() -> None:
+def test_an_lstm_with_computed_weights_is_not_native() -> None:
     case = _floats((2, 1, 3, 4, 4))
     assert why_not(subgraph_of(case, (1, 2))) == "the weights are not constant"

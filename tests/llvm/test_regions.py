@@ -1,4 +1,4 @@
-"""Regions of pictures that ask for as many samples as they are large are sampled natively, and refused as they mean."""
+"""RoiAlign with sample counts that depend on the region runs natively, and rejects what its definition rejects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REGIONS = np.float32(
 
 @pytest.mark.parametrize("half_pixel", [False, True])
 @pytest.mark.parametrize("largest", [False, True])
-def test_as_many_samples_as_a_region_asks_for_are_taken(largest: bool, half_pixel: bool) -> None:
+def test_roi_align_with_adaptive_sample_counts(largest: bool, half_pixel: bool) -> None:
     x = np.random.default_rng(3).uniform(-1, 1, (2, 5, 9, 11)).astype(np.float32)
     for dtype in (np.int32, np.int64):
         op = RoiAlign(3, 2, 0, 0.5, half_pixel, largest)
@@ -39,7 +39,7 @@ def _package() -> Package:
     return Package((b.model([b.add(RoiAlign(2, 2), *(b.input(TensorType(*t)) for t in types))]),), "regions")
 
 
-def test_regions_that_cannot_be_are_refused_and_bundles_have_the_others(tmp_path: Path) -> None:
+def test_invalid_regions_are_rejected_in_process_and_in_bundles(tmp_path: Path) -> None:
     program = onert.compile(_package())
     assert {step.backend for step in program.main.steps} == {"llvm"}
     onert.bundle(_package(), tmp_path, cpu="native")

@@ -1,4 +1,4 @@
-"""Floats become integers natively as they do in the reference, beside halves and beyond both ends."""
+"""Floats are converted to integers natively as in the reference, around halves and beyond both ends of the range."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEAR = np.concatenate([*BESIDE, *(-each for each in BESIDE)])
 @ISAS
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8, DType.INT16], ids=lambda d: d.text)
 @pytest.mark.parametrize("zero", [0, 3])
-def test_halves_go_away_from_zero_and_their_neighbours_do_not(isa: Isa, dtype: DType, zero: int) -> None:
+def test_quantisation_rounds_only_exact_halves_away_from_zero(isa: Isa, dtype: DType, zero: int) -> None:
     case = Case("", Quantize(dtype), (NEAR,), None, (None,), (Quantization((1.0,), (zero,)),))
     (found,) = natively(subgraph_of(case), [NEAR], isa)
     low, high = dtype.limits
@@ -37,13 +37,13 @@ def test_halves_go_away_from_zero_and_their_neighbours_do_not(isa: Isa, dtype: D
 
 @ISAS
 @pytest.mark.parametrize("target", [DType.INT8, DType.INT16, DType.INT32], ids=lambda d: d.text)
-def test_casts_cut_beside_integers(isa: Isa, target: DType) -> None:
+def test_casts_to_integers_truncate(isa: Isa, target: DType) -> None:
     check(*single(Cast(target), np.concatenate([NEAR, np.float32([3e9, -3e9, np.nan, np.inf, -np.inf])])), isa)
 
 
 @ISAS
 @pytest.mark.parametrize("target", [DType.FLOAT16, DType.BFLOAT16], ids=lambda d: d.text)
-def test_floats_of_16_bits_are_the_nearest(isa: Isa, target: DType) -> None:
+def test_casts_to_16_bit_floats_round_to_nearest(isa: Isa, target: DType) -> None:
     sizes = np.arange(0x7C00 if target is DType.FLOAT16 else 0x7F80, dtype=np.uint16).view(target.numpy)
     exact = sizes.astype(np.float32)
     between = (exact[:-1] * np.float32(0.5) + exact[1:] * np.float32(0.5)).astype(np.float32)
@@ -57,14 +57,14 @@ def test_floats_of_16_bits_are_the_nearest(isa: Isa, target: DType) -> None:
 
 @ISAS
 @pytest.mark.parametrize("kind", [UnaryKind.ROUND, UnaryKind.FLOOR, UnaryKind.CEIL], ids=lambda k: k.name)
-def test_functions_that_round(isa: Isa, kind: UnaryKind) -> None:
+def test_rounding_functions(isa: Isa, kind: UnaryKind) -> None:
     check(*single(Unary(kind), NEAR), isa, tolerance=0)
 
 
 @ISAS
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16], ids=lambda d: d.__name__)
 @pytest.mark.parametrize(("scale", "zero"), [(0.5, 0), (0.5, 5), (0.25, 5), (0.7, -3)])
-def test_joined_tensors_are_moved_to_the_result_s_scale(isa: Isa, dtype: Any, scale: float, zero: int) -> None:
+def test_concatenation_requantises_to_the_result_s_scale(isa: Isa, dtype: Any, scale: float, zero: int) -> None:
     x, y = whole_range(dtype, (2, 35)), whole_range(dtype, (2, 35), 1)
     here, zero = (0, 0) if dtype is np.int16 else (5, abs(zero) if dtype is np.uint8 else zero)
     scales: Any = (Quantization((scale,), (zero,)), Quantization((0.5,), (here,)))

@@ -1,4 +1,4 @@
-"""Layer norms and the like, spelt as operations of their own, run as one kernel and agree with their meaning."""
+"""Layer norms and similar functions, decomposed into operations, run as one kernel and match their definition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RSQRT, EXP, NEG = (Unary(kind) for kind in (UnaryKind.RSQRT, UnaryKind.EXP, Unar
 
 
 class Norm(Builder):
-    """A subgraph over rows of one input."""
+    """A subgraph that processes the rows of one input."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ def _factored(shape: tuple[int, ...]) -> Subgraph:
 
 
 def _centred(shape: tuple[int, ...]) -> Subgraph:
-    """A layer norm as exporters write it: the centred rows, used twice, over the root of their mean square."""
+    """A layer norm as exporters write it: the centred rows, used twice, divided by the root of their mean square."""
     b = Norm(shape)
     centred = b.add(SUB, b.x, b.reduce(Reduction.MEAN, b.x))
     variance = b.reduce(Reduction.MEAN, b.add(MUL, centred, centred))
@@ -64,7 +64,7 @@ def _centred(shape: tuple[int, ...]) -> Subgraph:
 
 
 def _planes(shape: tuple[int, ...]) -> Subgraph:
-    """An instance norm of planes, with a factor for each channel and an offset for each pixel."""
+    """An instance norm of planes, with a scale for each channel and an offset for each pixel."""
     b, axes = Norm(shape), tuple(range(2, len(shape)))
     rng = np.random.default_rng(5)
     factor, offset = (b.constant(rng.standard_normal(s).astype(np.float32)) for s in ((shape[1], 1, 1), shape[2:]))
@@ -75,7 +75,7 @@ def _planes(shape: tuple[int, ...]) -> Subgraph:
 
 
 def _residual(shape: tuple[int, ...]) -> Subgraph:
-    """With a second tensor of elements and one of a number a row."""
+    """Also reads a second tensor of the same shape, and one with a number per row."""
     b = Norm(shape)
     y = b.input(TensorType(DType.FLOAT32, shape), "y")
     z = b.input(TensorType(DType.FLOAT32, (*shape[:-1], 1)), "z")
@@ -102,7 +102,9 @@ def _inputs(subgraph: Subgraph) -> list[np.ndarray]:
 @ISAS
 @pytest.mark.parametrize("make", FUSED)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_a_norm_is_one_kernel(isa: Isa, make: Callable[[tuple[int, ...]], Subgraph], shape: tuple[int, ...]) -> None:
+def test_a_decomposed_layer_norm_is_one_kernel(
+    isa: Isa, make: Callable[[tuple[int, ...]], Subgraph], shape: tuple[int, ...]
+) -> None:
     subgraph = make(shape)
     assert _groups(subgraph) == [tuple(range(len(subgraph.operations)))]
     check(subgraph, _inputs(subgraph), isa, 1e-5)
@@ -111,26 +113,26 @@ def test_a_norm_is_one_kernel(isa: Isa, make: Callable[[tuple[int, ...]], Subgra
 
 @ISAS
 @pytest.mark.parametrize("shape", [(1, 3, 5, 7), (1, 9, 16, 16)], ids=str)
-def test_a_norm_of_planes_is_one_kernel(isa: Isa, shape: tuple[int, ...]) -> None:
-    test_a_norm_is_one_kernel(isa, _planes, shape)
+def test_a_decomposed_instance_norm_is_one_kernel(isa: Isa, shape: tuple[int, ...]) -> None:
+    test_a_decomposed_layer_norm_is_one_kernel(isa, _planes, shape)
 
 
 def _read_outside(shape: tuple[int, ...]) -> Subgraph:
-    """The mean leaves the subgraph."""
+    """The mean is an output of the subgraph."""
     b = Norm(shape)
     mean = b.reduce(Reduction.MEAN, b.x)
     return b.subgraph([b.add(MUL, b.add(NEG, b.add(SUB, b.x, mean)), b.vector(1)), mean])
 
 
 def _softmax(shape: tuple[int, ...]) -> Subgraph:
-    """What is costly is needed twice, once to be summed."""
+    """An expensive intermediate is used twice, once in a sum."""
     b = Norm(shape)
     power = b.add(EXP, b.add(SUB, b.x, b.reduce(Reduction.MAX, b.x)))
     return b.subgraph([b.add(DIV, power, b.reduce(Reduction.SUM, power))])
 
 
 def _across(shape: tuple[int, ...]) -> Subgraph:
-    """Columns, and rows whose number has lost its dimension."""
+    """Reduces columns, and rows without keeping the dimension."""
     b = Norm((shape[-1], shape[-1]))
     first = b.constant(np.array([0], np.int32))
     columns = b.add(SUB, b.x, b.add(Reduce(Reduction.MEAN, keep_dims=True), b.x, first))
@@ -139,7 +141,9 @@ def _across(shape: tuple[int, ...]) -> Subgraph:
 
 @pytest.mark.parametrize("make", [_read_outside, _softmax, _across])
 @pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
-def test_what_is_no_such_chain_is_not_one(make: Callable[[tuple[int, ...]], Subgraph], shape: tuple[int, ...]) -> None:
+def test_other_chains_of_rows_are_not_fused_into_one_kernel(
+    make: Callable[[tuple[int, ...]], Subgraph], shape: tuple[int, ...]
+) -> None:
     subgraph = make(shape)
     assert len(_groups(subgraph)) > 1
     check(subgraph, _inputs(subgraph), runnable()[-1])

@@ -39,7 +39,7 @@ NUMPY: dict[Fold, Any] = {
 
 
 def _counts(picture: Picture) -> Array:
-    """How many pixels of the picture each output of one image has."""
+    """The number of pixels inside the image for each output of one image."""
     ones = np.ones(picture.shape)
     counts: Array = picture.windows(ones, 0).sum(1)[: picture.out[0] * picture.out[1], 0]
     return counts
@@ -53,7 +53,7 @@ def _cut(picture: Picture, isa: Isa) -> Any:
 @ISAS
 @MEAN
 @pytest.mark.parametrize("picture", [*POOLED, same(1, (7, 7), 33, (7, 7))])
-def test_pooling_in_float32(isa: Isa, picture: Picture, mean: bool) -> None:
+def test_float32_pooling(isa: Isa, picture: Picture, mean: bool) -> None:
     x = np.random.default_rng(0).standard_normal(picture.shape).astype(np.float32)
     channels, counts = picture.channels, _counts(picture)
     c = guarded(np.zeros((picture.rows, channels), np.float32))
@@ -80,7 +80,7 @@ def _inside(picture: Picture) -> Array:
 @MEAN
 @SIGNED
 @pytest.mark.parametrize("picture", POOLED)
-def test_pooling_of_bytes(isa: Isa, picture: Picture, mean: bool, signed: bool) -> None:
+def test_int8_pooling(isa: Isa, picture: Picture, mean: bool, signed: bool) -> None:
     limits = np.iinfo(np.int8 if signed else np.uint8)
     x = np.random.default_rng(0).integers(limits.min, limits.max + 1, picture.shape).astype(limits.dtype)
     channels, counts = picture.channels, _counts(picture).astype(np.int32)
@@ -118,7 +118,7 @@ def test_reductions(isa: Isa, width: int, fold: Fold) -> None:
 
 @ISAS
 @pytest.mark.parametrize(("fold", "kind"), [*product(FOLDS, INTEGERS), *((fold, Kind.F32) for fold in Fold)])
-def test_rows_of_known_width_are_reduced_together_with_the_same_bits(isa: Isa, fold: Fold, kind: Kind) -> None:
+def test_rows_of_known_width_are_reduced_together_with_bitwise_equal_results(isa: Isa, fold: Fold, kind: Kind) -> None:
     rng, types = np.random.default_rng(0), {Kind.F32: np.float32, Kind.I32: np.int32, Kind.I64: np.int64}
     dtype = types.get(kind, np.uint8)
     for width in (2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32):

@@ -1,4 +1,4 @@
-"""Claims about the tables of rules: what they name is there, and what a model does not need is not read."""
+"""The tables of rules: named functions exist, and rules that a model does not need are not imported."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ NAMED = sorted({f for found in TABLES for f in (found.why_not, found.lower) if i
 
 
 @pytest.mark.parametrize("named", NAMED, ids=lambda named: f"{named.module}.{named.name}")
-def test_what_a_rule_names_is_there(named: Named) -> None:
+def test_every_function_named_by_a_rule_exists(named: Named) -> None:
     assert callable(named.function)
     assert named.function.__module__.startswith("onert_llvm.lower")
 
 
-def test_kinds_have_rules_of_their_own_in_one_table_at_most() -> None:
+def test_an_operation_kind_has_rules_in_at_most_one_table() -> None:
     rare = {kind for kind in OPS.values() if rare_rules.rules(kind, *3 * (lambda *given: None,))}
     assert rare
     assert rare.isdisjoint(float_rules.COMMON)
@@ -53,7 +53,7 @@ print(*sorted(name for name in sys.modules if name.startswith("onert_llvm")))
 """
 
 
-def test_a_model_of_floats_reads_no_rules_for_bytes_or_layers_with_state(tmp_path: Path) -> None:
+def test_a_float_model_imports_no_rules_for_integers_or_recurrent_layers(tmp_path: Path) -> None:
     said = subprocess.run(
         [sys.executable, "-c", READ, str(REPOSITORY / "nnpackage" / "examples" / "digits_float")],
         check=True,

@@ -1,4 +1,4 @@
-"""Scattering, parts at places of the run, running sums and greatest elements agree with their meaning natively."""
+"""Scatter, dynamic slices, cumulative sums and top-k match their definitions natively."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SHAPES = [((5,), 1), ((5, 37), 1), ((3, 4, 2), 2), ((3, 4, 2100), 1), ((3, 4, 5)
 @ISAS
 @TYPES
 @pytest.mark.parametrize("wide", [np.int32, np.int64], ids=lambda d: d.__name__)
-def test_updates_are_added_up_where_indices_meet(isa: Isa, dtype: Any, wide: Any) -> None:
+def test_scatter_nd_adds_updates_with_equal_indices(isa: Isa, dtype: Any, wide: Any) -> None:
     shape, depth = SHAPES[wide is np.int64]
     index = _indices(shape[:depth], 9, wide)
     updates = _draw(dtype, 9, *shape[depth:])
@@ -54,15 +54,15 @@ def test_updates_are_added_up_where_indices_meet(isa: Isa, dtype: Any, wide: Any
 
 @ISAS
 @pytest.mark.parametrize(("shape", "depth"), SHAPES[2:])
-def test_slices_of_any_depth_are_added_up(isa: Isa, shape: tuple[int, ...], depth: int) -> None:
+def test_scatter_nd_with_indices_of_any_depth(isa: Isa, shape: tuple[int, ...], depth: int) -> None:
     updates = _draw(np.float32, 9, *shape[depth:])
     check(*single(ScatterNd(), _indices(shape[:depth], 9), updates, np.array(shape), constant=(2,)), isa, threads=2)
 
 
 @ISAS
 @pytest.mark.parametrize("combination", Combination, ids=lambda c: c.value)
-def test_slices_are_combined_with_what_is_there(isa: Isa, combination: Combination) -> None:
-    extreme = combination in (Combination.MAX, Combination.MIN)  # native code passes over what is not a number
+def test_scattered_slices_are_combined_with_the_operand(isa: Isa, combination: Combination) -> None:
+    extreme = combination in (Combination.MAX, Combination.MIN)  # native code skips NaN
     for dtype in (np.int8, np.uint64) if extreme else (np.float32, np.int8, np.uint64):
         for shape, depth in SHAPES[:3]:
             x, updates = _draw(dtype, *shape), _draw(dtype, 9, *shape[depth:], seed=1)
@@ -71,7 +71,7 @@ def test_slices_are_combined_with_what_is_there(isa: Isa, combination: Combinati
 
 
 @ISAS
-def test_truths_are_joined_where_indices_meet(isa: Isa) -> None:
+def test_scatter_nd_of_booleans(isa: Isa) -> None:
     index = _indices((5,), 9)
     updates = _draw(np.bool_, 9, 37)
     check(*single(ScatterNd(), index, updates, np.array((5, 37), np.int32), constant=(2,)), isa)
@@ -79,7 +79,7 @@ def test_truths_are_joined_where_indices_meet(isa: Isa) -> None:
 
 @ISAS
 @pytest.mark.parametrize("bad", [-1, 4, 1 << 30, -(1 << 31)])
-def test_an_index_outside_is_an_error_and_writes_nothing(isa: Isa, bad: int) -> None:
+def test_scatter_with_an_index_out_of_range_raises(isa: Isa, bad: int) -> None:
     index = np.array([[0, 1], [2, bad], [1, 1]], np.int32)
     with pytest.raises(ExecutionError, match=f"index {bad} is outside of dimension 0 of 3 and dimension 1 of 4"):
         natively(*single(ScatterNd(), index, _draw(np.float32, 3, 7), np.array([3, 4, 7]), constant=(2,)), isa)
@@ -90,7 +90,7 @@ def test_an_index_outside_is_an_error_and_writes_nothing(isa: Isa, bad: int) -> 
 
 @ISAS
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.int64], ids=lambda d: d.__name__)
-def test_of_values_at_one_index_the_last_stays(isa: Isa, dtype: Any) -> None:
+def test_sparse_to_dense_keeps_the_last_of_equal_indices(isa: Isa, dtype: Any) -> None:
     default = np.array(7, dtype)
     for shape in ((5,), (3, 4), (2, 3, 4)):
         index, where = _indices(shape, 9), np.array(shape, np.int32)
@@ -104,7 +104,7 @@ def test_of_values_at_one_index_the_last_stays(isa: Isa, dtype: Any) -> None:
 @ISAS
 @TYPES
 @pytest.mark.parametrize("kind", SegmentReduction)
-def test_rows_of_segments_are_put_together(isa: Isa, dtype: Any, kind: SegmentReduction) -> None:
+def test_segment_reductions(isa: Isa, dtype: Any, kind: SegmentReduction) -> None:
     ids = np.array([4, 0, -1, 2, 2, 0, -7, 4], np.int32)
     for rest in ((), (3,), (5, 70)):
         data = _draw(dtype, 8, *rest)
@@ -115,7 +115,7 @@ def test_rows_of_segments_are_put_together(isa: Isa, dtype: Any, kind: SegmentRe
 
 
 @ISAS
-def test_largest_and_smallest_pass_over_nan(isa: Isa) -> None:
+def test_segment_max_and_min_skip_nan(isa: Isa) -> None:
     data = np.array([np.nan, 1, -np.inf, np.nan, np.inf, -0.0, 0.0, 2], np.float32).repeat(19).reshape(8, 19)
     ids = np.array([0, 0, 1, 2, 3, 4, 4, 0], np.int64)
     for kind in (SegmentReduction.MAX, SegmentReduction.MIN):
@@ -123,7 +123,7 @@ def test_largest_and_smallest_pass_over_nan(isa: Isa) -> None:
 
 
 @ISAS
-def test_a_segment_beyond_the_last_is_an_error(isa: Isa) -> None:
+def test_a_segment_id_out_of_range_raises(isa: Isa) -> None:
     ids = np.array([0, 6, -1], np.int32)
     op, count = UnsortedSegment(SegmentReduction.SUM), np.array(6, np.int32)
     with pytest.raises(ExecutionError, match="segment 6 is named, there are 6"):
@@ -145,7 +145,7 @@ PARTS: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = [
     ("dtype", "wide"), [(np.float32, np.int32), (np.int8, np.int64), (np.complex128, np.int32)], ids=str
 )
 @pytest.mark.parametrize(("whole", "part", "start"), PARTS)
-def test_parts_begin_where_the_run_says(
+def test_dynamic_slices_clamp_their_start_indices(
     isa: Isa, dtype: Any, wide: Any, whole: tuple[int, ...], part: tuple[int, ...], start: tuple[int, ...]
 ) -> None:
     x = np.arange(np.prod(whole)).reshape(whole).astype(dtype)
@@ -159,7 +159,7 @@ def test_parts_begin_where_the_run_says(
 @ISAS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64], ids=lambda d: d.__name__)
 @pytest.mark.parametrize("op", [CumSum(), CumSum(exclusive=True), CumSum(reverse=True), CumSum(True, True)], ids=str)
-def test_running_sums(isa: Isa, dtype: Any, op: Op) -> None:
+def test_cumulative_sums(isa: Isa, dtype: Any, op: Op) -> None:
     for shape, axis in (((5, 70), 0), ((5, 70), -1), ((3, 4, 37), 1), ((9,), 0), ((1, 1), 0)):
         x = _draw(dtype, *shape)
         check(*single(op, x, np.array(axis, np.int32), constant=(1,)), isa, tolerance=0.0, threads=2)
@@ -167,7 +167,7 @@ def test_running_sums(isa: Isa, dtype: Any, op: Op) -> None:
 
 @ISAS
 @TYPES
-def test_the_greatest_come_first_and_of_equals_the_first(isa: Isa, dtype: Any) -> None:
+def test_top_k_is_sorted_and_stable(isa: Isa, dtype: Any) -> None:
     x = _draw(dtype, 3, 131)
     x[1] = np.sort(x[1])
     x[2] = x[2, :5].repeat(27)[:131]
@@ -177,7 +177,7 @@ def test_the_greatest_come_first_and_of_equals_the_first(isa: Isa, dtype: Any) -
 
 
 @ISAS
-def test_nan_is_the_greatest_and_zeros_are_equal(isa: Isa) -> None:
+def test_top_k_treats_nan_as_greatest_and_zeros_as_equal(isa: Isa) -> None:
     x = np.array([0.0, np.nan, -0.0, np.inf, -np.inf, np.nan, 0.0, 1], np.float32)
     for k in range(1, 9):
         check(*single(TopK(), np.stack([x, x[::-1]]), np.array(k, np.int32), constant=(1,)), isa)

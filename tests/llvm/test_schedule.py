@@ -1,4 +1,4 @@
-"""Claims about schedules and bounds that are chosen before any code is written."""
+"""Schedules and bounds that are chosen before code is generated."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ SHAPES = [
 def test_a_tile_fits_the_registers_and_the_rows(isa: Isa, shape: Shape) -> None:
     for tile in (packed_tile(shape, isa), product_tile(shape.m, shape.n, shape.k, isa, shape.integer)):
         wide = tile.columns.widest
-        # Accumulators, a row of columns, a value of each row; of integers what spreads a row over the lanes as well.
+        # Accumulators, one row of columns, one value per row; for integers also the value broadcast over the lanes.
         assert tile.mr * wide * tile.split + wide + (3 if shape.integer else 2) <= isa.registers
         assert tile.mr <= shape.m
 
 
 @ISAS
 @pytest.mark.parametrize("columns", [1, 8, 16, 17, 40, 130, 1000])
-def test_products_add_in_the_same_order_on_every_processor(isa: Isa, columns: int) -> None:
+def test_products_sum_in_the_same_order_on_every_processor(isa: Isa, columns: int) -> None:
     for k in (3, 64, 258, 1152):
         for m in (*range(1, 18), 21, 33, 49, 196):
             shape, cpus = Shape(m, columns, k), [evolve(isa, processor=f"{name} : ") for name in ("", *LISTED)]
@@ -64,7 +64,7 @@ def test_products_add_in_the_same_order_on_every_processor(isa: Isa, columns: in
 @ISAS
 @pytest.mark.parametrize("padded", [False, True], ids=["exact", "padded"])
 @pytest.mark.parametrize("sizes", ["a 40 64", "3 a 64", "9 40 a", "16 40 a", "a a a", "a b 64", "3 a b", "a b a"])
-def test_the_order_of_sums_of_many_lengths_is_that_of_each(isa: Isa, padded: bool, sizes: str) -> None:
+def test_tabulated_summation_orders_equal_those_computed_for_each_length(isa: Isa, padded: bool, sizes: str) -> None:
     named = [("ab".index(size), True) if size in "ab" else (int(size), False) for size in sizes.split()]
     along = _SplitAlong(tuple(named), isa, padded)
     for counts in ((20, 50), (5, 7)) if "b" in sizes else ((5,), (300,)):
@@ -76,7 +76,7 @@ def test_the_order_of_sums_of_many_lengths_is_that_of_each(isa: Isa, padded: boo
 @ISAS
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("shape", SHAPES[::3], ids=str)
-def test_work_tiles_hold_every_row_and_column(isa: Isa, shape: Shape, threads: int) -> None:
+def test_work_tiles_cover_every_row_and_column(isa: Isa, shape: Shape, threads: int) -> None:
     tile = packed_tile(shape, isa)
     count = panels(shape.n, tile.columns, isa)
     work = row_work(shape, tile, count, shape.k, isa, threads)
@@ -90,7 +90,7 @@ def test_work_tiles_hold_every_row_and_column(isa: Isa, shape: Shape, threads: i
 @ISAS
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("shape", [Shape(6400, 96, 48), Shape(6400, 48, 96), Shape(1600, 192, 96)], ids=str)
-def test_long_products_of_floats_are_many_tiles_for_threads(isa: Isa, shape: Shape, threads: int) -> None:
+def test_long_float_products_are_split_into_many_tiles_for_threads(isa: Isa, shape: Shape, threads: int) -> None:
     tile = packed_tile(shape, isa)
     work = row_work(shape, tile, panels(shape.n, tile.columns, isa), 4 * shape.k, isa, threads)
     assert work.tiles >= 8 * threads
@@ -98,7 +98,7 @@ def test_long_products_of_floats_are_many_tiles_for_threads(isa: Isa, shape: Sha
 
 
 @ISAS
-def test_long_layers_are_many_blocks_for_threads_which_stay_in_a_second_cache(isa: Isa) -> None:
+def test_winograd_layers_are_split_into_blocks_for_threads_that_fit_the_second_cache(isa: Isa) -> None:
     layer, total = Layer(Form(2), 96, 24, isa), 1600
     few, many = (blocks(layer, total, threads) for threads in (1, 2))
     assert many.block < few.block
@@ -107,7 +107,7 @@ def test_long_layers_are_many_blocks_for_threads_which_stay_in_a_second_cache(is
 
 @ISAS
 @pytest.mark.parametrize("integer", [False, True], ids=["floats", "bytes"])
-def test_a_tile_that_there_is_code_for_is_taken_where_it_costs_little(isa: Isa, integer: bool) -> None:
+def test_a_tile_with_existing_code_is_preferred_if_it_costs_little(isa: Isa, integer: bool) -> None:
     shape = Shape(196, 256, 1152, integer)
     best = packed_tile(shape, isa)
     slow = evolve(best, mr=1, columns=evolve(best.columns, vectors=1) if best.columns.padded else Columns(1))
@@ -123,7 +123,7 @@ def test_a_tile_that_there_is_code_for_is_taken_where_it_costs_little(isa: Isa, 
 
 
 @ISAS
-def test_no_tile_is_taken_that_adds_in_another_order(isa: Isa) -> None:
+def test_a_tile_that_sums_in_another_order_is_never_chosen(isa: Isa) -> None:
     others = 0
     for shape in (Shape(m, n, k) for m, n, k in product((1, 2, 4), (16, 64, 130), (3, 10))):
         best = packed_tile(shape, isa)
@@ -138,7 +138,7 @@ def test_no_tile_is_taken_that_adds_in_another_order(isa: Isa) -> None:
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 @pytest.mark.parametrize("zero", [-128, -100, 0, 100, 127])
 @pytest.mark.parametrize("weight_zero", [0, -9])
-def test_sums_never_pass_their_bounds_and_reach_them(signed: bool, zero: int, weight_zero: int) -> None:
+def test_bounds_of_sums_are_never_exceeded_and_nearly_tight(signed: bool, zero: int, weight_zero: int) -> None:
     rng = np.random.default_rng(zero + 200)
     input_zero = zero if signed else zero + 128
     low, high = (-128, 127) if signed else (0, 255)
@@ -147,7 +147,7 @@ def test_sums_never_pass_their_bounds_and_reach_them(signed: bool, zero: int, we
     centred = weights.astype(np.int64) - weight_zero
     worst = np.zeros(7, np.int64)
     for sign, end in product((1, -1), (low, high)):
-        # Each input at the end that makes its product as large as can be, the others at the zero point.
+        # Each input is at the end of its range that maximises its product, the others are at the zero point.
         inputs = np.where(centred * sign > 0, high - input_zero, low - input_zero)
         total = np.abs((inputs * centred).sum(0) + bias)
         every = np.abs(((end - input_zero) * np.abs(centred)).sum(0)) + np.abs(bias)
@@ -159,7 +159,7 @@ def test_sums_never_pass_their_bounds_and_reach_them(signed: bool, zero: int, we
 
 @ISAS
 @pytest.mark.parametrize("threads", [2, 5])
-def test_scratch_memory_of_a_thread_lies_at_one_place_for_layers_of_all_sizes(isa: Isa, threads: int) -> None:
+def test_a_thread_s_scratch_memory_has_the_same_offset_for_layers_of_all_sizes(isa: Isa, threads: int) -> None:
     cache = machine(isa).second_cache
     assert {own_room(size, threads, isa) for size in (1, 1000, cache)} == {cache}
     assert own_room(cache + 1, threads, isa) == 2 * cache

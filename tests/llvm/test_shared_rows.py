@@ -1,4 +1,4 @@
-"""Layers that have the same input quantise it once, also with others in between unless memory is what counts."""
+"""Layers with the same input quantise it once, even with other layers in between, unless memory is minimised."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS, FEATURES = 3, 64
 
 
 class Layers(Builder):
-    """Fully connected layers with weights of eight bits, or of four in blocks."""
+    """Fully connected layers with int8 weights, or with int4 weights in blocks."""
 
     def layer(self, x: int, n: int, blocks: bool, asymmetric: bool = False) -> int:
         rng, depth = np.random.default_rng(n), self.type(x).shape[-1] or 0
@@ -55,12 +55,12 @@ def test_layers_with_one_input_quantise_it_once(isa: Isa, blocks: bool) -> None:
 
 
 @ISAS
-def test_what_others_need_is_kept_beside_their_scratch_memory(isa: Isa) -> None:
+def test_quantised_inputs_are_kept_for_later_layers_unless_memory_is_minimised(isa: Isa) -> None:
     b = Layers()
     x, y = (b.input(TensorType(DType.FLOAT32, (ROWS, FEATURES))) for _ in range(2))
     graph = b.subgraph([b.layer(each, n, False) for each, n in ((x, 32), (y, 32), (x, 33), (y, 35), (y, 32), (x, 34))])
     assert kernels(graph, isa)["quantize_dynamic"] == 2
-    assert kernels(graph, isa, compact=True)["quantize_dynamic"] == 5  # two in a row share in any case
+    assert kernels(graph, isa, compact=True)["quantize_dynamic"] == 5  # consecutive ones share it in any case
     rng = np.random.default_rng(0)
     given = [rng.standard_normal((ROWS, FEATURES)).astype(np.float32) for _ in range(2)]
     for threads in (1, 3):
@@ -69,7 +69,7 @@ def test_what_others_need_is_kept_beside_their_scratch_memory(isa: Isa) -> None:
 
 @ISAS
 @pytest.mark.parametrize("images", [1, 2])
-def test_branches_quantise_pictures_once(isa: Isa, images: int) -> None:
+def test_branches_with_one_input_quantise_its_images_once(isa: Isa, images: int) -> None:
     b, rng = Builder(), np.random.default_rng(0)
     x = b.input(TensorType(DType.FLOAT32, (images, 12, 13, 16)))
 
@@ -87,7 +87,7 @@ def test_branches_quantise_pictures_once(isa: Isa, images: int) -> None:
 
 
 @ISAS
-def test_layers_that_quantise_otherwise_share_nothing(isa: Isa) -> None:
+def test_layers_with_different_quantisation_do_not_share_it(isa: Isa) -> None:
     b = Layers()
     x = b.input(TensorType(DType.FLOAT32, (ROWS, FEATURES)))
     layers = [b.layer(x, 32, False), b.layer(x, 33, False, asymmetric=True), b.layer(x, 34, True)]

@@ -1,4 +1,4 @@
-"""Element-wise functions of 16-bit integers give the reference's results to the bit, whatever the target."""
+"""Elementwise functions of 16-bit integers equal the reference bit for bit on every target."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _check(case: Case, isa: Isa) -> None:
 @pytest.mark.parametrize("kind", PAIRS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("scales", SCALES, ids=str)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
-def test_functions_of_two(
+def test_binary_functions_of_int16(
     isa: Isa, kind: BinaryKind, scales: tuple[float, ...], shapes: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> None:
     draw = Draw(f"{kind} {scales} {shapes}")
@@ -47,7 +47,7 @@ def test_functions_of_two(
         _check(_case(Binary(kind, activation), per_tensor(out), *operands), isa)
 
 
-def test_functions_of_two_that_are_left_to_the_reference() -> None:
+def test_int16_operands_with_a_zero_point_and_quotients_are_not_native() -> None:
     draw = Draw("left")
     x = draw.stored(np.int16, (3, 4), per_tensor(0.1))
     moved = draw.stored(np.int16, (3, 4), per_tensor(0.1, 5))
@@ -66,7 +66,7 @@ UNARIES = [
 @ISAS
 @pytest.mark.parametrize(("op", "scale"), UNARIES, ids=lambda v: v.label if isinstance(v, Op) else str(v))
 @pytest.mark.parametrize("shape", [(), (5,), (3, 1001)], ids=str)
-def test_functions_of_one(isa: Isa, op: Op, scale: float, shape: tuple[int, ...]) -> None:
+def test_unary_functions_of_int16(isa: Isa, op: Op, scale: float, shape: tuple[int, ...]) -> None:
     draw = Draw(f"{op} {shape}")
     positive = op.label.endswith("RSQRT")
     x = draw.between(np.int16, 1 if positive else -32768, 32767, shape, per_tensor(0.0006))
@@ -77,7 +77,7 @@ def test_functions_of_one(isa: Isa, op: Op, scale: float, shape: tuple[int, ...]
 @pytest.mark.parametrize("target", [DType.INT8, DType.UINT8, DType.INT16], ids=lambda t: t.text)
 @pytest.mark.parametrize("source", [DType.INT8, DType.UINT8, DType.INT16], ids=lambda t: t.text)
 @pytest.mark.parametrize("ratio", [0.0003, 0.4, 1.0, 1.7, 300.0])
-def test_integers_on_another_scale(isa: Isa, source: DType, target: DType, ratio: float) -> None:
+def test_requantisation_between_8_and_16_bits(isa: Isa, source: DType, target: DType, ratio: float) -> None:
     zeros = {DType.INT8: -3, DType.UINT8: 130, DType.INT16: 0}
     x = Draw(f"{source} {target} {ratio}").stored(source.numpy, (3, 301), per_tensor(0.01 * ratio, zeros[source]))
     _check(_case(Quantize(target), per_tensor(0.01, zeros[target]), x), isa)
@@ -85,7 +85,7 @@ def test_integers_on_another_scale(isa: Isa, source: DType, target: DType, ratio
 
 @ISAS
 @pytest.mark.parametrize("shape", [(), (3, 301)], ids=str)
-def test_floats_as_16_bits_and_back(isa: Isa, shape: tuple[int, ...]) -> None:
+def test_int16_quantisation_and_dequantisation(isa: Isa, shape: tuple[int, ...]) -> None:
     draw = Draw(f"floats {shape}")
     x = np.asarray(draw.real(shape)[0] * 9).astype(np.float32)
     x.reshape(-1)[:5] = (np.nan, np.inf, -np.inf, 0.0005, -0.0015)[: x.size]

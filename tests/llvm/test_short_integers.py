@@ -1,4 +1,4 @@
-"""Operations on 16-bit integers run natively and give the reference's results to the bit, whatever the target."""
+"""Operations on 16-bit integers run natively and equal the reference bit for bit on every target."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .natively import check, subgraph_of, why_not
 
 
 def _short(case: Case) -> bool:
-    """Whether 16-bit integers go in."""
+    """Whether some input is of 16-bit integers."""
     return any(t is not None and t.dtype is DType.INT16 for t in case.types().inputs)
 
 
@@ -32,7 +32,7 @@ NOT_NATIVE = ("Reduce.PROD",)
 @pytest.mark.parametrize(
     ("position", "case"), list(enumerate(CASES)), ids=[f"{case.op.label}: {case.name}" for case in CASES]
 )
-def test_results_are_those_of_the_reference(position: int, case: Case) -> None:
+def test_int16_operations_equal_the_reference(position: int, case: Case) -> None:
     subgraph = subgraph_of(case)
     if why_not(subgraph):
         scattered = case.op.label.startswith("Reduce.") and "(3, 1)" in case.name
@@ -49,7 +49,7 @@ FINE, COARSE = per_tensor(0.0005), per_tensor(0.9)
 
 
 def _layer(op: Op, x: tuple[int, ...], weight: tuple[int, ...], n: int, largest: bool, bias: DType | None) -> Case:
-    """A layer with random operands, or with the greatest that there are, whose sums leave 32 bits."""
+    """A layer with random operands, or with extreme ones whose sums exceed 32 bits."""
     draw, scales = trials.Draw(f"{op} {x} {weight} {largest} {bias}"), trials.per_tensor(0.013)
     image, filters = (np.full(s, -(1 << 15), np.int16) for s in (x, weight))
     operands = [(image, FINE, DType.INT16), (filters.clip(-128).astype(np.int8), scales, DType.INT8)]
@@ -72,7 +72,7 @@ LAYERS = [
 @pytest.mark.parametrize("bias", [None, DType.INT32, DType.INT64], ids=lambda b: "none" if b is None else b.text)
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize(("op", "x", "weight"), LAYERS, ids=str)
-def test_sums_of_any_size(
+def test_int16_layers_with_sums_of_any_size_are_exact(
     isa: Isa, op: Op, x: tuple[int, ...], weight: tuple[int, ...], largest: bool, bias: DType | None
 ) -> None:
     subgraph = subgraph_of(_layer(op, x, weight, weight[0], largest, bias))
@@ -82,14 +82,14 @@ def test_sums_of_any_size(
 @ISAS
 @pytest.mark.parametrize("bias", [DType.INT32, DType.INT64], ids=lambda b: b.text)
 @pytest.mark.parametrize("channels", [(1, 5), (3, 12), (16, 16), (37, 37)])
-def test_depthwise_with_any_multiplier(isa: Isa, bias: DType, channels: tuple[int, int]) -> None:
+def test_int16_depthwise_convolutions_with_any_multiplier(isa: Isa, bias: DType, channels: tuple[int, int]) -> None:
     op, x, weight = DepthwiseConv2D(Padding.SAME), (2, 7, 6, channels[0]), (1, 5, 3, channels[1])
     case = _layer(op, x, weight, channels[1], False, bias)
     case = evolve(case, inputs=(*case.inputs[:2], case.inputs[2] // 1000))
     check(subgraph_of(case), [case.inputs[0]], isa, threads=2)
 
 
-def test_layers_that_are_left_to_the_reference() -> None:
+def test_int16_layers_that_are_not_native_state_the_reason() -> None:
     depthwise = _layer(DepthwiseConv2D(), (1, 30, 30, 2), (1, 9, 9, 2), 2, False, None)
     assert why_not(subgraph_of(depthwise)) == "the window is too large to unroll"
     wide = _layer(FullyConnected(), (1, 40000), (1, 40000), 1, False, None)
@@ -100,7 +100,7 @@ def test_layers_that_are_left_to_the_reference() -> None:
 @pytest.mark.parametrize("kind", [Reduction.MEAN, Reduction.SUM, Reduction.MAX, Reduction.MIN], ids=lambda k: k.name)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 37), (70, 1000), (3, 4097)], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_reductions_along_either_axis(isa: Isa, kind: Reduction, shape: tuple[int, int], axis: int) -> None:
+def test_int16_reductions_along_either_axis(isa: Isa, kind: Reduction, shape: tuple[int, int], axis: int) -> None:
     arithmetic = kind in (Reduction.MEAN, Reduction.SUM)
     x = trials.Draw(f"{kind} {shape} {axis}").stored(np.int16, shape, per_tensor(0.001, 0 if axis else 40))
     result = per_tensor(0.0013 if kind is Reduction.MEAN else 0.03) if arithmetic else x[1]

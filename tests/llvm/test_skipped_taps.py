@@ -1,4 +1,4 @@
-"""Elements of windows that lie outside of the picture in all outputs of a tile are skipped, and change no result."""
+"""Filter taps outside the image for all outputs of a tile are skipped without changing results."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def numbers(*shape: int) -> Array:
         (geometry(14, 1, window=1), False),
     ],
 )
-def test_taps_are_skipped_where_many_lie_outside(plane: Plane, skipped: bool) -> None:
+def test_taps_are_skipped_if_many_are_outside_the_image(plane: Plane, skipped: bool) -> None:
     assert bool(plane.met) is skipped
     if skipped:
-        assert list(plane.met) == sorted(plane.met)  # more outputs together meet more
+        assert list(plane.met) == sorted(plane.met)  # more outputs together use more taps
         assert len(plane.met) == MOST_ROWS
 
 
-def test_a_size_for_many_lengths_is_settled_by_no_margin() -> None:
+def test_dynamic_sizes_skip_no_taps_and_add_no_conditions() -> None:
     trace = Trace([6], [24])
     (length,) = trace.lengths
     half = (length - 1) // 2 + 1
@@ -56,13 +56,13 @@ def test_a_size_for_many_lengths_is_settled_by_no_margin() -> None:
     assert not trace.conditions
 
 
-def test_single_outputs_meet_what_lies_inside() -> None:
+def test_single_outputs_use_the_taps_inside_the_image() -> None:
     plane = geometry(14, 12)
     inside = sum(0 <= o + (t - 1) * 12 < 14 for o in range(14) for t in range(3))
     assert plane.met[0] == pytest.approx((inside / (14 * 3)) ** 2)
 
 
-def test_the_cost_is_that_of_the_taps_that_are_left() -> None:
+def test_the_cost_model_counts_only_the_remaining_taps() -> None:
     isa, met = runnable()[-1], geometry(14, 12).met
     dense, sparse = (packed_tile(Shape(196, 256, 8640, met=parts), isa) for parts in ((), met))
     assert sparse.mr < dense.mr
@@ -74,7 +74,9 @@ def test_the_cost_is_that_of_the_taps_that_are_left() -> None:
 @ISAS
 @pytest.mark.parametrize("size", [(9, 13), (2, 2), (5, 30)])
 @pytest.mark.parametrize("special", [None, np.inf, np.nan])
-def test_layers_with_skipped_taps_mean_the_same(isa: Isa, size: tuple[int, int], special: float | None) -> None:
+def test_layers_with_skipped_taps_match_their_definition(
+    isa: Isa, size: tuple[int, int], special: float | None
+) -> None:
     x, weight, bias = numbers(2, *size, 17), numbers(20, 3, 3, 17), numbers(20)
     if special is not None:
         weight[3, 0, 0, 1] = weight[7, 1, 1, 5] = special

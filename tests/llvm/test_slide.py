@@ -1,4 +1,4 @@
-"""The end of a row that is the beginning of the next: columns that lie outside of the picture for both."""
+"""The end of a row that is the start of the next: columns outside the image for both rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CASES = [c for c in product(range(1, 6), range(1, 4), range(1, 3), range(4), ran
 
 
 @pytest.mark.parametrize("right", [0, 1, 3])
-def test_steps_that_rows_share_read_padding_alone(right: int) -> None:
+def test_steps_shared_by_rows_read_only_padding(right: int) -> None:
     isa = target("native")
     for window, stride, dilation, pad, size in CASES:
         out = (size + pad + right - (window - 1) * dilation - 1) // stride + 1
@@ -33,7 +33,7 @@ def test_steps_that_rows_share_read_padding_alone(right: int) -> None:
             assert all(outside[len(outside) - shared :])
 
 
-def test_rows_of_a_small_picture_share_what_is_padding() -> None:
+def test_rows_of_a_small_image_share_their_padding() -> None:
     assert together(3, 1, 1, 1, 7, 7)["shared"] == 1
     assert together(5, 1, 1, 2, 7, 7)["shared"] == 2
     assert together(3, 1, 1, 0, 9, 7)["shared"] == 0

@@ -1,4 +1,4 @@
-"""Convolutions of small groups of channels, which lie side by side in the lanes, on every target."""
+"""Convolutions with small channel groups, which are side by side in the lanes, on every target."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WINDOWS: list[Op] = [
         ),
     ],
 )
-def test_small_groups_have_the_sums_of_their_meaning(isa: Isa, channels: int, n: int, groups: int) -> None:
+def test_convolutions_of_small_groups_match_their_definition(isa: Isa, channels: int, n: int, groups: int) -> None:
     rng = np.random.default_rng(channels)
     x = rng.normal(size=(2, 7, 9, channels)).astype(np.float32)
     weight = rng.normal(size=(n, 3, 3, channels // groups)).astype(np.float32)
@@ -61,7 +61,7 @@ def test_small_groups_have_the_sums_of_their_meaning(isa: Isa, channels: int, n:
 
 @ISAS
 @pytest.mark.parametrize("times", [2, 3, 5, 8, 16])
-def test_several_filters_of_each_channel_have_the_sums_of_their_meaning(isa: Isa, times: int) -> None:
+def test_depthwise_convolutions_with_several_filters_per_channel_match_their_definition(isa: Isa, times: int) -> None:
     rng = np.random.default_rng(times)
     x = rng.normal(size=(1, 6, 5, 6)).astype(np.float32)
     b = Builder("several")

@@ -1,6 +1,6 @@
-"""What is generated for processors whose registers hold a word, run here: products one by one, steps one by one.
+"""Code generated for processors with word-size registers, run on this machine: byte products and single steps.
 
-What takes their own instructions runs under emulation (`tests/bundle/test_boards.py`).
+Code that uses such processors' own instructions runs under emulation (`tests/bundle/test_boards.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LAYERS = [
 ]
 
 
-def test_layers_of_bytes(subtests: pytest.Subtests) -> None:
+def test_int8_layers_match_their_definition(subtests: pytest.Subtests) -> None:
     for name, case, constant in variants(LAYERS):
         with subtests.test(name):
             subgraph = subgraph_of(case, constant)

@@ -1,4 +1,4 @@
-"""Convolutions over three axes, and their transposes, run natively and agree with their meaning on every target."""
+"""3-D convolutions, and their transposes, run natively and match their definition on every target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = list(trials.spatial_convolutions())
 
 @ISAS
 @pytest.mark.parametrize("case", CASES, ids=[f"{c.op.label} {c.name}" for c in CASES])
-def test_windows_steps_and_padding(isa: Isa, case: Case) -> None:
+def test_3d_convolutions_with_any_window_stride_and_padding(isa: Isa, case: Case) -> None:
     subgraph = subgraph_of(case)
     if why_not(subgraph):
         assert isinstance(case.op, TransposeConv3D)
@@ -34,13 +34,13 @@ def test_windows_steps_and_padding(isa: Isa, case: Case) -> None:
 
 
 SIZES = [(1, 1), (1, 16), (5, 33), (64, 70), (300, 3)]
-"""Channels in and out."""
+"""Input and output channels."""
 
 
 @ISAS
 @pytest.mark.parametrize(("channels", "n"), SIZES)
 @pytest.mark.parametrize("biased", [False, True])
-def test_any_number_of_channels(isa: Isa, channels: int, n: int, biased: bool) -> None:
+def test_3d_convolutions_with_any_number_of_channels(isa: Isa, channels: int, n: int, biased: bool) -> None:
     rng = np.random.default_rng(3)
     x = rng.standard_normal((2, 3, 4, 5, channels)).astype(np.float32)
     weight = (rng.standard_normal((2, 3, 2, channels, n)) / channels**0.5).astype(np.float32)
@@ -55,7 +55,7 @@ def test_any_number_of_channels(isa: Isa, channels: int, n: int, biased: bool) -
 
 
 @ISAS
-def test_what_follows_runs_in_the_same_kernel(isa: Isa) -> None:
+def test_a_3d_convolution_with_a_fused_activation_is_one_kernel(isa: Isa) -> None:
     rng = np.random.default_rng(4)
     x = rng.standard_normal((1, 3, 4, 5, 6)).astype(np.float32)
     weight = rng.standard_normal((1, 2, 2, 6, 7)).astype(np.float32)
@@ -66,6 +66,6 @@ def test_what_follows_runs_in_the_same_kernel(isa: Isa) -> None:
     check(subgraph, [x], isa)
 
 
-def test_convolutions_that_are_left_to_the_reference() -> None:
+def test_3d_convolutions_with_a_sign_bit_activation_are_not_native() -> None:
     x, weight = np.zeros((1, 3, 4, 5, 2), np.float32), np.zeros((1, 1, 1, 2, 3), np.float32)
     assert why_not(single(Conv3D(activation=Activation.SIGN_BIT), x, weight, constant=(1,))[0])

@@ -1,4 +1,4 @@
-"""NaN, infinities, zeros of both signs, denormals and huge numbers mean the same natively as in `evaluate`."""
+"""NaN, infinities, zeros of both signs, denormals and huge numbers are treated natively as in `evaluate`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = {
     "conv": 2, "detection": 2, "elementwise": 10, "hlo_shapes": 3, "lookup": 2, "lstm": 3, "matmul": 2, "movement": 28,
     "norm": 6, "onnx": 4, "pool": 3, "recurrent": 5, "reduce": 4, "scatter": 2, "transpose_conv": 4,
 }  # fmt: skip
-"""How many kinds of operation with float32 operands have native forms, at least, by the file of their cases."""
+"""The minimum number of operation kinds with float32 operands and native forms, by the file of their cases."""
 TARGETS = pytest.mark.parametrize(
     "targets",
     [
@@ -27,12 +27,14 @@ TARGETS = pytest.mark.parametrize(
         pytest.param(runnable(), id="all", marks=pytest.mark.long),
     ],
 )
-"""The one with least and the one with most instructions, all in the long suite."""
+"""The targets with the fewest and the most instructions; all targets in the long suite."""
 
 
 @TARGETS
 @pytest.mark.parametrize("family", [module.name for module in pkgutil.iter_modules(cases.__path__)])
-def test_special_values_mean_the_same(family: str, targets: tuple[Isa, ...], subtests: pytest.Subtests) -> None:
+def test_special_values_are_treated_as_in_evaluate(
+    family: str, targets: tuple[Isa, ...], subtests: pytest.Subtests
+) -> None:
     kinds = set()
     for special in specials(family):
         kinds.add(type(special.case.op))
@@ -68,8 +70,8 @@ def _check_inputs(special: Special, targets: tuple[Isa, ...]) -> None:
 @pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 @pytest.mark.parametrize("kind", [Reduction.MAX, Reduction.MIN], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("axis", [1, 0], ids=["row", "column"])
-def test_a_long_row_or_column_is_nan_wherever_its_nan_lies(axis: int, kind: Reduction, isa: Isa) -> None:
-    """Whole blocks of registers, whole registers and a part of one, NaN in each place of all but the last."""
+def test_a_long_row_or_column_reduces_to_nan_wherever_its_nan_is(axis: int, kind: Reduction, isa: Isa) -> None:
+    """A length of whole register blocks, whole registers and part of one; each row but the last has NaN elsewhere."""
     length = 3 * 4 * isa.f32 + isa.f32 + 3
     x = np.random.default_rng(0).normal(size=(length + 1, length)).astype(np.float32)
     np.fill_diagonal(x, np.nan)
@@ -80,7 +82,7 @@ def test_a_long_row_or_column_is_nan_wherever_its_nan_lies(axis: int, kind: Redu
 
 
 def _check_constant(special: Special, operand: int) -> None:
-    """A layer may be left to `evaluate` then; the targets differ in nothing that matters here."""
+    """The layer may then lack a native form. One target suffices, as they do not differ in this respect."""
     inputs = [array for _, array in special.inputs]
     array = special.case.inputs[operand]
     assert array is not None

@@ -1,4 +1,4 @@
-"""Native code computes the numbers of other lengths as Python does, or says that it cannot."""
+"""Native code computes the numbers for other lengths as Python does, or reports that it cannot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BINARY: list[Callable[[Any, Any], Any]] = [
 
 
 def _followed(trace: Trace, wanted: list[int], lengths: tuple[int, ...]) -> list[Any] | None:
-    """The wanted numbers, computed natively; None where there are none."""
+    """The wanted numbers, computed natively, or None if the lengths do not satisfy the trace."""
     numbers = instructions(trace, wanted)
     registers = numbers.first.copy()
     registers[: len(lengths)] = lengths
@@ -41,7 +41,7 @@ def _followed(trace: Trace, wanted: list[int], lengths: tuple[int, ...]) -> list
 
 
 def _random_trace(seed: int) -> tuple[Trace, list[int]]:
-    """A trace of random arithmetic on two lengths, and its results, some of which are conditions."""
+    """A trace of random arithmetic on two lengths, some of it in conditions, and its results."""
     r = random.Random(seed)
     trace = Trace([7, 12], [28, 48])
     found: list[Any] = [*trace.lengths, r.randint(-9, 9), r.randint(1, 99), 0]
@@ -69,7 +69,9 @@ def _random_trace(seed: int) -> tuple[Trace, list[int]]:
 
 @pytest.mark.parametrize("most", [0, all_lengths.MOST_LENGTHS], ids=["each condition", "one table"])
 @pytest.mark.parametrize("seed", range(12))
-def test_native_numbers_are_those_of_the_trace(seed: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_natively_computed_numbers_equal_those_of_the_trace(
+    seed: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(all_lengths, "MOST_LENGTHS", most)
     trace, wanted = _random_trace(seed)
     wanted = [at for at in wanted if abs(int(trace.values[at])) < 1 << 63]
@@ -80,7 +82,7 @@ def test_native_numbers_are_those_of_the_trace(seed: int, most: int, monkeypatch
             assert any(isinstance(v, int) and abs(v) >= 1 << 63 for v in trace.values)
             continue
         expected = trace.at(lengths)
-        if found is not None:  # a number may be too large, or a divisor negative, where Python goes on
+        if found is not None:  # unlike Python, native code fails for large numbers and negative divisors
             assert expected is not None
             assert found == [int(expected[at]) for at in wanted]
     assert trace.at((7, 12)) is not None
@@ -109,7 +111,7 @@ def test_native_numbers_are_those_of_the_trace(seed: int, most: int, monkeypatch
         (lambda n: where_greater(7, n, 0.25 * n, math.inf), [7], [math.inf]),
     ],
 )
-def test_what_has_no_exact_result_has_none(
+def test_numbers_without_an_exact_result_are_rejected(
     compute: Callable[[Any], Any], lengths: list[int], expected: list[Any] | None
 ) -> None:
     trace = Trace([6], [24])
@@ -133,7 +135,7 @@ class _Untabled:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("function", [_Tabled(), _Untabled()])
-def test_a_decision_by_a_function_is_asked_for_again(function: Callable[..., int], count: int) -> None:
+def test_a_decision_made_by_a_function_is_checked_for_new_lengths(function: Callable[..., int], count: int) -> None:
     trace = Trace([6, 7], [24, 26])
     n, m = trace.lengths
     numbers = (n, m - n, n)[:count]
@@ -150,7 +152,7 @@ def test_a_decision_by_a_function_is_asked_for_again(function: Callable[..., int
 
 
 @pytest.mark.parametrize("pairs", [((0, 1), (1, 2)), ((1, 2), (0, 1)), ((2, 0), (1, 0), (2, 1))])
-def test_lengths_that_are_the_same_are_so_for_all(pairs: Sequence[tuple[int, int]]) -> None:
+def test_lengths_held_equal_must_stay_equal(pairs: Sequence[tuple[int, int]]) -> None:
     trace = Trace([6, 6, 6, 3], [24, 24, 24, 9])
     a, b, _, c = trace.lengths
     for first, second in pairs:
@@ -164,13 +166,13 @@ def test_lengths_that_are_the_same_are_so_for_all(pairs: Sequence[tuple[int, int
     assert _followed(trace, wanted, (7, 7, 7, 10)) is None
 
 
-def test_a_table_for_too_many_numbers_is_not_made() -> None:
+def test_a_function_of_too_many_numbers_is_not_tabulated() -> None:
     trace = Trace([6, 7], [400, 400])
     decided(_Tabled(), *trace.lengths)
     assert instructions(trace, []).asked
 
 
-def test_a_function_of_two_numbers_has_results_for_the_larger() -> None:
+def test_a_function_used_with_two_ranges_is_tabulated_for_the_larger() -> None:
     trace = Trace([6], [24])
     (n,) = trace.lengths
     function = _Tabled()
@@ -180,13 +182,13 @@ def test_a_function_of_two_numbers_has_results_for_the_larger() -> None:
 
 
 @pytest.mark.parametrize("use", [lambda n: n**2, lambda n: n << 1, abs, lambda n: maximum(n, 0.5)])
-def test_functions_without_an_instruction_are_told(use: Callable[[Any], Any]) -> None:
+def test_functions_without_an_instruction_raise(use: Callable[[Any], Any]) -> None:
     trace = Trace([6], [24])
     made = use(trace.lengths[0])
     with pytest.raises(NoInstructionError, match="there is no instruction"):
         instructions(trace, [made.index])
 
 
-def test_the_functions_are_made_once(tmp_path: Any) -> None:
+def test_number_functions_are_compiled_once(tmp_path: Any) -> None:
     store = Cache(tmp_path)
     assert number_functions(target("native"), store) == number_functions(target("native"), store)

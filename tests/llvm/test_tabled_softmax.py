@@ -1,4 +1,4 @@
-"""Softmax of bytes by tables in registers is exact for rows of any width and scale."""
+"""Int8 softmax by lookup tables in registers is exact for rows of any width and scale."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.skipif(not runs(runnable()[-1]), reason="no target with
 Table = TabledSoftmax | NarrowSoftmax
 
 
-def _taken(kind: type[Table], signed: bool, scale: float, widths: Sequence[int]) -> list[Table]:
-    """The kernels taken for rows of several widths, after their results were checked."""
+def _chosen(kind: type[Table], signed: bool, scale: float, widths: Sequence[int]) -> list[Table]:
+    """Check the results for rows of several widths; return the kernels that were chosen."""
     rng, (low, dtype) = np.random.default_rng(0), (-128, np.int8) if signed else (0, np.uint8)
     quantization, result = (Quantization((scale,), (low + 100,)),), (Quantization((1 / 256,), (low,)),)
     taken: list[Table] = []
@@ -45,12 +45,12 @@ def _taken(kind: type[Table], signed: bool, scale: float, widths: Sequence[int])
 
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 @pytest.mark.parametrize(("scale", "tables"), [(0.001, 4), (0.03, 4), (0.06, 2), (0.3, 1), (2.0, 1)])
-def test_rows_of_any_width_are_exact(signed: bool, scale: float, tables: int) -> None:
-    taken = _taken(TabledSoftmax, signed, scale, (16, 64, 65, 130, 1000))
+def test_tabled_softmax_of_rows_of_any_width_is_exact(signed: bool, scale: float, tables: int) -> None:
+    taken = _chosen(TabledSoftmax, signed, scale, (16, 64, 65, 130, 1000))
     assert {each.tables for each in taken} == {tables}
 
 
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 @pytest.mark.parametrize("scale", [0.001, 0.03, 0.1, 2.0])
-def test_rows_of_one_register_are_exact(signed: bool, scale: float) -> None:
-    assert len(_taken(NarrowSoftmax, signed, scale, (16, 21, 63, 64))) == 12
+def test_softmax_of_rows_within_one_register_is_exact(signed: bool, scale: float) -> None:
+    assert len(_chosen(NarrowSoftmax, signed, scale, (16, 21, 63, 64))) == 12

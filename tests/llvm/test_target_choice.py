@@ -1,4 +1,4 @@
-"""What users ask bundles for becomes a target that LLVM has, or one sentence."""
+"""What users request for bundles becomes an LLVM target, or an error of one sentence."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ARCHITECTURES = tuple(
 
 
 def _has_code(isa: Isa) -> bool:
-    """Whether a product of bytes, which asks for what an instruction set has of its own, can be compiled."""
+    """Whether an int8 product, which uses instructions specific to the target, can be compiled."""
     spec = KernelSpec(gemm_int8(Tile(2, columns(20, 1, isa)), 1), isa)
     return compile_text(str(build(spec)), isa).startswith((b"\x7fELF", b"\0asm"))
 
 
 @pytest.mark.parametrize("wanted", ARCHITECTURES, ids=lambda a: a.triple.split("-")[0])
-def test_every_processor_and_feature_has_code(wanted: Architecture) -> None:
+def test_every_processor_and_feature_can_be_compiled_for(wanted: Architecture) -> None:
     for processor in wanted.processors:
         assert _has_code(choose(wanted.triple, processor, None)), processor
     for feature in (*wanted.gains, *wanted.others):
@@ -40,7 +40,7 @@ def test_every_processor_and_feature_has_code(wanted: Architecture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("requested", "triple_of_llvm"),
     [
         ("x86_64", "x86_64-unknown-linux-gnu"),
         ("amd64-linux-gnu", "x86_64-unknown-linux-gnu"),
@@ -57,11 +57,11 @@ def test_every_processor_and_feature_has_code(wanted: Architecture) -> None:
         ("wasm32-unknown-unknown", "wasm32-unknown-unknown"),
     ],
 )
-def test_triples_are_those_of_tool_chains(said: str, meant: str) -> None:
-    assert choose(said, None, None).triple == meant
+def test_triples_are_normalised_as_in_toolchains(requested: str, triple_of_llvm: str) -> None:
+    assert choose(requested, None, None).triple == triple_of_llvm
 
 
-def test_targets_go_by_their_names_too() -> None:
+def test_targets_are_found_by_their_names_too() -> None:
     assert all(choose(isa.name, None, None) == isa for isa in ISAS)
 
 
@@ -76,7 +76,7 @@ def test_targets_go_by_their_names_too() -> None:
         ("thumbv8.1m.main-none-eabihf", "cortex-m55", True, "vadd.f32"),
     ],
 )
-def test_microcontrollers_use_the_units_that_they_are_sure_to_have(
+def test_microcontrollers_use_only_the_float_units_they_certainly_have(
     triple: str, cpu: str, doubles: bool, floats: str
 ) -> None:
     isa = choose(triple, cpu, None)
@@ -91,7 +91,7 @@ def test_microcontrollers_use_the_units_that_they_are_sure_to_have(
     assert choose("thumbv7em-none-eabihf", "cortex-m7", "+fp64").doubles
 
 
-def test_products_by_twos_are_for_processors_that_have_them() -> None:
+def test_dual_multiply_accumulate_is_used_where_the_processor_has_it() -> None:
     assert choose("thumbv8m.main-none-eabihf", "cortex-m33", None).products is Products.SMLAD
     assert choose("thumbv8m.main-none-eabihf", "cortex-m33", "-dsp").products is Products.BYTES
     assert choose("thumbv8.1m.main-none-eabihf", "cortex-m55", None).products is Products.HELIUM
@@ -100,7 +100,7 @@ def test_products_by_twos_are_for_processors_that_have_them() -> None:
     assert choose("armv7-linux-gnueabihf", None, None).products is None
 
 
-def test_nothing_said_is_the_least_processor_and_native_the_best() -> None:
+def test_the_default_is_the_baseline_processor_and_native_the_best() -> None:
     assert choose(None, None, None) == runnable()[0]
     assert choose(None, "native", None) == runnable("bf16")[-1]
 
@@ -123,7 +123,7 @@ def test_nothing_said_is_the_least_processor_and_native_the_best() -> None:
         ("riscv64", None, "+zvl256b"),
     ],
 )
-def test_what_is_not_known_is_one_sentence(triple: str, cpu: str | None, features: str | None) -> None:
+def test_unknown_targets_are_rejected_with_one_sentence(triple: str, cpu: str | None, features: str | None) -> None:
     with pytest.raises(BackendError) as raised:
         choose(triple, cpu, features)
     assert "\n" not in str(raised.value)

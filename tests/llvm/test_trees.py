@@ -1,4 +1,4 @@
-"""Ensembles of trees run natively, whatever leads to their leaves."""
+"""Tree ensembles run natively with every kind of test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEATURES, OUTPUTS = 5, 3
 
 
 def _forest(seed: int, trees: int, levels: int) -> tuple[Array, ...]:
-    """Whole trees of all kinds of tests, in the order of the operation's operands."""
+    """Complete trees with all kinds of tests, in the order of the operation's operands."""
     draw = np.random.default_rng(seed)
     inner, leaves = (1 << levels) - 1, 1 << levels
     nodes = trees * inner
@@ -40,14 +40,14 @@ def _forest(seed: int, trees: int, levels: int) -> tuple[Array, ...]:
         follows(2 * at + 2),
         np.arange(trees) * inner,
         np.concatenate([[0], np.cumsum(counts)]),
-        draw.integers(0, OUTPUTS - 1, votes),  # nobody votes for the last
+        draw.integers(0, OUTPUTS - 1, votes),  # the last output gets no votes
         draw.normal(0, 1, votes).astype(np.float32),
     )
 
 
 @pytest.mark.parametrize("aggregation", list(Aggregation), ids=lambda a: a.name)
 @pytest.mark.parametrize("kind", [np.float32, np.int32, np.int64])
-def test_every_row_finds_its_leaves(aggregation: Aggregation, kind: type) -> None:
+def test_tree_ensembles_match_their_definition(aggregation: Aggregation, kind: type) -> None:
     x = np.random.default_rng(3).integers(-3, 4, (41, FEATURES)).astype(kind)
     if kind is np.float32:
         x[::7, ::2] = np.nan
@@ -58,7 +58,7 @@ def test_every_row_finds_its_leaves(aggregation: Aggregation, kind: type) -> Non
         np.testing.assert_array_equal(found, expected)
 
 
-def test_trees_that_never_end_are_not_walked_natively() -> None:
+def test_cyclic_and_very_deep_trees_are_not_native() -> None:
     parts = list(_forest(1, 2, 2))
     x = np.zeros((2, FEATURES), np.float32)
     parts[4] = parts[4].copy()
@@ -70,7 +70,7 @@ def test_trees_that_never_end_are_not_walked_natively() -> None:
 
 
 def _steps(follows: Array) -> int | None:
-    """The most steps of one tree of which each node leads to one other, or to its only leaf."""
+    """The number of steps of one tree in which each node leads to one other node, or to the only leaf."""
     zeros = np.zeros(len(follows), np.int64)
     parts = {"features": zeros, "tests": zeros, "missing": zeros, "numbers": zeros.astype(np.float32)}
     parts |= {"yes": follows, "no": np.full(len(follows), -1), "roots": zeros[:1], "starts": np.arange(2)}
@@ -78,7 +78,7 @@ def _steps(follows: Array) -> int | None:
     return None if made is None else int(made.steps.max())
 
 
-def test_a_subtree_that_several_nodes_lead_to_lies_once() -> None:
+def test_a_shared_subtree_is_stored_once() -> None:
     count = 30
     follows = np.append(np.arange(1, count), -1)
     zeros = np.zeros(count, np.int64)
@@ -96,8 +96,8 @@ def test_a_subtree_that_several_nodes_lead_to_lies_once() -> None:
     assert found.tolist() == [[3]] * 40
 
 
-def test_what_is_no_number_goes_where_its_node_says() -> None:
-    """Every kind of test, with every way for what is no number, at numbers and beside them."""
+def test_nan_takes_the_branch_that_its_node_specifies() -> None:
+    """Every kind of test, with both branches for NaN, at and around its threshold."""
     line = np.float32([-np.inf, -1, np.nextafter(np.float32(-1), 0), -0.0, 0.0, 1e-45, 1, np.inf, np.nan])
     kinds = list(product(range(6), range(2), np.float32([-1, 0, 3.4028235e38])))
     tests, missing, numbers = (np.array(part) for part in zip(*kinds, strict=True))

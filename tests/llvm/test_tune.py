@@ -1,4 +1,4 @@
-"""Claims about choices by measurement: what is taken, what it costs, what is kept. No time is measured here."""
+"""Tuning by measurement: which choices are made, what they cost, and which are stored. Times are simulated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Found = Mapping[str, str]
 
 
 class Clock:
-    """Seconds that only measurements take."""
+    """A clock that only measurements advance."""
 
     now = 0.0
 
@@ -34,7 +34,7 @@ class Clock:
 
 
 class Fake:
-    """What was made with some choices: a run takes what `takes` says for these, and a second passes."""
+    """A measurable program with certain choices: a run takes `takes(choices)`, and the clock advances by a second."""
 
     def __init__(
         self, clock: Clock, places: Mapping[str, tuple[str, ...]], takes: Callable[[Found], float], found: Found
@@ -61,7 +61,7 @@ def site(
 
 
 def by_texts(**times: float) -> Callable[[Found], float]:
-    """A run takes as long as the text chosen at place "a" says; "model" where none is."""
+    """The run time depends on the text chosen at place 'a', or on 'model' if there is none."""
     return lambda found: times[found.get("a", "model")]
 
 
@@ -75,7 +75,7 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_an_alternative_is_taken_where_it_is_faster_beyond_noise(name: str) -> None:
+def test_an_alternative_is_chosen_if_it_is_faster_beyond_noise(name: str) -> None:
     takes, expected = OUTCOMES[name]
     outcome = search([site(clock := Clock(), A, takes)], {}, 1000, clock)
     assert outcome.found == {"a": expected}
@@ -83,14 +83,14 @@ def test_an_alternative_is_taken_where_it_is_faster_beyond_noise(name: str) -> N
 
 
 @pytest.mark.parametrize(("wins", "taken"), [(6, False), (7, True)])
-def test_it_must_win_most_rounds(wins: int, taken: bool) -> None:
+def test_an_alternative_must_win_most_rounds(wins: int, taken: bool) -> None:
     clock = Clock()
     rounds = iter([5.0] * wins + [20.0] * (tune.ROUNDS - wins))
     trial, model = (Fake(clock, A, takes, {}) for takes in (lambda found: next(rounds), lambda found: 10.0))
     assert tune.is_faster(trial, model, 1000, clock) is taken
 
 
-def test_a_clear_loser_is_given_up_early() -> None:
+def test_a_clearly_slower_alternative_is_abandoned_early() -> None:
     clock = Clock()
     trial, model = (Fake(clock, A, takes, {}) for takes in (lambda found: 20.0, lambda found: 10.0))
     assert tune.is_faster(trial, model, 1000, clock) is False
@@ -98,7 +98,7 @@ def test_a_clear_loser_is_given_up_early() -> None:
 
 
 @pytest.mark.parametrize("seconds", range(0, 60, 7))
-def test_time_is_a_bound_and_what_was_not_measured_to_the_end_is_not_known(seconds: int) -> None:
+def test_the_time_limit_is_kept_and_unfinished_choices_are_not_recorded(seconds: int) -> None:
     clock = Clock()
     places = {"a": ("model", "other"), "b": ("model", "other"), "c": ("model", "other")}
     outcome = search([site(clock, places, lambda found: 10.0 - len(found))], {}, seconds, clock)
@@ -107,21 +107,21 @@ def test_time_is_a_bound_and_what_was_not_measured_to_the_end_is_not_known(secon
     assert len(outcome.found) == min(3, max(0, seconds - 2) // (2 * tune.ROUNDS))
 
 
-def test_what_takes_longest_is_measured_first() -> None:
+def test_the_slowest_site_is_measured_first() -> None:
     clock = Clock()
     times = {"a": 2.0, "b": 9.0, "c": 4.0}
     sites = [site(clock, {name: ("model", "other")}, lambda found, time=time: time) for name, time in times.items()]  # type: ignore[misc]
     assert list(search(sites, {}, 1000, clock).found) == ["b", "c", "a"]
 
 
-def test_what_is_known_is_not_measured_again() -> None:
+def test_known_choices_are_not_measured_again() -> None:
     clock = Clock()
     known = {"a": "other"}
     outcome = search([site(clock, A, by_texts(model=1, other=10, third=1))], known, 1000, clock)
     assert (outcome.found, outcome.replaced, clock.now) == (known, {}, 0)
 
 
-def test_places_that_an_alternative_brings_are_measured_too() -> None:
+def test_choices_that_only_an_alternative_offers_are_measured_too() -> None:
     clock = Clock()
 
     def made(found: Found) -> Fake:
@@ -132,7 +132,7 @@ def test_places_that_an_alternative_brings_are_measured_too() -> None:
 
 
 WHOLE = {
-    # the time of all together with what was found (10 without), whether time is over, what is kept
+    # the time with all choices (10 without), whether the time limit has passed, the choices that are cache_folder
     "faster": (9.0, False, {"a": "other", "b": "model"}),
     "as fast": (10.0, False, {"a": "model", "b": "model"}),
     "slower": (11.0, False, {"a": "model", "b": "model"}),
@@ -141,7 +141,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_nothing_is_kept_that_does_not_make_the_whole_faster(name: str) -> None:
+def test_choices_are_dropped_unless_they_make_the_whole_program_faster(name: str) -> None:
     time, over, expected = WHOLE[name]
     clock = Clock()
     whole = site(clock, {}, lambda found: time if found else 10.0)
@@ -149,13 +149,13 @@ def test_nothing_is_kept_that_does_not_make_the_whole_faster(name: str) -> None:
     assert settled(outcome, whole, {}, 0 if over else 1000, clock) == expected
 
 
-def test_choices_are_read_as_they_are_written() -> None:
+def test_choices_survive_being_written_and_parsed() -> None:
     found = {"place": "Tile(mr=6)", "another": "None"}
     assert parsed(written(found)) == found
     assert parsed(None) == parsed(b"") == parsed(b"no line\n\xff\xfe\na\tb\tc") == {}
 
 
-def test_an_alternative_that_is_not_offered_is_not_taken() -> None:
+def test_an_alternative_that_is_not_offered_is_not_chosen() -> None:
     first = Choices({})
     assert first.of(("tile", 1), 5, [6, 7]) == 5
     ((place, offered),) = first.offered.items()
@@ -187,7 +187,7 @@ def _result(package: Package, **options: object) -> Array:
 
 
 class Count(tune.Measured):
-    """A kernel that is faster the more of its choices are not the cost model's."""
+    """A kernel that is faster the more of its choices differ from the cost model's."""
 
     made = 0
     texts: set[str]
@@ -204,8 +204,8 @@ class Count(tune.Measured):
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache of its own, in which every alternative is faster than the cost model's choice."""
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A separate cache, in which every alternative is faster than the cost model's choice."""
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(tune, "Measured", Count)
     monkeypatch.setattr(Count, "made", 0)
@@ -221,44 +221,46 @@ def _entries(folder: Path) -> dict[str, Found]:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_another_process_takes_what_was_found_and_measures_nothing_again(kept: Path, threads: int) -> None:
+def test_recorded_choices_are_reused_without_measuring_again(cache_folder: Path, threads: int) -> None:
     package = _network()
     usual = _result(package, num_threads=threads)
     tuned = _result(package, num_threads=threads, tune=100.0)
-    ((name, found),) = _entries(kept).items()
+    ((name, found),) = _entries(cache_folder).items()
     made = Count.made
     assert made > 4
     assert {text.partition("(")[0] for text in found.values()} >= {"False", "Tile", "Work"}
     np.testing.assert_allclose(tuned, usual, rtol=0, atol=3e-6 * float(np.ptp(usual)))
     again = _result(evolve(package, name="another"), num_threads=threads, tune=0.0)
     assert (again.tobytes(), Count.made) == (tuned.tobytes(), made)
-    assert _entries(kept) == {name: found}
+    assert _entries(cache_folder) == {name: found}
     assert _result(package, num_threads=threads).tobytes() == usual.tobytes()
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 100, b"place\tno alternative\nno line", None])
-def test_damaged_choices_are_ignored(kept: Path, damage: bytes | None) -> None:
+def test_damaged_choices_are_ignored(cache_folder: Path, damage: bytes | None) -> None:
     package = _network()
     usual = _result(package, tune=0.0)
     _result(package, tune=100.0)
-    ((name, _),) = _entries(kept).items()
+    ((name, _),) = _entries(cache_folder).items()
     if damage is None:
-        (kept / f"{name}.onert").write_bytes(b"no entry")
+        (cache_folder / f"{name}.onert").write_bytes(b"no entry")
     else:
-        Cache(kept).store(name, damage, label="choices")
+        Cache(cache_folder).store(name, damage, label="choices")
     assert _result(evolve(package, name="another"), tune=0.0).tobytes() == usual.tobytes()
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_tiles_and_cuts_change_no_bit_and_algorithms_only_roundings(kept: Path, size: int) -> None:
-    """Each alternative of each place by itself."""
+def test_tile_choices_are_bitwise_equal_and_algorithm_choices_differ_only_in_rounding(
+    cache_folder: Path, size: int
+) -> None:
+    """Applies the recorded alternative of each choice separately."""
     package = _network(size)
     usual = _result(package, num_threads=2)
     _result(package, num_threads=2, tune=100.0)
-    ((name, found),) = _entries(kept).items()
+    ((name, found),) = _entries(cache_folder).items()
     exact = 0
     for place, text in found.items():
-        Cache(kept).store(name, written({place: text}), label="choices")
+        Cache(cache_folder).store(name, written({place: text}), label="choices")
         result = _result(evolve(package, name=place), num_threads=2, tune=0.0)
         if text.startswith(("Tile(", "Work(")):
             assert result.tobytes() == usual.tobytes()
@@ -267,7 +269,7 @@ def test_tiles_and_cuts_change_no_bit_and_algorithms_only_roundings(kept: Path, 
     assert exact
 
 
-def test_products_of_bytes_are_tuned_and_exact(kept: Path) -> None:
+def test_int8_products_are_tuned_and_exact(cache_folder: Path) -> None:
     package = onert.load(MODEL)
     results = []
     for seconds in (None, 100.0):
@@ -276,22 +278,22 @@ def test_products_of_bytes_are_tuned_and_exact(kept: Path) -> None:
         elements = np.random.default_rng(0).integers(-128, 128, [d or 1 for d in info.shape]).astype(info.dtype.numpy)
         results.append([array.tobytes() for array in execution.run([elements]).values()])
     assert results[0] == results[1]
-    ((_, found),) = _entries(kept).items()
+    ((_, found),) = _entries(cache_folder).items()
     assert found
 
 
-def test_each_precision_has_choices_of_its_own_and_is_offered_what_it_allows(kept: Path) -> None:
+def test_each_precision_has_its_own_choices_among_the_algorithms_it_allows(cache_folder: Path) -> None:
     package = _network()
     for count, precision in enumerate(("exact", "fast"), 1):
         usual = _result(package, precision=precision, num_threads=1)
         tuned = _result(package, precision=precision, num_threads=1, tune=100.0)
-        assert len(_entries(kept)) == count
+        assert len(_entries(cache_folder)) == count
         np.testing.assert_allclose(tuned, usual, rtol=0, atol=6e-6 * float(np.ptp(usual)))
         assert any(text.startswith("Form(outputs=2") for text in Count.texts)
         assert any(text.startswith("Form(outputs=4") for text in Count.texts) == (precision == "fast")
 
 
-def test_programs_of_branches_side_by_side_are_tuned_too(kept: Path) -> None:
+def test_parallel_programs_are_tuned_too(cache_folder: Path) -> None:
     package = PACKAGES["inception"]()
     answers = []
     for seconds in (None, 100.0):
@@ -304,7 +306,7 @@ def test_programs_of_branches_side_by_side_are_tuned_too(kept: Path) -> None:
         np.testing.assert_allclose(tuned, usual, rtol=0, atol=6e-6 * float(np.ptp(usual)))
 
 
-def test_other_shapes_wait_for_no_measurement(kept: Path) -> None:
+def test_new_input_shapes_do_not_trigger_measurements(cache_folder: Path) -> None:
     b = Builder("open")
     x = b.input(TensorType(DType.FLOAT32, (None, 12, 12, 4)), "x")
     y = b.add(Conv2D(), x, b.constant(np.ones((32, 3, 3, 4), np.float32)), None)
@@ -328,14 +330,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_number_of_seconds_is_one_sentence(name: str) -> None:
+def test_an_invalid_number_of_seconds_is_rejected(name: str) -> None:
     value, sentence = WRONG[name]
     with pytest.raises(OptionError, match=sentence):
         onert.Options(tune=value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("main", [run.main, bench.main], ids=["onert_run", "onert_bench"])
-def test_commands_say_what_is_wrong_with_it(
+def test_commands_report_an_invalid_number_of_seconds(
     main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(MODEL), "--tune", "-2"]) == 2

@@ -1,4 +1,4 @@
-"""Resource variables: operands of the entry where it is known what they are, and the same where it is not."""
+"""Resource variables: operands of the entry if known at compile time, otherwise looked up at run time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _zeros(*names: str) -> State:
 
 
 def _growing() -> Subgraph:
-    """What was read first, then read again, through another handle, after x was added to it and assigned."""
+    """Reads v, assigns the sum of v and x to it, and reads it again through another handle."""
     b = Builder()
     x = b.input(ROW, "x")
     handle = b.add(VarHandle("", "v"))
@@ -47,7 +47,7 @@ def _growing() -> Subgraph:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_variable_is_read_as_it_was_assigned_last(threads: int) -> None:
+def test_a_variable_is_read_as_last_assigned(threads: int) -> None:
     state = _zeros("v")
     execution = _execution(_growing(), state=state, threads=threads)
     assert _results(execution, [1, 2, 3]) == [[0, 0, 0], [1, 2, 3]]
@@ -56,7 +56,7 @@ def test_a_variable_is_read_as_it_was_assigned_last(threads: int) -> None:
     assert state["variable", "", "v"].tolist() == [2, 3, 4]
 
 
-def test_executions_that_share_their_state_see_what_the_other_did() -> None:
+def test_executions_with_shared_state_see_each_other_s_assignments() -> None:
     state = _zeros("v")
     first = _execution(_growing(), state=state)
     second = onert.Execution(first.program, state=state)
@@ -69,15 +69,15 @@ def test_executions_that_share_their_state_see_what_the_other_did() -> None:
         second.run([np.zeros(3, np.float32)])
 
 
-def test_an_array_that_the_caller_gave_stays_as_it_is() -> None:
+def test_an_initial_array_given_by_the_caller_is_not_modified() -> None:
     state = _zeros("v")
     given = state["variable", "", "v"]
     assert _results(_execution(_growing(), state=state), [1, 2, 3]) == [[0, 0, 0], [1, 2, 3]]
     assert given.tolist() == [0, 0, 0]
 
 
-def test_two_handles_that_are_given_may_be_one_variable() -> None:
-    """Assigned through one, read through the other before and after."""
+def test_two_handle_operands_may_refer_to_one_variable() -> None:
+    """Assigned through one handle, read through the other before and after."""
     inner = Builder("inner")
     x, one, other = inner.input(ROW, "x"), inner.input(HANDLE, "one"), inner.input(HANDLE, "other")
     before = inner.add(ReadVariable((ROW,)), other)
@@ -103,7 +103,7 @@ def test_a_variable_may_change_its_shape() -> None:
     assert _results(_execution(b.subgraph(found)), [1, 2, 3], [4, 5]) == [[1, 2, 3], [4, 5], [1, 2, 3]]
 
 
-def test_a_variable_without_elements_or_with_others_than_declared_is_an_error() -> None:
+def test_reading_an_unassigned_or_wrongly_shaped_variable_raises() -> None:
     b = Builder()
     graph = b.subgraph([b.add(ReadVariable((ROW,)), b.add(VarHandle("", "v")))])
     state: State = {}
@@ -117,7 +117,7 @@ def test_a_variable_without_elements_or_with_others_than_declared_is_an_error() 
     assert _results(execution) == [[1, 1, 1]]
 
 
-def test_a_run_that_is_observed_piece_by_piece_is_the_same() -> None:
+def test_observed_runs_update_variables_too() -> None:
     state = _zeros("v")
     plain = _execution(_growing(), state=state)
     watched = onert.Execution(plain.program, state=state, observers=(Profile(),))
@@ -126,10 +126,10 @@ def test_a_run_that_is_observed_piece_by_piece_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_variables_are_taken_and_given_in_time_where_reshapes_before_need_nothing_done(threads: int) -> None:
+def test_variables_are_read_and_assigned_in_order_when_reshapes_are_elided(threads: int) -> None:
     b = Builder()
     x = b.input(ROW, "x")
-    # Between results of the arena a reshape shares memory, so that its command is left out.
+    # A reshape between arena tensors shares their memory, so its command is left out.
     column = b.add(Reshape((3, 1)), b.add(ADD, x, x))
     row = b.add(Reshape((3,)), b.add(ADD, column, column))
     handle = b.add(VarHandle("", "v"))

@@ -1,4 +1,4 @@
-"""Convolutions over three axes whose planes are convolved part by part, with a residual."""
+"""3-D convolutions processed part by part, with a residual."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .natively import check, natively
 
 @pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 @pytest.mark.parametrize("op", [Conv3D(Padding.SAME), Conv3D(Padding.SAME, 2, 1, 2, 2), Conv3D(Padding.VALID)])
-def test_parts_of_a_volume_are_as_the_whole(isa: Isa, op: Conv3D) -> None:
+def test_volumes_processed_in_parts_match_their_definition(isa: Isa, op: Conv3D) -> None:
     rng, b = np.random.default_rng(1), Builder("volume")
     x = rng.normal(size=(2, 7, 6, 5, 8)).astype(np.float32)
     weight = b.constant(rng.normal(size=(3, 3, 3, 8, 20)).astype(np.float32))

@@ -1,4 +1,4 @@
-"""Claims about commands side by side: each waits for what it must and no more, and none for a thread that is absent."""
+"""Commands run side by side wait only for the commands they conflict with, and never for an absent thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def address(pointer: Pointer) -> int:
 
 
 def command(*accesses: tuple[int, int, bool]) -> Command:
-    """A command that touches bytes from one place up to another."""
+    """A command that accesses byte ranges, given by start and end."""
     touched = tuple(Access(Pointer(Area.SCRATCH, 0, a), b - a, write) for a, b, write in accesses)
     return Command(NOTHING, {}, 1, 1, touched, 0)
 
@@ -56,13 +56,13 @@ TABLE: dict[str, tuple[list[Command], list[list[int]]]] = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_what_commands_wait_for(case: str) -> None:
+def test_commands_wait_for_those_they_conflict_with(case: str) -> None:
     commands, expected = TABLE[case]
     assert waits(commands, address) == expected
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_two_commands_are_ordered_where_one_writes_what_the_other_touches_and_the_list_is_short(seed: int) -> None:
+def test_conflicting_commands_are_ordered_by_minimal_wait_lists(seed: int) -> None:
     rng = np.random.default_rng(seed)
     commands = []
     for _ in range(20):
@@ -86,13 +86,13 @@ def test_two_commands_are_ordered_where_one_writes_what_the_other_touches_and_th
             )
         }
         assert set(needed) <= clash <= before[at]
-    last = 0  # where all threads met last: what barriers order is ordered here, and no more
+    last = 0  # the last barrier: the wait lists order what barriers order, and no more
     for at, meet in enumerate(barriers(commands, address)):
         last = at if meet else last
         assert before[at].isdisjoint(range(last, at))
 
 
-def test_threads_side_by_side_have_scratch_memory_of_their_own() -> None:
+def test_commands_on_different_threads_have_separate_scratch_memory() -> None:
     found = Lowering(Builder().subgraph([]), runnable()[0], Settings(num_threads=3))
     lanes = []
     for home in (None, (0, 1), (1, 2), (0, 1), None):
@@ -126,15 +126,15 @@ def expected(package: onert.Package) -> list[bytes]:
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_a_run_is_whole_where_other_threads_never_come(
+def test_the_caller_completes_a_run_if_no_other_thread_arrives(
     package: onert.Package, expected: list[bytes], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pool believes in more threads than it has: the caller does all that is theirs."""
+    """The pool assumes more threads than it has, so the caller does all their work."""
     taken = []
 
     def alone(functions: Any, wanted: int) -> threads.Pool:
         pool = threads.Pool(functions, 1)
-        ctypes.c_int64.from_address(pool._address + 3 * 8).value = wanted  # the shares of a command
+        ctypes.c_int64.from_address(pool._address + 3 * 8).value = wanted  # the number of shares per command
         taken.append(wanted)
         return pool
 
@@ -146,7 +146,9 @@ def test_a_run_is_whole_where_other_threads_never_come(
     assert set(taken) == {count}
 
 
-def test_operations_may_be_run_one_by_one_between_whole_runs(package: onert.Package, expected: list[bytes]) -> None:
+def test_observed_runs_of_parallel_programs_may_alternate_with_plain_ones(
+    package: onert.Package, expected: list[bytes]
+) -> None:
     program = onert.compile(package, executor="Parallel", num_threads=2)
     plain, watched = onert.Execution(program), onert.Execution(program, observers=(Profile(),))
     for _ in range(4):
@@ -154,6 +156,6 @@ def test_operations_may_be_run_one_by_one_between_whole_runs(package: onert.Pack
         assert _answers(watched) == expected
 
 
-def test_many_runs_in_a_row_are_the_same(package: onert.Package, expected: list[bytes]) -> None:
+def test_many_consecutive_runs_are_equal(package: onert.Package, expected: list[bytes]) -> None:
     execution = onert.Execution(onert.compile(package, executor="Parallel", num_threads=2))
     assert all(_answers(execution) == expected for _ in range(200))

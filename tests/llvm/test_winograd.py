@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's minimal filtering agree with their meaning, on every target and between guard pages."""
+"""Winograd convolutions match their definition on every target and between guard pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .harness import Array
 from .natively import by_meaning, natively, same
 
 TOLERANCES = {2: 2e-6, 4: 6e-6}
-"""In parts of the range of results: what documentation promises."""
+"""Documented tolerances, relative to the range of the results."""
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SHAPES = [
@@ -41,15 +41,15 @@ SHAPES = [
 
 
 @pytest.fixture(params=[2, 4], ids=["F2", "F4"])
-def always(wherever: list[WinogradF32], monkeypatch: pytest.MonkeyPatch, request: Any) -> list[WinogradF32]:
-    """Winograd's kernel of one form is taken wherever it can be; the kernels that were."""
+def always(winograd_kernels: list[WinogradF32], monkeypatch: pytest.MonkeyPatch, request: Any) -> list[WinogradF32]:
+    """Use Winograd kernels of one form winograd_kernels possible; returns the kernels that were used."""
     monkeypatch.setitem(layers.FORMS, "exact", (Form(request.param),))
-    return wherever
+    return winograd_kernels
 
 
 @pytest.fixture
-def wherever(monkeypatch: pytest.MonkeyPatch) -> list[WinogradF32]:
-    """Winograd's kernel is taken wherever it can be; the kernels that were."""
+def winograd_kernels(monkeypatch: pytest.MonkeyPatch) -> list[WinogradF32]:
+    """Use Winograd kernels winograd_kernels possible; returns the kernels that were used."""
     taken: list[WinogradF32] = []
 
     def kernel(*args: object) -> WinogradF32:
@@ -81,7 +81,7 @@ def _layer(
 
 @ISAS
 @pytest.mark.parametrize(("size", "channels", "n", "padding"), SHAPES)
-def test_any_size_agrees_with_the_meaning(
+def test_winograd_convolutions_of_any_size_match_their_definition(
     isa: Isa, always: list[WinogradF32], size: tuple[int, int, int], channels: int, n: int, padding: Padding | Margins
 ) -> None:
     x, weights = _numbers(*size, channels), _numbers(n, 3, 3, channels, seed=1) / np.float32(3 * channels**0.5)
@@ -104,9 +104,9 @@ def test_any_size_agrees_with_the_meaning(
     ],
 )
 @pytest.mark.parametrize("value", [0.0, np.inf])
-def test_windows_of_stride_2_agree_with_the_meaning(
+def test_winograd_convolutions_with_stride_2_match_their_definition(
     isa: Isa,
-    wherever: list[WinogradF32],
+    winograd_kernels: list[WinogradF32],
     size: tuple[int, int, int],
     channels: int,
     n: int,
@@ -118,7 +118,7 @@ def test_windows_of_stride_2_agree_with_the_meaning(
     weights[3, 1, 2, 5] = 0
     subgraph = _layer(x, weights, padding, _numbers(n, seed=2), stride=2)
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
-    assert {kernel.form.stride for kernel in wherever} == {2}
+    assert {kernel.form.stride for kernel in winograd_kernels} == {2}
     with np.errstate(all="ignore"):
         same(found[0], by_meaning(subgraph, [x]), TOLERANCES[2])
     np.testing.assert_array_equal(found[1][0], found[0][0])
@@ -142,9 +142,9 @@ def test_windows_of_stride_2_agree_with_the_meaning(
     ],
 )
 @pytest.mark.parametrize("value", [0.0, np.inf])
-def test_other_windows_agree_with_the_meaning(
+def test_winograd_convolutions_with_other_windows_match_their_definition(
     isa: Isa,
-    wherever: list[WinogradF32],
+    winograd_kernels: list[WinogradF32],
     size: tuple[int, int, int],
     window: tuple[int, int],
     dilation: tuple[int, int],
@@ -158,7 +158,7 @@ def test_other_windows_agree_with_the_meaning(
     weights[3] = 0
     subgraph = _layer(x, weights / np.float32((weights[0].size) ** 0.5), padding, _numbers(n, seed=2), 1, dilation)
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 2, 3)]
-    assert {(kernel.form.window, kernel.form.dilated) for kernel in wherever} == {(window, dilation != (1, 1))}
+    assert {(kernel.form.window, kernel.form.dilated) for kernel in winograd_kernels} == {(window, dilation != (1, 1))}
     with np.errstate(all="ignore"):
         expected = by_meaning(subgraph, [x])
     for answer in found:
@@ -178,9 +178,9 @@ def test_other_windows_agree_with_the_meaning(
     ],
 )
 @pytest.mark.parametrize("value", [0.0, np.inf])
-def test_strided_windows_cut_along_one_axis_agree_with_the_meaning(
+def test_winograd_convolutions_tiled_along_one_axis_match_their_definition(
     isa: Isa,
-    wherever: list[WinogradF32],
+    winograd_kernels: list[WinogradF32],
     size: tuple[int, int, int],
     window: tuple[int, int],
     strides: tuple[int, int],
@@ -194,7 +194,7 @@ def test_strided_windows_cut_along_one_axis_agree_with_the_meaning(
     x[0, size[1] // 2, 3, 5] += np.float32(value)
     subgraph = _layer(x, weights, padding, _numbers(33, seed=2), strides)
     found = [natively(subgraph, [x], isa, threads) for threads in (1, 3)]
-    assert {kernel.form.strides for kernel in wherever} == {strides}
+    assert {kernel.form.strides for kernel in winograd_kernels} == {strides}
     with np.errstate(all="ignore"):
         same(found[0], by_meaning(subgraph, [x]), TOLERANCES[2])
     np.testing.assert_array_equal(found[1][0], found[0][0])
@@ -202,7 +202,9 @@ def test_strided_windows_cut_along_one_axis_agree_with_the_meaning(
 
 @ISAS
 @pytest.mark.parametrize("kind", [UnaryKind.TANH, UnaryKind.RELU])
-def test_what_follows_runs_in_the_same_kernel(isa: Isa, always: list[WinogradF32], kind: UnaryKind) -> None:
+def test_a_winograd_convolution_with_a_fused_epilogue_is_one_kernel(
+    isa: Isa, always: list[WinogradF32], kind: UnaryKind
+) -> None:
     x, weights = _numbers(1, 9, 9, 20), _numbers(40, 3, 3, 20, seed=1) / np.float32(12)
     b = Builder()
     operand, beside = (b.input(TensorType(DType.FLOAT32, shape)) for shape in (x.shape, (1, 9, 9, 40)))
@@ -216,7 +218,7 @@ def test_what_follows_runs_in_the_same_kernel(isa: Isa, always: list[WinogradF32
 
 @ISAS
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
-def test_what_is_not_finite_stays_in_its_windows(isa: Isa, always: list[WinogradF32], value: float) -> None:
+def test_non_finite_inputs_stay_in_their_windows(isa: Isa, always: list[WinogradF32], value: float) -> None:
     x, weights = _numbers(1, 8, 7, 20), _numbers(32, 3, 3, 20, seed=1)
     weights[3] = 0
     x[0, 2, 3, 5], x[0, 7, 6, 0] = value, -value
@@ -229,8 +231,8 @@ def test_what_is_not_finite_stays_in_its_windows(isa: Isa, always: list[Winograd
 
 @ISAS
 @pytest.mark.parametrize("scale", [1.0, 1e-38])
-def test_zeros_among_weights_meet_what_is_not_finite(
-    isa: Isa, wherever: list[WinogradF32], scale: float, subtests: pytest.Subtests
+def test_zero_weights_times_non_finite_inputs_are_nan(
+    isa: Isa, winograd_kernels: list[WinogradF32], scale: float, subtests: pytest.Subtests
 ) -> None:
     x, weights = _numbers(1, 8, 7, 20), _numbers(32, 3, 3, 20, seed=1)
     weights[_numbers(32, 3, 3, 20, seed=2) < 0] = 0
@@ -239,10 +241,10 @@ def test_zeros_among_weights_meet_what_is_not_finite(
         subgraph = _layer(x, weights * np.float32(scale), Padding.SAME, dilation=dilation)
         with subtests.test(dilation=dilation), np.errstate(all="ignore"):
             same(natively(subgraph, [x], isa), by_meaning(subgraph, [x]), TOLERANCES[2])
-    assert len(wherever) == 2
+    assert len(winograd_kernels) == 2
 
 
-def test_weights_that_are_not_got_back_are_left_to_others(always: list[WinogradF32]) -> None:
+def test_weights_that_do_not_survive_the_transform_use_another_algorithm(always: list[WinogradF32]) -> None:
     x, weights = _numbers(1, 8, 8, 20), _numbers(32, 3, 3, 20, seed=1)
     (form,) = layers.FORMS["exact"]
     for value in (np.inf, 1e30) if form.keeps_zeros else (0.0, np.inf, 1e30):
@@ -263,7 +265,7 @@ def test_weights_that_are_not_got_back_are_left_to_others(always: list[WinogradF
         ("fast", 56, 64, 3, None),
     ],
 )
-def test_the_cost_decides_by_precision_and_size(
+def test_the_cost_model_chooses_by_precision_and_size(
     precision: str, size: int, channels: int, n: int, outputs: int | None
 ) -> None:
     found = winograd.chosen(layers.FORMS[precision], channels, n, runnable()[-1], 1, (size, size))
@@ -276,7 +278,7 @@ def test_the_cost_decides_by_precision_and_size(
     ids=["F2", "F4", "by twos", "line"],
 )
 @ISAS
-def test_a_choice_for_many_sizes_is_that_of_each(isa: Isa, forms: tuple[Form, ...]) -> None:
+def test_a_choice_for_dynamic_sizes_equals_that_for_each_size(isa: Isa, forms: tuple[Form, ...]) -> None:
     r = Random(len(forms))
     held = 0
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""Convolutions of bytes by Winograd's minimal filtering are exact, between guard pages."""
+"""Int8 Winograd convolutions are exact, between guard pages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EVERY_SHAPE = pytest.mark.parametrize(("size", "channels", "n", "padding", "rate
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[WinogradInt8]:
-    """Winograd's kernel is taken wherever it can be; the kernels that were."""
+    """Use Winograd kernels wherever possible; returns the kernels that were used."""
     found: list[WinogradInt8] = []
 
     def kernel(*args: object) -> WinogradInt8:
@@ -58,7 +58,7 @@ def _layer(
     scale: float,
     rates: tuple[int, int] = (1, 1),
 ) -> Subgraph:
-    """A layer whose weights have a scale for each filter where they have no zero point."""
+    """A layer with per-channel weight scales, or with one scale and a zero point."""
     bias = np.random.default_rng(5).integers(-3000, 3000, len(w)).astype(np.int32)
     filters = Quantization((scale,), (zeros[1],))
     if zeros[1] == 0:
@@ -72,7 +72,7 @@ def _layer(
 @EVERY_ISA
 @EVERY_SHAPE
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
-def test_any_size_is_exact(
+def test_int8_winograd_convolutions_of_any_size_are_exact(
     isa: Isa,
     taken: list[WinogradInt8],
     size: tuple[int, int, int],
@@ -97,7 +97,7 @@ def test_any_size_is_exact(
 @EVERY_SHAPE
 @pytest.mark.parametrize("each", [True, False], ids=["a scale each", "one scale"])
 @pytest.mark.parametrize("activation", [Activation.RELU, Activation.TANH])
-def test_floats_with_filters_of_bytes_are_exact(
+def test_dynamic_range_winograd_convolutions_are_exact(
     isa: Isa,
     taken: list[WinogradInt8],
     size: tuple[int, int, int],
@@ -114,7 +114,7 @@ def test_floats_with_filters_of_bytes_are_exact(
     scales = Quantization(tuple(1e-3 * (1 + i % 5 / 7) for i in range(n)), (0,) * n, 0)
     op = Conv2D(padding, dilation_height=rates[0], dilation_width=rates[1], activation=activation)
     given = (None, scales if each else Quantization((1e-3,), (0,)), None)
-    for images in (x, x[:1]):  # alone, an image may be followed by more in its command
+    for images in (x, x[:1]):  # a single image may share its command with following work
         subgraph = subgraph_of(Case("", op, (images, w, bias), quantization=given), constant=(1, 2))
         for threads in (1, 3):
             same(natively(subgraph, [images], isa, threads), by_meaning(subgraph, [images]))
@@ -124,7 +124,7 @@ def test_floats_with_filters_of_bytes_are_exact(
 @EVERY_ISA
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("beyond", [0, 1])
-def test_the_largest_sums_are_exact_and_larger_ones_are_left_to_others(
+def test_the_largest_sums_are_exact_and_larger_ones_use_another_algorithm(
     isa: Isa, taken: list[WinogradInt8], sign: int, beyond: int
 ) -> None:
     w = np.full((16, 3, 3, 116), sign * 126, np.int8)
@@ -136,7 +136,7 @@ def test_the_largest_sums_are_exact_and_larger_ones_are_left_to_others(
     assert len(taken) == 1 - beyond
 
 
-def test_sums_fit_as_long_as_they_have_26_bits() -> None:
+def test_sums_fit_up_to_26_bits() -> None:
     w = np.zeros((9, 200, 2), np.int16)
     w[:8, :, 1] = -80
     assert winograd_int8.fits(w)
@@ -150,10 +150,10 @@ def test_sums_fit_as_long_as_they_have_26_bits() -> None:
         assert not winograd_int8.fits(w)
 
 
-@pytest.mark.skipif(not ISAS, reason="no target with products of pairs runs here")
+@pytest.mark.skipif(not ISAS, reason="no runnable target has products of pairs")
 @pytest.mark.parametrize(
     ("size", "channels", "n", "faster"), [(56, 64, 64, True), (40, 32, 32, True), (6, 64, 64, False)]
 )
-def test_the_cost_decides_by_size(size: int, channels: int, n: int, faster: bool) -> None:
+def test_the_cost_model_chooses_by_size(size: int, channels: int, n: int, faster: bool) -> None:
     layer = winograd_int8.Layer(channels, n, ISAS[-1])
     assert winograd_int8.is_faster(layer, (-(-size // 4)) ** 2, size * size) == faster

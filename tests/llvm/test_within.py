@@ -1,4 +1,4 @@
-"""Integers are checked natively against numbers that the run gives, as their operation checks them."""
+"""Integers are checked natively against computed limits, as their operation defines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ TYPES = pytest.mark.parametrize("dtype", [np.int32, np.int64], ids=lambda d: d._
 @ISAS
 @TYPES
 @pytest.mark.parametrize("count", [None, 0, 1, 300])
-def test_integers_that_count_are_as_they_are(isa: Isa, dtype: Any, count: int | None) -> None:
+def test_integers_within_the_limit_are_unchanged(isa: Isa, dtype: Any, count: int | None) -> None:
     x = np.random.default_rng(0).integers(0, 50, (300, 3)).astype(dtype)
-    x[count:] += 0 if count is None else 90  # outside, where nothing looks
+    x[count:] += 0 if count is None else 90  # beyond the count, not checked
     check(*single(Within(), x, np.int64(50), None if count is None else np.int64(count)), isa, threads=2)
 
 
@@ -31,14 +31,14 @@ def test_integers_that_count_are_as_they_are(isa: Isa, dtype: Any, count: int | 
 @pytest.mark.parametrize(
     ("value", "limit", "inclusive"), [(-1, 5, False), (5, 5, False), (6, 5, True), (0, 0, False), (0, -1, True)]
 )
-def test_another_integer_is_reported(isa: Isa, dtype: Any, value: int, limit: int, inclusive: bool) -> None:
+def test_an_integer_beyond_the_limit_is_reported(isa: Isa, dtype: Any, value: int, limit: int, inclusive: bool) -> None:
     graph, inputs = single(Within(inclusive), np.array([[value]], dtype), np.int64(limit), np.int64(1))
     with pytest.raises(ExecutionError, match=f"{value} {BEYOND}"):
         natively(graph, inputs, isa)
 
 
 @pytest.mark.parametrize("count", [-3, 1 << 62])
-def test_a_count_that_there_cannot_be_reads_nothing_beyond(count: int) -> None:
+def test_an_impossible_count_reads_nothing_out_of_bounds(count: int) -> None:
     graph, inputs = single(Within(), np.zeros((4, 2), np.int32), np.int64(1), np.int64(count))
     (found,) = natively(graph, inputs, runnable()[0])
     assert not found.any()

@@ -1,4 +1,4 @@
-"""Operations on sound, loaded from a file, give what LiteRT's kernels give."""
+"""Audio operations, loaded from a file, equal LiteRT's kernels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _check(
     ("samples", "channels", "window", "stride"),
     [(1000, 1, 256, 128), (1000, 2, 250, 100), (100, 1, 256, 1), (513, 3, 2, 3), (64, 1, 64, 7)],
 )
-def test_spectrograms_are_litert_s(samples: int, channels: int, window: int, stride: int, squared: bool) -> None:
+def test_spectrograms_equal_litert(samples: int, channels: int, window: int, stride: int, squared: bool) -> None:
     x = np.random.default_rng(samples + window).normal(size=(samples, channels)).astype(np.float32)
     fields = {"window_size": window, "stride": stride, "magnitude_squared": squared}
     _check("AudioSpectrogram", fields, [x], (channels, 0, 1))
@@ -58,7 +58,7 @@ BANDS = [(4000, 20, 40, 13), (8000, 125, 64, 20), (7600.7, 20.2, 10, 10), (4000,
 
 
 @pytest.mark.parametrize(("bands", "bins", "rate"), list(product(BANDS, (257, 33), (16000, 8000))))
-def test_cepstral_coefficients_are_litert_s(bands: tuple[float, float, int, int], bins: int, rate: int) -> None:
+def test_mfccs_equal_litert(bands: tuple[float, float, int, int], bins: int, rate: int) -> None:
     upper, lower, count, coefficients = bands
     x = np.random.default_rng(bins).uniform(0, 10, size=(2, 5, bins)).astype(np.float32)
     fields = {
@@ -71,7 +71,7 @@ def test_cepstral_coefficients_are_litert_s(bands: tuple[float, float, int, int]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
-def test_differences_from_references_are_litert_s(dtype: type[np.int8]) -> None:
+def test_numeric_verify_equals_litert(dtype: type[np.int8]) -> None:
     rng = np.random.default_rng(7)
     x = rng.integers(0, 100, (4, 5)).astype(dtype)
     zero = 0 if dtype is np.int16 else 3

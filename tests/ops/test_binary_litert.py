@@ -1,4 +1,4 @@
-"""Quantised functions of two give what LiteRT's reference kernels give, to the bit, at random scales."""
+"""Quantised binary functions equal LiteRT's reference kernels bit for bit, at random scales."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _rows() -> list[Row]:
     found += [_binary(kind, DType.INT16) for kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)]
     found += [_binary(BinaryKind.ADD, dtype, clamp) for dtype in BYTES for clamp in (Activation.RELU, Activation.RELU6)]
     found.append(_binary(BinaryKind.SQUARED_DIFFERENCE, DType.INT8))
-    # LiteRT joins signed bytes of one scale only.
+    # LiteRT concatenates int8 tensors only if all have the same scale.
     found.append(("CONCATENATION", Concat(1), DType.UINT8, ("ConcatenationOptions", {"axis": 1})))
     for dtype in BYTES:
         found.append(("PRELU", PRelu(), dtype, None))
@@ -62,7 +62,7 @@ def _elements(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) ->
 
 
 def _unsaturated(rng: np.random.Generator, op: Op, arrays: list[Array], inputs: tuple[TensorType, ...]) -> CallTypes:
-    """Types with a random scale of the result under which results differ: saturated ones agree however computed."""
+    """Types with a random result scale that does not saturate all results, as saturated ones agree trivially."""
     (result,) = infer(op, inputs) or ()
     for _ in range(20):
         quantization = None if result.dtype is DType.BOOL else _quantization(rng, result.dtype)
@@ -86,7 +86,9 @@ def _agree(code: str, op: Op, options: litert.Options | None, arrays: list[Array
     ROWS,
     ids=[f"{r[0]} {r[2].text} {r[1].label} {getattr(r[1], 'activation', Activation.NONE).name}" for r in ROWS],
 )
-def test_results_are_litert_s(code: str, op: Op, dtype: DType, options: litert.Options | None, draw: int) -> None:
+def test_binary_functions_equal_litert(
+    code: str, op: Op, dtype: DType, options: litert.Options | None, draw: int
+) -> None:
     rng = np.random.default_rng((zlib.crc32(f"{code} {options} {dtype.text}".encode()), draw))
     arrays = [_elements(rng, dtype, shape) for shape in ((5, 64), (5, 64) if draw % 2 or code != "PRELU" else (64,))]
     inputs = tuple(TensorType(dtype, a.shape, _quantization(rng, dtype)) for a in arrays)
@@ -96,7 +98,7 @@ def test_results_are_litert_s(code: str, op: Op, dtype: DType, options: litert.O
 @pytest.mark.parametrize("draw", range(6))
 @pytest.mark.parametrize("dtype", [*BYTES, DType.INT16], ids=lambda d: d.text)
 @pytest.mark.parametrize("alpha", [0.2, 1.7])
-def test_leaky_results_are_litert_s(dtype: DType, alpha: float, draw: int) -> None:
+def test_leaky_relu_equals_litert(dtype: DType, alpha: float, draw: int) -> None:
     rng = np.random.default_rng((draw, round(alpha * 10)))
     x, op = _elements(rng, dtype, (5, 64)), LeakyRelu(alpha)
     types = _unsaturated(rng, op, [x], (TensorType(dtype, x.shape, _quantization(rng, dtype)),))
@@ -105,8 +107,8 @@ def test_leaky_results_are_litert_s(dtype: DType, alpha: float, draw: int) -> No
 
 @pytest.mark.parametrize("scales", [(0.0064, 0.00277, 0.00672), (0.00082, 0.00055, 0.0011), (0.0098, 0.0009, 0.03)])
 @pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB], ids=lambda kind: kind.name)
-def test_sums_of_16_bit_numbers_are_litert_s_near_ties_too(kind: BinaryKind, scales: tuple[float, ...]) -> None:
-    """Of a hundred thousand sums a few lie so near a half that the bits kept to the left decide."""
+def test_int16_sums_equal_litert_near_ties(kind: BinaryKind, scales: tuple[float, ...]) -> None:
+    """Among a hundred thousand sums a few are so close to a half that the extra fraction bits decide."""
     rng = np.random.default_rng(0)
     code, op, dtype, options = _binary(kind, DType.INT16)
     arrays = [rng.integers(-32768, 32768, 400_000).astype(np.int16) for _ in range(2)]

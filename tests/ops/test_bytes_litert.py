@@ -1,4 +1,4 @@
-"""Functions of every byte give the results of LiteRT's reference kernels bit for bit, at scales of every size."""
+"""Unary functions of every byte equal LiteRT's reference kernels bit for bit, at scales of every magnitude."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ BOTH = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "HARD_SWISH", "TANH", "L
 SIGNED = (*BOTH, "GELU", "ABS", "RSQRT", "EXP", "LOG")
 SCALES = [tuple(map(float, pair)) for pair in np.exp(np.random.default_rng(7).uniform(-8, 0, (12, 2))).astype("f4")]
 FIXED = {"TANH": 1 / 128, "LOGISTIC": 1 / 256}
-"""Scales of results that the kernels prescribe."""
+"""Result scales that the kernels prescribe."""
 
 
 def _case(code: str, dtype: DType, scales: tuple[float, float]) -> tuple[Array, CallTypes]:
     low, high = dtype.limits
     entry = low if code in ("RSQRT", "LOG") else (low + high) // 2 + 4
     zero = {"TANH": (low + high + 1) // 2, "LOGISTIC": low}.get(code, entry)
-    first = low + 1 if code in ("RSQRT", "LOG") else low  # LiteRT refuses what is not positive
+    first = low + 1 if code in ("RSQRT", "LOG") else low  # LiteRT rejects non-positive inputs
     x = np.arange(first, high + 1).astype(dtype.numpy)
     result = Quantization((FIXED.get(code, scales[1]),), (zero,))
     entries = TensorType(dtype, x.shape, Quantization((scales[0],), (entry,)))
@@ -30,7 +30,7 @@ def _case(code: str, dtype: DType, scales: tuple[float, float]) -> tuple[Array, 
 
 @pytest.mark.parametrize("scales", SCALES, ids=lambda pair: f"{pair[0]:.4f}-{pair[1]:.4f}")
 @pytest.mark.parametrize(("code", "dtype"), [*((c, DType.INT8) for c in SIGNED), *((c, DType.UINT8) for c in BOTH)])
-def test_every_byte_is_litert_s(code: str, dtype: DType, scales: tuple[float, float]) -> None:
+def test_unary_functions_of_every_byte_equal_litert(code: str, dtype: DType, scales: tuple[float, float]) -> None:
     if code == "HARD_SWISH" and scales[0] / scales[1] < 2**-8:
         pytest.skip("LiteRT shifts its 16-bit products by more bits than they have")
     x, types = _case(code, dtype, scales)

@@ -1,4 +1,4 @@
-"""Every operation is described, has cases, and gives what they say."""
+"""Every operation has a docstring and cases, and computes what these say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CASES: list[Case] = [
 ]
 SHIPPED = sorted((op for op in OPS.values() if op.__module__.startswith("onert.")), key=lambda op: op.__name__)
 WITHOUT = {"Python", "Refuse", "Unsupported"}
-"""What gives nothing of its own: users' functions, and what stands for operations that nothing can run."""
+"""Operations without results of their own: users' functions, and placeholders for operations that cannot run."""
 
 
 def _name(case: Case) -> str:
@@ -29,12 +29,12 @@ def _name(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=_name)
-def test_elements_are_those_of_the_case(case: Case) -> None:
+def test_results_equal_those_of_the_case(case: Case) -> None:
     check_case(case, Alone())
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.op.evaluate_in is None], ids=_name)
-def test_known_shapes_are_inferred(case: Case) -> None:
+def test_shapes_are_inferred_from_known_inputs(case: Case) -> None:
     known = infer(case.op, case.input_types(known=True))
     assert known is not None
     if case.expected is not None:
@@ -42,14 +42,14 @@ def test_known_shapes_are_inferred(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=_name)
-def test_nothing_is_inferred_that_the_run_contradicts(case: Case) -> None:
+def test_inferred_dimensions_match_the_results(case: Case) -> None:
     """With only constants known, each inferred dimension is unknown or right."""
     check_inference(case, Alone())
 
 
 @pytest.mark.parametrize("op", SHIPPED, ids=lambda op: op.__name__)
-def test_every_operation_is_described_and_has_cases(op: type[Op]) -> None:
-    """Those that run subgraphs or keep state have no elements to compare; programs of them are run instead."""
+def test_every_operation_has_a_docstring_and_cases(op: type[Op]) -> None:
+    """Operations that run subgraphs or keep state have no cases here; programs with them are run instead."""
     assert op.__doc__
     assert len(op.__doc__) >= 30
     if op.evaluate_in is None and op.__name__ not in WITHOUT:

@@ -1,4 +1,4 @@
-"""circle's own operators, and ONE's custom ones, read from files and run."""
+"""circle's own operators and ONE's custom ones, read from files and run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _run(model: bytes | Path, *inputs: Array) -> list[Array]:
 def _one(
     code: str, inputs: list[Array], result: tuple[DType, tuple[int, ...]], options: Any = None, custom: Any = None
 ) -> Array:
-    """The only result of one operator on inputs of the model."""
+    """The only result of one operator whose operands are model inputs."""
     model = Model(CIRCLE)
     graph = model.graph()
     given = [graph.input(DType.from_numpy(a.dtype), a.shape) for a in inputs]
@@ -55,7 +55,7 @@ def test_shared_models_load_compile_and_run(name: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["NeoX", "GPT-J"])
-def test_rope_turns_pairs(mode: int) -> None:
+def test_rope_rotates_pairs(mode: int) -> None:
     x, angles = _random(1, 3, 5, 4), np.linspace(0, 2, 10, dtype=np.float32).reshape(5, 2)
     wide = np.concatenate([angles, angles], 1) if mode == 0 else np.repeat(angles, 2, 1)
     sin, cos = np.sin(wide).reshape(1, 1, 5, 4), np.cos(wide).reshape(1, 1, 5, 4)
@@ -66,7 +66,7 @@ def test_rope_turns_pairs(mode: int) -> None:
     np.testing.assert_allclose(mine, turned, atol=1e-6)
 
 
-def test_batch_matmul_and_its_flags() -> None:
+def test_batch_matmul_with_adjoint_flags() -> None:
     x, y = _random(2, 3, 4), _random(2, 5, 3, seed=1)
     options = _flexible(adj_x=True, adj_y=True, T=0)
     found = _one("BatchMatMulV2", [x, y], (F32, (2, 4, 5)), custom=options)
@@ -93,7 +93,7 @@ def test_matrix_band_part() -> None:
     np.testing.assert_array_equal(found, np.tril(np.triu(x, -1)))
 
 
-def test_stateless_random_numbers_are_tensorflow_s() -> None:
+def test_stateless_random_numbers_equal_tensorflow() -> None:
     found = _one("StatelessRandomUniform", [np.int32([5]), np.int32([1, 2])], (F32, (5,)), custom=_flexible())
     # tf.random.stateless_uniform([5], [1, 2]) on a CPU
     np.testing.assert_array_equal(found, np.array(TENSORFLOW, np.float32))
@@ -110,7 +110,7 @@ def test_all_and_erf() -> None:
     np.testing.assert_allclose(found, [-0.8427008, 0, 0.5204999], atol=1e-6)
 
 
-def test_weights_as_scaled_signs() -> None:
+def test_binary_coded_weights() -> None:
     hidden, rng = 40, np.random.default_rng(3)
     signs = rng.integers(0, 2, (2 * 3 + 2, hidden))
     scales = rng.uniform(0.1, 1, 8).astype(np.float32)
@@ -129,7 +129,7 @@ def test_weights_as_scaled_signs() -> None:
 
 
 def _attention(size: int) -> bytes:
-    """A decoder's layer whose caches are variables."""
+    """A decoder layer whose caches are variables."""
     model = Model(CIRCLE)
     graph = model.graph()
     x = graph.input(F32, (1, 1, 8))
@@ -145,8 +145,8 @@ def _attention(size: int) -> bytes:
     return model.done()
 
 
-def _turned(x: Array, angles: Array) -> Array:
-    """Halves of each head as one complex number, turned."""
+def _rotated(x: Array, angles: Array) -> Array:
+    """Rotate each head, whose halves are the real and imaginary parts of complex numbers."""
     z = (x[..., :2] + 1j * x[..., 2:]) * np.exp(1j * angles[:2])
     return np.concatenate([z.real, z.imag], -1)
 
@@ -158,9 +158,9 @@ def test_attention_remembers_earlier_tokens() -> None:
     keys, values = [], []
     for at, token in enumerate(tokens):
         angles = np.tile(np.float32([0.3, 0.1]) * at, 2)
-        keys.append(_turned((wk @ token).reshape(2, 4), angles))
+        keys.append(_rotated((wk @ token).reshape(2, 4), angles))
         values.append((wv @ token).reshape(2, 4))
-        query = _turned((wq @ token).reshape(2, 4), angles)
+        query = _rotated((wq @ token).reshape(2, 4), angles)
         scores = np.einsum("hn,thn->ht", query, np.array(keys)) / 2
         weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
         expected = wo @ np.einsum("ht,thn->hn", weights, np.array(values)).reshape(8)
@@ -169,7 +169,7 @@ def test_attention_remembers_earlier_tokens() -> None:
         np.testing.assert_allclose(found[0, 0], expected, atol=1e-4)
 
 
-def test_a_token_outside_of_the_cache_is_refused() -> None:
+def test_a_token_position_outside_the_cache_is_rejected() -> None:
     execution = onert.Execution(onert.compile(onert.load(_attention(2))))
     table = np.zeros((1, 1, 4), np.float32)
     with pytest.raises(onert.OnertError, match="operation 0 ATTENTION: index 2 is outside of dimension 0 of 2"):
@@ -177,7 +177,7 @@ def test_a_token_outside_of_the_cache_is_refused() -> None:
 
 
 def _doubling(tables: Any) -> bytes:
-    """Subgraph 0 adds 1, subgraph 1, with the signature `twice`, doubles."""
+    """Subgraph 0 adds 1; subgraph 1, with the signature `twice`, doubles."""
     model = Model(tables) if tables is not None else Model()
     plus = model.graph("plus")
     x, out = plus.input(F32, (3,)), plus.tensor(F32, (3,))
@@ -206,7 +206,7 @@ def _running(*calls: tuple[str, str]) -> bytes:
 
 
 @pytest.mark.parametrize("tables", [None, CIRCLE], ids=["tflite", "circle"])
-def test_a_model_runs_the_models_beside_it(tables: Any, tmp_path: Path) -> None:
+def test_a_model_runs_other_model_files(tables: Any, tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "double.bin").write_bytes(_doubling(tables))
     main = tmp_path / "main.circle"
@@ -232,7 +232,7 @@ def test_a_model_runs_the_models_beside_it(tables: Any, tmp_path: Path) -> None:
         ("double.circle", "has no signature 'none'"),
     ],
 )
-def test_a_path_cannot_lead_astray(location: str, message: str, tmp_path: Path) -> None:
+def test_invalid_paths_of_other_models_are_rejected(location: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "secret.circle").write_bytes(_doubling(None))
     folder = tmp_path / "models"
     folder.mkdir()
@@ -247,6 +247,6 @@ def test_a_path_cannot_lead_astray(location: str, message: str, tmp_path: Path) 
         onert.load(main)
 
 
-def test_a_model_from_memory_has_no_neighbors() -> None:
+def test_a_model_loaded_from_memory_cannot_run_other_files() -> None:
     with pytest.raises(onert.OnertError, match="was not loaded from a file"):
         onert.load(_running(("double.circle", "")))

@@ -1,4 +1,4 @@
-"""Whatever a file says, an operation that computes gives a result or one sentence: cases with one thing changed."""
+"""Arithmetic operations give a result or a one-line error for any file: cases with one mutation."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ CASES = [case for module in (conv, matmul, norm, pool, reduce, transpose_conv) f
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op.label}: {case.name}")
-def test_one_thing_changed_gives_a_result_or_one_sentence(case: Case) -> None:
+def test_mutated_cases_give_a_result_or_a_one_line_error(case: Case) -> None:
     check_mutants(case)

@@ -1,4 +1,4 @@
-"""Operations that compute give what LiteRT's reference kernels give: integers bit for bit, floats nearly."""
+"""Arithmetic operations equal LiteRT's reference kernels: integers bit for bit, floats within a tolerance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIZES = {"filter_height": "filterHeight", "filter_width": "filterWidth"}
 
 
 def _window(op: Any) -> dict[str, Any]:
-    """The fields that a sliding window writes."""
+    """The option fields of a sliding window."""
     names = {**_STEPS, **_DILATIONS, **_SIZES}
     found = {written: getattr(op, name) for name, written in names.items() if hasattr(op, name)}
     found["padding"] = 0 if op.padding is Padding.SAME else 1
@@ -36,7 +36,7 @@ def _filtered(code: str, table: str) -> Callable[[Case], Written]:
     def write(case: Case) -> Written:
         options = _window(case.op)
         if any(a is not None and a.dtype == np.int16 for a in case.inputs) and case.inputs[-1].dtype == np.int32:
-            options["quantizedBiasType"] = 2  # INT32: accumulators of 32 bits
+            options["quantizedBiasType"] = 2  # INT32: 32-bit accumulators
         if code == "DEPTHWISE_CONV_2D":
             options["depthMultiplier"] = case.inputs[1].shape[3] // case.inputs[0].shape[3]
         return code, (table, options)
@@ -79,7 +79,7 @@ def _pool(case: Case) -> Written:
 
 
 def _plain(code: str, table: str, **fields: str) -> Callable[[Case], Written]:
-    """Options whose fields are attributes."""
+    """A writer of options whose fields are attributes of the operation."""
 
     def write(case: Case) -> Written:
         return code, (table, {written: getattr(case.op, name) for written, name in fields.items()})
@@ -137,27 +137,27 @@ def _label(op: Op) -> str:
 
 
 @pytest.mark.parametrize("case", _named(trials.convolutions()))
-def test_convolutions_are_litert_s(case: Case) -> None:
+def test_convolutions_equal_litert(case: Case) -> None:
     _check(case)
 
 
 @pytest.mark.parametrize("case", _named([*trials.transposed_convolutions(), *trials.spatial_convolutions()]))
-def test_transposed_and_spatial_convolutions_are_litert_s(case: Case) -> None:
+def test_transposed_and_3d_convolutions_equal_litert(case: Case) -> None:
     _check(case)
 
 
 @pytest.mark.parametrize("case", _named(trials.products()))
-def test_matrix_products_are_litert_s(case: Case) -> None:
+def test_matrix_products_equal_litert(case: Case) -> None:
     _check(case)
 
 
 @pytest.mark.parametrize(
     "case", _named([*trials.pools(), *trials.reductions(), *trials.window_reductions(), *trials.scans()])
 )
-def test_pools_and_reductions_are_litert_s(case: Case) -> None:
+def test_pools_and_reductions_equal_litert(case: Case) -> None:
     _check(case)
 
 
 @pytest.mark.parametrize("case", _named([*trials.softmaxes(), *trials.resizes()]))
-def test_softmaxes_and_resizes_are_litert_s(case: Case) -> None:
+def test_softmaxes_and_resizes_equal_litert(case: Case) -> None:
     _check(case)

@@ -1,4 +1,4 @@
-"""Custom operators of MediaPipe and of LiteRT's further kernels, read from files and run."""
+"""Custom operators of MediaPipe and of LiteRT's additional kernels, read from files and run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _run(code: str, inputs: list[Array], shape: tuple[int, ...], custom: bytes) 
     return found
 
 
-def test_a_region_s_matrix_leads_its_landmarks_into_the_picture() -> None:
+def test_a_landmark_matrix_maps_the_region_into_the_output_image() -> None:
     landmarks = np.random.default_rng(1).uniform(0, 100, (1, 6, 3)).astype(np.float32)
     options = {"left_rotation_idx": 0, "right_rotation_idx": 3, "subset_idxs": [1, 2, 4, 5]}
     options |= {"output_width": 16, "output_height": 8, "scale_x": 1.5, "scale_y": 1.25}
@@ -42,12 +42,12 @@ def test_a_region_s_matrix_leads_its_landmarks_into_the_picture() -> None:
     margin = np.array([16 - 16 / 1.5, 8 - 8 / 1.25]) / 2
     np.testing.assert_allclose(subset.min(0), margin, atol=1e-3)
     np.testing.assert_allclose(subset.max(0), [16, 8] - margin, atol=1e-3)
-    np.testing.assert_allclose(inside[0, 1], inside[3, 1], atol=1e-3)  # side by side
+    np.testing.assert_allclose(inside[0, 1], inside[3, 1], atol=1e-3)  # on a horizontal line
     back = _run("TransformLandmarks", [inside[None].astype(np.float32), matrix], (1, 6, 2), b"\0")
     np.testing.assert_allclose(back[0], landmarks[0, :, :2], atol=1e-2)
 
 
-def test_features_of_a_region() -> None:
+def test_transform_tensor_samples_a_region() -> None:
     features = np.random.default_rng(2).normal(size=(1, 5, 6, 2)).astype(np.float32)
     matrix = np.eye(4, dtype=np.float32)[None].copy()
     matrix[0, 0, 3] = 2
@@ -67,20 +67,20 @@ def _verifying(**options: Any) -> bytes:
     return model.done()
 
 
-def test_numeric_verify_is_litert_s() -> None:
+def test_numeric_verify_loaded_from_a_file_equals_litert() -> None:
     x, exact = np.int8([3, 5, -7]), np.float32([0.25, 1, -5.5])
     model = _verifying(tolerance=5.0, log_if_failed=False)
     mine = next(iter(onert.Execution(onert.compile(onert.load(model))).run([x, exact]).values()))
     np.testing.assert_array_equal(mine, LiteRt(model)(x, exact)[0])
 
 
-def test_numeric_verify_refuses_what_is_too_far() -> None:
+def test_numeric_verify_rejects_differences_beyond_the_tolerance() -> None:
     execution = onert.Execution(onert.compile(onert.load(_verifying(tolerance=5.0, log_if_failed=True))))
     with pytest.raises(onert.OnertError, match="from its reference"):
         execution.run([np.int8([3, 5, -7]), np.float32([9, 1, -5])])
 
 
-def test_all_operators_that_nothing_implements_are_named_at_once() -> None:
+def test_all_unimplemented_operators_are_named_at_once() -> None:
     model = Model()
     graph = model.graph()
     x = graph.input(DType.FLOAT32, (3,))

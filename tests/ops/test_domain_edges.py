@@ -1,4 +1,4 @@
-"""Quantised functions where they end: zero, negative numbers, and results beyond what int16 or float32 hold."""
+"""Quantised functions at the edges of their domain: zero, negative numbers, and results beyond int16 or float32."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ ROOTS = ("SQRT", "RSQRT")
 @BACKENDS
 @pytest.mark.parametrize(("source", "result"), BYTES)
 @pytest.mark.parametrize("code", ["LOG", "ABS", "EXP", "GELU", *ROOTS])
-def test_every_byte_of_the_domain_and_beyond_is_litert_s(
+def test_int8_functions_equal_litert_inside_and_outside_the_domain(
     code: str, source: tuple[float, int], result: tuple[float, int], backends: tuple[str, ...]
 ) -> None:
-    """LiteRT refuses to run roots of negative numbers."""
+    """LiteRT refuses to compute roots of negative numbers."""
     x = np.arange(source[1] if code in ROOTS else -128, 128).astype(np.int8)
     model = _model(code, DType.INT8, x, _scaled(*source), _scaled(*result))
     np.testing.assert_array_equal(_ours(model, x, backends), LiteRt(model, "BUILTIN_REF")(x)[0])
@@ -58,7 +58,7 @@ def test_every_byte_of_the_domain_and_beyond_is_litert_s(
 
 @BACKENDS
 @pytest.mark.parametrize(("source", "result"), WORDS)
-def test_int16_roots_are_rounded_down_as_litert_s(
+def test_int16_square_roots_equal_litert(
     source: tuple[float, int], result: tuple[float, int], backends: tuple[str, ...]
 ) -> None:
     x = np.arange(0, 32768).astype(np.int16)
@@ -68,7 +68,7 @@ def test_int16_roots_are_rounded_down_as_litert_s(
 
 @BACKENDS
 @pytest.mark.parametrize(("source", "result"), WORDS)
-def test_int16_inverse_roots_are_litert_s_but_beside_the_pole(
+def test_int16_inverse_square_roots_equal_litert_except_near_the_pole(
     source: tuple[float, int], result: tuple[float, int], backends: tuple[str, ...]
 ) -> None:
     x = np.arange(0, 32768).astype(np.int16)
@@ -82,7 +82,7 @@ def test_int16_inverse_roots_are_litert_s_but_beside_the_pole(
 
 
 @BACKENDS
-def test_an_int16_inverse_root_beside_the_pole_is_the_definition_s(backends: tuple[str, ...]) -> None:
+def test_an_int16_inverse_square_root_near_the_pole_follows_the_definition(backends: tuple[str, ...]) -> None:
     x = np.array([46], np.int16)
     model = _model("RSQRT", DType.INT16, x, _scaled(0.001, 0), _scaled(0.001, 0))
     assert _ours(model, x, backends) == 4663
@@ -99,7 +99,7 @@ def test_an_int16_inverse_root_beside_the_pole_is_the_definition_s(backends: tup
         ("RSQRT", (0.01, 0.01), (1, 127)),
     ],
 )
-def test_int16_results_are_the_definition_s_where_litert_s_table_wraps(
+def test_int16_results_follow_the_definition_where_litert_s_table_wraps(
     code: str, scales: tuple[float, float], values: tuple[int, int], backends: tuple[str, ...]
 ) -> None:
     x = np.arange(values[0], values[1] + 1).astype(np.int16)

@@ -48,7 +48,7 @@ def _run(model: bytes, given: tuple[Array, ...]) -> Array:
 
 @pytest.mark.parametrize("tokens", [1, 2, 9])
 @pytest.mark.parametrize("other", [{}, {"activation": "gelu"}], ids=["", "gelu"])
-def test_rows_go_through_the_experts_that_litert_sends_them_through(tokens: int, other: dict[str, str]) -> None:
+def test_a_mixture_of_experts_equals_litert(tokens: int, other: dict[str, str]) -> None:
     model, given = _model(tokens, **other), _given(tokens)
     np.testing.assert_allclose(_run(model, given), LiteRt(model, "BUILTIN")(*given)[0], rtol=1e-5, atol=1e-4)
 
@@ -64,12 +64,12 @@ def test_rows_go_through_the_experts_that_litert_sends_them_through(tokens: int,
         ({"model_dim": "8"}, "the custom option model_dim is '8'"),
     ],
 )
-def test_what_litert_refuses_is_refused_with_the_rule(other: dict[str, Any], says: str) -> None:
+def test_invalid_options_are_rejected_with_the_rule(other: dict[str, Any], says: str) -> None:
     with pytest.raises(ModelError, match=says):
         onert.load(_model(2, **other))
 
 
-def test_an_expert_that_is_not_there_is_refused_when_the_model_runs() -> None:
+def test_an_expert_index_out_of_range_is_rejected_at_run_time() -> None:
     x, weights, indices = _given(2)
     with pytest.raises(ExecutionError, match="operation 0 moe: index 4 is outside of dimension 0 of 4"):
         _run(_model(2), (x, weights, np.full_like(indices, 4)))

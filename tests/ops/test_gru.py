@@ -1,4 +1,4 @@
-"""Circle's gated recurrent unit gives what ONE's interpreter publishes for it, from a file."""
+"""Circle's GRU, read from a file, equals the results published by ONE's interpreter."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STATE = np.float32([[[0.22777566, -0.1976251]]])
 
 
 @pytest.mark.parametrize("sequences", [False, True])
-def test_a_circle_file_s_unit_is_one_s(sequences: bool) -> None:
+def test_a_gru_from_a_circle_file_equals_one(sequences: bool) -> None:
     model = Model(CIRCLE)
     graph = model.graph()
     x = graph.input(DType.FLOAT32, _X.shape)
@@ -45,7 +45,7 @@ def test_a_circle_file_s_unit_is_one_s(sequences: bool) -> None:
     graph.operator("GRU", [*operands, state], [y], ("GRUOptions", {"returnSequences": sequences}))
     graph.outputs(y)
     execution = onert.Execution(onert.compile(onert.load(model.done()), backends=("reference",)))
-    for _ in range(2):  # the state that a file gives is where every run begins
+    for _ in range(2):  # every run starts from the state in the file
         (found,) = execution.run([_X]).values()
         assert found.shape == (2 if sequences else 1, 1, 2)
         np.testing.assert_allclose(found[-1:], _STATE, rtol=0, atol=1e-7)

@@ -1,4 +1,4 @@
-"""Hash tables are filled once in an execution, by whoever runs first, and belong to it alone."""
+"""Hash tables are filled once per execution and belong to it alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMBERS = np.array([5, -7, 0, 2**40], np.int64)
 
 
 def _model(keys: Array, values: Array, *, fill: bool = True) -> bytes:
-    """A table filled by a subgraph that runs once; its outputs are what was found and the table's size."""
+    """A model whose hash table is filled by a CallOnce subgraph; it returns the found values and the table's size."""
     model = Model()
     main, start = model.graph(), model.graph("start")
     key, value = (DType.STRING if a.dtype == object else DType.INT64 for a in (keys, values))
@@ -45,7 +45,7 @@ def _execution(model: bytes) -> Any:
 
 
 @pytest.mark.parametrize(("keys", "values"), [(WORDS, NUMBERS), (NUMBERS, WORDS)], ids=["by word", "by number"])
-def test_keys_are_found_as_litert_finds_them(keys: Array, values: Array) -> None:
+def test_hash_table_lookups_equal_litert(keys: Array, values: Array) -> None:
     model = _model(keys, values)
     other = np.array([b"bird" if keys.dtype == object else 99], keys.dtype)
     wanted = np.concatenate([keys, other, keys[:1]])
@@ -55,6 +55,6 @@ def test_keys_are_found_as_litert_finds_them(keys: Array, values: Array) -> None
             np.testing.assert_array_equal(a, b)
 
 
-def test_a_table_that_nothing_filled_cannot_be_read() -> None:
+def test_reading_an_unfilled_hash_table_raises() -> None:
     with pytest.raises(onert.OnertError, match="hash table 3 is read before it was filled"):
         _execution(_model(WORDS, NUMBERS, fill=False)).run([np.concatenate([WORDS, WORDS[:2]])])

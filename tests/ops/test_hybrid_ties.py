@@ -1,4 +1,4 @@
-"""Dynamic-range layers give LiteRT's bits for inputs that lie on or beside the middle between two stored values."""
+"""Dynamic-range layers equal LiteRT bit for bit for inputs at or next to ties between two quantised values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onert.ir import Array, DType, Quantization, TensorType
 
 
 def _ties(rng: np.random.Generator, shape: tuple[int, ...], rows: int, asymmetric: bool) -> Array:
-    """`rows` rows whose elements become k + 1/2 when they are divided by the row's scale, give or take one float."""
+    """`rows` rows whose elements become k + 1/2 when divided by the row's scale, or the adjacent floats."""
     out = rng.normal(0, 3, (rows, int(np.prod(shape)) // rows)).astype(np.float32)
     low, high = np.minimum(out.min(1), 0)[:, None], np.maximum(out.max(1), 0)[:, None]
     scale = (high - low) / np.float32(255) if asymmetric else np.maximum(high, -low) / np.float32(127)
@@ -38,7 +38,7 @@ def _layer(
     asymmetric: bool,
     items: int,
 ) -> Trial:
-    """A layer of one filter (its shape, its outputs' axis, how many scales) whose input has `items` rows of its own."""
+    """A layer with one filter (shape, axis of its outputs, number of scales) whose input has `items` separate rows."""
     draw = Draw(f"{code} {shape} {asymmetric}", "hybrid")
     draw.input(shape)
     filters, axis, scales = weight
@@ -108,7 +108,7 @@ def _filters() -> Iterator[Trial]:
 
 
 def _recurrent() -> Iterator[Trial]:
-    """A third of the layers with a state of the other tests, on inputs of ties."""
+    """A third of the recurrent layers of the other tests, with inputs at ties."""
     families = (lstms.long_hybrid(), lstms.long_bidirectional(), trials.long_rnn(), trials.rnn(), trials.svdf())
     for family in families:
         for trial in list(family)[::3]:
@@ -119,7 +119,7 @@ def _recurrent() -> Iterator[Trial]:
             rng = np.random.default_rng(len(trial.name))
             rounds = [
                 tuple(_ties(rng, a.shape, int(np.prod(a.shape[:-1])), asymmetric) for a in given)
-                for given in trial.rounds[:2]  # the last round is of zeros
+                for given in trial.rounds[:2]  # the last round is all zeros
             ]
             yield evolve(trial, rounds=tuple(rounds))
 
@@ -130,7 +130,7 @@ def _named(*families: Iterator[Trial]) -> list[Any]:
 
 @pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
 @pytest.mark.parametrize("trial", _named(_products(), _filters(), _recurrent()))
-def test_ties_are_litert_s(trial: Trial, backends: tuple[str, ...]) -> None:
+def test_dynamic_range_layers_equal_litert_at_ties(trial: Trial, backends: tuple[str, ...]) -> None:
     model = litert.one_operator(trial.code, trial.options, trial.types, trial.constants, trial.variables)
     execution = onert.Execution(onert.compile(onert.load(model), backends=backends))
     theirs = litert.run_again(model, trial.rounds)

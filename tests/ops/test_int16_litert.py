@@ -1,4 +1,4 @@
-"""Functions of every int16 element give LiteRT's interpolated results bit for bit."""
+"""Functions of every int16 value equal LiteRT's interpolated results bit for bit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ OPTIONS = {"EXP": ("ExpOptions", {}), "GELU": ("GeluOptions", {})}
 
 @pytest.mark.parametrize("scale", [2**-13, 2**-12, 2**-11, 2**-10, 0.0005, 0.01])
 @pytest.mark.parametrize("code", ["TANH", "LOGISTIC", "EXP", "LOG", "GELU"])
-def test_every_element_is_litert_s(code: str, scale: float) -> None:
+def test_int16_functions_equal_litert_for_every_element(code: str, scale: float) -> None:
     if code == "EXP" and scale == 0.01:
-        pytest.skip("LiteRT's table overflows where the exponential leaves float32, and gives the lowest number")
+        pytest.skip("LiteRT's table overflows where the exponential exceeds float32, and yields the lowest value")
     result = 2**-15 if code in ("TANH", "LOGISTIC") else 0.0007
     types = [TensorType(DType.INT16, EVERY.shape, Quantization((float(np.float32(s)),), (0,))) for s in (scale, result)]
     model = Model()

@@ -1,4 +1,4 @@
-"""Operations that look up, count, draw and decode refuse what their rules refuse; random ones go on."""
+"""Lookup, counting, random and decoding operations reject rule violations; random sequences continue across runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def _name(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=_name)
-def test_one_thing_changed_gives_a_result_or_one_sentence(case: Case) -> None:
+def test_mutated_lookup_cases_give_a_result_or_a_one_line_error(case: Case) -> None:
     check_mutants(case, Alone())
 
 
-def test_random_numbers_go_on_from_run_to_run() -> None:
+def test_random_sequences_continue_from_run_to_run() -> None:
     case = next(c for c in lookup.CASES if c.name == "even numbers")
     context = Alone()
     first, second = check_case(case, context), check_case(case, context)
@@ -29,6 +29,6 @@ def test_random_numbers_go_on_from_run_to_run() -> None:
     assert np.array_equal(check_case(case, Alone())[0], first[0])
 
 
-def test_numbers_without_a_seed_differ_between_executions() -> None:
+def test_unseeded_random_numbers_differ_between_executions() -> None:
     case = next(c for c in lookup.CASES if c.name == "normal numbers")
     assert not np.array_equal(check_case(case, Alone())[0], check_case(case, Alone())[0])

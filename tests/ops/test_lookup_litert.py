@@ -1,4 +1,4 @@
-"""Operators that look up, count, gather and draw give what LiteRT gives, from the same file."""
+"""Lookup, counting, gathering and random operators equal LiteRT, from the same file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import onert
 from onert.ir import Array, DType
 
 Given = tuple[Array, bool]
-"""An operand's elements, and whether the file holds them."""
+"""An operand's elements, and whether they are constants of the file."""
 
 
 def _model(
     code: str, given: Sequence[Given | None], results: Sequence[tuple[DType, Sequence[int]]], options: Options | None
 ) -> tuple[bytes, list[Array]]:
-    """A model of one operator, and what it is to be run on."""
+    """A model of one operator, and its inputs."""
     model = Model()
     graph = model.graph()
     inputs: list[int] = []
@@ -45,7 +45,7 @@ def _both(
     options: Options | None = None,
     runs: int = 1,
 ) -> None:
-    """Equal results, run after run."""
+    """Require equal results in every run."""
     model, run_on = _model(code, given, results, options)
     theirs = LiteRt(model)
     mine = onert.Execution(onert.compile(onert.load(model), backends=("reference",)))
@@ -185,7 +185,7 @@ SEEDS = [(1, 0), (0, 7), (1234, -5678), (2**40 + 3, 2**62)]
 @pytest.mark.parametrize("code", ["RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL"])
 def test_random_numbers(code: str, shape: tuple[int, ...], seeds: tuple[int, int]) -> None:
     if code == "RANDOM_STANDARD_NORMAL" and shape != (8,):
-        shape = (2, 6)  # LiteRT writes one number too many behind an odd count
+        shape = (2, 6)  # LiteRT writes one number too many if the count is odd
     options = ("RandomOptions", {"seed": seeds[0], "seed2": seeds[1]})
     for constant in (True, False):
         _both(code, [(np.array(shape, np.int32), constant)], [(DType.FLOAT32, shape)], options, runs=3)

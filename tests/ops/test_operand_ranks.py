@@ -1,4 +1,4 @@
-"""Operands that say shapes, axes and counts may have the ranks that LiteRT's kernels take, and no others."""
+"""Shape, axis and count operands may have the ranks that LiteRT's kernels accept, and no others."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import onert
 from onert.ir import Array, OnertError
 
 LENIENT = {
-    "DEPTHWISE_CONV_2D": "a bias of any rank, which LiteRT's CONV_2D takes too",
-    "FILL": "a value of one element of any rank: Android's specification writes a scalar so",
-    "RANGE": "limits of one element of any rank, for the same reason",
-    "RESHAPE": "LiteRT's delegate takes a row that its kernel refuses",
+    "DEPTHWISE_CONV_2D": "a bias of any rank, which LiteRT's CONV_2D accepts too",
+    "FILL": "a one-element value of any rank, as Android's specification writes scalars",
+    "RANGE": "one-element limits of any rank, for the same reason",
+    "RESHAPE": "LiteRT's delegate accepts a rank-1 shape that its kernel rejects",
     "REVERSE_V2": "one axis as a scalar",
     "SCATTER_ND": "a shape of rank 1 as a scalar",
     "SEGMENT_SUM": "LiteRT's reference kernels have no such operator",
-    "SELECT": "a condition of more dimensions than what it chooses from",
+    "SELECT": "a condition of higher rank than the values",
     "SPARSE_TO_DENSE": "a shape of rank 1 as a scalar",
 }
-"""Operators that are defined here on more ranks than in LiteRT, and where."""
+"""Operators that accept more ranks here than in LiteRT, and which."""
 
 
 def _theirs(call: Call) -> list[Array] | None:
-    """LiteRT's results; None where it refuses the model."""
+    """LiteRT's results, or None if it rejects the model."""
     try:
         return LiteRt(model_of(call), "BUILTIN_REF")(*inputs_of(call))
     except (RuntimeError, ValueError):
@@ -50,7 +50,7 @@ def _check(call: Call) -> None:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
-def test_every_rank_that_litert_takes_is_taken_and_no_other(call: Call) -> None:
+def test_exactly_the_operand_ranks_that_litert_accepts_are_accepted(call: Call) -> None:
     found = list(variants(call))
     assert found
     for variant in found:
@@ -59,7 +59,7 @@ def test_every_rank_that_litert_takes_is_taken_and_no_other(call: Call) -> None:
 
 @pytest.mark.parametrize("shape", [(1, 2), (2, 1), (1, 1, 2)])
 @pytest.mark.parametrize("fields", [{}, {"newShape": [4, 6]}], ids=["without options", "with options"])
-def test_the_shape_of_a_reshape_is_flattened(fields: dict[str, list[int]], shape: tuple[int, ...]) -> None:
+def test_the_shape_operand_of_a_reshape_is_flattened(fields: dict[str, list[int]], shape: tuple[int, ...]) -> None:
     base = next(c for c in CALLS if c.code == "RESHAPE")
     x = base.operands[0]
     assert x is not None

@@ -1,4 +1,4 @@
-"""Recurrent layers and operations on sound refuse what breaks their rules, and give results for all else."""
+"""Recurrent layers and audio operations reject violations of their rules, and give results otherwise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CASES = [case for module in (audio, lstm, recurrent) for case in module.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op.label}: {case.name}")
-def test_one_thing_changed_gives_a_result_or_one_sentence(case: Case) -> None:
+def test_mutated_recurrent_cases_give_a_result_or_a_one_line_error(case: Case) -> None:
     check_mutants(case, rounds=60)
 
 
@@ -38,7 +38,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "name", "changed", "sentence"), REFUSED)
-def test_attributes_that_break_a_rule_are_refused(kind: str, name: str, changed: dict[str, Any], sentence: str) -> None:
+def test_invalid_attributes_are_rejected(kind: str, name: str, changed: dict[str, Any], sentence: str) -> None:
     case = _named(name, kind)
     with pytest.raises(RuleError, match=sentence):
         evolve(case, op=evolve(case.op, **changed)).types()
@@ -56,7 +56,7 @@ ABSENT: list[tuple[str, str, tuple[int, ...], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "name", "absent", "sentence"), ABSENT)
-def test_operands_that_only_count_together_are_refused_alone(
+def test_incomplete_groups_of_operands_are_rejected(
     kind: str, name: str, absent: tuple[int, ...], sentence: str
 ) -> None:
     case = _named(name, kind)
@@ -65,7 +65,7 @@ def test_operands_that_only_count_together_are_refused_alone(
         evolve(case, inputs=inputs).types()
 
 
-def test_a_cell_state_needs_a_power_of_two_as_scale() -> None:
+def test_the_scale_of_a_cell_state_must_be_a_power_of_two() -> None:
     case = _named("integers", "LSTM")
     quantization = list(case.quantization)
     quantization[19] = Quantization((0.0007,), (0,))
@@ -73,20 +73,20 @@ def test_a_cell_state_needs_a_power_of_two_as_scale() -> None:
         evolve(case, quantization=tuple(quantization)).types()
 
 
-def test_integer_weights_need_one_scale() -> None:
+def test_integer_rnn_weights_must_be_quantised_per_tensor() -> None:
     case = _named("integer weights", "RNN")
     with pytest.raises(RuleError, match="weights is quantised per axis 0, expected per tensor"):
         evolve(case, quantization=(None, Quantization((0.5, 0.25), (0, 0), 0), *case.quantization[2:])).types()
 
 
-def test_a_difference_beyond_the_tolerance_is_refused() -> None:
+def test_numeric_verify_rejects_a_difference_beyond_the_tolerance() -> None:
     case = _named("differences that are within bounds", "NumericVerify")
     case = evolve(case, inputs=(case.inputs[0], np.float32([0.25, 9.0])))
     with pytest.raises(RuleError, match=r"a value is 8\.0 from its reference, expected at most 0\.5"):
         evaluate(case.op, case.inputs, case.types())
 
 
-def test_no_rate_gives_no_coefficients() -> None:
+def test_mfcc_rejects_a_sample_rate_of_zero() -> None:
     case = _named("all bands", "Mfcc")
     case = evolve(case, inputs=(case.inputs[0], np.int32([0])))
     with pytest.raises(RuleError, match="rate is 0, expected at least 1"):

@@ -1,4 +1,4 @@
-"""Recurrent layers, loaded and run several times, give what LiteRT's kernels give: integers bit for bit."""
+"""Recurrent layers, loaded and run several times, equal LiteRT's kernels; integers bit for bit."""
 
 from __future__ import annotations
 
@@ -42,32 +42,32 @@ def _named(*families: Iterable[Trial]) -> list[Any]:
 
 
 @pytest.mark.parametrize("trial", _named(trials.svdf()))
-def test_filters_over_features_and_time_are_litert_s(trial: Trial) -> None:
+def test_svdfs_equal_litert(trial: Trial) -> None:
     _check(trial)
 
 
 @pytest.mark.parametrize("trial", _named(trials.rnn(), trials.bidirectional_rnn()))
-def test_recurrent_layers_are_litert_s(trial: Trial) -> None:
+def test_rnns_equal_litert(trial: Trial) -> None:
     _check(trial)
 
 
 @pytest.mark.parametrize("trial", _named(lstms.lstm(), lstms.diagonal_lstm(), lstms.basic_lstm()))
-def test_lstm_layers_are_litert_s(trial: Trial) -> None:
+def test_lstms_equal_litert(trial: Trial) -> None:
     _check(trial)
 
 
 @pytest.mark.parametrize("trial", _named(lstms.long_hybrid(), trials.long_rnn()))
-def test_long_sequences_with_integer_weights_are_litert_s_to_the_last_bit(trial: Trial) -> None:
+def test_long_sequences_with_integer_weights_are_bitwise_equal_to_litert(trial: Trial) -> None:
     _check(trial)
 
 
 @pytest.mark.parametrize("trial", _named(lstms.bidirectional_lstm()))
-def test_lstm_layers_in_both_directions_are_litert_s(trial: Trial) -> None:
+def test_bidirectional_lstms_equal_litert(trial: Trial) -> None:
     _check(trial)
 
 
 @pytest.mark.parametrize("trial", _named(lstms.integer_lstm(), lstms.narrow_lstm()))
-def test_lstm_layers_of_integers_are_litert_s(trial: Trial) -> None:
+def test_integer_lstms_equal_litert(trial: Trial) -> None:
     _check(trial)
 
 
@@ -76,6 +76,6 @@ _SOME = [list(family())[::23] for family in (*_FAMILIES, lstms.integer_lstm, lst
 
 
 @pytest.mark.parametrize("trial", _named(lstms.long_hybrid(), trials.long_rnn(), *_SOME))
-def test_layers_are_litert_s_on_all_backends(trial: Trial) -> None:
-    """Native code where there is some; of bytes and of floats with weights of bytes to the last bit."""
+def test_recurrent_layers_equal_litert_on_all_backends(trial: Trial) -> None:
+    """Runs natively where possible; integer and dynamic-range layers are bitwise equal."""
     _check(trial, ())

@@ -1,4 +1,4 @@
-"""Strings of models are matched and parted in time and memory that grow with them, whatever the pattern."""
+"""Strings are matched and split in linear time and memory, whatever the pattern."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ def _matches(pattern: str, *words: bytes) -> list[bool]:
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(a*)*b", "(.*)*x", "(a|aa)+$"])
-def test_patterns_that_others_backtrack_in_end(pattern: str) -> None:
+def test_patterns_that_make_other_engines_backtrack_terminate(pattern: str) -> None:
     assert _matches(pattern, b"a" * 50_000 + b"c") == [False]
 
 
-def test_a_pattern_is_that_of_the_whole_string() -> None:
+def test_a_pattern_must_match_the_whole_string() -> None:
     assert _matches(r"[0-9]+", b"12", b"12a", b"") == [True, False, False]
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)", r"(a)\1", "((a{1000}){1000}){1000}", "("])
-def test_what_re2_does_not_match_is_refused_in_one_sentence(pattern: str) -> None:
+def test_patterns_that_re2_does_not_support_are_rejected_with_one_sentence(pattern: str) -> None:
     with pytest.raises(RuleError, match="pattern") as raised:
         _matches(pattern, b"a")
     assert "\n" not in str(raised.value)
 
 
-def test_a_long_pattern_is_refused_before_the_run() -> None:
+def test_a_long_pattern_is_rejected_before_the_run() -> None:
     with pytest.raises(RuleError, match="the pattern has 5000 letters, expected at most 4096"):
         RegexFullMatch("a" * 5000).infer(TensorType(DType.STRING, (1,)))
 
 
 @pytest.mark.parametrize("op", [Tokenize((" ",)), StringSplit(" ")])
-def test_rows_that_the_longest_makes_too_long_are_refused_before_they_are_filled_up(op: Tokenize | StringSplit) -> None:
+def test_inference_of_split_strings_does_not_materialise_long_padded_rows(op: Tokenize | StringSplit) -> None:
     words = np.full(1 << 15, b"a", object)
     words[7] = b"a " * (1 << 15)
     tracemalloc.start()

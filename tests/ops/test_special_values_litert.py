@@ -1,4 +1,4 @@
-"""Special values mean what LiteRT's kernels agree on, wherever they do."""
+"""Special values are treated as in LiteRT wherever its kernels agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir import Array, OnertError
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "BUILTIN")
 VALUES = {"NaN": np.nan, "infinity": np.inf, "minus infinity": -np.inf, "a denormal": 1e-41, "1e8": 1e8}
-_SPLIT = "NaN: LiteRT's kernels keep the other operand, but which is that depends on shapes and constants"
+_SPLIT = "NaN: LiteRT's kernels return the other operand, but which one that is depends on shapes and constants"
 _CLAMPED = "infinities: these kernels clamp to finite numbers, unlike XNNPACK's for other operators"
 OTHERWISE = {
     ("MAXIMUM", "NaN"): _SPLIT,
@@ -23,7 +23,7 @@ OTHERWISE = {
     ("TOPK_V2", "NaN"): "LiteRT compares within a heap, so the result depends on where the NaN is",
     **dict.fromkeys(((c, v) for c in ("ADD_N", "CONV_3D", "L2_POOL_2D") for v in VALUES if "inf" in v), _CLAMPED),
 }
-"""Where IEEE 754 is followed although the kernels agree on these operands."""
+"""Cases where IEEE 754 is followed although LiteRT's kernels agree on something else."""
 
 
 def _near(mine: Array, theirs: Array) -> bool:
@@ -56,7 +56,7 @@ MODELS = list(_models())
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize(("code", "model", "inputs"), MODELS, ids=[m[0] for m in MODELS])
-def test_an_operator(code: str, model: bytes, inputs: list[Array], value: str) -> None:
+def test_special_values_are_treated_as_in_litert(code: str, model: bytes, inputs: list[Array], value: str) -> None:
     if (code, value) in OTHERWISE:
         pytest.skip(OTHERWISE[code, value])
     rounds = list(_changed(inputs, VALUES[value]))
@@ -67,14 +67,14 @@ def test_an_operator(code: str, model: bytes, inputs: list[Array], value: str) -
         except (RuntimeError, ValueError):  # not an operator of this resolver
             continue
     if not theirs:
-        pytest.skip("LiteRT does not run it")
+        pytest.skip("LiteRT does not support it")
     if not all(
         _near(a, b)
         for one in theirs[1:]
         for x, y in zip(one, theirs[0], strict=True)
         for a, b in zip(x, y, strict=True)
     ):
-        pytest.skip("LiteRT's kernels differ")
+        pytest.skip("LiteRT's kernels disagree")
     try:
         execution = onert.Execution(onert.compile(onert.load(model), backends=("reference",)))
     except OnertError:

@@ -1,4 +1,4 @@
-"""StableHLO's operators give what LiteRT gives where it has kernels, and what their specification says elsewhere."""
+"""StableHLO's operators equal LiteRT where it has kernels, and follow their specification elsewhere."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_gather(kind: Any, index: Any) -> None:
     agree_with_litert("STABLEHLO_GATHER", [x, indices], results, ("StablehloGatherOptions", options))
 
 
-def test_gather_in_other_places() -> None:
+def test_gather_with_other_dimension_numbers() -> None:
     x, indices = random(4, 5, 3), np.int32([[2, 0, 4], [1, 3, -5]])
     options = {
         "offsetDims": [0, 2],
@@ -65,7 +65,7 @@ def test_gather_in_other_places() -> None:
 @pytest.mark.parametrize(("algorithm", "words"), [(0, 2), (0, 3), (1, 2), (1, 3), (2, 2)])
 @pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int64, np.uint64])
 @pytest.mark.parametrize("count", [8, 7])
-def test_random_bits(algorithm: int, words: int, kind: Any, count: int) -> None:
+def test_rng_bit_generator(algorithm: int, words: int, kind: Any, count: int) -> None:
     states = np.array([[1, 2, 3], [2**63 + 5, 2**64 - 1, 7], [2**40, 2**32 - 1, 2**64 - 1]], np.uint64)
     results = [(DType.UINT64, (words,)), (DType.from_numpy(kind), (count,))]
     options = ("StablehloRngBitGeneratorOptions", {"algorithm": algorithm})
@@ -76,7 +76,7 @@ def test_random_bits(algorithm: int, words: int, kind: Any, count: int) -> None:
             np.testing.assert_array_equal(mine, other)
 
 
-def test_movement() -> None:
+def test_data_movement() -> None:
     x = random(2, 3, 4)
     f = DType.FLOAT32
     options: Any = {"startIndices": [0, 1, 0], "limitIndices": [2, 3, 4], "strides": [1, 1, 3]}
@@ -127,7 +127,7 @@ def test_dot_general() -> None:
 
 
 def _convolution(x: Array, kernel: Array, o: Any) -> Array:
-    """The definition, element by element; x [batch, space, features], kernel [space, inputs, outputs]."""
+    """The definition, computed per element: x is [batch, space, features], kernel [space, inputs, outputs]."""
     batch, outputs = x.shape[0] // o["batchGroupCount"], kernel.shape[3]
     groups, batches = o["featureGroupCount"], o["batchGroupCount"]
     sizes = []
@@ -175,7 +175,7 @@ def test_convolution(changed: dict[str, Any]) -> None:
     }
     x, kernel = random(4, 5, 6, 4), random(2, 3, 4 // options["featureGroupCount"], 6, seed=1)
     expected = _convolution(x, kernel, options)
-    for turned in (False, True):  # batch first and features last, or the other way round
+    for turned in (False, True):  # batch first and features last, or vice versa
         places = {
             "inputBatchDimension": 3 if turned else 0,
             "inputFeatureDimension": 0 if turned else 3,
@@ -194,7 +194,7 @@ def test_convolution(changed: dict[str, Any]) -> None:
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-def test_a_custom_call_is_named() -> None:
+def test_an_unknown_custom_call_is_named_in_the_error() -> None:
     x = random(2)
     model = hlo_model(
         "STABLEHLO_CUSTOM_CALL",

@@ -1,4 +1,4 @@
-"""StableHLO's operators that run graphs of the model: bodies, branches and comparators."""
+"""StableHLO's operators that run subgraphs of the model: bodies, branches and comparators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_scatter(kind: Any, function: str) -> None:
     agree_with_litert("STABLEHLO_SCATTER", [x, indices, updates], [(dtype, x.shape)], options, (function, dtype))
 
 
-def test_scatter_with_a_function_of_its_own() -> None:
+def test_scatter_with_a_custom_function() -> None:
     x, indices, updates = np.float32([1, 2, 3]), np.int32([[0], [2], [0], [7]]), np.float32([4, 5, 6, 9])
     options = {"insertedWindowDims": [0], "scatterDimsToOperandDims": [0], "indexVectorDim": 1}
     options["updateComputationSubgraphIndex"] = 1
@@ -137,7 +137,7 @@ def test_reduce(function: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["LESS", "GREATER", "GREATER_EQUAL"])
-def test_sort_takes_other_tensors_along(code: str) -> None:
+def test_sort_reorders_other_tensors_too(code: str) -> None:
     model = Model()
     graph = model.graph()
     keys, values = graph.input(DType.INT32, (2, 6)), graph.input(DType.FLOAT32, (2, 6))
@@ -155,7 +155,7 @@ def test_sort_takes_other_tensors_along(code: str) -> None:
     found = run(model.done(), given, along)
     order = np.argsort(given if code == "LESS" else -given, axis=1, kind="stable")
     np.testing.assert_array_equal(found[0], np.take_along_axis(given, order, 1))
-    if code != "GREATER_EQUAL":  # of which no order is stable
+    if code != "GREATER_EQUAL":  # not a strict order, so ties may be in any order
         np.testing.assert_array_equal(found[1], np.take_along_axis(along, order, 1))
 
 

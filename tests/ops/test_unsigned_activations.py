@@ -1,4 +1,4 @@
-"""uint8 activations meet int8 filters as int8 activations do that are 128 less: the results are 128 more."""
+"""uint8 activations with int8 filters behave like int8 activations shifted by 128."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onert.ir.ops.arithmetic.window import Padding
 
 
 def _cases() -> Iterator[Case]:
-    """Half of the convolutions whose activations are int8 and filters int8, per tensor or per channel."""
+    """Half of the int8 convolutions, with per-tensor or per-channel filters."""
     for case in (*list(trials.convolutions())[::2], *trials.transposed_convolutions()):
         image = next(a for a in case.inputs if a is not None and a.dtype != np.int32)
         if case.name.startswith("i8") and image.dtype == np.int8:
@@ -69,7 +69,9 @@ def _plus_128(array: Array) -> Array:
 
 @pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
 @pytest.mark.parametrize("case", [pytest.param(c, id=f"{c.op.label} {c.name}") for c in _cases()])
-def test_convolutions_of_unsigned_activations_are_those_of_signed_ones(case: Case, backends: tuple[str, ...]) -> None:
+def test_convolutions_of_uint8_activations_equal_those_of_int8_ones_shifted_by_128(
+    case: Case, backends: tuple[str, ...]
+) -> None:
     (at,) = (i for i, a in enumerate(case.inputs) if a is not None and i not in case.constant)
     constants = {i: a for i, a in enumerate(case.inputs) if a is not None and i in case.constant}
     image = case.inputs[at]
@@ -93,8 +95,8 @@ def _fully_connected() -> tuple[str, litert.Options, CallTypes, dict[int, Any]]:
     return "FULLY_CONNECTED", ("FullyConnectedOptions", {}), types, {1: np.ones((3, 4), np.int8)}
 
 
-def test_a_fully_connected_layer_of_mixed_signs_is_refused() -> None:
-    """LiteRT reads its signed filter as unsigned bytes."""
+def test_a_uint8_fully_connected_layer_with_int8_weights_is_rejected() -> None:
+    """LiteRT reads its int8 filter as unsigned bytes."""
     model = litert.one_operator(*_fully_connected())
     with pytest.raises(ModelError, match=r"filter is i8 with an input of u8, expected u8"):
         onert.load(model)

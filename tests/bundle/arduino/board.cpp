@@ -1,5 +1,5 @@
-// What an Arduino core has for each board, here for a Cortex-M4 under emulation: the start, the clock and the port, whose
-// text goes to the emulator's standard output. The first delay() ends the program.
+// The board-specific part of an Arduino core, for an emulated Cortex-M4: start-up, clock, and a serial port that writes to
+// the emulator's standard output. The first delay() ends the program.
 #include <Arduino.h>
 
 int main();
@@ -25,7 +25,7 @@ extern void (*constructors_begin[])(), (*constructors_end[])();
 
 void start() {
   *reinterpret_cast<volatile uint32_t *>(0xE000ED14) |= 8;           // CCR.UNALIGN_TRP
-  *reinterpret_cast<volatile uint32_t *>(0xE000ED88) |= 0xF << 20;  // CPACR: the unit for floats
+  *reinterpret_cast<volatile uint32_t *>(0xE000ED88) |= 0xF << 20;  // CPACR: enable the floating-point unit
   __asm__ volatile("dsb\n isb" ::: "memory");
   for (auto constructor = constructors_begin; constructor != constructors_end; ++constructor) (*constructor)();
   main();

@@ -1,6 +1,6 @@
-# Zephyr's side of an application, as its documentation describes it, without its kernel: find_package(Zephyr) is a project
-# of its own, sets what is configured as variables, and makes the library `app`, all of which is linked into zephyr.elf.
-# The configuration is that of native_sim/native/64 and of the application's prj.conf, which may set only what is known.
+# Zephyr's build system as documented, without its kernel: find_package(Zephyr) starts a project, sets the
+# configuration as variables, and creates the library `app`, which is linked completely into zephyr.elf. The
+# configuration is that of native_sim/native/64 and of the application's prj.conf, which may set only known options.
 project(Zephyr-Kernel C)
 
 set(CONFIG_ARCH_POSIX y)

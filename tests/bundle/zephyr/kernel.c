@@ -1,4 +1,4 @@
-/* Runs an application's main as native_sim does: in a thread with a stack of its own, of the size that is configured. */
+/* Runs an application's main as native_sim does: in a thread whose stack has the configured size. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Nothing interrupts. */
+/* There are no interrupts. */
 #pragma once
 #define sei()
 #define cli()

@@ -1,4 +1,4 @@
-/* The registers by which the core's HardwareSerial.h tells that there is a first port. */
+/* Registers by which the core's HardwareSerial.h recognises the first serial port. */
 #pragma once
 #include <inttypes.h>
 #define UBRR0H

@@ -1,4 +1,4 @@
-/* Constants on processors with one address space: what AVR's C library has for its second one. */
+/* AVR's access to constants in flash, for processors with a single address space. */
 #pragma once
 #define PROGMEM
 #define PGM_P const char *

@@ -1,2 +1,2 @@
-/* What the core includes by this name is for USB. */
+/* The core needs this header only for USB. */
 #pragma once

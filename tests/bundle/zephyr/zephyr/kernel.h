@@ -1,4 +1,4 @@
-/* As much of Zephyr as the examples include. */
+/* The parts of Zephyr that the examples use. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
