@@ -31,8 +31,8 @@ Array = np.ndarray[Any, Any]
 
 def text_bytes(path: Path) -> int:
     """The size of an object's code and read-only data, as reported by `size`."""
-    said = subprocess.run(["size", str(path)], capture_output=True, text=True, check=True).stdout
-    return int(said.splitlines()[1].split()[0])
+    printed = subprocess.run(["size", str(path)], capture_output=True, text=True, check=True).stdout
+    return int(printed.splitlines()[1].split()[0])
 
 
 def row(model: Path, options: argparse.Namespace, folder: Path) -> str:

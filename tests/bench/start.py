@@ -151,14 +151,14 @@ def run(program: str, model: Path, threads: int, environment: Mapping[str, str],
         env={**{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}, **environment},
     )
     assert process.stdout is not None
-    said = process.stdout.read()
+    printed = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = perf_counter() - start
     if process.returncode:
         raise SystemExit(f"a program ended with {process.returncode} on {model.name}")
     cpu = usage.ru_utime + usage.ru_stime
-    last = json.loads(said.splitlines()[-1])
+    last = json.loads(printed.splitlines()[-1])
     return Run(*last, memory=0.0) if timed else Run(wall, cpu, last / 1024)
 
 

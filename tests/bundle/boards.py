@@ -39,10 +39,7 @@ RUNTIME = {"arm": {f"__aeabi_{name}" for name in _AEABI}, "riscv": {f"__{name}" 
 
 @frozen
 class Board:
-    """A machine of QEMU's, the bundle's target for it, and its memory regions (origin and kilobytes).
-
-    `tick` is the number of nanoseconds per count of SysTick, which under -icount are instructions.
-    """
+    """A machine of QEMU's, its target and memory (origin, kilobytes); `tick` is instructions per count of SysTick."""
 
     name: str
     target: str
@@ -134,10 +131,7 @@ SECTIONS {{
 
 
 def run(board: Board, folder: Path, inputs: Mapping[str, Sequence[Array]]) -> dict[str, BoardRun]:
-    """Link the bundle in a folder into an image for the board, and run its entries one after the other.
-
-    The state starts as the bundle's reset function leaves it.
-    """
+    """Link the bundle in a folder into an image and run its entries in turn. The state starts as after reset."""
     (header,) = folder.glob("*.h")
     description = read(header)
     before(description, inputs).tofile(folder / "given")

@@ -23,8 +23,8 @@ def counted(model: Path, board: Board, folder: Path) -> tuple[int, int]:
     package = onert.load(model)
     onert.bundle(package, folder, name="model", target=board.target, cpu=board.cpu)
     inputs = toys.random_inputs(onert.compile(package, backends=("reference",), num_threads=1).inputs)
-    (told,) = run(board, folder, {"model": inputs}).values()
-    return told.instructions, told.stack
+    (result,) = run(board, folder, {"model": inputs}).values()
+    return result.instructions, result.stack
 
 
 def main() -> int:

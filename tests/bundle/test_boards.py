@@ -49,14 +49,14 @@ def _require_reference_results(
     """Require that the models, in one image for the board, give the reference results, and `lookup` an error code."""
     bundled = {**models, "lookup": toys.lookup()}
     files = onert.bundle(bundled, folder, name="image", target=board.target, cpu=board.cpu, report=True)
-    asked = {name: toys.asked(package) for name, package in models.items()}
-    told = run(board, folder, {**{name: inputs for name, (inputs, _) in asked.items()}, "lookup": BROKEN})
-    assert {name: result.code for name, result in told.items()} == {**dict.fromkeys(models, 0), "lookup": 1}
-    for name, (_, outputs) in asked.items():
-        for found, wanted in zip(told[name].outputs, outputs, strict=True):
+    example = {name: toys.example(package) for name, package in models.items()}
+    runs = run(board, folder, {**{name: inputs for name, (inputs, _) in example.items()}, "lookup": BROKEN})
+    assert {name: result.code for name, result in runs.items()} == {**dict.fromkeys(models, 0), "lookup": 1}
+    for name, (_, outputs) in example.items():
+        for found, wanted in zip(runs[name].outputs, outputs, strict=True):
             toys.require_close(found, wanted)
     assert files.footprint is not None
-    taken = max(result.stack for result in told.values())
+    taken = max(result.stack for result in runs.values())
     assert taken - START <= files.footprint.stack <= taken + CALLED
     undefined = set(call(board.compiler.replace("gcc", "nm"), "-u", files.paths["o"]).split()) - {"U"}
     assert undefined <= (RUNTIME[board.family] if doubles or not board.hard else set())

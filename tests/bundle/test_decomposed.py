@@ -42,7 +42,7 @@ def _cases() -> list[Case]:
 
 def _package(cases: list[Case]) -> tuple[Package, list[Array], list[Array]]:
     """One package with all cases, their inputs, and the expected outputs."""
-    b, inputs, results, meant = Builder("main"), list[Array](), list[int](), list[Array]()
+    b, inputs, results, references = Builder("main"), list[Array](), list[int](), list[Array]()
     for case in cases:
         fixed, operands, own = _fixed(case), list[int | None](), list[Array]()
         for i, (array, type_) in enumerate(zip(case.inputs, case.input_types(known=False), strict=True)):
@@ -54,16 +54,16 @@ def _package(cases: list[Case]) -> tuple[Package, list[Array], list[Array]]:
                 operands.append(b.input(type_))
                 own.append(array)
         results += b.add_many(case.op, *operands)
-        meant += by_meaning(subgraph_of(case, fixed), own)
+        references += by_meaning(subgraph_of(case, fixed), own)
         inputs += own
-    return Package((Subgraphs((b.subgraph(results),)),), "cases"), inputs, meant
+    return Package((Subgraphs((b.subgraph(results),)),), "cases"), inputs, references
 
 
 @needs_compiler
 def test_decomposed_operations_are_native_in_process_and_in_bundles(tmp_path: Path) -> None:
-    package, inputs, meant = _package(_cases())
+    package, inputs, references = _package(_cases())
     program = onert.compile(package)
     assert not any(isinstance(step.kernel, EvaluatingKernel) for step in program.main.steps)
     onert.bundle(program, tmp_path)
     for found in (onert.Execution(program).run(inputs), onert.load_bundle(tmp_path).run(inputs)):
-        same([np.asarray(array) for array in found.values()], meant)
+        same([np.asarray(array) for array in found.values()], references)

@@ -84,12 +84,10 @@ def test_options_of_glow_tools_produce_the_same_bundle(
     assert _files(command, glow, model, tmp_path / "glow") == _files(main, ours, model, tmp_path / "ours")
 
 
-def test_options_without_effect_are_reported_as_ignored(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_without_effect_are_reported(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _files(main, ["a.png", "-image_mode=0to1", "-d", MODEL, "-jit", "-g", "-cpu", "-emit-bundle=OUT"], model, tmp_path)
-    said = capsys.readouterr().err.splitlines()
-    assert [line.split(" is ignored: ")[0] for line in said] == [
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" is ignored: ")[0] for line in lines] == [
         f"onert_bundle: {name}" for name in ("-g", "-jit", "-cpu", "-image_mode", "a.png")
     ]
 

@@ -151,9 +151,7 @@ HAVING: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.parametrize(("options", "has"), HAVING, ids=lambda v: "-".join(sorted(v)) or "nothing")
-def test_the_has_macros_match_the_features_of_the_bundle(
-    tmp_path: Path, options: dict[str, Any], has: set[str]
-) -> None:
+def test_has_macros_match_the_features_of_the_bundle(tmp_path: Path, options: dict[str, Any], has: set[str]) -> None:
     files = onert.bundle(toys.lookup(), tmp_path, **{"cpu": "native", **options})
     macros = dict(re.findall(r"^#define LOOKUP_(\w+) +(.+)$", files.paths["h"].read_text(), re.MULTILINE))
     every = {"CONFIG", "RESET", "STOP", "VERSION", "STEP", "HOOK", "WEIGHTS"}

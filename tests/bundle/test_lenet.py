@@ -34,13 +34,13 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = ["make", "-C", str(LENET), f"BUILD={folder}", f"ONERT_BUNDLE={TOOL}"]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (folder / "said").write_text(done.stdout)
+    (folder / "printed").write_text(done.stdout)
     return folder
 
 
 @needs_make
-def test_make_classifies_the_images(build: Path) -> None:
-    found = re.findall(r"images/(\d)\.png\nResult: (\d)\nConfidence: (\d\.\d+)\n", (build / "said").read_text())
+def test_make_builds_a_program_that_classifies_the_images(build: Path) -> None:
+    found = re.findall(r"images/(\d)\.png\nResult: (\d)\nConfidence: (\d\.\d+)\n", (build / "printed").read_text())
     assert len(found) == 10
     for digit, result, confidence in found:
         assert digit == result
@@ -71,10 +71,10 @@ def test_memory_sizes_are_those_of_caffe_s_lenet(build: Path) -> None:
 
 @needs_make
 @needs_shared
-def test_recognises_mnist_digits(build: Path) -> None:
+def test_the_program_recognises_mnist_digits(build: Path) -> None:
     images = sorted((SHARED / "data" / "mnist").glob("*.png"))
-    said = call(build / "lenet_mnist_standalone", build / "lenet_mnist.weights", *images)
-    found = re.findall(r"/(\d)_\d+\.png\nResult: (\d)", said)
+    printed = call(build / "lenet_mnist_standalone", build / "lenet_mnist.weights", *images)
+    found = re.findall(r"/(\d)_\d+\.png\nResult: (\d)", printed)
     assert len(found) == 10
     # The model was trained on digits from another country, where sevens look different.
     assert sum(digit == result for digit, result in found) >= 9

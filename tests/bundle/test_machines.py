@@ -51,7 +51,7 @@ def test_an_object_with_several_models_computes_the_reference_results(tmp_path: 
     for entry, package in models.items():
         if entry in TRAINED and machine not in SOUND:
             continue
-        inputs, wanted = ([VALID], toys.reference(package, [VALID])) if entry == "lookup" else toys.asked(package)
+        inputs, wanted = ([VALID], toys.reference(package, [VALID])) if entry == "lookup" else toys.example(package)
         code, outputs = program.run(inputs, entry)
         assert code == 0, entry
         for found, right in zip(outputs, wanted, strict=True):

@@ -32,14 +32,14 @@ MODELS = (
 
 
 @cache
-def _asked(name: str) -> tuple[Package, list[Array], list[Array]]:
+def _example(name: str) -> tuple[Package, list[Array], list[Array]]:
     """A model, inputs, and the reference backend's outputs."""
     package = onert.load(SHARED / "models" / f"{name}.tflite")
-    return package, *toys.asked(package)
+    return package, *toys.example(package)
 
 
 def _require_reference_results(name: str, machine: Machine, folder: Path, cpu: str | None) -> None:
-    package, inputs, wanted = _asked(name)
+    package, inputs, wanted = _example(name)
     files = onert.bundle(package, folder, name="model", target=machine.target, cpu=cpu)
     code, outputs = run(machine, folder, inputs)
     assert code == 0

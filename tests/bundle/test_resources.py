@@ -141,14 +141,14 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("body", "once", "said"), WRONG, ids=lambda v: getattr(v, "__name__", None))
+@pytest.mark.parametrize(("body", "once", "message"), WRONG, ids=lambda v: getattr(v, "__name__", None))
 def test_state_not_known_before_the_run_is_rejected(
-    body: Callable[[Builder, int], list[int]], once: bool, said: str
+    body: Callable[[Builder, int], list[int]], once: bool, message: str
 ) -> None:
     model = _model(body, _once(np.zeros(2, np.float32)), once=once)
     with pytest.raises(onert.CompileError) as caught:
         with_variables(model.primary, model)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_call_once_subgraph_that_reads_variables_is_rejected() -> None:

@@ -76,10 +76,10 @@ def test_a_windows_program_computes_the_reference_results(tmp_path: Path, target
 def test_an_object_has_the_system_s_file_format_and_symbols(tmp_path: Path, target: str, form: str) -> None:
     options = {"steps": True, "instrument": True, "embed_weights": True, "report": True}
     files = onert.bundle(toys.counter(), tmp_path, target=target, **options)  # type: ignore[arg-type]
-    said = call("llvm-objdump", "-t", "-h", files.paths["o"])
-    assert f"file format {form}" in said
+    dump = call("llvm-objdump", "-t", "-h", files.paths["o"])
+    assert f"file format {form}" in dump
     prefix = "_" if "mach-o" in form else ""
-    names = {line.split()[-1] for line in said.splitlines() if line.strip()}
+    names = {line.split()[-1] for line in dump.splitlines() if line.strip()}
     for symbol in ("counter", "counter_step", "counter_hook", "counter_config", "counter_weights"):
         assert f"{prefix}{symbol}" in names
     assert files.footprint is not None

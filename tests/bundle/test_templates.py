@@ -111,8 +111,8 @@ def test_the_arduino_sketch_runs_on_a_cortex_m4(tmp_path: Path, library: Path) -
     call("arm-none-eabi-gcc", *processor, *linked, *objects, "-ldigits", "-o", tmp_path / "image")
     quiet = ("-nographic", "-monitor", "none", "-serial", "none", "-chardev", "stdio,id=host")
     hosting = ("-semihosting-config", "enable=on,target=native,chardev=host")
-    said = call("qemu-system-arm", "-machine", "mps2-an386", *quiet, *hosting, "-kernel", tmp_path / "image")
-    assert said.splitlines() == [str(_wanted())]
+    printed = call("qemu-system-arm", "-machine", "mps2-an386", *quiet, *hosting, "-kernel", tmp_path / "image")
+    assert printed.splitlines() == [str(_wanted())]
 
 
 def _wanted() -> int:

@@ -18,21 +18,21 @@ DIGITS = str(REPOSITORY / "nnpackage" / "examples" / "digits_float")
 LENET = str(REPOSITORY / "docs" / "examples" / "lenet" / "lenet_mnist.tflite")
 
 
-def test_reports_the_target_and_its_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prints_the_target_and_a_warning_about_speed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = ["--target", "x86_64", "--cpu", "x86-64-v3", "--save-asm", "--save-ir"]
     assert main([LENET, "-o", str(tmp_path), "--api", "both", *code]) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith("lenet_mnist for x86-64-v3\n")
-    assert said.err.startswith("onert_bundle: on the best processors code for x86-64-v3 alone takes up to 8 times ")
+    printed = capsys.readouterr()
+    assert printed.out.startswith("lenet_mnist for x86-64-v3\n")
+    assert printed.err.startswith("onert_bundle: on the best processors code for x86-64-v3 alone takes up to 8 times ")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".bin", ".h", ".ll", ".o", ".s", ".txt", ".weights"]
     assert "ymm" in (tmp_path / "lenet_mnist.s").read_text()
 
 
 def test_json_output_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([DIGITS, "-o", str(tmp_path), "--name", "d", "--target", "aarch64-linux-gnu", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["name"], said["target"]) == ("d", "aarch64,aarch64-dotprod")
-    assert Path(said["files"]["weights"]).stat().st_size == said["memory"]["constants"]
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["name"], printed["target"]) == ("d", "aarch64,aarch64-dotprod")
+    assert Path(printed["files"]["weights"]).stat().st_size == printed["memory"]["constants"]
 
 
 @needs_compiler
@@ -55,10 +55,10 @@ def test_failures_print_one_line_and_exit_with_status_1(tmp_path: Path, capsys: 
         [DIGITS, "--shape", "[0,[2,9,9,9]]"],
     ):
         assert main([*arguments, "-o", str(tmp_path / "out")]) == 1
-        said = capsys.readouterr()
-        assert said.out == ""
-        assert said.err.startswith("onert_bundle: ")
-        assert len(said.err.splitlines()) == 1
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith("onert_bundle: ")
+        assert len(printed.err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -47,7 +47,7 @@ def test_versions_are_those_requested_ordered_from_least_to_most_capable(
 
 
 @pytest.mark.parametrize(
-    ("triple", "cpu", "features", "said"),
+    ("triple", "cpu", "features", "message"),
     [
         ("riscv64-linux-gnu", "multi", None, "only one version of code for riscv64, expected one of x86_64, aarch64"),
         ("aarch64-none-elf", "multi", None, "only Linux tells a program which features its processor has"),
@@ -61,12 +61,10 @@ def test_versions_are_those_requested_ordered_from_least_to_most_capable(
         ("x86_64", "x86-64,pentium", None, "the processor 'pentium' is not known"),
     ],
 )
-def test_indistinguishable_versions_are_rejected_with_one_sentence(
-    triple: str, cpu: str, features: str | None, said: str
-) -> None:
+def test_indistinguishable_versions_are_rejected(triple: str, cpu: str, features: str | None, message: str) -> None:
     with pytest.raises(onert.BackendError) as raised:
         versions(triple, cpu, features)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_generic_code_needs_more_instructions_than_the_best_version() -> None:
@@ -96,7 +94,7 @@ def test_one_object_runs_on_processors_with_and_without_avx2(tmp_path: Path) -> 
     machine = Machine("emulated", HOST.target, ("gcc", "-static"), _QEMU)
     program = linked(machine, tmp_path)
     asks = _version_program(tmp_path, machine)
-    inputs, wanted = toys.asked(package)
+    inputs, wanted = toys.example(package)
     for name, (cpu, number) in _ON.items():
         code, (found,) = evolve(program, command=(*_QEMU, cpu, *program.command[len(_QEMU) :])).run(inputs)
         assert code == 0, name
@@ -139,14 +137,14 @@ def test_the_most_capable_version_runs_on_this_machine(tmp_path: Path) -> None:
 @needs_compiler
 def test_every_version_computes_the_reference_results(tmp_path: Path) -> None:
     models = {package.name: package for package in (toys.network(), toys.lookup(), toys.counter())}
-    asked = {
-        name: ([RANGE], toys.reference(package, [RANGE])) if name == "lookup" else toys.asked(package)
+    example = {
+        name: ([RANGE], toys.reference(package, [RANGE])) if name == "lookup" else toys.example(package)
         for name, package in models.items()
     }
     for isa in runnable():
         onert.bundle(models, tmp_path / isa.name, name="all", cpu=f"{runnable()[0].name},{isa.name}")
         loaded = onert.load_bundle(tmp_path / isa.name)
-        for name, (inputs, outputs) in asked.items():
+        for name, (inputs, outputs) in example.items():
             for found, wanted in zip(loaded.run(inputs, name).values(), outputs, strict=True):
                 toys.require_close(found, wanted)
 

@@ -81,7 +81,7 @@ def reference(source: Package, inputs: list[Array], **options: Any) -> list[Arra
     return list(onert.Execution(program).run(inputs).values())
 
 
-def asked(package: Package) -> tuple[list[Array], list[Array]]:
+def example(package: Package) -> tuple[list[Array], list[Array]]:
     """Random inputs, and the reference backend's outputs for them."""
     program = onert.compile(package, backends=("reference",), num_threads=1)
     inputs = random_inputs(program.inputs)

@@ -8,7 +8,7 @@ import pytest
 
 from onert_llvm.target.isa import Isa
 
-from .natively import alike, in_turn
+from .natively import by_width, in_turn
 
 LARGE = 12
 """From this many rows on, taking the targets of a width in turn covers each of them often enough."""
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for table in tables.values():
         if len(table) >= LARGE:
             for position, row_items in enumerate(table.values()):
-                widths = alike(row_items, lambda item: item.callspec.params["isa"])
+                widths = by_width(row_items, lambda item: item.callspec.params["isa"])
                 now = in_turn(position, widths) if len(table) >= LARGEST else [w[position % len(w)] for w in widths]
                 for item in row_items:
                     if item not in now:

@@ -33,7 +33,7 @@ NOTHING: Any = None
 """Stands for the subgraphs and state that no natively run operation needs."""
 
 
-def alike(found: Iterable[T], isa_of: Callable[[T], Isa]) -> list[list[T]]:
+def by_width(found: Iterable[T], isa_of: Callable[[T], Isa]) -> list[list[T]]:
     """Group items whose targets have the same register width and differ only in single instructions."""
     widths: dict[tuple[Any, ...], list[T]] = {}
     for each in found:
@@ -54,7 +54,7 @@ def in_turn(position: int, widths: Sequence[Sequence[T]]) -> list[T]:
 
 def a_target(position: int) -> list[Isa]:
     """A runnable target for the test at this position; positions take turns."""
-    return in_turn(position, alike(runnable(), lambda isa: isa))
+    return in_turn(position, by_width(runnable(), lambda isa: isa))
 
 
 def subgraph_of(case: Case, constant: Sequence[int] | None = None) -> Subgraph:
@@ -107,10 +107,7 @@ def sequence_of(subgraph: Subgraph, settings: Settings) -> Operations:
 def natively(
     subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
 ) -> list[Array]:
-    """The outputs of a subgraph, all of whose operations must have native forms.
-
-    Every tensor, every packed constant and all scratch memory end at a guard page.
-    """
+    """The outputs of a natively run subgraph; all tensors, packed constants and scratch memory end at guard pages."""
     return natively_as_it_is(legal(subgraph), inputs, isa, threads, runs, precision)
 
 

@@ -118,11 +118,7 @@ def _stretches(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _native(special: Special) -> bool:
-    """Whether a case runs natively in the order of its definition.
-
-    A decomposition may add and multiply in another order, so that huge numbers overflow elsewhere and zeros get other
-    signs; decompositions of recurrent layers keep the order.
-    """
+    """Whether a case runs natively, and not by a decomposition (other than recurrent ones) that reorders arithmetic."""
     try:
         subgraph = special.subgraph()
         (operation,) = subgraph.operations

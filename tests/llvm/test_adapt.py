@@ -150,9 +150,7 @@ def test_all_threads_are_used_again_soon_after_the_competing_program_ends(functi
 
 
 @pytest.mark.parametrize("alone", LENGTHS.values(), ids=LENGTHS)
-def test_all_threads_stay_in_use_if_they_gain_more_than_a_competing_program_costs(
-    functions: Functions, alone: int
-) -> None:
+def test_all_threads_stay_in_use_if_they_gain_more_than_a_competitor_costs(functions: Functions, alone: int) -> None:
     """All threads need four tenths of one thread's time, and eight tenths while the other program takes its turns."""
     program = Program(functions, 2, contested(alone, alone * 4 // 10))
     program.runs(200 * MILLISECOND)
@@ -187,7 +185,7 @@ def test_a_program_without_waits_is_timed_at_growing_intervals(functions: Functi
     assert program.now < 50 * MILLISECOND
 
 
-def test_waits_of_some_time_ago_do_not_count(functions: Functions) -> None:
+def test_waits_in_the_past_do_not_count(functions: Functions) -> None:
     program = Program(functions, 2, steady({}))
     for _ in range(5):
         program.held_up(4 * MILLISECOND)

@@ -75,9 +75,7 @@ def _check_bound(op: FullyConnected | Conv2D, x: Array, weights: Array, isa: Isa
 
 @ISAS
 @pytest.mark.parametrize(("rows", "depth", "n"), [(1, 65, 40), (3, 2, 200)])
-def test_with_few_rows_only_the_weights_are_rounded(
-    isa: Isa, taken: list[Terms], rows: int, depth: int, n: int
-) -> None:
+def test_with_few_rows_only_weights_are_rounded(isa: Isa, taken: list[Terms], rows: int, depth: int, n: int) -> None:
     _check_bound(FullyConnected(), _numbers(rows, depth), _numbers(n, depth, seed=1), isa, taken)
     assert set(taken) == {Terms.WIDENED}
 
@@ -148,7 +146,7 @@ def test_first_layers_stay_within_the_bound(
 
 
 @ABLE
-def test_infinities_stay_in_their_windows_when_these_have_an_odd_number_of_elements(isa: Isa) -> None:
+def test_infinities_stay_in_windows_with_an_odd_number_of_elements(isa: Isa) -> None:
     x, weights = _numbers(1, 9, 9, 3), _numbers(32, 3, 3, 3, seed=1)
     x[0, 4, 5, 0] = np.inf
     subgraph = _layer(Conv2D(Padding.VALID), x, weights)
@@ -187,9 +185,7 @@ def test_both_operands_of_a_product_of_computed_matrices_are_rounded(
 
 @ABLE
 @pytest.mark.parametrize(("m", "k", "n"), [(40, 33, 40), (31, 64, 40), (40, 64, 31), (40, 30, 40)])
-def test_products_of_two_computed_matrices_that_are_small_or_of_odd_depth_are_exact(
-    isa: Isa, m: int, k: int, n: int
-) -> None:
+def test_products_of_small_or_odd_computed_matrices_are_exact(isa: Isa, m: int, k: int, n: int) -> None:
     b, inputs = Builder(), [_numbers(2, m, k), _numbers(2, k, n, seed=1)]
     subgraph = b.subgraph([b.add(BatchMatMul(), *(b.input(TensorType(DType.FLOAT32, x.shape)) for x in inputs))])
     found = [natively(subgraph, inputs, isa, precision=precision)[0] for precision in ("exact", "bf16")]

@@ -64,9 +64,7 @@ def test_detections_equal_those_of_the_reference(isa: Isa, kind: str, count: int
     ],
     ids=["nothing", "few", "all", "one", "room"],
 )
-def test_score_and_overlap_thresholds_and_the_number_of_detections_are_respected(
-    isa: Isa, op: DetectionPostProcess
-) -> None:
+def test_thresholds_and_the_maximum_number_of_detections_are_respected(isa: Isa, op: DetectionPostProcess) -> None:
     _run(_case(op, 90, op.num_classes + 1, "u8"), isa)
 
 

@@ -21,9 +21,7 @@ from .harness import guarded, run
     ("batch", "m", "n", "depth"),
     [(1, 1, 1, 1), (1, 1, 1, 300), (3, 1, 5, 7), (2, 4, 16, 64), (1, 1, 37, 129), (2, 3, 33, 1)],
 )
-def test_dot_products_of_rows_equal_those_of_numpy(
-    isa: Isa, batch: int, m: int, n: int, depth: int, *, bias: bool
-) -> None:
+def test_dot_products_of_rows_equal_numpy_s(isa: Isa, batch: int, m: int, n: int, depth: int, *, bias: bool) -> None:
     rng = np.random.default_rng(4)
     rows = rng.integers(-9, 10, (batch, m, depth)).astype(np.float32)
     matrices = rng.integers(-9, 10, (batch, n, depth)).astype(np.float32)

@@ -59,7 +59,7 @@ def _run(
 @ISAS
 @pytest.mark.parametrize(("kernel", "channels", "outputs"), [(1, 16, 20), (3, 5, 7), (3, 16, 33), (5, 16, 3)])
 @pytest.mark.parametrize("each", [False, True])
-def test_convolutions_quantise_each_image_separately(
+def test_convolutions_quantise_images_separately(
     isa: Isa, kernel: int, channels: int, outputs: int, each: bool
 ) -> None:
     x, w = _drawn(3, 6, 7, channels), _filter(outputs, kernel, kernel, channels)

@@ -61,7 +61,7 @@ def _anywhere(kind: BinaryKind, dtype: Any) -> bool:
 
 @ISAS
 @pytest.mark.parametrize(("kind", "dtype"), _named(p for p in _pairs() if _anywhere(*p)))
-def test_binary_functions(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
+def test_binary_functions_agree_with_numpy(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
     x, y = _draw(dtype, 5, 37), _draw(dtype, 5, 37, seed=1)
     check(*single(Binary(kind), x, y), isa)
     check(*single(Binary(kind), x, y[:1, :1], constant=(1,)), isa)
@@ -69,14 +69,14 @@ def test_binary_functions(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
 
 @ISAS
 @pytest.mark.parametrize("kind", [BinaryKind.DIV, BinaryKind.FLOOR_DIV], ids=lambda k: k.name)
-def test_float_quotients(isa: Isa, kind: BinaryKind) -> None:
+def test_float_quotients_agree_with_numpy(isa: Isa, kind: BinaryKind) -> None:
     x, y = _draw(np.float32, 5, 37), _draw(np.float32, 5, 37, seed=1)
     check(*single(Binary(kind), x, y), isa)
 
 
 @ISAS
 @pytest.mark.parametrize(("kind", "dtype"), _named(p for p in _pairs() if p[0] in DIVISIONS and p[1] is not np.float32))
-def test_integer_division_by_a_constant(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
+def test_integer_division_by_a_constant_is_exact(isa: Isa, kind: BinaryKind, dtype: Any) -> None:
     x, info = _draw(dtype, 5, 37), np.iinfo(dtype)
     for divisor in {
         1,
@@ -103,14 +103,14 @@ def _singles() -> list[tuple[UnaryKind, Any]]:
 
 @ISAS
 @pytest.mark.parametrize(("kind", "dtype"), _named(_singles()))
-def test_unary_functions(isa: Isa, kind: UnaryKind, dtype: Any) -> None:
+def test_unary_functions_agree_with_numpy(isa: Isa, kind: UnaryKind, dtype: Any) -> None:
     x = _draw(dtype, 7, 19)
     check(*single(Unary(kind), np.abs(x) if kind in (UnaryKind.LOG, UnaryKind.RSQRT) else x), isa)
 
 
 @ISAS
 @pytest.mark.parametrize("exponent", [1, 2, 3])
-def test_constant_powers(isa: Isa, exponent: int) -> None:
+def test_powers_with_constant_exponents_match_their_definition(isa: Isa, exponent: int) -> None:
     power = np.array([exponent], np.float32)
     check(*single(Binary(BinaryKind.POW), _draw(np.float32, 70), power, constant=(1,)), isa)
     check(*single(Binary(BinaryKind.POW), np.abs(_draw(np.float32, 70)), power + 0.5, constant=(1,)), isa)
@@ -126,7 +126,7 @@ SHAPES = [
 @ISAS
 @pytest.mark.parametrize(("a", "b"), SHAPES)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_shapes_broadcast(isa: Isa, a: tuple[int, ...], b: tuple[int, ...], threads: int) -> None:
+def test_different_shapes_are_broadcast(isa: Isa, a: tuple[int, ...], b: tuple[int, ...], threads: int) -> None:
     x, y = _draw(np.float32, *a), _draw(np.float32, *b, seed=1)
     check(*single(Binary(BinaryKind.SUB, Activation.RELU), x, y), isa, threads=threads)
     if np.broadcast_shapes(a, b) == a:
@@ -140,7 +140,7 @@ def test_shapes_broadcast(isa: Isa, a: tuple[int, ...], b: tuple[int, ...], thre
     ("kind", "dtype"),
     _named(p for p in product(ComparisonKind, TYPES) if not (p[1] is np.bool_ and p[0].value.ordered)),
 )
-def test_comparisons(isa: Isa, kind: ComparisonKind, dtype: Any) -> None:
+def test_comparisons_agree_with_numpy(isa: Isa, kind: ComparisonKind, dtype: Any) -> None:
     x, y = _draw(dtype, 3, 50), _draw(dtype, 3, 50, seed=1)
     y[:, ::3] = x[:, ::3]
     check(*single(Comparison(kind), x, y), isa)
@@ -148,7 +148,7 @@ def test_comparisons(isa: Isa, kind: ComparisonKind, dtype: Any) -> None:
 
 @ISAS
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
-def test_select_chooses_elements_or_rows(isa: Isa, dtype: Any) -> None:
+def test_select_picks_elements_or_rows(isa: Isa, dtype: Any) -> None:
     x, y = _draw(dtype, 4, 50), _draw(dtype, 4, 50, seed=1)
     check(*single(Select(), _draw(np.bool_, 4, 50), x, y), isa)
     check(*single(Select(rows=True), _draw(np.bool_, 4), x, y), isa)
@@ -156,7 +156,7 @@ def test_select_chooses_elements_or_rows(isa: Isa, dtype: Any) -> None:
 
 @ISAS
 @pytest.mark.parametrize(("source", "target"), list(product(TYPES, TYPES)), ids=lambda d: d.__name__)
-def test_casts(isa: Isa, source: Any, target: Any) -> None:
+def test_casts_agree_with_numpy(isa: Isa, source: Any, target: Any) -> None:
     x = _draw(source, 3, 50)
     if source is np.float32:
         x[0, :8] = [np.nan, np.inf, -np.inf, 3e9, -3e9, 1e20, -0.7, 127.6]
@@ -175,7 +175,7 @@ def test_nan_propagates(isa: Isa) -> None:
 
 
 @ISAS
-def test_add_n(isa: Isa) -> None:
+def test_add_n_agrees_with_numpy(isa: Isa) -> None:
     for dtype in (np.float32, np.int32):
         check(*single(AddN(), *(_draw(dtype, 9, 9, seed=i) for i in range(4))), isa)
 

@@ -46,7 +46,7 @@ KINDS = [
 
 @ISAS
 @pytest.mark.parametrize(("kind", "dtype"), KINDS)
-def test_reductions_over_any_axes(isa: Isa, kind: Reduction, dtype: Any) -> None:
+def test_reductions_over_any_axes_match_their_definition(isa: Isa, kind: Reduction, dtype: Any) -> None:
     x = _draw(3, 4, 5, 35)
     x = 1 + x / 50 if kind is Reduction.PROD else x * 3
     if dtype in (np.int32, np.int64):
@@ -72,7 +72,7 @@ def test_reductions_of_booleans_treat_them_as_numbers(isa: Isa) -> None:
 @ISAS
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.int32, np.int64], ids=lambda d: d.__name__)
 @pytest.mark.parametrize("kind", list(Extreme), ids=lambda k: k.name)
-def test_argmax_and_argmin(isa: Isa, dtype: Any, kind: Extreme) -> None:
+def test_argmax_and_argmin_match_their_definition(isa: Isa, dtype: Any, kind: Extreme) -> None:
     x = _draw(4, 5, 35) if dtype is np.float32 else whole_range(dtype, (4, 5, 35))
     for axis, wide in ((0, DType.INT64), (1, DType.INT32), (-1, DType.INT64)):
         check(*single(ArgReduce(kind, wide), x, np.array(axis, np.int32), constant=(1,)), isa)
@@ -95,7 +95,7 @@ def test_argmax_in_rows_of_bytes_returns_the_first_position(isa: Isa, kind: Extr
 
 @ISAS
 @pytest.mark.parametrize("kind", list(Extreme), ids=lambda k: k.name)
-def test_argmax_in_rows_with_infinities_and_nan(isa: Isa, kind: Extreme) -> None:
+def test_argmax_in_rows_with_infinities_and_nan_matches_its_definition(isa: Isa, kind: Extreme) -> None:
     rng = np.random.default_rng(1)
     for width in (2, 21, 50):
         x = rng.choice([np.inf, -np.inf, np.nan, 0, -0.0, 1, 2], (40, width)).astype(np.float32)
@@ -106,7 +106,7 @@ def test_argmax_in_rows_with_infinities_and_nan(isa: Isa, kind: Extreme) -> None
 @ISAS
 @pytest.mark.parametrize("op", ROWS, ids=lambda op: op.label)
 @pytest.mark.parametrize("width", [1, 7, 16, 33, 200])
-def test_softmax_and_normalisations_of_rows(isa: Isa, op: Op, width: int) -> None:
+def test_softmax_and_normalisations_match_their_definition(isa: Isa, op: Op, width: int) -> None:
     check(*single(op, _draw(3, 4, width) * 5), isa, threads=2)
     if isinstance(op, RmsNorm):
         check(*single(op, _draw(6, width), _draw(width), _draw(1, width)[0]), isa)
@@ -123,7 +123,7 @@ POOLS = [
 @pytest.mark.parametrize("kind", list(Pooling), ids=lambda k: k.name)
 @pytest.mark.parametrize(("height", "width", "down", "across", "padding"), POOLS)
 @pytest.mark.parametrize("channels", [1, 16, 37])
-def test_pools(
+def test_pools_match_their_definition(
     isa: Isa, kind: Pooling, height: int, width: int, down: int, across: int, padding: Padding, channels: int
 ) -> None:
     for activation in (Activation.NONE, Activation.RELU6):
@@ -134,7 +134,7 @@ def test_pools(
 @ISAS
 @pytest.mark.parametrize("size", [(1, 1), (7, 3), (10, 18), (13, 9), (3, 40)])
 @pytest.mark.parametrize(("width", "channels"), [(9, 1), (9, 21), (9, 64), (75, 1), (200, 1)])
-def test_bilinear_resizing(isa: Isa, size: tuple[int, int], width: int, channels: int) -> None:
+def test_bilinear_resizing_matches_its_definition(isa: Isa, size: tuple[int, int], width: int, channels: int) -> None:
     for op in (ResizeBilinear(), ResizeBilinear(align_corners=True), ResizeBilinear(half_pixel_centers=True)):
         check(*single(op, _draw(2, 5, width, channels), _ints(*size), constant=(1,)), isa, threads=2)
 

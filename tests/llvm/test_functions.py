@@ -89,7 +89,7 @@ def test_erf_of_a_quotient_keeps_the_error_bound(isa: Isa, divisor: float) -> No
 
 
 @ISAS
-def test_functions_of_infinities_nan_and_large_arguments(isa: Isa) -> None:
+def test_functions_return_their_limits_at_infinities_and_propagate_nan(isa: Isa) -> None:
     inf, nan = np.inf, np.nan
     x = np.array([0.0, inf, -inf, nan, 200.0, -200.0], np.float32)
     np.testing.assert_array_equal(_apply(isa, Fn.EXP, x), np.array([1, inf, 0, nan, inf, 0], np.float32))

@@ -71,9 +71,7 @@ def test_quantised_arithmetic_broadcasts(isa: Isa, dtype: Any, shapes: Any, kind
 @pytest.mark.parametrize("dtype", [np.int8])
 @pytest.mark.parametrize("scales", SCALES, ids=str)
 @pytest.mark.parametrize("kind", FIXED)
-def test_quantised_arithmetic_is_exact_for_every_pair_of_bytes(
-    isa: Isa, dtype: Any, scales: Any, kind: BinaryKind
-) -> None:
+def test_arithmetic_is_exact_for_every_pair_of_bytes(isa: Isa, dtype: Any, scales: Any, kind: BinaryKind) -> None:
     every = np.arange(-128, 128).astype(dtype)
     found = [_scale(s, z, dtype) for s, z in zip(scales, (3, -7, 11), strict=True)]
     _run(_case(Binary(kind), [every[:, None], every], [*found]), isa)
@@ -106,7 +104,7 @@ def test_sums_with_exact_halves_use_integer_factors() -> None:
     "kind",
     [BinaryKind.DIV, BinaryKind.MAXIMUM, BinaryKind.POW, BinaryKind.BITWISE_XOR],
 )
-def test_other_binary_functions_of_bytes(isa: Isa, dtype: Any, kind: BinaryKind) -> None:
+def test_other_binary_functions_of_bytes_are_exact(isa: Isa, dtype: Any, kind: BinaryKind) -> None:
     operands = [_bytes((4, 1, 30), dtype), _bytes((3, 30), dtype, 1)]
     _run(_case(Binary(kind), operands, [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, 1), (0.02, 7))]), isa)
 
@@ -131,14 +129,14 @@ def test_unquantised_bytes_wrap_and_compare(isa: Isa, dtype: Any) -> None:
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("kind", ComparisonKind)
-def test_comparisons_across_scales(isa: Isa, dtype: Any, kind: ComparisonKind) -> None:
+def test_comparisons_across_scales_are_exact(isa: Isa, dtype: Any, kind: ComparisonKind) -> None:
     operands = [_bytes((4, 30), dtype), _bytes((4, 1), dtype, 1)]
     _run(_case(Comparison(kind), operands, [_scale(0.05, 3, dtype), _scale(0.021, -4, dtype), None]), isa)
 
 
 @ISAS
 @SIGNED
-def test_prelu(isa: Isa, dtype: Any) -> None:
+def test_prelu_is_exact(isa: Isa, dtype: Any) -> None:
     scales = [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.01, -4), (0.05, 7))]
     _run(_case(PRelu(), [_bytes((2, 5, 6, 7), dtype), _bytes((1, 1, 7), dtype, 1)], [*scales], 1), isa)
 
@@ -149,14 +147,14 @@ _FUNCTIONS = [k for k in UnaryKind if k.value.integers or (not k.value.booleans 
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("kind", [k for k in _FUNCTIONS if k is not UnaryKind.COMPLEX_ABS])
-def test_unary_functions_of_every_byte(isa: Isa, dtype: Any, kind: UnaryKind) -> None:
+def test_unary_functions_of_every_byte_are_exact(isa: Isa, dtype: Any, kind: UnaryKind) -> None:
     every = np.arange(256).astype(np.uint8).view(dtype)
     _run(_case(Unary(kind), [np.resize(every, (3, 7, 19))], [_scale(0.05, 3, dtype), _scale(0.07, -9, dtype)]), isa)
 
 
 @ISAS
 @SIGNED
-def test_requantisation_casts_and_leaky_relu(isa: Isa, dtype: Any) -> None:
+def test_requantisation_casts_and_leaky_relu_are_exact(isa: Isa, dtype: Any) -> None:
     x, scales = _bytes((5, 131), dtype), [_scale(0.05, 3, dtype), _scale(0.07, -9, dtype)]
     _run(_case(LeakyRelu(0.3), [x], [*scales]), isa)
     _run(_case(Quantize(DType.from_numpy(np.dtype(dtype))), [x], [*scales]), isa)
@@ -168,7 +166,7 @@ def test_requantisation_casts_and_leaky_relu(isa: Isa, dtype: Any) -> None:
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("size", [1, 15, 16, 4099])
-def test_quantisation_and_dequantisation(isa: Isa, dtype: Any, size: int) -> None:
+def test_quantisation_and_dequantisation_are_exact(isa: Isa, dtype: Any, size: int) -> None:
     scale = _scale(0.05, 3, dtype)
     reals = (np.random.default_rng(0).standard_normal(size) * 4).astype(np.float32)
     halves = (np.arange(size, dtype=np.float32) - size // 2 + np.float32(0.5)) * np.float32(0.05)
@@ -183,7 +181,7 @@ def test_quantisation_and_dequantisation(isa: Isa, dtype: Any, size: int) -> Non
 @ISAS
 @SIGNED
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_concatenation_of_bytes_with_different_scales(isa: Isa, dtype: Any, axis: int) -> None:
+def test_concatenation_of_bytes_with_different_scales_is_exact(isa: Isa, dtype: Any, axis: int) -> None:
     operands = [_bytes((2, 3, 21), dtype, i) for i in range(3)]
     scales = [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, 1), (0.05, 3))]
     for activation in (Activation.NONE, Activation.RELU6):

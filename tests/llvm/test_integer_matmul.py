@@ -35,7 +35,7 @@ def _case(
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)], ids=str)
-def test_integer_matmuls_of_any_size_are_exact(
+def test_matmuls_of_any_size_are_exact(
     isa: Isa, kind: str, size: tuple[int, int, int], turned: tuple[bool, bool]
 ) -> None:
     found = _case(kind, ((2, 3), (2, 3)), size, BatchMatMul(*turned))
@@ -45,9 +45,7 @@ def test_integer_matmuls_of_any_size_are_exact(
 @ISAS
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("batches", [((), ()), ((3, 1), (2,)), ((4,), ()), ((), (2, 2)), ((1, 2), (3, 1))], ids=str)
-def test_integer_matmuls_broadcast_their_batches(
-    isa: Isa, kind: str, batches: tuple[tuple[int, ...], tuple[int, ...]]
-) -> None:
+def test_matmuls_broadcast_their_batches(isa: Isa, kind: str, batches: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     found = _case(kind, batches, (4, 9, 20), BatchMatMul())
     check(subgraph_of(found), [a for a in found.inputs if a is not None], isa, threads=2)
     constant = subgraph_of(found, constant=(1,))

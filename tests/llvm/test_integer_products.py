@@ -169,9 +169,7 @@ def test_int8_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, sign
         Picture(1, (3, 40), 2, (2, 3), (1, 1), (1, 1), (0, 0), (2, 30)),
     ],
 )
-def test_int8_convolutions_with_few_input_channels_are_exact(
-    isa: Isa, picture: Picture, zero: int, signed: bool
-) -> None:
+def test_int8_convolutions_with_few_channels_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     n, patch = 24, Patch(picture.window[0], picture.window[1] * picture.channels)
     x, w, layer = (
         bytes_of(picture.shape, signed),

@@ -237,9 +237,7 @@ def test_a_worker_on_a_lent_processor_leaves_after_its_piece_and_returns(functio
 @pytest.mark.parametrize(
     ("make", "executor"), [(chain, "Linear"), (PACKAGES["inception"], "Parallel")], ids=["chain", "lanes"]
 )
-def test_results_are_bitwise_equal_when_workers_are_sent_away_at_any_time(
-    make: Callable[[], Package], executor: str
-) -> None:
+def test_results_are_bitwise_equal_if_workers_are_sent_away(make: Callable[[], Package], executor: str) -> None:
     package = make()
     programs = [onert.compile(package, executor=executor, num_threads=count) for count in (1, 3)]
     rng = np.random.default_rng(0)

@@ -93,7 +93,7 @@ print("llvmlite" in sys.modules)
 """
 
 
-def said(folder: Path, cache: Path, threads: int) -> list[str]:
+def first_run(folder: Path, cache: Path, threads: int) -> list[str]:
     """The outputs of a run in a new process with an empty cache, and whether it loaded LLVM."""
     environment = {**os.environ, "ONERT_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", RUN, str(DIGITS), str(folder), str(threads)]
@@ -106,8 +106,8 @@ def test_a_first_run_with_shipped_kernels_does_not_load_llvm_and_is_bitwise_equa
     monkeypatch.setattr(library, "FOLDER", tmp_path)
     (path,) = ship([DIGITS])
     assert path == tmp_path / f"{target('native').name}.kernels"
-    plain, llvm = said(tmp_path / "none", tmp_path / "cache 0", 1)
-    assert said(tmp_path, tmp_path / "cache 1", 1) == [plain, "False"]
+    plain, llvm = first_run(tmp_path / "none", tmp_path / "cache 0", 1)
+    assert first_run(tmp_path, tmp_path / "cache 1", 1) == [plain, "False"]
     assert llvm == "True"
     content = bytearray(path.read_bytes())
     shipped = opened(path, own_sources())
@@ -115,7 +115,7 @@ def test_a_first_run_with_shipped_kernels_does_not_load_llvm_and_is_bitwise_equa
     for start, size, _ in shipped._rows.values():  # which of them are needed depends on the number of threads
         content[start + size - 1] ^= 1
     path.write_bytes(content)
-    assert said(tmp_path, tmp_path / "cache 2", 2) == [plain, "True"]
+    assert first_run(tmp_path, tmp_path / "cache 2", 2) == [plain, "True"]
 
 
 def test_kernels_are_shipped_for_other_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

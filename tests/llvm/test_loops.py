@@ -68,13 +68,13 @@ def test_loops_read_and_update_rows(isa: Isa, width: int) -> None:
 
 
 @ISAS
-def test_nested_loops_and_branches(isa: Isa) -> None:
+def test_nested_loops_and_branches_match_their_definition(isa: Isa) -> None:
     _check(collatz(), [_number(0), _number(9), _number(3)], isa)
     _check(triangle(), [_number(0), _number(5), _number(3)], isa)
 
 
 @ISAS
-def test_loops_with_products_and_elementwise_chains(isa: Isa) -> None:
+def test_loops_may_contain_products_and_elementwise_chains(isa: Isa) -> None:
     rng = np.random.default_rng(3)
     weights, bias = rng.uniform(-0.5, 0.5, (17, 17)).astype(np.float32), rng.uniform(-1, 1, 17).astype(np.float32)
 

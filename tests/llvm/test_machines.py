@@ -67,8 +67,8 @@ FOUND: dict[str, tuple[str, dict[str, float]]] = {
 
 @pytest.mark.parametrize("name", FOUND)
 def test_figures_reported_by_a_machine_override_the_listed_ones(name: str) -> None:
-    said, expected = FOUND[name]
-    found = of(said)
+    described, expected = FOUND[name]
+    found = of(described)
     assert {key: getattr(found, key) for key in expected} == expected
     assert expected or found == USUAL
 

@@ -36,7 +36,7 @@ def _inputs(case: Case) -> list[Array]:
 
 
 @ISAS
-def test_convolutions_with_uneven_padding(isa: Isa) -> None:
+def test_convolutions_with_uneven_padding_match_their_definition(isa: Isa) -> None:
     native = [c for c in _without_padding(trials.convolutions()) if why_not(subgraph_of(c)) is None]
     for i, case in enumerate(native[::3]):
         wide = evolve(case, op=evolve(case.op, padding=Margins(SIDES[i % len(SIDES)])))  # type: ignore[call-arg]
@@ -81,7 +81,7 @@ def test_pools_exclude_or_count_padding(isa: Isa, counted: bool) -> None:
 
 
 @ISAS
-def test_integer_pools_with_explicit_padding(isa: Isa) -> None:
+def test_integer_pools_with_explicit_padding_match_their_definition(isa: Isa) -> None:
     for i, case in enumerate(_without_padding(trials.pools())):
         op = case.op
         assert isinstance(op, Pool2D)
@@ -132,7 +132,7 @@ def test_transposed_convolutions_crop_by_their_padding(isa: Isa, at: int, more: 
 
 
 @ISAS
-def test_3d_convolutions_with_uneven_padding(isa: Isa) -> None:
+def test_3d_convolutions_with_uneven_padding_match_their_definition(isa: Isa) -> None:
     rng = np.random.default_rng(10)
     x, weight = (rng.normal(size=s).astype(np.float32) for s in ((2, 4, 5, 6, 3), (2, 3, 3, 3, 7)))
     op = Conv3D(Margins(((0, 1), (2, 0), (1, 3))), 1, 2, 1)

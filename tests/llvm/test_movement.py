@@ -90,7 +90,7 @@ MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
 @ISAS
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("at", range(len(MOVED)), ids=lambda i: f"{i}-{type(MOVED[i][0]).__name__}")
-def test_movement_of_one_operand(isa: Isa, dtype: Any, at: int) -> None:
+def test_data_movement_of_one_operand_matches_its_definition(isa: Isa, dtype: Any, at: int) -> None:
     op, shape, others = MOVED[at]
     check(*single(op, _numbers(*shape, dtype=dtype), *others, constant=range(1, 1 + len(others))), isa)
 
@@ -124,7 +124,7 @@ def test_padding_may_have_a_computed_value(isa: Isa) -> None:
 @ISAS
 @pytest.mark.parametrize("dtype", [np.int8, np.float32, np.complex128], ids=lambda d: d.__name__)
 @pytest.mark.parametrize("wide", [np.int32, np.int64], ids=lambda d: d.__name__)
-def test_gather_and_embedding_lookup(isa: Isa, dtype: Any, wide: Any) -> None:
+def test_gather_and_embedding_lookup_match_their_definition(isa: Isa, dtype: Any, wide: Any) -> None:
     rng = np.random.default_rng(0)
     x = _numbers(4, 6, 5, 3, dtype=dtype)
     indices = rng.integers(0, 4, (4, 3)).astype(wide)
@@ -150,7 +150,7 @@ def test_gather_with_constant_indices_copies_runs(isa: Isa, dtype: Any, axis: in
 @ISAS
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("wide", [np.int32, np.int64], ids=lambda d: d.__name__)
-def test_gather_elements(isa: Isa, dtype: Any, wide: Any) -> None:
+def test_gather_elements_matches_its_definition(isa: Isa, dtype: Any, wide: Any) -> None:
     rng = np.random.default_rng(0)
     for axis, rows in ((0, 9), (1, 2)):
         shape = tuple(rows if i == axis else n for i, n in enumerate((4, 6, 5)))

@@ -40,7 +40,7 @@ def _draw(*shape: int, seed: int = 0) -> Array:
 
 @ISAS
 @pytest.mark.parametrize("n", COLUMNS)
-def test_float_layers_with_any_number_of_columns(isa: Isa, n: int) -> None:
+def test_float_layers_may_have_any_number_of_columns(isa: Isa, n: int) -> None:
     for m, k in zip(ROWS, (5, 64, 17), strict=True):
         operands: list[Any] = [_draw(m, k), _draw(n, k, seed=1), _draw(n, seed=2)]
         check(*single(FullyConnected(Activation.RELU), *operands, constant=(1, 2)), isa, threads=2)
@@ -64,7 +64,7 @@ def _bytes(op: Op, x: tuple[int, ...], weight: tuple[int, ...], kind: str, gain:
     ("kind", "n"),
     [*(("i8", n) for n in COLUMNS), *(("u8", n) for n in COLUMNS[::4]), *(("i16", n) for n in COLUMNS[1::4])],
 )
-def test_integer_layers_with_any_number_of_columns(isa: Isa, kind: str, n: int) -> None:
+def test_integer_layers_may_have_any_number_of_columns(isa: Isa, kind: str, n: int) -> None:
     for m, k in zip(ROWS, (5, 64, 17), strict=True):
         case = _bytes(FullyConnected(), (m, k), (n, k), kind, 1.0)
         check(subgraph_of(case), [case.inputs[0]], isa, threads=2)

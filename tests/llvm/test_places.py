@@ -36,7 +36,7 @@ def _pictures(shape: tuple[int, ...], seed: int = 0) -> Array:
 @ISAS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_max_pools_with_indices(isa: Isa, shape: tuple[int, ...], window: tuple[int, int, Padding, int, int]) -> None:
+def test_max_pools_return_indices(isa: Isa, shape: tuple[int, ...], window: tuple[int, int, Padding, int, int]) -> None:
     x = _pictures(shape)
     ops: list[Op] = [MaxPoolWithArgmax2D(*window), MaxPoolWithArgmax2D(*window, Activation.RELU6)]
     ops += [MaxPoolWithIndices(*window, index=i, batched=b) for i in (DType.INT32, DType.INT64) for b in (False, True)]
@@ -47,7 +47,9 @@ def test_max_pools_with_indices(isa: Isa, shape: tuple[int, ...], window: tuple[
 @ISAS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_max_unpool(isa: Isa, shape: tuple[int, ...], window: tuple[int, int, Padding, int, int]) -> None:
+def test_max_unpool_matches_its_definition(
+    isa: Isa, shape: tuple[int, ...], window: tuple[int, int, Padding, int, int]
+) -> None:
     places = np.random.default_rng(1).uniform(-3, window[0] * window[1] + 2, shape).astype(np.float32)
     places.reshape(-1)[:6] = np.array([np.nan, np.inf, -np.inf, 1e30, -0.5, 3e9], np.float32)
     check(*single(MaxUnpool2D(*window), _pictures(shape), places), isa, threads=2)
@@ -83,7 +85,7 @@ def test_soft_non_max_suppression_lowers_the_scores_of_overlapping_boxes(isa: Is
 
 
 @ISAS
-def test_non_max_suppression_of_non_finite_boxes_and_scores(isa: Isa) -> None:
+def test_non_max_suppression_handles_non_finite_boxes_and_scores(isa: Isa) -> None:
     boxes, scores = _boxes(40)
     boxes[3, 1], boxes[7, 2], boxes[9] = np.nan, np.inf, 0
     scores[[5, 6]] = np.nan, np.inf

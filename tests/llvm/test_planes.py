@@ -38,7 +38,7 @@ PICTURES = [
 
 @ISAS
 @pytest.mark.parametrize(("picture", "filters", "padding", "dilation", "activation"), PICTURES)
-def test_convolutions_with_few_output_channels(
+def test_convolutions_with_few_output_channels_match_their_definition(
     isa: Isa,
     picture: tuple[int, ...],
     filters: tuple[int, int, int],
@@ -100,7 +100,7 @@ TRANSPOSED = [
 
 @ISAS
 @pytest.mark.parametrize(("picture", "filters", "stride"), TRANSPOSED)
-def test_phases_of_transposed_convolutions_with_few_output_channels(
+def test_phases_of_transposed_convolutions_match_their_definition(
     isa: Isa, picture: tuple[int, ...], filters: tuple[int, int, int], stride: int
 ) -> None:
     shape = np.array([picture[0], stride * picture[1], stride * picture[2], filters[0]], np.int32)

@@ -39,7 +39,7 @@ BATCHES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 @ISAS
 @pytest.mark.parametrize(("turn_x", "turn_y"), FORMS)
 @pytest.mark.parametrize(("m", "k", "n"), [(1, 5, 3), (7, 33, 70), (40, 16, 16), (9, 1, 65), (20, 70, 1)])
-def test_batched_matmuls(isa: Isa, turn_x: bool, turn_y: bool, m: int, k: int, n: int) -> None:
+def test_batched_matmuls_match_their_definition(isa: Isa, turn_x: bool, turn_y: bool, m: int, k: int, n: int) -> None:
     for (a, b), constant in product(BATCHES, ((), (1,))):
         x = _draw(*a, *((k, m) if turn_x else (m, k)))
         y = _draw(*b, *((n, k) if turn_y else (k, n)), seed=1)
@@ -47,7 +47,7 @@ def test_batched_matmuls(isa: Isa, turn_x: bool, turn_y: bool, m: int, k: int, n
 
 
 @ISAS
-def test_a_matmul_with_a_fused_epilogue(isa: Isa) -> None:
+def test_a_matmul_and_its_epilogue_are_native(isa: Isa) -> None:
     b = Builder()
     x, y = b.input(TensorType(DType.FLOAT32, (2, 3, 9, 20))), b.input(TensorType(DType.FLOAT32, (2, 3, 20, 35)))
     mask, other = b.input(TensorType(DType.FLOAT32, (35,))), b.input(TensorType(DType.FLOAT32, (2, 3, 9, 35)))
@@ -62,7 +62,7 @@ def test_a_matmul_with_a_fused_epilogue(isa: Isa) -> None:
 
 @ISAS
 @pytest.mark.parametrize("constant", [(1, 2), (2,), ()])
-def test_fully_connected_layers_with_constant_or_computed_weights(isa: Isa, constant: tuple[int, ...]) -> None:
+def test_fully_connected_layers_may_have_constant_or_computed_weights(isa: Isa, constant: tuple[int, ...]) -> None:
     for m, k, n in ((1, 40, 33), (17, 8, 70)):
         op = FullyConnected(Activation.RELU)
         check(*single(op, _draw(m, k), _draw(n, k, seed=1), _draw(n, seed=2), constant=constant), isa)
@@ -88,13 +88,13 @@ CONVS: list[tuple[Conv2D, tuple[int, ...], tuple[int, ...]]] = [
         if 1 in constant or CONVS[at][1][3] == CONVS[at][2][3]  # grouped ones are native only with constant weights
     ],
 )
-def test_convolutions_that_are_grouped_or_have_computed_weights(isa: Isa, at: int, constant: tuple[int, ...]) -> None:
+def test_convolutions_may_be_grouped_or_have_computed_weights(isa: Isa, at: int, constant: tuple[int, ...]) -> None:
     op, x, w = CONVS[at]
     check(*single(op, _draw(*x), _draw(*w, seed=1), _draw(w[0], seed=2), constant=constant), isa, threads=2)
 
 
 @ISAS
-def test_a_grouped_convolution_with_a_fused_epilogue(isa: Isa) -> None:
+def test_a_grouped_convolution_with_an_epilogue_matches_its_definition(isa: Isa) -> None:
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6, 6, 8)))
     other = b.input(TensorType(DType.FLOAT32, (1, 6, 6, 40)))
@@ -111,7 +111,7 @@ def test_a_grouped_convolution_with_a_fused_epilogue(isa: Isa) -> None:
 @ISAS
 @pytest.mark.parametrize(("channels", "times"), [(1, 8), (1, 33), (3, 2), (5, 7), (16, 1), (21, 1)])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_depthwise_convolutions_with_any_multiplier(isa: Isa, channels: int, times: int, stride: int) -> None:
+def test_depthwise_convolutions_may_have_any_multiplier(isa: Isa, channels: int, times: int, stride: int) -> None:
     op = DepthwiseConv2D(Padding.SAME, stride, stride, activation=Activation.RELU)
     operands: list[Any] = [_draw(2, 7, 9, channels), _draw(1, 3, 2, channels * times, seed=1)]
     check(*single(op, *operands, _draw(channels * times, seed=2), constant=(1, 2)), isa, threads=2)
@@ -129,7 +129,7 @@ TRANSPOSED: list[tuple[tuple[int, int], tuple[int, int], tuple[int, int], Paddin
 
 @ISAS
 @pytest.mark.parametrize("at", range(len(TRANSPOSED)))
-def test_transposed_convolutions_of_all_forms(isa: Isa, at: int) -> None:
+def test_transposed_convolutions_match_their_definition(isa: Isa, at: int) -> None:
     window, strides, size, padding = TRANSPOSED[at]
     op: Op = TransposeConv2D(padding, *strides, Activation.RELU)
     shape = np.array([2, *size, 6], np.int32)

@@ -78,7 +78,7 @@ def _floats(sizes: tuple[int, int, int, int, int], *parts: str, seed: int = 0, *
     ],
     ids=["plain", "diagonal", "normalised", "projected", "one cell"],
 )
-def test_float_lstms(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
+def test_float_lstms_run_natively(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
     _runs(_floats(sizes, *parts, **attributes), isa, (0, 18, 19))
 
 
@@ -146,7 +146,7 @@ def _wide(
     ],
     ids=["plain", "coupled", "peepholes", "projected", "one cell"],
 )
-def test_integer_lstms(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
+def test_integer_lstms_run_natively(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
     _runs(_wide(sizes, *parts, **attributes), isa, (0, 18, 19))
 
 
@@ -178,7 +178,9 @@ def _dynamic(sizes: tuple[int, int, int, int, int], *parts: str, unsigned: bool 
     ],
     ids=["plain", "coupled", "projected", "unsigned"],
 )
-def test_dynamic_range_lstms(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
+def test_dynamic_range_lstms_run_natively(
+    isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]
+) -> None:
     """Compared almost exactly, because rounding differences must not change quantised values."""
     case = _dynamic(sizes, *parts, **attributes)
     constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in (0, 18, 19)]
@@ -200,7 +202,7 @@ def _bytes(array: Array) -> Array:
 @ISAS
 @pytest.mark.parametrize("backward", [False, True], ids=["one way", "both ways"])
 @pytest.mark.parametrize(("steps", "batch", "major"), [(1, 3, False), (6, 1, False), (5, 2, True), (4, 3, False)])
-def test_simple_rnns(isa: Isa, steps: int, batch: int, major: bool, backward: bool) -> None:
+def test_simple_rnns_run_natively(isa: Isa, steps: int, batch: int, major: bool, backward: bool) -> None:
     x = _random(steps, batch, 9) if major else _random(batch, steps, 9)
     weights = (_random(21, 9), _random(21, 21), _random(21), _random(batch, 21))
     if not backward:
@@ -214,7 +216,7 @@ def test_simple_rnns(isa: Isa, steps: int, batch: int, major: bool, backward: bo
 
 @ISAS
 @pytest.mark.parametrize("every", [False, True])
-def test_grus(isa: Isa, every: bool) -> None:
+def test_grus_run_natively(isa: Isa, every: bool) -> None:
     weights = (_random(51, 6), _random(51), _random(51, 17), _random(51), _random(2, 17))
     for steps in (1, 5):
         _runs(Case("", GRU(every), (_random(steps, 2, 6), *weights)), isa, (0, 5))
@@ -222,7 +224,7 @@ def test_grus(isa: Isa, every: bool) -> None:
 
 @ISAS
 @pytest.mark.parametrize(("rank", "memory"), [(1, 7), (2, 1), (2, 33)])
-def test_float_and_dynamic_range_svdfs(isa: Isa, rank: int, memory: int) -> None:
+def test_float_and_dynamic_range_svdfs_run_natively(isa: Isa, rank: int, memory: int) -> None:
     arrays = [_random(3, 11), _random(18, 11), _random(18, memory), _random(18 // rank), _random(3, 18 * memory)]
     _runs(Case("", SVDF(rank, Activation.RELU), tuple(arrays)), isa, (0, 4))
     arrays[1:3] = [_bytes(arrays[1]), _bytes(arrays[2])]
@@ -233,7 +235,7 @@ def test_float_and_dynamic_range_svdfs(isa: Isa, rank: int, memory: int) -> None
 @ISAS
 @pytest.mark.parametrize("wide", [False, True], ids=["8 bits", "16 bits"])
 @pytest.mark.parametrize(("rank", "memory"), [(1, 7), (2, 1), (3, 40)])
-def test_integer_svdfs(isa: Isa, rank: int, memory: int, wide: bool) -> None:
+def test_integer_svdfs_run_natively(isa: Isa, rank: int, memory: int, wide: bool) -> None:
     rng = np.random.default_rng(rank)
     held = np.dtype(np.int16 if wide else np.int8)
 
@@ -252,7 +254,7 @@ def test_integer_svdfs(isa: Isa, rank: int, memory: int, wide: bool) -> None:
 
 @ISAS
 @pytest.mark.parametrize("aux", ["none", "stacked", "linked"])
-def test_bidirectional_lstms(isa: Isa, aux: str) -> None:
+def test_bidirectional_lstms_run_natively(isa: Isa, aux: str) -> None:
     layers = [_floats((4, 2, 6, 19, 19), "peephole", seed=seed).inputs for seed in (1, 2)]
     more = _random(2, 4, 5 if aux == "linked" else 6)
     last = {"none": (), "stacked": (more,), "linked": (more, *(_random(19, 5, seed=s) for s in range(8)))}[aux]
@@ -262,7 +264,7 @@ def test_bidirectional_lstms(isa: Isa, aux: str) -> None:
 
 
 @ISAS
-def test_basic_lstm(isa: Isa) -> None:
+def test_a_basic_lstm_runs_natively(isa: Isa) -> None:
     arrays = (_random(2, 9), _random(2, 21), _random(84, 30), _random(84), _random(2, 21, seed=5))
     _runs(Case("", BasicLSTM(), arrays), isa, (0, 1, 4))
 

@@ -22,7 +22,7 @@ REGIONS = np.float32(
 
 @pytest.mark.parametrize("half_pixel", [False, True])
 @pytest.mark.parametrize("largest", [False, True])
-def test_roi_align_with_adaptive_sample_counts(largest: bool, half_pixel: bool) -> None:
+def test_roi_align_takes_as_many_samples_as_each_region_needs(largest: bool, half_pixel: bool) -> None:
     x = np.random.default_rng(3).uniform(-1, 1, (2, 5, 9, 11)).astype(np.float32)
     for dtype in (np.int32, np.int64):
         op = RoiAlign(3, 2, 0, 0.5, half_pixel, largest)

@@ -57,7 +57,7 @@ def test_casts_to_16_bit_floats_round_to_nearest(isa: Isa, target: DType) -> Non
 
 @ISAS
 @pytest.mark.parametrize("kind", [UnaryKind.ROUND, UnaryKind.FLOOR, UnaryKind.CEIL], ids=lambda k: k.name)
-def test_rounding_functions(isa: Isa, kind: UnaryKind) -> None:
+def test_rounding_functions_are_exact(isa: Isa, kind: UnaryKind) -> None:
     check(*single(Unary(kind), NEAR), isa, tolerance=0)
 
 

@@ -53,7 +53,7 @@ def _cut(picture: Picture, isa: Isa) -> Any:
 @ISAS
 @MEAN
 @pytest.mark.parametrize("picture", [*POOLED, same(1, (7, 7), 33, (7, 7))])
-def test_float32_pooling(isa: Isa, picture: Picture, mean: bool) -> None:
+def test_float32_pooling_agrees_with_numpy(isa: Isa, picture: Picture, mean: bool) -> None:
     x = np.random.default_rng(0).standard_normal(picture.shape).astype(np.float32)
     channels, counts = picture.channels, _counts(picture)
     c = guarded(np.zeros((picture.rows, channels), np.float32))
@@ -80,7 +80,7 @@ def _inside(picture: Picture) -> Array:
 @MEAN
 @SIGNED
 @pytest.mark.parametrize("picture", POOLED)
-def test_int8_pooling(isa: Isa, picture: Picture, mean: bool, signed: bool) -> None:
+def test_byte_pooling_agrees_with_numpy(isa: Isa, picture: Picture, mean: bool, signed: bool) -> None:
     limits = np.iinfo(np.int8 if signed else np.uint8)
     x = np.random.default_rng(0).integers(limits.min, limits.max + 1, picture.shape).astype(limits.dtype)
     channels, counts = picture.channels, _counts(picture).astype(np.int32)
@@ -104,7 +104,7 @@ def test_int8_pooling(isa: Isa, picture: Picture, mean: bool, signed: bool) -> N
 @ISAS
 @WIDTHS
 @pytest.mark.parametrize("fold", list(Fold))
-def test_reductions(isa: Isa, width: int, fold: Fold) -> None:
+def test_row_and_column_reductions_agree_with_numpy(isa: Isa, width: int, fold: Fold) -> None:
     x = np.random.default_rng(0).standard_normal((3, 5, width)).astype(np.float32)
     rows, columns = guarded(np.zeros(15, np.float32)), guarded(np.zeros((3, width), np.float32))
     slots: dict[str, Any] = {"in": guarded(x), "width": width}
@@ -137,7 +137,7 @@ def test_rows_of_known_width_are_reduced_together_with_bitwise_equal_results(isa
 @ISAS
 @WIDTHS
 @pytest.mark.parametrize("together", [True, False])
-def test_softmax_in_place(isa: Isa, width: int, together: bool) -> None:
+def test_softmax_may_be_computed_in_place(isa: Isa, width: int, together: bool) -> None:
     x = (np.random.default_rng(0).standard_normal((4, width)) * 30).astype(np.float32)
     data = guarded(x)
     slots = {"in": data, "out": data, "step": width, "out_step": width, "width": width, "beta": 0.7}

@@ -54,7 +54,7 @@ def test_scatter_nd_adds_updates_with_equal_indices(isa: Isa, dtype: Any, wide: 
 
 @ISAS
 @pytest.mark.parametrize(("shape", "depth"), SHAPES[2:])
-def test_scatter_nd_with_indices_of_any_depth(isa: Isa, shape: tuple[int, ...], depth: int) -> None:
+def test_scatter_nd_accepts_indices_of_any_depth(isa: Isa, shape: tuple[int, ...], depth: int) -> None:
     updates = _draw(np.float32, 9, *shape[depth:])
     check(*single(ScatterNd(), _indices(shape[:depth], 9), updates, np.array(shape), constant=(2,)), isa, threads=2)
 
@@ -71,7 +71,7 @@ def test_scattered_slices_are_combined_with_the_operand(isa: Isa, combination: C
 
 
 @ISAS
-def test_scatter_nd_of_booleans(isa: Isa) -> None:
+def test_scatter_nd_combines_booleans(isa: Isa) -> None:
     index = _indices((5,), 9)
     updates = _draw(np.bool_, 9, 37)
     check(*single(ScatterNd(), index, updates, np.array((5, 37), np.int32), constant=(2,)), isa)
@@ -104,7 +104,7 @@ def test_sparse_to_dense_keeps_the_last_of_equal_indices(isa: Isa, dtype: Any) -
 @ISAS
 @TYPES
 @pytest.mark.parametrize("kind", SegmentReduction)
-def test_segment_reductions(isa: Isa, dtype: Any, kind: SegmentReduction) -> None:
+def test_segment_reductions_match_their_definition(isa: Isa, dtype: Any, kind: SegmentReduction) -> None:
     ids = np.array([4, 0, -1, 2, 2, 0, -7, 4], np.int32)
     for rest in ((), (3,), (5, 70)):
         data = _draw(dtype, 8, *rest)
@@ -159,7 +159,7 @@ def test_dynamic_slices_clamp_their_start_indices(
 @ISAS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64], ids=lambda d: d.__name__)
 @pytest.mark.parametrize("op", [CumSum(), CumSum(exclusive=True), CumSum(reverse=True), CumSum(True, True)], ids=str)
-def test_cumulative_sums(isa: Isa, dtype: Any, op: Op) -> None:
+def test_cumulative_sums_match_their_definition(isa: Isa, dtype: Any, op: Op) -> None:
     for shape, axis in (((5, 70), 0), ((5, 70), -1), ((3, 4, 37), 1), ((9,), 0), ((1, 1), 0)):
         x = _draw(dtype, *shape)
         check(*single(op, x, np.array(axis, np.int32), constant=(1,)), isa, tolerance=0.0, threads=2)

@@ -98,7 +98,7 @@ def test_long_float_products_are_split_into_many_tiles_for_threads(isa: Isa, sha
 
 
 @ISAS
-def test_winograd_layers_are_split_into_blocks_for_threads_that_fit_the_second_cache(isa: Isa) -> None:
+def test_winograd_layers_are_split_into_blocks_that_fit_the_second_cache(isa: Isa) -> None:
     layer, total = Layer(Form(2), 96, 24, isa), 1600
     few, many = (blocks(layer, total, threads) for threads in (1, 2))
     assert many.block < few.block

@@ -36,7 +36,7 @@ def _check(case: Case, isa: Isa) -> None:
 @pytest.mark.parametrize("kind", PAIRS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("scales", SCALES, ids=str)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
-def test_binary_functions_of_int16(
+def test_binary_functions_of_int16_are_exact(
     isa: Isa, kind: BinaryKind, scales: tuple[float, ...], shapes: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> None:
     draw = Draw(f"{kind} {scales} {shapes}")
@@ -66,7 +66,7 @@ UNARIES = [
 @ISAS
 @pytest.mark.parametrize(("op", "scale"), UNARIES, ids=lambda v: v.label if isinstance(v, Op) else str(v))
 @pytest.mark.parametrize("shape", [(), (5,), (3, 1001)], ids=str)
-def test_unary_functions_of_int16(isa: Isa, op: Op, scale: float, shape: tuple[int, ...]) -> None:
+def test_unary_functions_of_int16_are_exact(isa: Isa, op: Op, scale: float, shape: tuple[int, ...]) -> None:
     draw = Draw(f"{op} {shape}")
     positive = op.label.endswith("RSQRT")
     x = draw.between(np.int16, 1 if positive else -32768, 32767, shape, per_tensor(0.0006))
@@ -77,7 +77,7 @@ def test_unary_functions_of_int16(isa: Isa, op: Op, scale: float, shape: tuple[i
 @pytest.mark.parametrize("target", [DType.INT8, DType.UINT8, DType.INT16], ids=lambda t: t.text)
 @pytest.mark.parametrize("source", [DType.INT8, DType.UINT8, DType.INT16], ids=lambda t: t.text)
 @pytest.mark.parametrize("ratio", [0.0003, 0.4, 1.0, 1.7, 300.0])
-def test_requantisation_between_8_and_16_bits(isa: Isa, source: DType, target: DType, ratio: float) -> None:
+def test_requantisation_between_8_and_16_bits_is_exact(isa: Isa, source: DType, target: DType, ratio: float) -> None:
     zeros = {DType.INT8: -3, DType.UINT8: 130, DType.INT16: 0}
     x = Draw(f"{source} {target} {ratio}").stored(source.numpy, (3, 301), per_tensor(0.01 * ratio, zeros[source]))
     _check(_case(Quantize(target), per_tensor(0.01, zeros[target]), x), isa)
@@ -85,7 +85,7 @@ def test_requantisation_between_8_and_16_bits(isa: Isa, source: DType, target: D
 
 @ISAS
 @pytest.mark.parametrize("shape", [(), (3, 301)], ids=str)
-def test_int16_quantisation_and_dequantisation(isa: Isa, shape: tuple[int, ...]) -> None:
+def test_int16_quantisation_and_dequantisation_are_exact(isa: Isa, shape: tuple[int, ...]) -> None:
     draw = Draw(f"floats {shape}")
     x = np.asarray(draw.real(shape)[0] * 9).astype(np.float32)
     x.reshape(-1)[:5] = (np.nan, np.inf, -np.inf, 0.0005, -0.0015)[: x.size]

@@ -82,7 +82,7 @@ def test_int16_layers_with_sums_of_any_size_are_exact(
 @ISAS
 @pytest.mark.parametrize("bias", [DType.INT32, DType.INT64], ids=lambda b: b.text)
 @pytest.mark.parametrize("channels", [(1, 5), (3, 12), (16, 16), (37, 37)])
-def test_int16_depthwise_convolutions_with_any_multiplier(isa: Isa, bias: DType, channels: tuple[int, int]) -> None:
+def test_int16_depthwise_convolutions_may_have_any_multiplier(isa: Isa, bias: DType, channels: tuple[int, int]) -> None:
     op, x, weight = DepthwiseConv2D(Padding.SAME), (2, 7, 6, channels[0]), (1, 5, 3, channels[1])
     case = _layer(op, x, weight, channels[1], False, bias)
     case = evolve(case, inputs=(*case.inputs[:2], case.inputs[2] // 1000))
@@ -100,7 +100,9 @@ def test_int16_layers_that_are_not_native_state_the_reason() -> None:
 @pytest.mark.parametrize("kind", [Reduction.MEAN, Reduction.SUM, Reduction.MAX, Reduction.MIN], ids=lambda k: k.name)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 37), (70, 1000), (3, 4097)], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_int16_reductions_along_either_axis(isa: Isa, kind: Reduction, shape: tuple[int, int], axis: int) -> None:
+def test_int16_reductions_along_either_axis_are_exact(
+    isa: Isa, kind: Reduction, shape: tuple[int, int], axis: int
+) -> None:
     arithmetic = kind in (Reduction.MEAN, Reduction.SUM)
     x = trials.Draw(f"{kind} {shape} {axis}").stored(np.int16, shape, per_tensor(0.001, 0 if axis else 40))
     result = per_tensor(0.0013 if kind is Reduction.MEAN else 0.03) if arithmetic else x[1]

@@ -24,7 +24,7 @@ CASES = list(trials.spatial_convolutions())
 
 @ISAS
 @pytest.mark.parametrize("case", CASES, ids=[f"{c.op.label} {c.name}" for c in CASES])
-def test_3d_convolutions_with_any_window_stride_and_padding(isa: Isa, case: Case) -> None:
+def test_3d_convolutions_may_have_any_window_stride_and_padding(isa: Isa, case: Case) -> None:
     subgraph = subgraph_of(case)
     if why_not(subgraph):
         assert isinstance(case.op, TransposeConv3D)
@@ -40,7 +40,7 @@ SIZES = [(1, 1), (1, 16), (5, 33), (64, 70), (300, 3)]
 @ISAS
 @pytest.mark.parametrize(("channels", "n"), SIZES)
 @pytest.mark.parametrize("biased", [False, True])
-def test_3d_convolutions_with_any_number_of_channels(isa: Isa, channels: int, n: int, biased: bool) -> None:
+def test_3d_convolutions_may_have_any_number_of_channels(isa: Isa, channels: int, n: int, biased: bool) -> None:
     rng = np.random.default_rng(3)
     x = rng.standard_normal((2, 3, 4, 5, channels)).astype(np.float32)
     weight = (rng.standard_normal((2, 3, 2, channels, n)) / channels**0.5).astype(np.float32)

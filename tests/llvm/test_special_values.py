@@ -32,9 +32,7 @@ TARGETS = pytest.mark.parametrize(
 
 @TARGETS
 @pytest.mark.parametrize("family", [module.name for module in pkgutil.iter_modules(cases.__path__)])
-def test_special_values_are_treated_as_in_evaluate(
-    family: str, targets: tuple[Isa, ...], subtests: pytest.Subtests
-) -> None:
+def test_special_values_behave_as_in_evaluate(family: str, targets: tuple[Isa, ...], subtests: pytest.Subtests) -> None:
     kinds = set()
     for special in specials(family):
         kinds.add(type(special.case.op))

@@ -69,9 +69,7 @@ def _random_trace(seed: int) -> tuple[Trace, list[int]]:
 
 @pytest.mark.parametrize("most", [0, all_lengths.MOST_LENGTHS], ids=["each condition", "one table"])
 @pytest.mark.parametrize("seed", range(12))
-def test_natively_computed_numbers_equal_those_of_the_trace(
-    seed: int, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_native_numbers_equal_those_of_the_trace(seed: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(all_lengths, "MOST_LENGTHS", most)
     trace, wanted = _random_trace(seed)
     wanted = [at for at in wanted if abs(int(trace.values[at])) < 1 << 63]

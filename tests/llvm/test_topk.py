@@ -15,7 +15,7 @@ from .natively import by_meaning, natively, same, single
 
 @pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.int64])
-def test_top_k_of_long_rows_in_both_directions(isa: Isa, dtype: type[np.generic]) -> None:
+def test_top_k_of_long_rows_returns_the_greatest_or_least_in_order(isa: Isa, dtype: type[np.generic]) -> None:
     rng = np.random.default_rng(3)
     x = rng.integers(0, 90, (4, 150)).astype(dtype)
     x[1] = np.sort(x[1])

@@ -250,9 +250,7 @@ def test_damaged_choices_are_ignored(cache_folder: Path, damage: bytes | None) -
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_tile_choices_are_bitwise_equal_and_algorithm_choices_differ_only_in_rounding(
-    cache_folder: Path, size: int
-) -> None:
+def test_tile_choices_are_bitwise_equal_and_algorithms_differ_in_rounding(cache_folder: Path, size: int) -> None:
     """Applies the recorded alternative of each choice separately."""
     package = _network(size)
     usual = _result(package, num_threads=2)

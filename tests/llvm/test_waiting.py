@@ -146,9 +146,7 @@ def test_the_caller_completes_a_run_if_no_other_thread_arrives(
     assert set(taken) == {count}
 
 
-def test_observed_runs_of_parallel_programs_may_alternate_with_plain_ones(
-    package: onert.Package, expected: list[bytes]
-) -> None:
+def test_observed_and_plain_parallel_runs_may_alternate(package: onert.Package, expected: list[bytes]) -> None:
     program = onert.compile(package, executor="Parallel", num_threads=2)
     plain, watched = onert.Execution(program), onert.Execution(program, observers=(Profile(),))
     for _ in range(4):

@@ -202,9 +202,7 @@ def test_winograd_convolutions_tiled_along_one_axis_match_their_definition(
 
 @ISAS
 @pytest.mark.parametrize("kind", [UnaryKind.TANH, UnaryKind.RELU])
-def test_a_winograd_convolution_with_a_fused_epilogue_is_one_kernel(
-    isa: Isa, always: list[WinogradF32], kind: UnaryKind
-) -> None:
+def test_a_convolution_and_its_epilogue_are_one_kernel(isa: Isa, always: list[WinogradF32], kind: UnaryKind) -> None:
     x, weights = _numbers(1, 9, 9, 20), _numbers(40, 3, 3, 20, seed=1) / np.float32(12)
     b = Builder()
     operand, beside = (b.input(TensorType(DType.FLOAT32, shape)) for shape in (x.shape, (1, 9, 9, 40)))

@@ -86,7 +86,7 @@ def _agree(code: str, op: Op, options: litert.Options | None, arrays: list[Array
     ROWS,
     ids=[f"{r[0]} {r[2].text} {r[1].label} {getattr(r[1], 'activation', Activation.NONE).name}" for r in ROWS],
 )
-def test_binary_functions_equal_litert(
+def test_binary_results_equal_litert(
     code: str, op: Op, dtype: DType, options: litert.Options | None, draw: int
 ) -> None:
     rng = np.random.default_rng((zlib.crc32(f"{code} {options} {dtype.text}".encode()), draw))

@@ -66,20 +66,20 @@ def test_rope_rotates_pairs(mode: int) -> None:
     np.testing.assert_allclose(mine, turned, atol=1e-6)
 
 
-def test_batch_matmul_with_adjoint_flags() -> None:
+def test_batch_matmul_applies_its_adjoint_flags() -> None:
     x, y = _random(2, 3, 4), _random(2, 5, 3, seed=1)
     options = _flexible(adj_x=True, adj_y=True, T=0)
     found = _one("BatchMatMulV2", [x, y], (F32, (2, 4, 5)), custom=options)
     np.testing.assert_allclose(found, np.einsum("bka,bnk->ban", x, y), atol=1e-5)
 
 
-def test_einsum() -> None:
+def test_einsum_evaluates_its_equation() -> None:
     x, y = _random(2, 3, 4), _random(4, 5, seed=1)
     found = _one("Einsum", [x, y], (F32, (2, 3, 5)), custom=_flexible(equation="abc,cd->abd"))
     np.testing.assert_allclose(found, x @ y, atol=1e-5)
 
 
-def test_fused_batch_norm() -> None:
+def test_fused_batch_norm_matches_its_definition() -> None:
     x = _random(2, 3, 3, 4)
     scale, offset, mean, variance = (np.abs(_random(4, seed=i)) for i in range(1, 5))
     options = _flexible(epsilon=0.01, is_training=False, data_format="NHWC")
@@ -87,7 +87,7 @@ def test_fused_batch_norm() -> None:
     np.testing.assert_allclose(found, (x - mean) / np.sqrt(variance + 0.01) * scale + offset, atol=1e-5)
 
 
-def test_matrix_band_part() -> None:
+def test_matrix_band_part_keeps_the_band() -> None:
     x = _random(2, 4, 5)
     found = _one("MatrixBandPart", [x, np.array(1), np.array(0)], (F32, x.shape), custom=_flexible())
     np.testing.assert_array_equal(found, np.tril(np.triu(x, -1)))
@@ -102,7 +102,7 @@ def test_stateless_random_numbers_equal_tensorflow() -> None:
 TENSORFLOW = [0.8440604209899902, 0.19204533100128174, 0.9962232112884521, 0.16038739681243896, 0.27199018001556396]
 
 
-def test_all_and_erf() -> None:
+def test_all_and_erf_match_their_definition() -> None:
     booleans = np.array([[True, False], [True, True]])
     found = _one("All", [booleans, np.int32([1])], (DType.BOOL, (2, 1)), custom=_flexible(keep_dims=True))
     np.testing.assert_array_equal(found, [[False], [True]])
@@ -110,7 +110,7 @@ def test_all_and_erf() -> None:
     np.testing.assert_allclose(found, [-0.8427008, 0, 0.5204999], atol=1e-6)
 
 
-def test_binary_coded_weights() -> None:
+def test_binary_coded_weights_are_decoded() -> None:
     hidden, rng = 40, np.random.default_rng(3)
     signs = rng.integers(0, 2, (2 * 3 + 2, hidden))
     scales = rng.uniform(0.1, 1, 8).astype(np.float32)

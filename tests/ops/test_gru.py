@@ -35,7 +35,7 @@ _STATE = np.float32([[[0.22777566, -0.1976251]]])
 
 
 @pytest.mark.parametrize("sequences", [False, True])
-def test_a_gru_from_a_circle_file_equals_one(sequences: bool) -> None:
+def test_a_gru_from_a_circle_file_gives_the_published_state(sequences: bool) -> None:
     model = Model(CIRCLE)
     graph = model.graph()
     x = graph.input(DType.FLOAT32, _X.shape)

@@ -68,7 +68,7 @@ NUMBERS = [(np.float32, DType.FLOAT32), (np.int32, DType.INT32)]
 
 @pytest.mark.parametrize(("kind", "dtype"), NUMBERS, ids=str)
 @pytest.mark.parametrize("code", ["SUM", "PROD", "MAX", "MIN"])
-def test_unsorted_segments(code: str, kind: Any, dtype: DType) -> None:
+def test_unsorted_segments_equal_litert(code: str, kind: Any, dtype: DType) -> None:
     data = _rng(1).integers(-9, 9, (2, 4, 3)).astype(kind)
     ids = np.array([[0, 2, -1, 0], [4, 2, 2, 0]], np.int32)
     if kind is np.float32 and code == "PROD":
@@ -79,7 +79,7 @@ def test_unsorted_segments(code: str, kind: Any, dtype: DType) -> None:
 
 
 @pytest.mark.parametrize(("kind", "dtype"), NUMBERS, ids=str)
-def test_segment_sum(kind: Any, dtype: DType) -> None:
+def test_segment_sum_equals_litert(kind: Any, dtype: DType) -> None:
     data = _rng(2).integers(-9, 9, (5, 3)).astype(kind)
     ids = np.array([0, 0, 1, 2, 2], np.int32)
     for constant in (False, True):
@@ -87,7 +87,7 @@ def test_segment_sum(kind: Any, dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int8, np.uint8, np.int16, np.int32, np.int64])
-def test_diagonals(kind: Any) -> None:
+def test_diagonals_equal_litert(kind: Any) -> None:
     dtype = DType.from_numpy(kind)
     diagonal = _rng(3).integers(0, 99, (2, 3)).astype(kind)
     _both("MATRIX_DIAG", [(diagonal, False)], [(dtype, (2, 3, 3))], ("MatrixDiagOptions", {}))
@@ -98,7 +98,7 @@ def test_diagonals(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.int32, np.int64, np.int8, np.uint8])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_sparse_to_dense(kind: Any, index: Any) -> None:
+def test_sparse_to_dense_equals_litert(kind: Any, index: Any) -> None:
     dtype = DType.from_numpy(kind)
     options = ("SparseToDenseOptions", {})
     default = (np.array(7, kind), True)
@@ -118,7 +118,7 @@ def test_sparse_to_dense(kind: Any, index: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64])
-def test_bucketize(kind: Any) -> None:
+def test_bucketize_equals_litert(kind: Any) -> None:
     x = _rng(5).integers(-12, 120, (3, 5)).astype(kind)
     x[0, :3] = [0, 10, 100]
     options = ("BucketizeOptions", {"boundaries": [0.0, 10.0, 10.0, 100.0]})
@@ -126,7 +126,7 @@ def test_bucketize(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64])
-def test_dilate(kind: Any) -> None:
+def test_dilate_equals_litert(kind: Any) -> None:
     dtype = DType.from_numpy(kind)
     x = _rng(6).integers(0, 99, (2, 3, 1)).astype(kind)
     given = [(x, False), (np.array([2, 3, 4], np.int32), True), (np.array(7, kind), True)]
@@ -135,7 +135,7 @@ def test_dilate(kind: Any) -> None:
 
 @pytest.mark.parametrize("combiner", [0, 1, 2])
 @pytest.mark.parametrize("rank", [2, 3])
-def test_embedding_lookup_sparse(combiner: int, rank: int) -> None:
+def test_embedding_lookup_sparse_equals_litert(combiner: int, rank: int) -> None:
     rng = _rng(7)
     table = rng.normal(size=(6, 2, 3) if rank == 3 else (6, 4)).astype(np.float32)
     ids = np.array([1, 3, 0, 5, 5], np.int32)
@@ -160,7 +160,7 @@ def test_embedding_lookup_sparse(combiner: int, rank: int) -> None:
     ],
     ids=lambda x: str(x.shape),
 )
-def test_lsh_projection(kind: int, bits: int, weighted: bool, x: Array) -> None:
+def test_lsh_projection_equals_litert(kind: int, bits: int, weighted: bool, x: Array) -> None:
     hashes = _rng(10).normal(size=(3, bits)).astype(np.float32)
     weight = _rng(11).uniform(0.1, 2, len(x)).astype(np.float32)
     shape = (3,) if kind == 1 else (3 * bits,)
@@ -171,7 +171,7 @@ def test_lsh_projection(kind: int, bits: int, weighted: bool, x: Array) -> None:
 @pytest.mark.parametrize(("size", "skip"), [(1, 0), (2, 0), (2, 1), (3, 2), (4, 9), (7, 1)])
 @pytest.mark.parametrize("shorter", [False, True])
 @pytest.mark.parametrize("sentence", [b"The quick brown fox jumps over", b"one", b"a  b c\td ", b""])
-def test_skip_gram(size: int, skip: int, shorter: bool, sentence: bytes) -> None:
+def test_skip_gram_equals_litert(size: int, skip: int, shorter: bool, sentence: bytes) -> None:
     options = ("SkipGramOptions", {"ngramSize": size, "maxSkipSize": skip, "includeAllNgrams": shorter})
     text = np.array([sentence], object)
     _both("SKIP_GRAM", [(text, False)], [(DType.STRING, (1,))], options)
@@ -183,7 +183,7 @@ SEEDS = [(1, 0), (0, 7), (1234, -5678), (2**40 + 3, 2**62)]
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("shape", [(8,), (3, 7), (1,)])
 @pytest.mark.parametrize("code", ["RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL"])
-def test_random_numbers(code: str, shape: tuple[int, ...], seeds: tuple[int, int]) -> None:
+def test_random_numbers_equal_litert(code: str, shape: tuple[int, ...], seeds: tuple[int, int]) -> None:
     if code == "RANDOM_STANDARD_NORMAL" and shape != (8,):
         shape = (2, 6)  # LiteRT writes one number too many if the count is odd
     options = ("RandomOptions", {"seed": seeds[0], "seed2": seeds[1]})
@@ -193,7 +193,7 @@ def test_random_numbers(code: str, shape: tuple[int, ...], seeds: tuple[int, int
 
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
-def test_multinomial(dtype: DType, seeds: tuple[int, int]) -> None:
+def test_multinomial_equals_litert(dtype: DType, seeds: tuple[int, int]) -> None:
     logits = _rng(12).normal(size=(3, 5)).astype(np.float32)
     logits[1, 2] = -np.inf
     options = ("RandomOptions", {"seed": seeds[0], "seed2": seeds[1]})

@@ -26,7 +26,7 @@ KINDS = [np.float32, np.int8, np.int16, np.int32, np.int64, np.uint8]
         ((-2, 0), (-1, 0), (2, 3), (4, 13)),
     ],
 )
-def test_pad(kind: Any, low: Any, high: Any, interior: Any, shape: tuple[int, ...]) -> None:
+def test_pad_equals_litert(kind: Any, low: Any, high: Any, interior: Any, shape: tuple[int, ...]) -> None:
     x, value = random(3, 4, kind=kind), np.array(7, kind)
     options = ("StablehloPadOptions", {"edgePaddingLow": low, "edgePaddingHigh": high, "interiorPadding": interior})
     agree_with_litert("STABLEHLO_PAD", [x, value], [(DType.from_numpy(kind), shape)], options)
@@ -34,7 +34,7 @@ def test_pad(kind: Any, low: Any, high: Any, interior: Any, shape: tuple[int, ..
 
 @pytest.mark.parametrize("kind", [np.float32, np.int32, np.int64, np.int8])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_gather(kind: Any, index: Any) -> None:
+def test_gather_equals_litert(kind: Any, index: Any) -> None:
     x = random(3, 4, 2, kind=kind)
     indices = np.array([[[0, 0], [1, 0], [2, 1]], [[0, 1], [1, 1], [0, 9]]], index)
     options = {
@@ -48,7 +48,7 @@ def test_gather(kind: Any, index: Any) -> None:
     agree_with_litert("STABLEHLO_GATHER", [x, indices], results, ("StablehloGatherOptions", options))
 
 
-def test_gather_with_other_dimension_numbers() -> None:
+def test_gather_accepts_other_dimension_numbers() -> None:
     x, indices = random(4, 5, 3), np.int32([[2, 0, 4], [1, 3, -5]])
     options = {
         "offsetDims": [0, 2],
@@ -65,7 +65,7 @@ def test_gather_with_other_dimension_numbers() -> None:
 @pytest.mark.parametrize(("algorithm", "words"), [(0, 2), (0, 3), (1, 2), (1, 3), (2, 2)])
 @pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int64, np.uint64])
 @pytest.mark.parametrize("count", [8, 7])
-def test_rng_bit_generator(algorithm: int, words: int, kind: Any, count: int) -> None:
+def test_random_bits_equal_litert(algorithm: int, words: int, kind: Any, count: int) -> None:
     states = np.array([[1, 2, 3], [2**63 + 5, 2**64 - 1, 7], [2**40, 2**32 - 1, 2**64 - 1]], np.uint64)
     results = [(DType.UINT64, (words,)), (DType.from_numpy(kind), (count,))]
     options = ("StablehloRngBitGeneratorOptions", {"algorithm": algorithm})
@@ -76,7 +76,7 @@ def test_rng_bit_generator(algorithm: int, words: int, kind: Any, count: int) ->
             np.testing.assert_array_equal(mine, other)
 
 
-def test_data_movement() -> None:
+def test_data_movement_follows_the_specification() -> None:
     x = random(2, 3, 4)
     f = DType.FLOAT32
     options: Any = {"startIndices": [0, 1, 0], "limitIndices": [2, 3, 4], "strides": [1, 1, 3]}
@@ -110,7 +110,7 @@ def test_data_movement() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_dot_general() -> None:
+def test_dot_general_follows_the_specification() -> None:
     x, y = random(2, 3, 4, 5), random(5, 2, 6, 3, seed=1)
     options = {
         "lhsBatchingDimensions": [0],
@@ -162,7 +162,7 @@ def _convolution(x: Array, kernel: Array, o: Any) -> Array:
     ],
     ids=str,
 )
-def test_convolution(changed: dict[str, Any]) -> None:
+def test_convolution_follows_the_specification(changed: dict[str, Any]) -> None:
     options: dict[str, Any] = {
         "windowStrides": [1, 1],
         "padding": [0, 0, 0, 0],

@@ -24,7 +24,7 @@ SCATTER = {
 
 @pytest.mark.parametrize("kind", [np.float32, np.int32, np.int64, np.int8])
 @pytest.mark.parametrize("function", [*FUNCTIONS, ""])
-def test_scatter(kind: Any, function: str) -> None:
+def test_scatter_equals_litert(kind: Any, function: str) -> None:
     x = random(3, 4, 2, kind=kind)
     indices = np.array([[[0, 2], [1, 0], [2, 1]], [[0, 1], [1, 0], [0, 9]]], np.int64)
     updates = random(2, 3, 2, 2, seed=1, kind=kind)
@@ -33,7 +33,7 @@ def test_scatter(kind: Any, function: str) -> None:
     agree_with_litert("STABLEHLO_SCATTER", [x, indices, updates], [(dtype, x.shape)], options, (function, dtype))
 
 
-def test_scatter_with_a_custom_function() -> None:
+def test_scatter_may_use_any_function() -> None:
     x, indices, updates = np.float32([1, 2, 3]), np.int32([[0], [2], [0], [7]]), np.float32([4, 5, 6, 9])
     options = {"insertedWindowDims": [0], "scatterDimsToOperandDims": [0], "indexVectorDim": 1}
     options["updateComputationSubgraphIndex"] = 1
@@ -52,7 +52,7 @@ WINDOWS = [
 @pytest.mark.parametrize("kind", [np.float32, np.int8, np.int16, np.int32, np.int64])
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize(("size", "strides", "base", "window", "padding", "shape"), WINDOWS)
-def test_reduce_window(
+def test_reduce_window_equals_litert(
     kind: Any, function: str, size: Any, strides: Any, base: Any, window: Any, padding: Any, shape: Any
 ) -> None:
     x, start = random(4, 5, kind=kind), np.array(1, kind)
@@ -118,7 +118,7 @@ def test_composite_runs_its_decomposition() -> None:
 
 
 @pytest.mark.parametrize("function", [*FUNCTIONS, "SQUARED_DIFFERENCE"])
-def test_reduce(function: str) -> None:
+def test_reduce_follows_the_specification(function: str) -> None:
     x, start = random(3, 2, 4) / 4, np.array(0.25, np.float32)
     options = ("StablehloReduceOptions", {"dimensions": [2, 0], "bodySubgraphIndex": 1})
     found = one("STABLEHLO_REDUCE", [x, start], (DType.FLOAT32, (2,)), options, (function, DType.FLOAT32))
@@ -137,7 +137,7 @@ def test_reduce(function: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["LESS", "GREATER", "GREATER_EQUAL"])
-def test_sort_reorders_other_tensors_too(code: str) -> None:
+def test_sort_reorders_its_other_operands_alike(code: str) -> None:
     model = Model()
     graph = model.graph()
     keys, values = graph.input(DType.INT32, (2, 6)), graph.input(DType.FLOAT32, (2, 6))
@@ -159,7 +159,7 @@ def test_sort_reorders_other_tensors_too(code: str) -> None:
         np.testing.assert_array_equal(found[1], np.take_along_axis(along, order, 1))
 
 
-def test_while_loops() -> None:
+def test_while_runs_its_body_until_the_condition_fails() -> None:
     model = Model()
     graph, condition, body = model.graph(), model.graph("condition"), model.graph("body")
     x, out = graph.input(DType.INT32, ()), graph.tensor(DType.INT32, ())

@@ -69,9 +69,7 @@ def _plus_128(array: Array) -> Array:
 
 @pytest.mark.parametrize("backends", [("reference",), ()], ids=["reference", "native"])
 @pytest.mark.parametrize("case", [pytest.param(c, id=f"{c.op.label} {c.name}") for c in _cases()])
-def test_convolutions_of_uint8_activations_equal_those_of_int8_ones_shifted_by_128(
-    case: Case, backends: tuple[str, ...]
-) -> None:
+def test_uint8_convolutions_equal_int8_ones_shifted_by_128(case: Case, backends: tuple[str, ...]) -> None:
     (at,) = (i for i, a in enumerate(case.inputs) if a is not None and i not in case.constant)
     constants = {i: a for i, a in enumerate(case.inputs) if a is not None and i in case.constant}
     image = case.inputs[at]
