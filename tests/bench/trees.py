@@ -2,7 +2,7 @@
 
     python tests/bench/trees.py [--threads 1,2] [--seconds 2]
 
-Trees are drawn once: complete ones, and ones of which every fifth branch ends early. The two alternate; a ratio is the
+Trees are drawn once: complete ones, and ones with every fifth branch ending early. The two alternate; a ratio is the
 median over the rounds.
 """
 

@@ -35,7 +35,7 @@ def _chain() -> Package:
 
 
 def _wide() -> Package:
-    """Large inputs, intermediates and outputs, of which only few are live at once."""
+    """Large inputs, intermediates and outputs, only few of them live at once."""
     b = Builder()
     x = b.input(FLOATS, "x")
     y = b.add(Unary(UnaryKind.EXP), x)
