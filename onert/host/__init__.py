@@ -1,4 +1,4 @@
-"""The host runtime: networks on devices, and the requests for them.
+"""The host runtime: run requests for several networks on several devices.
 
 with HostManager([DeviceConfig(), DeviceConfig()]) as host:
     host.add_network("digits", onert.load("digits.tflite"))

@@ -1,4 +1,4 @@
-"""`DAG` and `DAGNode`: a network as sub-networks that wait for one another."""
+"""`DAG` and `DAGNode`: a network as a graph of sub-networks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .memory import GraphMemInfo
 
 @frozen
 class BackendHints(Value):
-    """What a partition asks of its device: `execution_units` threads at most (0: the device's own number)."""
+    """Hints of a partition for its device: at most `execution_units` threads (0: the device's own number)."""
 
     execution_units: int = 0
 
 
 @frozen
 class Estimate(Value):
-    """What was reckoned of a sub-network when it was made: operations, memory, and the seconds of a run."""
+    """Estimates for a sub-network: number of operations, memory, and seconds of a run."""
 
     operations: int
     memory: GraphMemInfo
@@ -36,10 +36,10 @@ class Estimate(Value):
 class DAGNode:
     """One sub-network.
 
-    `inputs` and `outputs` are the values that it reads and makes, in the order of its package's inputs and outputs;
-    a value is known by its number, unique in the DAG. `size` is the bytes that it takes on a device. It runs on any of
-    its `logical_devices`; on each there are `replication_count` copies of it. A `prepared` package has been through the
-    compiler's passes already.
+    `inputs` and `outputs` are the values that it reads and produces, in the order of its package's inputs and outputs.
+    A value is a number that is unique in the DAG. `size` is the bytes that it needs on a device. It runs on any of its
+    `logical_devices`, each of which has `replication_count` copies of it. A `prepared` package has already been through
+    the compiler's passes.
     """
 
     name: str
@@ -56,15 +56,15 @@ class DAGNode:
 
     @property
     def instance_count(self) -> int:
-        """On how many devices it is."""
+        """The number of devices that hold it."""
         return len(self.logical_devices)
 
 
 @frozen(slots=False, eq=False)  # slots would leave no room for the cached properties
 class DAG:
-    """A network: its sub-networks, and the values that requests give and get, by name.
+    """A network: its sub-networks, and the values of its inputs and outputs.
 
-    `nodes` may be in any order. `notes` say what was decided where it was divided, for people.
+    `nodes` may be in any order. `notes` are messages about how the network was partitioned.
     """
 
     name: str
@@ -75,28 +75,28 @@ class DAG:
 
     @cached
     def makers(self) -> Mapping[int, int]:
-        """The node that makes each value."""
+        """The node that produces each value."""
         return {value: at for at, node in enumerate(self.nodes) for value in node.outputs}
 
     @cached
     def parents(self) -> tuple[tuple[int, ...], ...]:
-        """For each node those whose results it reads, each once."""
+        """For each node, the distinct nodes whose results it reads."""
         makers = self.makers
         return tuple(tuple(dict.fromkeys(makers[v] for v in node.inputs if v in makers)) for node in self.nodes)
 
     @cached
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """For each node those that read its results, each once."""
+        """For each node, the distinct nodes that read its results."""
         return followers(self.parents)
 
     @cached
     def roots(self) -> tuple[int, ...]:
-        """The nodes that wait for no other."""
+        """The nodes without parents."""
         return tuple(at for at, parents in enumerate(self.parents) if not parents)
 
     @cached
     def order(self) -> tuple[int, ...]:
-        """All nodes, each after its parents; PartitionError where they wait for one another in a circle."""
+        """All nodes in topological order. Raises PartitionError if there is a cycle."""
         waiting = [len(parents) for parents in self.parents]
         found = list(self.roots)
         for at in found:
@@ -111,12 +111,12 @@ class DAG:
 
     @property
     def logical_devices(self) -> tuple[int, ...]:
-        """The logical devices that its nodes name, each once, in order."""
+        """The distinct logical devices of its nodes, sorted."""
         return tuple(sorted({device for node in self.nodes for device in node.logical_devices}))
 
     def validate(self) -> None:
-        """PartitionError where nodes share a name or a value, read one that nobody makes, or wait in a circle, and
-        for a node whose results nobody uses."""
+        """Raises PartitionError for duplicate names or values, values without a producer, nodes without a device or
+        whose results are unused, and cycles."""
         names: set[str] = set()
         made = {value for _, value in self.inputs}
         for node in self.nodes:
@@ -125,19 +125,19 @@ class DAG:
             names.add(node.name)
             for value in node.outputs:
                 if value in made:
-                    raise PartitionError(f"network {self.name!r}: value {value} is made twice, by {node.name!r} too")
+                    raise PartitionError(f"network {self.name!r}: {node.name!r} produces value {value} a second time")
                 made.add(value)
         used = {value for _, value in self.outputs}
         for node in self.nodes:
             lacking = [value for value in node.inputs if value not in made]
             if lacking:
-                raise PartitionError(f"network {self.name!r}: {node.name!r} reads {lacking[0]}, which nothing makes")
+                raise PartitionError(f"network {self.name!r}: {node.name!r} reads {lacking[0]}, which nothing produces")
             if not node.logical_devices or node.replication_count < 1:
                 raise PartitionError(f"network {self.name!r}: {node.name!r} is on no device")
             used.update(node.inputs)
         lacking = [value for _, value in self.outputs if value not in made]
         if lacking:
-            raise PartitionError(f"network {self.name!r}: output value {lacking[0]} is made by no partition")
+            raise PartitionError(f"network {self.name!r}: no partition produces output value {lacking[0]}")
         isolated = [node.name for node in self.nodes if used.isdisjoint(node.outputs)]
         if isolated:
             raise PartitionError(f"network {self.name!r}: an isolated node is detected: {isolated[0]!r}")

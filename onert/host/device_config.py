@@ -1,4 +1,4 @@
-"""`DeviceConfig`: which devices a host has, in Python or as a TOML file."""
+"""`DeviceConfig`: the devices of a host, from Python or from a TOML file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir.value import Value
 from .errors import ConfigurationError
 
 SPEEDS = ("sram_capacity", "peak_compute", "peak_dram_bw", "peak_sram_bw", "peak_link_bw")
-"""The fields of `DeviceInfo` that a configuration may give under its own name."""
+"""The fields of `DeviceInfo` that `DeviceConfig.speeds` may set."""
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
@@ -28,15 +28,16 @@ def _positive(device: DeviceConfig, attribute: Attribute[Any], value: float | No
 class DeviceConfig(Value):
     """One device of a host.
 
-    - `name`: what statistics and messages call it; empty: its kind and its place in the list
-    - `kind`: "cpu" runs in this process, on a thread of its own; "process" in a process of its own
+    - `name`: its name in statistics and messages; empty: its kind and position in the list
+    - `kind`: "cpu" runs in this process on a thread of its own, "process" in a process of its own, "ray" on a node of a
+      Ray cluster
     - `backend`: the backend that compiles for it, by name or import path
-    - `memory`: bytes that networks may take; None: the machine's
+    - `memory`: bytes that networks may use; None: all of the machine's memory
     - `threads`: threads that a run may use; None: an equal share of the processors for each device
-    - `cores`: the processors that its threads are bound to; none: any
-    - `supported`, `unsupported`: kinds of operations ("Conv2D", "ADD") that alone, or not, are given to it
-    - `speeds`: fields of `DeviceInfo` that differ from the defaults: those of `SPEEDS`
-    - `parameters`: settings that only its backend, or its kind of device, knows
+    - `cores`: the processors that its threads are bound to; empty: any
+    - `supported`, `unsupported`: kinds of operations ("Conv2D", "ADD") that it may only, or must not, be assigned
+    - `speeds`: values for the fields of `DeviceInfo` in `SPEEDS` that differ from the defaults
+    - `parameters`: settings specific to its backend or its kind of device
     """
 
     name: str = ""
@@ -52,27 +53,27 @@ class DeviceConfig(Value):
 
 
 def named(devices: Sequence[DeviceConfig]) -> tuple[DeviceConfig, ...]:
-    """The devices, each with a name; ConfigurationError where two have the same, or where there is none."""
+    """The devices, each with a name. Raises ConfigurationError if two names are equal or there are no devices."""
     if not devices:
-        raise ConfigurationError("a host is given no device, expected at least one")
+        raise ConfigurationError("the host has no devices, expected at least one")
     found = tuple(evolve(d, name=d.name or f"{d.kind}{at}") for at, d in enumerate(devices))
     for at, device in enumerate(found):
         if device.name in (other.name for other in found[:at]):
-            raise ConfigurationError(f"two devices are called {device.name!r}; give each a name of its own")
+            raise ConfigurationError(f"two devices are called {device.name!r}, expected distinct names")
     return found
 
 
 def load_devices(path: str | os.PathLike[str]) -> tuple[DeviceConfig, ...]:
-    """The devices of a TOML file, the first preferred: one table `[[device]]` each, with the fields of `DeviceConfig`.
+    """The devices in a TOML file, in order of preference: a table `[[device]]` each, with the fields of `DeviceConfig`.
 
-    `memory` may be a text with a unit ("2 GiB", "512 MB"). ConfigurationError with the file, the device and the field
-    where something is not understood.
+    `memory` may be a string with a unit ("2 GiB", "512 MB"). Raises ConfigurationError, naming the file, the device and
+    the field, if something is invalid.
     """
     return parse_devices(toml_document(path, "devices"), str(path))
 
 
 def toml_document(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
-    """The tables of a TOML file; ConfigurationError with the file, and `what` it was to have, where there are none."""
+    """Parse a TOML file. Raises ConfigurationError, naming the file and `what` it should contain, if that fails."""
     try:
         return tomllib.loads(Path(path).read_bytes().decode("utf-8"))
     except OSError as error:
@@ -82,22 +83,22 @@ def toml_document(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
 
 
 def require_known(table: Mapping[str, Any], known: Set[str], place: str, what: str = "field") -> None:
-    """ConfigurationError for fields of a table, or for what else they are, that are not known."""
+    """Raises ConfigurationError for keys of a table that are not in `known`. `what` names them in the message."""
     unknown = table.keys() - known
     if unknown:
         raise ConfigurationError(
-            f"{place}: there is no {what} {', '.join(sorted(unknown))}, expected {', '.join(sorted(known))}"
+            f"{place}: unknown {what} {', '.join(sorted(unknown))}, expected {', '.join(sorted(known))}"
         )
 
 
 def parse_devices(document: Mapping[str, Any], place: str) -> tuple[DeviceConfig, ...]:
-    """The devices of a TOML document that was read from `place`."""
+    """The devices in a TOML document that was read from `place`."""
     unknown = document.keys() - {"device"}
     if unknown:
-        raise ConfigurationError(f"{place}: there is no table {', '.join(sorted(unknown))}, expected [[device]]")
+        raise ConfigurationError(f"{place}: unknown table {', '.join(sorted(unknown))}, expected [[device]]")
     tables = document.get("device", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigurationError(f"{place}: 'device' is no list of tables, expected [[device]]")
+        raise ConfigurationError(f"{place}: 'device' is not a list of tables, expected [[device]]")
     return named([_device(table, f"{place}: device {at}") for at, table in enumerate(tables)])
 
 
@@ -108,13 +109,13 @@ def _device(table: Mapping[str, Any], place: str) -> DeviceConfig:
 
 def _text(value: Any, place: str) -> str:
     if not isinstance(value, str):
-        raise ConfigurationError(f"{place} is {value!r}, expected a text")
+        raise ConfigurationError(f"{place} is {value!r}, expected a string")
     return value
 
 
 def _whole(value: Any, place: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 62:
-        raise ConfigurationError(f"{place} is {value!r}, expected a whole number from 0 on")
+        raise ConfigurationError(f"{place} is {value!r}, expected a whole number of at least 0")
     return value
 
 

@@ -1,4 +1,4 @@
-"""`DeviceInfo`: what the partitioner knows of a device."""
+"""`DeviceInfo`: a device as the partitioner sees it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from onert.ir.value import Value
 
 @frozen
 class DeviceInfo(Value):
-    """Memory and speed of a device, and what it does not run.
+    """Memory and speed of a device, and the operations that it accepts.
 
-    - `available_memory`: bytes that networks may still take
-    - `backend_name`: the backend that compiles for it; devices of one backend are interchangeable
-    - `supported_nodes`: the only kinds of operations that it is given; empty: any that its backend supports
-    - `non_supported_nodes`: kinds that it is not given
-    - `sram_capacity`: bytes; a tensor up to this size counts as read and written at `peak_sram_bw`
-    - `peak_compute`: additions and multiplications a second
-    - `peak_dram_bw`, `peak_sram_bw`: bytes a second
-    - `peak_link_bw`: bytes a second from this device to another
-    - `input_count_max`: how many inputs a partition may have; 0: any number
+    - `available_memory`: bytes that networks may still use
+    - `backend_name`: the backend that compiles for it; devices with the same backend are interchangeable
+    - `supported_nodes`: the only kinds of operations assigned to it; empty: all that its backend supports
+    - `non_supported_nodes`: kinds of operations that are not assigned to it
+    - `sram_capacity`: bytes; a tensor up to this size is assumed to be read and written at `peak_sram_bw`
+    - `peak_compute`: additions and multiplications per second
+    - `peak_dram_bw`, `peak_sram_bw`: bytes per second
+    - `peak_link_bw`: bytes per second from this device to another
+    - `input_count_max`: the most inputs of a partition; 0: any number
 
-    Only the ratios of the speeds decide how a network is divided. The defaults are those of one core of a desktop
-    processor.
+    Only the ratios of the speeds affect partitioning. The defaults are those of one core of a desktop processor.
     """
 
     available_memory: int

@@ -1,4 +1,4 @@
-"""`DeviceManager`: what a kind of device gives the host."""
+"""`DeviceManager`: the interface that each kind of device implements."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .memory import program_memory
 from .trace import HostTrace
 
 Result = Sequence[Array] | BaseException
-"""What comes of a run: the outputs in order, the receiver's own, or an error."""
+"""The result of a run: the outputs in order, which the receiver owns, or an error."""
 Done = Callable[[Result], None]
 
 
 @frozen(eq=False)
 class CompiledFunction:
-    """A sub-network as it was compiled for a device: the program, and what it was made of."""
+    """A sub-network compiled for a device: the program, and the package and options it was compiled from."""
 
     name: str
     package: Package
@@ -38,28 +38,28 @@ class CompiledFunction:
 
     @property
     def nbytes(self) -> int:
-        """What it takes of a device's memory."""
+        """The bytes of device memory that it needs."""
         return program_memory(self.program).total
 
     @property
     def stateful(self) -> bool:
-        """Whether a run leaves something behind for the next one."""
+        """Whether runs keep state for later runs."""
         return is_stateful(self.program)
 
     @property
     def is_open(self) -> bool:
-        """Whether inputs may have several shapes."""
+        """Whether an input has a dynamic shape."""
         return None in (size for info in self.program.inputs for size in info.open_shape)
 
 
 def is_steady(program: Program) -> bool:
-    """Whether every run takes about as long: no size and no loop depends on elements, nor a size on the caller."""
+    """Whether all runs take about the same time: no size or loop depends on elements, and no size on the caller."""
     sizes = (size for info in program.inputs for size in info.shape)
     return None not in sizes and not any(routine.metered for routine in program.routines)
 
 
 def is_stateful(program: Program) -> bool:
-    """Whether a run of a program leaves something behind for the next one."""
+    """Whether runs of a program keep state for later runs."""
     graphs = [routine.subgraph for routine in program.routines]
     return any(graph.state or any(o.op.effect is not Effect.NONE for o in graph.operations) for graph in graphs)
 
@@ -70,10 +70,10 @@ def machine_memory() -> int:
 
 
 class DeviceManager:
-    """A device of a host: it holds compiled functions by name and runs them, one at a time unless it says otherwise.
+    """A device of a host. It holds compiled functions by name and runs them, by default one at a time.
 
-    Its methods may be called by any thread. A kind of device is a subclass: it gives `_load`, `_unload`, `run_function`
-    and `stop`. Memory is accounted for here.
+    Its methods may be called by any thread. Each kind of device is a subclass that implements `_load`, `_unload`,
+    `load`, `run_function` and `stop`. Memory accounting is done here.
     """
 
     kind: ClassVar[str]
@@ -82,27 +82,27 @@ class DeviceManager:
         self.config = config
         self.name = config.name
         self.threads = threads
-        """How many threads a run may use."""
+        """The number of threads that a run may use."""
         self.traces: list[HostTrace] = []
-        """Where runs are recorded; the same list as long as the device is there."""
+        """The traces that record runs; always the same list object."""
         self._lock = Lock()
         self._taken: dict[str, int] = {}
         self._sessions: dict[tuple[str, int], int] = {}
-        """The bytes of the state of sessions, and of what they run in, by function and number."""
+        """The bytes of each session (its state and execution memory), by function and session number."""
 
     # ---- what it is
 
     def init(self) -> None:
-        """Get ready to take functions. Called once, before anything else."""
+        """Prepare to load functions. Called once, before all other methods."""
 
     @property
     def maximum_memory(self) -> int:
-        """The bytes that functions may take in all."""
+        """The total bytes that functions may use."""
         return machine_memory() if self.config.memory is None else self.config.memory
 
     @property
     def available_memory(self) -> int:
-        """The bytes that are not taken."""
+        """The bytes that are free."""
         with self._lock:
             return self._left()
 
@@ -110,12 +110,12 @@ class DeviceManager:
         return self.maximum_memory - sum(self._taken.values()) - sum(self._sessions.values())
 
     def is_memory_available(self, nbytes: int) -> bool:
-        """Whether a function of so many bytes would fit now."""
+        """Whether a function of `nbytes` bytes would fit now."""
         return nbytes <= self.available_memory
 
     @property
     def info(self) -> DeviceInfo:
-        """What the partitioner is told."""
+        """The device as the partitioner sees it."""
         speeds: dict[str, Any] = dict(self.config.speeds)
         speeds.setdefault("peak_compute", DeviceInfo(0).peak_compute * self.threads)
         return DeviceInfo(
@@ -127,7 +127,7 @@ class DeviceManager:
         )
 
     def options(self, options: Options) -> Options:
-        """The options by which a function is compiled for this device."""
+        """The options for compiling a function for this device."""
         return options.choose(
             backends=(self.config.backend,),
             num_threads=self.threads,
@@ -143,10 +143,8 @@ class DeviceManager:
             return tuple(self._taken)
 
     def add_network(self, functions: Sequence[CompiledFunction]) -> None:
-        """Hold functions from now on: all of them, or none where one cannot be.
-
-        NetworkExistsError for a name that is taken, OutOfDeviceMemoryError with the sizes where there is no room.
-        """
+        """Load functions: either all of them, or none if one fails. Raises NetworkExistsError if a name is taken, and
+        OutOfDeviceMemoryError if there is not enough memory."""
         added: list[CompiledFunction] = []
         try:
             for function in functions:
@@ -162,33 +160,33 @@ class DeviceManager:
         nbytes = function.nbytes
         with self._lock:
             if function.name in self._taken:
-                raise NetworkExistsError(f"device {self.name!r} has a function called {function.name!r} already")
+                raise NetworkExistsError(f"device {self.name!r} already has a function called {function.name!r}")
             left = self._left()
             if nbytes > left:
                 raise OutOfDeviceMemoryError(
-                    f"device {self.name!r} has not enough memory for {function.name!r}: it takes {nbytes} bytes, "
-                    f"{left} of {self.maximum_memory} are left"
+                    f"device {self.name!r} does not have enough memory for {function.name!r}: it needs {nbytes} bytes, "
+                    f"{left} of {self.maximum_memory} are free"
                 )
             self._taken[function.name] = nbytes
 
     def take_session(self, name: str, session: int, nbytes: int) -> None:
-        """Account for a session; OutOfDeviceMemoryError where there is no room."""
+        """Reserve memory for a session. Raises OutOfDeviceMemoryError if there is not enough."""
         with self._lock:
             left = self._left()
             if nbytes > left:
                 raise OutOfDeviceMemoryError(
-                    f"device {self.name!r} has not enough memory for another sequence of {name!r}: it takes {nbytes} "
-                    f"bytes, {left} of {self.maximum_memory} are left"
+                    f"device {self.name!r} does not have enough memory for another sequence of {name!r}: it needs "
+                    f"{nbytes} bytes, {left} of {self.maximum_memory} are free"
                 )
             self._sessions[name, session] = nbytes
 
     def free_session(self, name: str, session: int) -> None:
-        """Account for a session no more."""
+        """Release the memory reserved for a session."""
         with self._lock:
             self._sessions.pop((name, session), None)
 
     def evict_network(self, name: str) -> None:
-        """Hold a function no more; NetworkNotFoundError where there is none of this name. A run of it ends first."""
+        """Unload a function after a run in progress. Raises NetworkNotFoundError if there is none of this name."""
         with self._lock:
             known = name in self._taken
         if not known:
@@ -206,48 +204,49 @@ class DeviceManager:
         raise NotImplementedError
 
     def _unload(self, name: str) -> None:
-        """Forget a function, which may not have been loaded."""
+        """Unload a function, which may not have been loaded."""
         raise NotImplementedError
 
     # ---- runs
 
     @property
     def load(self) -> int:
-        """How many runs are under way or waiting."""
+        """The number of active and waiting runs."""
         raise NotImplementedError
 
     def run_function(
         self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
     ) -> int:
-        """Run a function when its turn comes: lower priorities first, then in the order of the calls.
+        """Queue a run of a function. Lower priority values run first, then the order of the calls counts.
 
-        State starts anew, unless it is that of a `session`, which its next run will find.
-
-        `done` is called once, by another thread, with what comes of it. The number of the run, from 1 on.
-        NetworkNotFoundError for a name that the device does not have, RequestRefusedError where it was stopped; `done`
-        is not called then. Inputs stay as they are until the run is over.
+        State is reset before the run, unless it is that of a `session`, which keeps it for its next run. `done` is
+        called once, by another thread, with the result. Inputs must not change until then. Returns the number of the
+        run, starting at 1. Raises NetworkNotFoundError if the device does not have the function, and
+        RequestRefusedError if it was stopped; `done` is not called in these cases.
         """
         raise NotImplementedError
 
     def serve(self, line: Line, at: int) -> bool:
-        """Run what waits before other devices of a line, as its device number `at`, whenever this one has nothing to
-        do. False where the device cannot: it is offered nothing then."""
+        """As device `at` of a line, run calls that wait at the line's other devices whenever this one is idle. Returns
+        False if the device does not support that; it then gets no offers."""
         return False
 
     def offer(self, line: Line, at: int, priority: int, made: Made) -> int:
-        """Make a call when its turn comes, unless another device of the line comes to it first. The number of the call;
-        RequestRefusedError where the device was stopped."""
+        """Queue a call that the line's other devices may take first. Returns the number of the call. Raises
+        RequestRefusedError if the device was stopped."""
         raise NotImplementedError
 
     def call(self, name: str, inputs: Sequence[Array]) -> Call:
-        """The call that runs a function, for `offer`; errors are those of the call."""
+        """A call that runs a function, for `offer`. Errors are raised by the call."""
         raise NotImplementedError
 
     def run_each(
         self, name: str, batch: Sequence[Sequence[Array]], done: Callable[[Any], None], priority: int = 0
     ) -> None:
-        """Run a function for each of several inputs, one after the other, and without a run of another in between where
-        the device can do that. `done` is called once, with the results in order. Errors as of `run_function`."""
+        """Run a function on each of several inputs, if possible without runs of other functions in between.
+
+        `done` is called once, with the results in order. Raises the same errors as `run_function`.
+        """
         results: dict[int, Result] = {}
 
         def one(at: int, result: Result) -> None:
@@ -266,17 +265,17 @@ class DeviceManager:
                 one(at, error)
 
     def end_session(self, name: str, session: int) -> None:
-        """Forget the state of a session; nothing where there is none."""
+        """Drop the state of a session, if there is any."""
 
     def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
-        """Run a function on the calling thread, which the device is lent; None where it is busy, or borrows none."""
+        """Run a function on the calling thread. None if the device is busy or does not accept foreign threads."""
         return None
 
     def last_run(self, name: str, inputs: Sequence[Array]) -> float:
-        """Seconds that the last run of a function took; infinite where that tells nothing of the next one, on `inputs`,
-        or where the device borrows no threads."""
+        """Seconds of a function's last run. Infinite if that is no estimate for a run on `inputs`, or if the device
+        does not accept foreign threads."""
         return inf
 
     def stop(self) -> None:
-        """End what is running, refuse what waits, and take nothing more. To stop twice does no harm."""
+        """Finish the current run, reject waiting ones, and accept no more. May be called repeatedly."""
         raise NotImplementedError

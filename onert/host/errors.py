@@ -1,4 +1,4 @@
-"""What a host refuses or cannot do, each kind with a class of its own."""
+"""The errors of a host, one class for each kind."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from onert.ir import OnertError
 
 
 class HostError(OnertError):
-    """The root of what goes wrong between a request and the run of its network."""
+    """The base class of the host's errors."""
 
 
 class ConfigurationError(HostError):
-    """A device or a host cannot be configured so."""
+    """The configuration of a device or host is invalid."""
 
 
 class PartitionError(HostError):
-    """A network cannot be divided as asked for, or among these devices."""
+    """A network cannot be partitioned as requested, or among these devices."""
 
 
 class NetworkNotFoundError(HostError):
-    """No network of this name was added, or the device does not have it."""
+    """There is no network of this name, or the device does not have it."""
 
 
 class NetworkBusyError(HostError):
-    """The network is being added or removed, or requests for it are under way."""
+    """The network is being added or removed, or has requests in progress."""
 
 
 class NetworkExistsError(HostError):
-    """There is a network of this name already."""
+    """A network of this name already exists."""
 
 
 class DeviceNotFoundError(HostError):
@@ -38,7 +38,7 @@ class OutOfDeviceMemoryError(HostError):
 
 
 class RequestRefusedError(HostError):
-    """The queue is full, or the host or the device does not take requests any more."""
+    """The queue is full, or the host or device no longer accepts requests."""
 
 
 class DeadlineError(HostError, TimeoutError):
@@ -46,4 +46,4 @@ class DeadlineError(HostError, TimeoutError):
 
 
 class DeviceLostError(HostError):
-    """The device ended in the middle of the run."""
+    """The device died during the run."""

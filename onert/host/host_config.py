@@ -21,15 +21,15 @@ def _at_least(least: int) -> Any:
 
 @frozen
 class HostConfig(Value):
-    """How much a host takes on at a time.
+    """The limits of a host.
 
-    - `max_active_requests`: requests whose networks are being run
-    - `max_queue_size`: requests that wait to be run; one more is refused
-    - `executor_threads`: threads that call callbacks
-    - `max_sequences`: sequences of requests that keep state. One more is refused, unless another has been idle for
-      `sequence_idle` seconds: that one's state is forgotten
-    - `retries`: how often a run is begun again whose device was lost, on another device if the network is on several.
-      A run on the state of a sequence is not, because the state was lost too
+    - `max_active_requests`: requests that run at the same time
+    - `max_queue_size`: requests that wait to be run; more are rejected
+    - `executor_threads`: threads that run callbacks
+    - `max_sequences`: sequences of requests that keep state. More are rejected, unless another one has been idle for
+      `sequence_idle` seconds, whose state is then dropped
+    - `retries`: how often a run is retried after its device was lost, on another device if the network is on several.
+      Runs on the state of a sequence are not retried, because the state was lost with the device
 
     The defaults of the first three are Glow's.
     """
@@ -44,13 +44,13 @@ class HostConfig(Value):
 
 @frozen
 class BatchConfig(Value):
-    """How requests for one network are run together.
+    """How requests for a network are batched.
 
-    - `max_size`: the most requests of a batch
-    - `max_delay`: the most seconds that a request waits for others while its batch is not full and a device is idle;
-      0: no longer than devices are busy anyway
-    - `stacked`: whether a batch is one run, its inputs joined along their first dimension. None: where the model can,
-      which is tried; else a batch is as many runs, one after the other, that a device is given at once
+    - `max_size`: the most requests in a batch
+    - `max_delay`: the most seconds that a request waits for others while its batch is not full and a device is idle; 0:
+      requests wait only while all devices are busy
+    - `stacked`: whether a batch is one run, with inputs concatenated along the first dimension. False: a batch is a
+      series of runs that a device gets at once. None: stacked if a trial shows that the model supports it and gains
     """
 
     max_size: int = field(default=8, validator=_at_least(1))
@@ -59,6 +59,6 @@ class BatchConfig(Value):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes that networks are compiled for: powers of two, and the largest. Smaller batches are filled up."""
+        """The batch sizes to compile for: powers of two, and `max_size`. Other batches are padded to the next size."""
         powers = (1 << bit for bit in range(self.max_size.bit_length()))
         return tuple(dict.fromkeys((*(size for size in powers if size <= self.max_size), self.max_size)))

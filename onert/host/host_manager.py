@@ -1,4 +1,4 @@
-"""`HostManager`: what an application calls."""
+"""`HostManager`: the interface for applications."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _MAX_NAME = 200
 
 
 class HostManager:
-    """Networks on devices, and the requests for them. Its methods may be called by any thread.
+    """Runs requests for networks on devices. Its methods may be called by any thread.
 
-    `devices` are preferred in their order; none: this process's processors as one device. `with HostManager(...)`
-    closes it.
+    `devices` are in order of preference; None: this process's processors as one device. `with HostManager(...)` closes
+    it at the end.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class HostManager:
         max_active: int | None = None,
         batch: BatchConfig | None = None,
     ) -> DAG:
-        """Compile a package and load it; requests may name it from then on. What runs meanwhile is not disturbed.
+        """Compile a package and load it onto devices, without disturbing running requests. Requests may then name it.
 
-        `parts`, `partition`, `copies` and `profile` are those of `Partitioner.partition`. `max_active`: how many
-        requests for it may be run at a time; None: as many as the host's. With `batch` they are run together. What is
-        compiled follows `options`, but for the backend and the threads, which are the device's. NetworkExistsError,
-        NetworkBusyError where the name is taken; errors of the compiler, of the partitioner and of the devices, after
-        which nothing is left of it.
+        `parts`, `partition`, `copies` and `profile` are those of `Partitioner.partition`. `max_active`: the most
+        requests for it that run at the same time; None: the host's limit. With `batch`, requests are batched. The
+        backend and the number of threads in `options` are replaced by the device's. Raises NetworkExistsError or
+        NetworkBusyError if the name is taken, and errors of the compiler, the partitioner and the devices, after which
+        nothing of the network remains.
         """
         _check_name(name)
         self._begin_change(name)
@@ -104,7 +104,7 @@ class HostManager:
         return network.dag
 
     def _batch(self, network: Network, package: Package, options: Options, wanted: Wanted, batch: BatchConfig) -> None:
-        """Have requests for a network run together; the network is gone where that fails."""
+        """Set up batching for a network. Removes the network if that fails."""
         try:
             networks, note = batched(network, package, options, wanted, batch)
         except BaseException:
@@ -115,7 +115,7 @@ class HostManager:
             noted(network, note)
             network.batcher = self._dispatcher.batcher(networks, batch, instances(network), stacked=stacked)
         else:
-            noted(network, f"requests are run one by one; {note}, which a divided network cannot do")
+            noted(network, f"requests are run one by one: {note}, which a divided network does not support")
 
     def _begin_change(self, name: str) -> None:
         self._require_own_process()
@@ -123,14 +123,12 @@ class HostManager:
             if name in self._changing:
                 raise NetworkBusyError(f"network {name!r} is being added or removed")
             if name in self._networks:
-                raise NetworkExistsError(f"there is a network called {name!r} already")
+                raise NetworkExistsError(f"a network called {name!r} already exists")
             self._changing.add(name)
 
     def remove_network(self, name: str) -> None:
-        """Forget a network and free its memory; nothing where there is none of this name.
-
-        NetworkBusyError while requests for it wait or are being run, and while it is being added or removed.
-        """
+        """Remove a network and free its memory. Does nothing if there is none of this name. Raises NetworkBusyError
+        while it has waiting or running requests, or is being added or removed."""
         self._require_own_process()
         with self._lock:
             if name in self._changing:
@@ -148,7 +146,7 @@ class HostManager:
             self._changing.discard(name)
 
     def clear_host(self) -> None:
-        """Remove all networks; NetworkBusyError at the first that requests are under way for."""
+        """Remove all networks. Raises NetworkBusyError at the first one with requests in progress."""
         for name in self.networks:
             self.remove_network(name)
 
@@ -158,28 +156,28 @@ class HostManager:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """The names of all networks, in the order in which they were added."""
+        """The names of all networks, in the order of their addition."""
         self._require_own_process()
         with self._lock:
             return tuple(self._networks)
 
     def get_network_dag(self, name: str) -> DAG:
-        """A network's sub-networks; NetworkNotFoundError where there is none of this name."""
+        """A network's sub-networks. Raises NetworkNotFoundError if there is no network of this name."""
         return self._network(name).dag
 
     def get_device_partition_mapping(self, name: str) -> dict[str, tuple[str, ...]]:
-        """The devices that each sub-network of a network is on."""
+        """The names of the devices that hold each sub-network of a network."""
         network = self._network(name)
         return {placed.node.name: tuple(device.name for device in placed.devices) for placed in network.nodes}
 
     def get_network_batching(self, name: str) -> BatchConfig | None:
-        """How requests for a network are run together; None where they are run one by one."""
+        """How requests for a network are batched; None if they are run one by one."""
         batcher = self._network(name).batcher
         found: BatchConfig | None = None if batcher is None else batcher.config
         return found
 
     def is_stateful(self, name: str) -> bool:
-        """Whether the requests of a sequence share state that a network keeps."""
+        """Whether a network keeps state that the requests of a sequence share."""
         return any(placed.stateful for placed in self._network(name).nodes)
 
     # ---- devices
@@ -195,7 +193,7 @@ class HostManager:
         return len(self._devices)
 
     def set_available_devices(self, names: Sequence[str]) -> None:
-        """Put networks that are added from now on on these devices only, in this order."""
+        """Place networks that are added later only on these devices, in this order of preference."""
         by_name = {device.name: device for device in self._devices}
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
@@ -218,16 +216,15 @@ class HostManager:
         sequence: Hashable = None,
         lend: float = 0.0,
     ) -> Future[Outputs]:
-        """Run a network; the future has the outputs by name, or the error, whatever it is.
+        """Run a network. The future gets the outputs by name, or any error.
 
-        Requests of lower `priority` are run first. One that is not answered within `timeout` seconds is answered with a
-        DeadlineError then. Inputs are checked at once, and stay as they are until the future is done.
-        Requests of one `sequence` share state that other requests do not see. They are run one after the other.
-        `callback` is called with the future on a thread of the host's own, and may block: the request counts as being
-        run until then. What is given to the future's `add_done_callback` may run on a device's thread, which waits
-        meanwhile.
-        With `lend` the calling thread runs the network itself, if a device is idle that borrows threads and the last
-        run took no more than so many seconds: to hand a short run to another thread takes longer than the run.
+        Requests with a lower `priority` value run first. A request not answered within `timeout` seconds fails with a
+        DeadlineError. Inputs are checked at once, and must not change until the future is done. Requests of the same
+        `sequence` share state that other requests do not see, and run one after another. `callback` is called with the
+        future on a thread of the host and may block; until it returns, the request counts as running. Callbacks added
+        with the future's `add_done_callback` may run on a device's thread and then block that device. With `lend`, the
+        calling thread runs the network itself if an idle device accepts foreign threads and the last run took at most
+        `lend` seconds, because handing a short run to another thread takes longer than the run.
         """
         begun = perf_counter()
         try:
@@ -255,10 +252,10 @@ class HostManager:
         timeout: float | None = None,
         sequence: Hashable = None,
     ) -> Outputs:
-        """Run a network and wait for its outputs, by name; errors are raised.
+        """Run a network, wait, and return its outputs by name. Errors are raised.
 
-        The calling thread runs it where a device is idle that borrows threads. DeadlineError where there is no answer
-        within `timeout` seconds.
+        The calling thread runs the network itself if an idle device accepts foreign threads. Raises DeadlineError if
+        there is no answer within `timeout` seconds.
         """
         begun = perf_counter()
         network = self._network(name)
@@ -274,14 +271,14 @@ class HostManager:
         return request.wait()
 
     def end_sequence(self, name: str, sequence: Hashable) -> None:
-        """Forget the state of a sequence; nothing where there is none. NetworkBusyError while a request of it is being
-        run."""
+        """Drop the state of a sequence, if there is any. Raises NetworkBusyError while one of its requests is
+        running."""
         self._dispatcher.sessions.end(self._network(name), sequence)
 
     def _require_own_process(self) -> None:
-        """HostError in a child that was forked: devices' threads stayed with the parent, and locks may be held."""
+        """Raises HostError in a forked child, where the devices' threads do not exist and locks may be held."""
         if self._is_forked:
-            raise HostError("the host stayed with the process that this one was forked from; make one here")
+            raise HostError("the host belongs to the process that this one was forked from; create one here")
 
     def _network(self, name: str) -> Network:
         found = self._networks.get(name)
@@ -291,31 +288,31 @@ class HostManager:
         return found
 
     def _forget(self) -> None:
-        """After a fork: devices and requests stayed with the parent, and so did networks."""
+        """Called after a fork in the child: devices, requests and networks belong to the parent."""
         self._is_forked = True
         self._networks = {}
 
     # ---- numbers, traces, the end
 
     def start_trace(self) -> None:
-        """Record requests and what devices run from now on. ConfigurationError where that is done already."""
+        """Start recording requests and runs. Raises ConfigurationError if a trace is already being recorded."""
         if self._dispatcher.traces:
-            raise ConfigurationError("the host records a trace already; stop_trace ends it")
+            raise ConfigurationError("the host is already recording a trace; stop_trace ends it")
         trace = HostTrace()
         for traces in (self._dispatcher.traces, *(device.traces for device in self._devices)):
             traces.append(trace)
 
     def stop_trace(self) -> HostTrace:
-        """End the trace; ConfigurationError where there is none."""
+        """Stop recording and return the trace. Raises ConfigurationError if none is being recorded."""
         if not self._dispatcher.traces:
-            raise ConfigurationError("the host records no trace; start_trace begins one")
+            raise ConfigurationError("the host is not recording a trace; start_trace begins one")
         (trace,) = self._dispatcher.traces
         for traces in (self._dispatcher.traces, *(device.traces for device in self._devices)):
             traces.clear()
         return trace
 
     def statistics(self) -> HostStatistics:
-        """Everything that the host counts, as it is now."""
+        """A snapshot of the host's statistics."""
         self._require_own_process()
         with self._lock:
             networks = dict(self._networks)
@@ -333,10 +330,8 @@ class HostManager:
         )
 
     def close(self) -> None:
-        """Take no more requests, answer those that were taken, and stop the devices. To close twice does no harm.
-
-        HostError in a callback of a request, which would wait for itself.
-        """
+        """Accept no more requests, finish those in progress, and stop the devices. May be called repeatedly. Raises
+        HostError if called from a request's callback, which would wait for itself."""
         if self._is_forked:
             return
         self._dispatcher.close().wait()
@@ -354,7 +349,7 @@ class HostManager:
 def _check_name(name: str) -> None:
     if not name or len(name) > _MAX_NAME or not name.isprintable() or "/" in name:
         raise ConfigurationError(
-            f"a network is called {name[:_MAX_NAME]!r}, expected 1 to {_MAX_NAME} printable characters without '/'"
+            f"the network name is {name[:_MAX_NAME]!r}, expected 1 to {_MAX_NAME} printable characters without '/'"
         )
 
 
@@ -364,7 +359,7 @@ def _stop(devices: Sequence[DeviceManager]) -> None:
 
 
 def _failed(error: Exception, callback: Callback | None) -> Future[Outputs]:
-    """The future of a request that was never taken."""
+    """The future of a request that was not accepted."""
     future: Future[Outputs] = Future()
     future.set_exception(error)
     if callback is not None:

@@ -1,4 +1,4 @@
-"""Calls that any of several workers may make."""
+"""Calls that any of several workers may execute (work stealing)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 Call = Callable[[], Sequence[Any]]
 Done = Callable[[Any], None]
-"""Told what a call gave, or its error."""
+"""Called with the result of a call, or its error."""
 Made = Callable[[int], tuple[Call, Done]]
-"""The call for one of the workers, by its number, and who is told what comes of it."""
+"""Returns the call for the worker with this number, and the function that gets its result."""
 
 
 class Offer:
-    """A call that lies before one worker, its owner, and that another one may take: who does so first makes it.
+    """A call queued at one worker, its owner, that other workers may take. The first one to take it executes it.
 
-    `owned` has an element for each call that others took from the owner and that it has not come across yet.
+    `owned` has an element for each call that others took from the owner and that is still in its queue.
     """
 
     __slots__ = ("_made", "_owned", "line")
@@ -29,19 +29,19 @@ class Offer:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has taken it."""
+        """Whether no worker has taken it."""
         return bool(self._made)
 
     def take(self, at: int) -> tuple[Call, Done] | None:
-        """The call for the worker number `at`; None where another one has it."""
+        """Take the call for worker `at`; None if another worker has taken it."""
         try:
             return self._made.pop()(at)
         except IndexError:
             return None
 
     def take_away(self, at: int) -> tuple[Call, Done] | None:
-        """The same for one that is not the owner."""
-        self._owned.append(None)  # before the owner can find that it was taken
+        """Take the call for a worker other than the owner."""
+        self._owned.append(None)  # before the owner can see that it was taken
         found = self.take(at)
         if found is None:
             self._owned.pop()
@@ -49,11 +49,10 @@ class Offer:
 
 
 class Line:
-    """The offers of some workers: those of lower priority first, then in the order in which they came, whoever owns
-    them.
+    """The offers of several workers, ordered by priority (lowest first) and then by arrival.
 
-    Each lies before its owner too, so whoever finds none here loses nothing. Offers that were taken are forgotten when
-    they come first.
+    Each offer is also in its owner's queue, so none is lost if a worker misses it here. Taken offers are dropped when
+    they reach the front.
     """
 
     __slots__ = ("__weakref__", "_heap", "_numbers")
@@ -63,12 +62,12 @@ class Line:
         self._numbers = count()
 
     def add(self, priority: int, offer: Offer) -> None:
-        """Let all workers know of an offer."""
+        """Publish an offer to all workers."""
         self._first()
         heappush(self._heap, (priority, next(self._numbers), offer))
 
     def urgency(self) -> int | None:
-        """The priority of the first offer that nobody has taken; None where there is none."""
+        """The priority of the first offer that is still open; None if there is none."""
         first = self._first()
         return None if first is None else first[0]
 
@@ -82,7 +81,7 @@ class Line:
             return None
 
     def take(self, at: int, own: Offer | None = None) -> tuple[tuple[Call, Done] | None, bool]:
-        """The first call, for the worker number `at`, and whether it is that of its `own` offer."""
+        """Take the first call for worker `at`. Returns the call, and whether it is that of the worker's `own` offer."""
         while True:
             try:
                 offer = heappop(self._heap)[2]

@@ -1,4 +1,4 @@
-"""What networks take of a device's memory."""
+"""The memory that networks need on a device."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _ALIGNMENT = HOST.alignment
 
 @frozen
 class GraphMemInfo(Value):
-    """Bytes that a set of operations takes on a device.
+    """Bytes that a set of operations needs on a device.
 
-    `inputs` are made outside of the set and read in it, `outputs` made in it and read outside. `activations` are the
-    most bytes of what is made and read in it that are alive at a time. Inputs and outputs are there once for each of
-    the `contexts` in which the set may be run at a time.
+    `inputs` are produced outside the set and read inside, `outputs` vice versa. `activations` is the peak of tensors
+    that are only used inside. Inputs and outputs exist once for each of the `contexts`, the number of concurrent runs.
     """
 
     inputs: int = 0
@@ -35,19 +34,19 @@ class GraphMemInfo(Value):
 
 
 def type_bytes(type_: TensorType) -> int:
-    """The bytes of a tensor; what is unknown before the run counts as 1."""
+    """The bytes of a tensor; dynamic dimensions count as 1."""
     return type_.dtype.itemsize * prod(d or 1 for d in type_.shape)
 
 
 def rounded(nbytes: int) -> int:
-    """The bytes that a tensor takes in an arena."""
+    """The bytes of a tensor in an arena, including alignment."""
     return nbytes + -nbytes % _ALIGNMENT
 
 
 def borders(graph: Subgraph, operations: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What a set of operations reads of others, constants and variables aside, and what others read of it.
+    """The tensors that a set of operations reads from others (except constants and variables), and those others read.
 
-    Both in the order of the operations, which are in the graph's order.
+    Both are in the order of the operations, which are in the graph's order.
     """
     inside = dict.fromkeys(operations)
     made = dict.fromkeys(o for at in inside for o in graph.operations[at].outputs)
@@ -59,7 +58,7 @@ def borders(graph: Subgraph, operations: Iterable[int]) -> tuple[tuple[int, ...]
 
 
 def graph_memory(graph: Subgraph, operations: Sequence[int], contexts: int = 1) -> GraphMemInfo:
-    """What a set of operations of a graph takes, in the order in which they run."""
+    """The memory that some operations of a graph need, given in the order in which they run."""
     inputs, outputs = borders(graph, operations)
     constants = {
         id(graph.operands[i].data): type_bytes(graph.type(i))
@@ -77,7 +76,7 @@ def graph_memory(graph: Subgraph, operations: Sequence[int], contexts: int = 1) 
 
 
 def _peak(graph: Subgraph, operations: Sequence[int], leaving: frozenset[int]) -> int:
-    """The most bytes alive at a time of what the operations hand to one another."""
+    """The peak bytes of tensors that the operations pass among themselves."""
     last = {i: step for step, at in enumerate(operations) for i in graph.operations[at].used}
     alive = most = 0
     ending: dict[int, int] = {}
@@ -94,7 +93,7 @@ def _peak(graph: Subgraph, operations: Sequence[int], leaving: frozenset[int]) -
 
 
 def program_memory(program: Program, contexts: int = 1) -> GraphMemInfo:
-    """What a compiled network takes, its arenas as they were planned."""
+    """The memory that a compiled network needs, with its arenas as planned."""
     graphs = [routine.subgraph for routine in program.routines]
     constants = {id(o.data): type_bytes(o.type) for g in graphs for o in g.operands if o.data is not None}
     arenas = sum(plan.size for routine in program.routines for plan in routine.arenas.values())

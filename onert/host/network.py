@@ -1,4 +1,4 @@
-"""A network that was added to a host: its sub-networks on their devices, and what a request for it must look like."""
+"""A network in a host: its sub-networks on their devices, and the checks of its requests."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .rules import least_busy
 from .statistics import Counters
 
 _NEVER = 1 << 62
-"""The load of a device that others are preferred to, whatever they have to do."""
+"""A load so high that any other device is preferred."""
 Outputs = dict[str, Array]
 """Outputs by name."""
 
 
 class PlacedNode:
-    """A sub-network, and the devices that hold it: each under the names of its copies there."""
+    """A sub-network and the devices that hold it, each under the function names of its copies."""
 
     __slots__ = ("_copies", "_ticks", "_used", "devices", "functions", "inputs", "line", "node", "outputs", "stateful")
 
@@ -40,19 +40,19 @@ class PlacedNode:
         self.devices = tuple(devices)
         self.functions = tuple(functions)
         self.stateful = stateful
-        """Whether a run leaves something behind for the next one of the same sequence."""
+        """Whether runs keep state for later runs of the same sequence."""
         line = Line() if len(self.devices) > 1 else None
         serving = [] if line is None else [device.serve(line, at) for at, device in enumerate(self.devices)]
         self.line = line if serving and all(serving) else None
-        """Where its devices, all of which serve it, find what waits before another one of them."""
+        """The shared queue from which its devices take each other's waiting runs; None unless all of them serve it."""
         self._ticks = count(1)
         self._copies = count()
         self._used = [0] * len(devices)
 
     def choose(self, lost: DeviceManager | None = None) -> tuple[DeviceManager, str]:
-        """The device with the least before it, of several the one that was chosen longest ago; and the next copy.
+        """The least busy device (of several, the one chosen least recently), and the function name of the next copy.
 
-        The device that was `lost` is chosen only if there is no other.
+        A `lost` device is chosen only if there is no other.
         """
         function = self.functions[0]
         if len(self.functions) > 1:
@@ -68,7 +68,7 @@ class PlacedNode:
 
 
 class Network:
-    """What requests for a network need to know of it."""
+    """A network as its requests use it."""
 
     def __init__(self, dag: DAG, nodes: Sequence[PlacedNode], most: int) -> None:
         self.name = dag.name
@@ -80,29 +80,31 @@ class Network:
         self.inputs = tuple(value for _, value in dag.inputs)
         self.outputs = tuple(value for _, value in dag.outputs)
         self.most_active = most
-        """How many requests may be run at a time."""
+        """The most requests that may run at the same time."""
         self.active: dict[int, None] = {}
-        """The numbers of the requests that are being run: the admission's."""
+        """The numbers of running requests. Managed by the admission."""
         self.waiting: list[tuple[int, int, Any]] = []
-        """Requests in the queue, a heap by priority and number: the admission's."""
+        """Requests in the queue, a heap by priority and number. Managed by the admission."""
         self.removed = False
         self.batcher: Any = None
-        """What runs requests together, where that is wanted."""
+        """The `Batcher`, if requests are batched."""
         self.idle_states: list[Any] = []
-        """The executor's, for requests to come."""
+        """Execution states for reuse. Managed by the executor."""
         self.counters = Counters()
         self._infos = {info.name: info for info, _ in dag.inputs}
         self._plain = [(info.dtype.numpy, info.shape) for info, _ in dag.inputs]
-        """The element types and shapes that most inputs have."""
+        """The usual element types and shapes of the inputs, for a fast check."""
         self._only = self._plain[0] if len(self._plain) == 1 else None
         self._names = tuple(info.name for info, _ in dag.outputs)
         only = self.nodes[0].node if len(self.nodes) == 1 else None
         self.is_single = only is not None and (only.inputs, only.outputs) == (self.inputs, self.outputs)
-        """Whether inputs and outputs are those of the only sub-network, in order."""
+        """Whether there is only one sub-network, with the same inputs and outputs in the same order."""
 
     def is_brief(self, seconds: float, inputs: Sequence[Array]) -> bool:
-        """Whether its last run took no longer, all sub-networks together, on the devices that were quickest. On each
-        device it must have been one on inputs of these shapes."""
+        """Whether the last runs of all sub-networks together took at most `seconds`, each on its fastest device.
+
+        False unless each device's last run tells how long a run on `inputs` takes.
+        """
         left = seconds
         for node in self.nodes:
             times = [device.last_run(node.functions[0], inputs) for device in node.devices]
@@ -112,8 +114,11 @@ class Network:
         return left >= 0
 
     def checked(self, given: Mapping[str, Any] | Sequence[Any]) -> tuple[Array, ...]:
-        """The inputs in order, given by name or in order; ExecutionError for one that is missing, unknown or unfit."""
-        if self._only is not None and type(given) is list and len(given) == 1:  # in half the time of what follows
+        """The inputs in order, given by name or in order. Raises ExecutionError for missing, unknown or invalid
+        ones."""
+        if (
+            self._only is not None and type(given) is list and len(given) == 1
+        ):  # takes half the time of the general case
             array, (dtype, shape) = given[0], self._only
             if type(array) is ndarray and array.dtype is dtype and array.shape == shape:
                 return (array,)
@@ -137,7 +142,7 @@ class Network:
         if unknown:
             return ExecutionError(f"network {self.name!r} has no input {unknown[0]!r}, expected {known}")
         missing = ", ".join(repr(name) for name in self._infos if name not in given)
-        return ExecutionError(f"network {self.name!r}: no elements are given for input {missing}")
+        return ExecutionError(f"network {self.name!r} is missing input {missing}")
 
     def _fitting(self, info: TensorInfo, given: Any) -> Array:
         try:
@@ -154,6 +159,6 @@ class Network:
         return array
 
     def named(self, outputs: Sequence[Array]) -> Outputs:
-        """Outputs in order as outputs by name."""
+        """Outputs by name, from outputs in order."""
         names = self._names
         return {names[0]: outputs[0]} if len(names) == len(outputs) == 1 else dict(zip(names, outputs, strict=True))

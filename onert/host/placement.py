@@ -1,4 +1,4 @@
-"""Putting a network on devices: divided, compiled, loaded, and again for batches of several sizes."""
+"""Place a network on devices: partition, compile and load it, also for batches of several sizes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from .partitioner import Kind, PartitionConfig, Partitioner
 from .provisioner import Provisioner, evict, prepared_options
 
 OVERHEAD = 30e-6
-"""Seconds that a run takes around what the network's own takes."""
+"""The overhead of a run in seconds, in addition to the network's own time."""
 _SLOWER = 1.2
-"""How much longer than several runs one may seem to take, as others work on the machine."""
+"""How much slower a stacked run may be than separate runs in a trial, because other processes disturb the timing."""
 _TRIES = 5
 _CLOSE = 1e-3
-"""How far, of the range of an output, a row of a batch may be from the same row run alone."""
+"""The largest difference between a row of a batch and the same row run alone, relative to the output's range."""
 
 
 @frozen
 class Wanted(Value):
-    """How a network is to be divided and copied: the parameters of `Partitioner.partition`."""
+    """How to partition and copy a network: the parameters of `Partitioner.partition`."""
 
     parts: int | None = None
     config: PartitionConfig | None = None
@@ -48,7 +48,7 @@ class Wanted(Value):
 def placed(
     name: str, package: Package, options: Options, devices: Sequence[DeviceManager], wanted: Wanted, most: int
 ) -> Network:
-    """A network on some of the devices, for at most so many requests at a time; nothing is left where that fails."""
+    """Place a network on some of the devices, for at most `most` concurrent requests. If it fails, nothing remains."""
     found = _partitioner(options, devices).partition(
         name, package, config=wanted.config, parts=wanted.parts, copies=wanted.copies, profile=wanted.profile
     )
@@ -57,7 +57,7 @@ def placed(
 
 
 def _partitioner(options: Options, devices: Sequence[DeviceManager]) -> Partitioner:
-    """The partitioner for some devices, those of one backend as one kind."""
+    """The partitioner for some devices; those with the same backend are one kind."""
     alike: dict[str, list[DeviceManager]] = {}
     for device in devices:
         alike.setdefault(device.config.backend, []).append(device)
@@ -75,15 +75,15 @@ def _partitioner(options: Options, devices: Sequence[DeviceManager]) -> Partitio
 def batched(
     network: Network, package: Package, options: Options, wanted: Wanted, batch: BatchConfig
 ) -> tuple[dict[int, Network], str]:
-    """A placed network compiled for batches of several sizes, on the same devices; or itself alone, and why.
+    """A placed network compiled for batches of several sizes on the same devices, by size; and a note.
 
-    CompileError where batches are to be stacked and cannot be; ConfigurationError where they cannot be run one after
-    the other either.
+    If batches are not stacked, the result has only the network itself, and the note says why. Raises CompileError if
+    stacking is required but not possible.
     """
     devices = list(dict.fromkeys(device for node in network.nodes for device in node.devices))
     single = {1: network}
     if batch.stacked is False:
-        return single, "batches are several runs, as was chosen"
+        return single, "batches are several runs, as configured"
     opened = with_open_batch(package)
     must_pay = batch.stacked is None
     reason = _why_not_stacked(package, opened, devices[0].options(options), batch.max_size, must_pay=must_pay)
@@ -104,12 +104,12 @@ def batched(
 
 
 def with_open_batch(package: Package) -> Package:
-    """The package, its reshapes to a shape that is known: to as many rows as there are elements for.
+    """The package with the first dimension of constant reshapes inferred, so that they accept batches.
 
     Reshape(x: [1,4,4,6], [1,96]) --> Reshape(x, [-1,96])
 
-    Where the file's own shapes are kept this changes nothing. Where a model is given several pictures for one, their
-    rows follow one another: whether the whole model is right then is for a trial to find out.
+    With the file's own shapes this changes nothing. With larger batches the rows follow one another; whether the whole
+    model still computes the right result is decided by a trial.
     """
     return evolve(package, models=tuple(_opened(model) for model in package.models))
 
@@ -132,15 +132,17 @@ def _open_operation(graph: Subgraph, operation: Operation) -> Operation:
 
 
 def _wider(network: Network | Program, size: int) -> dict[int | str, tuple[int, ...]]:
-    """The shapes of the inputs of so many requests."""
+    """The input shapes for `size` stacked requests."""
     infos = network.inputs if isinstance(network, Program) else [info for info, _ in network.dag.inputs]
     shapes_ = [shapes.static(info.shape) for info in infos]
     return {at: (size * shape[0], *shape[1:]) for at, shape in enumerate(shapes_)}
 
 
 def _why_not_stacked(package: Package, opened: Package, options: Options, size: int, *, must_pay: bool) -> str | None:
-    """Why requests cannot be joined along their first dimension, `opened` given them, or with `must_pay` should not
-    be; None where they can, which is tried."""
+    """Why requests cannot be stacked along their first dimension with `opened`, or (with `must_pay`) are not worth it.
+
+    None if they can be, which is tried with random inputs.
+    """
     try:
         alone = compile(package, options)
         ends = (*alone.inputs, *alone.outputs)
@@ -160,8 +162,8 @@ def _why_not_stacked(package: Package, opened: Package, options: Options, size: 
 
 
 def _loss(alone: Program, together: Program, size: int) -> str | None:
-    """That a batch takes longer in one run than in several, where it does: what lies between the layers of a network is
-    larger than the processor's memory for so many requests at a time sooner than for one."""
+    """A message if a stacked batch is slower than separate runs; None if not. It can be slower because the intermediate
+    tensors of many requests exceed the processor's caches earlier than those of one."""
     one, many = _seconds(alone, together)
     several = size * (one + OVERHEAD)
     if many <= several * _SLOWER:
@@ -170,7 +172,7 @@ def _loss(alone: Program, together: Program, size: int) -> str | None:
 
 
 def _seconds(*programs: Program) -> list[float]:
-    """What a run of each program takes, which others on the machine make longer and never shorter."""
+    """The least seconds of a run of each program; the minimum, because other processes only make runs longer."""
     rng = np.random.default_rng(0)
     given = [[_random(info.type, rng) for info in program.inputs] for program in programs]
     found = [inf] * len(programs)
@@ -185,7 +187,7 @@ def _seconds(*programs: Program) -> list[float]:
 
 
 def _difference(alone: Program, together: Program, size: int) -> str | None:
-    """The output in which a row of a batch differs from the row run alone; None for none."""
+    """A message about an output in which a row of a batch differs from the row run alone; None if there is none."""
     rng = np.random.default_rng(0)
     rows = [[_random(info.type, rng) for info in alone.inputs] for _ in range(size)]
     with Execution(together) as execution:
@@ -200,7 +202,7 @@ def _difference(alone: Program, together: Program, size: int) -> str | None:
 
 
 def _random(type_: TensorType, rng: np.random.Generator) -> Array:
-    """Elements of a static type to try a network with; integers of many bits are indices mostly, so they are small."""
+    """Random elements for a trial. Wide integers are 0 or 1, because they are mostly indices."""
     shape, kind = shapes.static(type_.shape), type_.dtype.numpy
     if type_.dtype.is_float:
         return rng.uniform(-1, 1, shape).astype(kind)
@@ -217,16 +219,16 @@ def _same(found: Array, expected: Array) -> bool:
 
 
 def instances(network: Network) -> int:
-    """How many batches devices can work on at a time: one for each copy of each sub-network."""
+    """How many batches can run at the same time: one for each copy of each sub-network."""
     return sum(len(node.devices) for node in network.nodes)
 
 
 def removed(networks: Sequence[Network]) -> None:
-    """Take networks off their devices."""
+    """Remove networks from their devices."""
     for network in networks:
         evict(network.dag, network.nodes)
 
 
 def noted(network: Network, note: str) -> None:
-    """Say something about a network, for people."""
+    """Add a note to a network's DAG."""
     network.dag = evolve(network.dag, notes=(*network.dag.notes, note))

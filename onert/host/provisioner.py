@@ -1,4 +1,4 @@
-"""`Provisioner`: puts sub-networks on devices."""
+"""`Provisioner`: compiles sub-networks and loads them onto devices."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Compile = Callable[[Package, Options], Program]
 
 
 def function_names(dag: DAG, node: DAGNode) -> tuple[str, ...]:
-    """What a node's copies are called on a device."""
+    """The function names of a node's copies on a device."""
     name = node.name if node.name == dag.name else f"{dag.name}/{node.name}"
     return (name, *(f"{name}_replicated{copy}" for copy in range(1, node.replication_count)))
 
 
 @frozen
 class _Kind(Value):
-    """What decides the program of a sub-network beside its package: devices of one kind share it."""
+    """The settings that a sub-network's program depends on besides its package. Devices with equal ones share it."""
 
     node: str
     backend: str
@@ -37,7 +37,7 @@ class _Kind(Value):
 
 
 class Provisioner:
-    """Assigns logical devices to physical ones, compiles each sub-network once, and loads it wherever it must be."""
+    """Assigns logical devices to physical ones, compiles each sub-network once, and loads it onto its devices."""
 
     def __init__(self, compile_: Compile) -> None:
         self._compile = compile_
@@ -49,11 +49,11 @@ class Provisioner:
         options: Options,
         known: Mapping[int, Program] | None = None,
     ) -> list[PlacedNode]:
-        """The nodes of a network on their devices; nothing is left on any device where that fails.
+        """Compile the nodes of a network and load them onto devices. If that fails, no device keeps any of them.
 
-        `known` are programs of nodes, by position, that were compiled already: for the first device of their backend.
-        DeviceNotFoundError where no device has a node's backend, OutOfDeviceMemoryError with the sizes where a logical
-        device fits on none.
+        `known` are programs of nodes, by position, that were already compiled for the first device with their backend.
+        Raises DeviceNotFoundError if no device has a node's backend, and OutOfDeviceMemoryError if a logical device
+        fits no device.
         """
         places = assign(dag, devices)
         programs: dict[_Kind, Program] = {}
@@ -90,12 +90,12 @@ class Provisioner:
 
 
 def prepared_options(options: Options) -> Options:
-    """The options by which a package is compiled that has been through the passes, and has one way into it."""
+    """The options for compiling a package that has already been through the passes and has a single entry."""
     return options.choose(optimize=False, signature=None, input_shapes={}, op_backend_map={})
 
 
 def evict(dag: DAG, placed: Sequence[PlacedNode]) -> None:
-    """Take a network off its devices."""
+    """Remove a network from its devices."""
     for node in placed:
         for device in node.devices:
             for name in function_names(dag, node.node):
@@ -103,11 +103,11 @@ def evict(dag: DAG, placed: Sequence[PlacedNode]) -> None:
 
 
 def assign(dag: DAG, devices: Sequence[DeviceManager]) -> dict[int, DeviceManager]:
-    """A device for each logical device, of the backend that its nodes were divided for.
+    """Assign each logical device to a device with the backend of its nodes.
 
-    The largest first, to the device with the most free memory; then to the others in turn, until each has one, and
-    over again: so that they are spread evenly (Glow's Provisioner). Logical devices that share a node are replicas of
-    one another and go to different devices.
+    Logical devices are assigned in rounds, the largest first and to the devices with the most free memory first; in
+    each round every device gets at most one, so that they are spread evenly (as in Glow's Provisioner). Logical devices
+    that share a node are replicas of one another and go to different devices if possible.
     """
     sizes: dict[int, int] = {}
     backends: dict[int, str] = {}
@@ -121,7 +121,7 @@ def assign(dag: DAG, devices: Sequence[DeviceManager]) -> dict[int, DeviceManage
             replicas[logical].append(group)
     free = {device.name: device.available_memory for device in devices}
     there: dict[str, set[int]] = {device.name: set() for device in devices}
-    """The logical devices that are on each device."""
+    """The logical devices assigned to each device."""
     found: dict[int, DeviceManager] = {}
     for backend in dict.fromkeys(backends[logical] for logical in sorted(backends)):
         own = [device for device in devices if device.config.backend == backend]
@@ -138,8 +138,8 @@ def assign(dag: DAG, devices: Sequence[DeviceManager]) -> dict[int, DeviceManage
             if chosen is None:
                 rooms = ", ".join(f"{d.name} {free[d.name]}" for d in own)
                 raise OutOfDeviceMemoryError(
-                    f"network {dag.name!r}: logical device {logical} takes {sizes[logical]} bytes, more than any "
-                    f"device of backend {backend!r} has left: {rooms}"
+                    f"network {dag.name!r}: logical device {logical} needs {sizes[logical]} bytes, more than is free "
+                    f"on any device of backend {backend!r}: {rooms}"
                 )
             if chosen in turn:
                 turn.remove(chosen)

@@ -1,4 +1,4 @@
-"""The rules by which a host chooses: they are the same on real devices and under a virtual clock."""
+"""A host's scheduling rules, shared by real devices and the simulation."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from .host_config import BatchConfig
 
 
 def least_busy(loads: Sequence[int], used: Sequence[int]) -> int:
-    """The device that a run goes to: of those with the least before them the one that was chosen longest ago.
+    """The device for a run: among those with the lowest load, the one chosen least recently.
 
-    `loads` are runs under way or waiting, `used` numbers that grow with every choice.
+    `loads` are the numbers of active and waiting runs; `used` are numbers that increase with every choice.
     """
     return min(range(len(loads)), key=lambda at: (loads[at], used[at]))
 
 
 def batch_size(pending: int, oldest: float, now: float, config: BatchConfig, *, hurries: bool = False) -> int:
-    """How many of the requests that wait are run together now, when a device can take a batch; 0: they wait for more.
+    """How many waiting requests to run together now that a device can take a batch; 0: wait for more requests.
 
-    `oldest` is when the first of them was made. They wait no longer than `max_delay`, and not at all if the batch is
-    full or there are none to come (`hurries`).
+    `oldest` is the time of the oldest request. Requests wait at most `max_delay`, and not at all if the batch is full
+    or no more requests will come (`hurries`).
     """
     if pending >= config.max_size:
         return config.max_size
@@ -29,5 +29,5 @@ def batch_size(pending: int, oldest: float, now: float, config: BatchConfig, *, 
 
 
 def compiled_size(count: int, sizes: Sequence[int]) -> int:
-    """The size that a batch of so many requests is run as: the next that the network is compiled for."""
+    """The compiled batch size for `count` requests: the smallest one that is large enough."""
     return next(size for size in sizes if size >= count)

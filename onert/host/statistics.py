@@ -1,4 +1,4 @@
-"""What a host counts: requests, times, memory."""
+"""Statistics of a host: requests, times, memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from onert.ir.value import Value
 _PER_OCTAVE = 64
 _OCTAVES = 40
 _SHORTEST = 1e-7
-"""Seconds of the first bucket."""
+"""The upper bound of the first bucket, in seconds."""
 _FEW = 8
-"""As many times are counted one by one in the time that NumPy takes for any number."""
+"""With fewer times than this, counting them one by one is faster than NumPy."""
 
 
 class Latencies:
-    """Times in buckets that grow by 1.1 %, so that percentiles of any number of them take the same memory."""
+    """A histogram of times with buckets that grow by 1.1 %, for percentiles in constant memory."""
 
     __slots__ = ("_counts", "_sum", "count", "longest")
 
@@ -31,7 +31,7 @@ class Latencies:
         self.longest = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one time."""
+        """Add one time."""
         at = int(_PER_OCTAVE * log2(seconds / _SHORTEST)) if seconds > _SHORTEST else 0
         self._counts[min(at, len(self._counts) - 1)] += 1
         self._sum += seconds
@@ -40,7 +40,7 @@ class Latencies:
             self.longest = seconds
 
     def add_all(self, times: Sequence[float]) -> None:
-        """Count several times."""
+        """Add several times."""
         if len(times) < _FEW:
             for seconds in times:
                 self.add(seconds)
@@ -54,22 +54,22 @@ class Latencies:
 
     @property
     def mean(self) -> float:
-        """Seconds; 0 for none."""
+        """The mean in seconds; 0 if there are no times."""
         return self._sum / self.count if self.count else 0.0
 
     def percentile(self, percent: float) -> float:
-        """The seconds that so many of a hundred times do not exceed, to 1.1 %; 0 where nothing was counted."""
+        """A percentile in seconds, accurate to 1.1 %; 0 if there are no times."""
         wanted = self.count * percent / 100
         seen = 0
         for at, count in enumerate(self._counts):
             seen += count
             if count and seen >= wanted and at < len(self._counts) - 1:
                 return min(float(_SHORTEST * 2 ** ((at + 1) / _PER_OCTAVE)), self.longest)
-        return self.longest  # in the last bucket, which has no end, or 0
+        return self.longest  # in the last bucket, which has no upper bound; or 0
 
 
 class Counters:
-    """What became of the requests for one network."""
+    """Counts and latencies of the requests for a network."""
 
     __slots__ = ("_lock", "failed", "latencies", "refused", "retried", "succeeded")
 
@@ -82,12 +82,12 @@ class Counters:
         self.latencies = Latencies()
 
     def retry(self) -> None:
-        """Count a run that is begun again. May be called by any thread."""
+        """Count a retried run. May be called by any thread."""
         with self._lock:
             self.retried += 1
 
     def snapshot(self, active: int, waiting: int) -> NetworkStatistics:
-        """The counts as they are now."""
+        """The current counts."""
         times = self.latencies
         return NetworkStatistics(
             requests_succeeded=self.succeeded,
@@ -106,10 +106,10 @@ class Counters:
 
 @frozen
 class NetworkStatistics(Value):
-    """Requests for one network. Those that were refused were never run: the queue was full, or the input wrong.
+    """Requests for a network. Refused ones were never run, because the queue was full or an input was invalid.
 
-    `runs_retried` are runs that were begun again because their device was lost. Latencies are seconds from the call to
-    the answer, of those that succeeded; percentiles to 1.1 %.
+    `runs_retried` counts runs that were retried because their device was lost. Latencies are seconds from call to
+    answer of successful requests; percentiles are accurate to 1.1 %.
     """
 
     requests_succeeded: int
@@ -126,13 +126,13 @@ class NetworkStatistics(Value):
 
     @property
     def requests_processed(self) -> int:
-        """Those that were run, whatever came of it."""
+        """The requests that were run, successfully or not."""
         return self.requests_succeeded + self.requests_failed
 
 
 @frozen
 class DeviceStatistics(Value):
-    """A device: bytes of memory, runs under way or waiting, the functions that it holds."""
+    """A device: bytes of memory, active and waiting runs, and the functions that it holds."""
 
     kind: str
     maximum_memory: int
@@ -147,7 +147,7 @@ class DeviceStatistics(Value):
 
 @frozen
 class HostStatistics(Value):
-    """Everything that a host counts, by the names of networks and devices."""
+    """All statistics of a host, by the names of networks and devices."""
 
     networks: Mapping[str, NetworkStatistics]
     devices: Mapping[str, DeviceStatistics]

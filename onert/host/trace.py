@@ -1,4 +1,4 @@
-"""What a host did when, as a trace that Perfetto and Chrome open.
+"""A timeline of a host's work, as a trace for Perfetto or Chrome.
 
 Source: the Trace Event Format of Chrome's tracing, JSON object form.
 """
@@ -19,12 +19,12 @@ from onert.ir.value import Value
 from .errors import HostError
 
 MOST_EVENTS = 1_000_000
-"""Of a trace that nobody stops the oldest are dropped."""
+"""The most slices, and spans, of a trace; the oldest are dropped."""
 
 
 @frozen
 class Slice(Value):
-    """A run of a function: on which device, in which thread of which process, from when to when."""
+    """A run of a function on a device: process, thread, start and end."""
 
     process: int
     thread: int
@@ -37,7 +37,7 @@ class Slice(Value):
 
 @frozen
 class Span(Value):
-    """A request from the call to the answer; `error` is empty where it has outputs."""
+    """A request from call to answer. `error` is empty if it succeeded."""
 
     number: int
     network: str
@@ -47,32 +47,32 @@ class Span(Value):
 
 
 class HostTrace:
-    """Requests, and runs of functions on all devices; times are nanoseconds of the one clock of `perf_counter_ns`.
+    """Records requests, and runs of functions on all devices. Times are nanoseconds of `perf_counter_ns`.
 
-    Any thread may add to it. `devices` names the processes that devices have of their own.
+    Any thread may add to it.
     """
 
     def __init__(self) -> None:
         self.slices: deque[Slice] = deque(maxlen=MOST_EVENTS)
         self.spans: deque[Span] = deque(maxlen=MOST_EVENTS)
         self.processes: dict[int, str] = {os.getpid(): "onert host"}
-        """The names of processes, by number."""
+        """Names of processes by process ID."""
 
     def ran(self, name: str, device: str, start: int, end: int) -> None:
-        """A function was run by the calling thread."""
+        """Record a run of a function by the calling thread."""
         self.slices.append(Slice(os.getpid(), get_native_id(), thread_name(), start, end, name, device))
 
     def ran_elsewhere(self, name: str, device: str, process: int, start: int, end: int) -> None:
-        """A function was run by a device's own process, in its main thread."""
+        """Record a run of a function in a device's own process, in its main thread."""
         self.processes.setdefault(process, f"onert device {device}")
         self.slices.append(Slice(process, process, device, start, end, name, device))
 
     def answered(self, number: int, network: str, start: int, end: int, error: str) -> None:
-        """A request was answered."""
+        """Record an answered request."""
         self.spans.append(Span(number, network, start, end, error))
 
     def events(self) -> list[dict[str, Any]]:
-        """The trace's events: names of processes and threads, slices on their threads, requests beside them."""
+        """The trace's events: names of processes and threads, slices on their threads, and asynchronous requests."""
         slices, spans = tuple(self.slices), tuple(self.spans)
         zero = min([*(each.start for each in slices), *(each.start for each in spans)], default=0)
         threads = {(each.process, each.thread): each.thread_name for each in slices}
@@ -106,5 +106,5 @@ class HostTrace:
         return found
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as one JSON object; HostError where that is not possible."""
+        """Write the trace as one JSON object. Raises HostError if that fails."""
         write_events(path, self.events(), HostError)

@@ -1,4 +1,4 @@
-"""How a model is served, as the protocol's extension for configurations of models tells it.
+"""The configuration of a served model, as in the protocol's model configuration extension.
 
 Source: Triton's "Model Configuration Extension" and "Model Configuration".
 """
@@ -16,10 +16,10 @@ _MICROSECONDS = 1e6
 
 
 def configuration(host: HostManager, name: str, version: int) -> dict[str, Any]:
-    """The fields of `ModelConfig` beside names: tensors with all their dimensions, and how requests are put together.
+    """The fields of `ModelConfig` besides names: tensors with all their dimensions, and batching.
 
-    An instance group is a sub-network, its count the devices that it is on. Requests of a sequence share state where
-    there is `sequence_batching`; of other models every request stands for itself.
+    An instance group is a sub-network, and its count the number of devices that hold it. `sequence_batching` is present
+    if the requests of a sequence share state.
     """
     dag = host.get_network_dag(name)
     found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Tensors in the protocol's two forms: bytes, and numbers in a list.
+"""Convert tensors from and to the protocol's two forms: bytes, and lists of values.
 
 Source: Open Inference Protocol, "Tensor Data Types" and the extension for binary data. Bytes are little-endian and in
 row-major order. An element of BYTES is its length in four bytes, then its bytes.
@@ -38,16 +38,16 @@ NAMES = {
     DType.INT2: "INT8",
     DType.UINT4: "UINT8",
 }
-"""The protocol's names of element types. Packed types are bytes in memory, and so here."""
+"""The protocol's names of element types. Packed types are whole bytes here, as in memory."""
 TYPES = {name: dtype for dtype, name in reversed(NAMES.items())}
 _UNKNOWN = -1
-"""The protocol's dimension of any size."""
+"""The protocol's value for a dynamic dimension."""
 _LENGTH = Struct("<I")
 _SWAPPED = sys.byteorder == "big"
 
 
 def name_of(dtype: DType) -> str:
-    """The protocol's name of an element type; BadRequest where it has none."""
+    """The protocol's name of an element type. Raises ServeError if it has none."""
     found = NAMES.get(dtype)
     if found is None:
         raise bad(f"the protocol has no name for elements of type {dtype!r}")
@@ -55,12 +55,12 @@ def name_of(dtype: DType) -> str:
 
 
 def dimensions(info: TensorInfo) -> list[int]:
-    """A tensor's shape as the protocol tells it."""
+    """A tensor's shape in the protocol's form."""
     return [_UNKNOWN if d is None else d for d in info.open_shape]
 
 
 def from_bytes(place: str, datatype: str, shape: Sequence[int], data: Any) -> Array:
-    """The array that lies in bytes; a view of them where that can be."""
+    """The array in some bytes, if possible as a view. Raises ServeError if they do not match the type and shape."""
     dtype = TYPES[datatype]
     if dtype is DType.STRING:
         return _array_of_strings(place, shape, _strings(place, bytes(data), prod(shape)))
@@ -86,10 +86,12 @@ def _strings(place: str, data: bytes, count: int) -> list[bytes]:
     while at < len(data):
         start = at + _LENGTH.size
         if start > len(data):
-            raise bad(f"{place}: {len(data) - at} bytes are left where the length of element {len(found)} should be")
+            raise bad(f"{place}: only {len(data) - at} bytes are left for the length of element {len(found)}")
         at = start + _LENGTH.unpack_from(data, at)[0]
         if at > len(data):
-            raise bad(f"{place}: element {len(found)} is {at - start} bytes long, {len(data) - start} are left")
+            raise bad(
+                f"{place}: element {len(found)} is {at - start} bytes long, but only {len(data) - start} are left"
+            )
         found.append(data[start:at])
         if len(found) > count:
             break
@@ -108,26 +110,27 @@ def _array_of_strings(place: str, shape: Sequence[int], elements: Sequence[bytes
 
 
 def from_list(place: str, datatype: str, shape: Sequence[int], data: Any) -> Array:
-    """The array of numbers, texts or truth values in a list, nested by dimensions or flat."""
+    """The array of numbers, strings or booleans in a list, flat or nested by dimensions. Raises ServeError if
+    invalid."""
     dtype = TYPES[datatype]
     if not isinstance(data, list):
-        raise bad(f"{place}: data is a {_kind(data)}, expected a list")
+        raise bad(f"{place}: data is {_kind(data)}, expected a list")
     count = prod(shape)
     if dtype is DType.STRING:
         texts = _flat(place, data, count)
         wrong = next((each for each in texts if not isinstance(each, str)), None)
         if wrong is not None:
-            raise bad(f"{place}: an element of BYTES is a {_kind(wrong)}, expected a text")
+            raise bad(f"{place}: an element of BYTES is {_kind(wrong)}, expected a string")
         try:
             return _array_of_strings(place, shape, [each.encode() for each in texts])
         except UnicodeEncodeError as error:
-            raise bad(f"{place}: a text is no Unicode: {error.reason}") from error
+            raise bad(f"{place}: a string is not valid Unicode: {error.reason}") from error
     try:
         found = np.asarray(data)
     except (ValueError, OverflowError, RecursionError):
         found = np.empty(0, object)
     if found.dtype.kind not in "biuf" or (found.ndim != 1 and found.shape != tuple(shape)):
-        found = np.asarray(_numbers(place, _flat(place, data, count)))  # says what is wrong, if something is
+        found = np.asarray(_numbers(place, _flat(place, data, count)))  # raises an error for invalid elements
     if found.size != count:
         raise bad(f"{place}: data has {found.size} elements, expected {count} for shape {list(shape)}")
     return _converted(place, datatype, dtype, found).reshape(shape)
@@ -156,7 +159,7 @@ def _converted(place: str, datatype: str, dtype: DType, found: Array) -> Array:
 
 
 def _flat(place: str, data: list[Any], count: int) -> list[Any]:
-    """The elements of nested lists; no more than one above `count`, which is wrong already."""
+    """The elements of nested lists. Raises ServeError unless there are `count`; stops at the first one too many."""
     found: list[Any] = []
     stack = [iter(data)]
     while stack:
@@ -177,15 +180,15 @@ def _flat(place: str, data: list[Any], count: int) -> list[Any]:
 def _numbers(place: str, elements: list[Any]) -> list[Any]:
     for each in elements:
         if not isinstance(each, int | float):
-            raise bad(f"{place}: an element is a {_kind(each)}, expected a number")
+            raise bad(f"{place}: an element is {_kind(each)}, expected a number")
         if isinstance(each, int) and not -(1 << 63) <= each < 1 << 64:
             raise bad(f"{place}: an element has more than 64 bits")
     if any(isinstance(each, int) and each >= 1 << 63 for each in elements) and any(each < 0 for each in elements):
-        raise bad(f"{place}: elements have more than 64 bits")
+        raise bad(f"{place}: no integer type holds both negative elements and elements above 2^63 - 1")
     return elements
 
 
 def _kind(value: Any) -> str:
-    """What JSON calls a value's type."""
-    names = {dict: "object", list: "list", str: "text", bool: "truth value", int: "number", float: "number"}
+    """The name of a JSON value's type, with its article."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
     return names.get(type(value), "null")

@@ -1,4 +1,4 @@
-"""What a server answers when it cannot do what it was asked for."""
+"""Errors of a server, and their HTTP statuses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onert.ir import CompileError, ExecutionError, ModelError, OnertError
 
 
 class ServeError(OnertError):
-    """A request that cannot be answered, with the status that says whose fault it is."""
+    """A failed request, with its HTTP status."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -48,5 +48,5 @@ def status_of(error: OnertError) -> HTTPStatus:
 
 
 def bad(message: str) -> ServeError:
-    """The error of a request that breaks a rule of the protocol."""
+    """The error for a request that violates the protocol."""
     return ServeError(HTTPStatus.BAD_REQUEST, message)

@@ -1,4 +1,4 @@
-"""One inference that was asked for, in whatever form it came, and its answer."""
+"""An inference request and its answer, independent of HTTP and gRPC."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_TIMEOUT = 3600 * 10**6
 
 @frozen(eq=False)
 class Asked:
-    """Inputs for a model, and what of its outputs is wanted: names in order, all of them if there are none."""
+    """A request: inputs for a model, parameters, and the names of the wanted outputs (empty: all)."""
 
     id: str
     inputs: Mapping[str, Array]
@@ -28,7 +28,7 @@ class Asked:
 
 @frozen(eq=False)
 class Answer:
-    """The outputs of a model, with the protocol's names of their element types."""
+    """The outputs of a model, each as name, datatype (the protocol's name) and array."""
 
     model: str
     version: str
@@ -38,11 +38,11 @@ class Answer:
 
 @frozen
 class Wishes(Value):
-    """What the parameters of a request ask of the host.
+    """The parameters of a request that concern the host.
 
-    - `priority`: lower ones are run first
-    - `timeout`: seconds in which it must be answered; None: the server's own limit
-    - `sequence`: the state that it shares with others; `begins` and `ends` it
+    - `priority`: requests with lower values run first
+    - `timeout`: time limit in seconds; None: the server's own limit
+    - `sequence`: the sequence whose state it uses, if any; whether it `begins` and `ends` the sequence
     """
 
     priority: int = 0
@@ -53,15 +53,15 @@ class Wishes(Value):
 
 
 def wishes(parameters: Mapping[str, Parameter]) -> Wishes:
-    """What the parameters `priority`, `timeout` (microseconds), `sequence_id`, `sequence_start` and `sequence_end` say.
+    """Parse the parameters `priority`, `timeout` (microseconds), `sequence_id`, `sequence_start` and `sequence_end`.
 
-    ServeError for a value that is none. Other parameters are for other servers.
+    Other parameters are ignored. Raises ServeError for an invalid value.
     """
     priority = _whole(parameters, "priority", -(1 << 31), 1 << 31)
     timeout = _whole(parameters, "timeout", 0, _MAX_TIMEOUT)
     sequence = parameters.get("sequence_id", 0)
     if not isinstance(sequence, int | str) or (isinstance(sequence, str) and len(sequence) > 200):
-        raise bad("parameter 'sequence_id' is no number and no text of up to 200 characters")
+        raise bad("parameter 'sequence_id' is invalid, expected a whole number or a string of up to 200 characters")
     return Wishes(
         priority=priority,
         timeout=timeout * MICROSECOND if timeout else None,

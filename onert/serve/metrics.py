@@ -1,7 +1,4 @@
-"""What a server counts, for Prometheus and for the page.
-
-Source of the text form: Prometheus, "Exposition formats".
-"""
+"""A server's statistics, for Prometheus and for the page. Source of the text form: Prometheus, "Exposition formats"."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ Samples = dict[Labels, float]
 
 
 def metrics(service: Service) -> str:
-    """All counts as lines of text."""
+    """All metrics in Prometheus's text format."""
     found = service.host.statistics()
     return "\n".join([*_families(found, service.under_way), ""])
 
@@ -34,26 +31,26 @@ def _families(found: HostStatistics, under_way: int) -> Iterable[str]:
             ("refused", n.requests_refused),
         )
     }
-    yield from _family("requests_total", "counter", "Requests that are over.", outcomes)
+    yield from _family("requests_total", "counter", "Finished requests.", outcomes)
     retried: Samples = {(("model", name),): n.runs_retried for name, n in networks.items()}
-    yield from _family("runs_retried_total", "counter", "Runs begun again whose device was lost.", retried)
+    yield from _family("runs_retried_total", "counter", "Runs retried because their device was lost.", retried)
     active: Samples = {(("model", name),): n.requests_active for name, n in networks.items()}
-    yield from _family("requests_active", "gauge", "Requests that are being run.", active)
+    yield from _family("requests_active", "gauge", "Running requests.", active)
     waiting: Samples = {(("model", name),): n.requests_waiting for name, n in networks.items()}
     yield from _family("requests_waiting", "gauge", "Requests in the queue.", waiting)
     name = f"{_HEAD}request_seconds"
-    yield f"# HELP {name} Seconds from a request to its answer, of those that succeeded."
+    yield f"# HELP {name} Seconds from request to answer, of successful requests."
     yield f"# TYPE {name} summary"
     for model, n in networks.items():
         for quantile, seconds in (("0.5", n.latency_p50), ("0.9", n.latency_p90), ("0.99", n.latency_p99)):
             yield f"{name}{_labels((('model', model), ('quantile', quantile)))} {seconds:g}"
         yield f"{name}_sum{_labels((('model', model),))} {n.latency_mean * n.requests_succeeded:g}"
         yield f"{name}_count{_labels((('model', model),))} {n.requests_succeeded}"
-    yield from _family("queue_size", "gauge", "Requests in the queue, of all models.", {(): found.queue_size})
-    yield from _family("queue_limit", "gauge", "Requests that may be in the queue.", {(): found.max_queue_size})
-    yield from _family("inferences_under_way", "gauge", "Inferences accepted and not answered.", {(): under_way})
+    yield from _family("queue_size", "gauge", "Requests in the queue, for all models.", {(): found.queue_size})
+    yield from _family("queue_limit", "gauge", "Maximum number of requests in the queue.", {(): found.max_queue_size})
+    yield from _family("inferences_under_way", "gauge", "Inferences in progress.", {(): under_way})
     load: Samples = {(("device", name),): d.load for name, d in found.devices.items()}
-    yield from _family("device_load", "gauge", "Runs of a device under way or waiting.", load)
+    yield from _family("device_load", "gauge", "Active and waiting runs of a device.", load)
     memory: Samples = {
         (("device", name), ("state", state)): nbytes
         for name, d in found.devices.items()
@@ -79,7 +76,7 @@ def _escaped(value: str) -> str:
 
 
 def status(service: Service) -> dict[str, Any]:
-    """What the page shows: models with their counts, devices, and the queue."""
+    """The data of the page: models with their statistics, devices, and the queue."""
     found = service.host.statistics()
     models = []
     for each in service.index():

@@ -1,4 +1,4 @@
-"""The models of a server: those that it was started with, and those of one folder that it may load."""
+"""The models of a server: those it was started with, and those in a folder that it may load."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .errors import ServeError
 READY, LOADING, UNLOADING, UNAVAILABLE = "READY", "LOADING", "UNLOADING", "UNAVAILABLE"
 _MOST_MODELS = 10_000
 _PAUSE = 0.005
-"""Seconds between two looks at whether a model's requests are answered."""
+"""Seconds between checks whether all requests of a model are answered."""
 
 
 @frozen
 class Loading(Value):
-    """How models are put on devices: see `HostManager.add_network`."""
+    """How models are placed on devices; see `HostManager.add_network`."""
 
     copies: int | None = 1
     parts: int | None = None
@@ -35,7 +35,7 @@ class Loading(Value):
 
 @frozen
 class ModelState(Value):
-    """A model as the index shows it: `reason` says why it is not ready, if there is something to say."""
+    """A model in the index. `reason` says why it is not ready, if known."""
 
     name: str
     state: str
@@ -43,10 +43,10 @@ class ModelState(Value):
 
 
 class Repository:
-    """Models by name. No request names a path: it names a model, and where that is the server knows.
+    """Models by name. Requests contain only names of models, never paths.
 
-    `models` are those given when the server is started. `folder` has others: files, and directories that are packages,
-    each named by its stem. Files that are hidden, and links out of the folder, are not among them.
+    `models` are those that the server was started with. `folder` has others: files and package directories, each named
+    by its stem. Hidden files, and links that lead out of the folder, are ignored.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Repository:
         self._states: dict[str, ModelState] = {}
 
     def places(self) -> dict[str, Path]:
-        """Where each model is that may be loaded; those that the server was started with come first."""
+        """The paths of all models that may be loaded. Those that the server was started with take precedence."""
         found = dict(self._models)
         if self._folder is not None and self._folder.is_dir():
             for each in sorted(self._folder.iterdir())[:_MOST_MODELS]:
@@ -82,27 +82,25 @@ class Repository:
         return tuple(states.get(name, ModelState(name, UNAVAILABLE)) for name in {**names, **states})
 
     def is_ready(self, name: str) -> bool:
-        """Whether requests for a model are taken."""
+        """Whether requests for a model are accepted."""
         found = self._states.get(name)
         return found is not None and found.state == READY
 
     def require_ready(self, name: str) -> None:
-        """ServeError where requests for a model are not taken."""
+        """Raises ServeError unless requests for a model are accepted."""
         if not self.is_ready(name):
             state = self._states.get(name)
             how = "unknown" if state is None else f"{state.state.lower()}{': ' * bool(state.reason)}{state.reason}"
             raise ServeError(HTTPStatus.NOT_FOUND, f"model {name[:200]!r} is {how}")
 
     def load_all(self) -> None:
-        """Load the models that the server was started with; the first error is raised."""
+        """Load the models that the server was started with. Raises the first error."""
         for name in self._models:
             self.load(name)
 
     def load(self, name: str) -> None:
-        """Load a model; anew where it is loaded already, so that a file that changed is read again.
-
-        ServeError where there is none of this name, or where it is being loaded or unloaded; errors of loading.
-        """
+        """Load a model, or load it again, so that a changed file is read. Raises ServeError if there is no model of
+        this name, if it is being loaded or unloaded, or if loading fails."""
         place = self.places().get(name)
         if place is None:
             raise ServeError(HTTPStatus.NOT_FOUND, f"there is no model {name[:200]!r} in the repository")
@@ -121,7 +119,7 @@ class Repository:
                 batch=chosen.batch,
             )
         except BaseException as error:
-            # Messages name the file, which is the server's own affair: requests are told the model's name.
+            # Messages contain the model's path, which clients must not learn: replace it by the name.
             told = str(error).replace(str(place), repr(name)).replace(str(place.parent), "the repository")
             self._settle(name, READY if self.host.network_added(name) else UNAVAILABLE, told)
             if isinstance(error, OnertError):
@@ -130,10 +128,8 @@ class Repository:
         self._settle(name, READY)
 
     def unload(self, name: str) -> None:
-        """Unload a model when its requests are answered, those that wait included; more are refused at once.
-
-        ServeError where it is not loaded, or where its requests are not answered in time.
-        """
+        """Unload a model after its active and waiting requests are answered; new ones are rejected at once. Raises
+        ServeError if it is not loaded, and NetworkBusyError if its requests are not answered in time."""
         if not self.is_ready(name):
             raise ServeError(HTTPStatus.BAD_REQUEST, f"model {name[:200]!r} is not loaded")
         self._change(name, UNLOADING)
@@ -156,7 +152,7 @@ class Repository:
             time.sleep(_PAUSE)
 
     def _change(self, name: str, state: str) -> str:
-        """Begin to change a model's state; what it was."""
+        """Set a model's state for the duration of a change. Returns the previous state."""
         with self._lock:
             before = self._states.get(name, ModelState(name, UNAVAILABLE))
             if before.state in (LOADING, UNLOADING):

@@ -1,4 +1,4 @@
-"""What requests take of the server: memory, and connections."""
+"""Resource limits shared by all requests: memory and connections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .serve_config import ServeConfig
 
 
 class Room:
-    """The bytes of all requests under way, which have a bound, and how many connections there are over HTTP."""
+    """Counts the bytes of all requests in progress, which are limited, and the HTTP connections."""
 
     def __init__(self, limits: ServeConfig) -> None:
         self.limits = limits
@@ -17,15 +17,15 @@ class Room:
         self.connections = 0
 
     def take(self, nbytes: int) -> None:
-        """Account for bytes; ServeError where there is no room."""
+        """Reserve bytes. Raises ServeError if the limit is exceeded."""
         if self.taken + nbytes > self.limits.max_buffered:
             raise ServeError(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                f"requests under way have {self.taken} bytes, with {nbytes} more it would be more than "
-                f"{self.limits.max_buffered}",
+                f"the request has {nbytes} bytes and those in progress have {self.taken}, together more than the limit "
+                f"of {self.limits.max_buffered}",
             )
         self.taken += nbytes
 
     def free(self, nbytes: int) -> None:
-        """Account for them no more."""
+        """Release reserved bytes."""
         self.taken -= nbytes

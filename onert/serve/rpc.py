@@ -30,15 +30,15 @@ _CODES = {
     HTTPStatus.GATEWAY_TIMEOUT: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
 _LARGE = 1 << 16
-"""Bytes of numbers above which a thread reads them, while others are served."""
+"""Requests with more bytes of numbers are parsed in a thread, so that others are served meanwhile."""
 _MOST_TOLD = 4000
-"""Characters of an error: more do not fit into gRPC's trailers."""
+"""The most characters of an error message; more do not fit into gRPC's trailers."""
 Method = Callable[[Any], Awaitable[Any]]
 
 
 def rpc_server(service: Service, room: Room, ending: asyncio.Event) -> grpc.aio.Server:
-    """A server with the protocol's methods, not started; to be made where its event loop runs. Streams end when it is
-    `ending`."""
+    """A server with the protocol's methods, not yet started. Must be called on its event loop. Streams end when
+    `ending` is set."""
     limits = room.limits
     server = grpc.aio.server(
         options=[
@@ -71,7 +71,7 @@ def rpc_server(service: Service, room: Room, ending: asyncio.Event) -> grpc.aio.
 
 
 def _answering(method: Method) -> Callable[[Any, Any], Awaitable[Any]]:
-    """What gRPC calls: errors become its own."""
+    """A handler for gRPC, which converts errors to status codes."""
 
     async def answer(request: Any, context: Any) -> Any:
         try:
@@ -81,7 +81,7 @@ def _answering(method: Method) -> Callable[[Any, Any], Awaitable[Any]]:
             await context.abort(code, str(error)[:_MOST_TOLD])
         except Exception:
             _LOGGER.exception("a call over gRPC failed")
-            await context.abort(grpc.StatusCode.INTERNAL, "the server failed; its log says how")
+            await context.abort(grpc.StatusCode.INTERNAL, "internal error; see the server's log")
 
     return answer
 
@@ -102,7 +102,7 @@ async def _infer(service: Service, room: Room, request: Any) -> Any:
 
 
 async def _told(service: Service, name: str, request: Any) -> Any:
-    """The answer of a method that infers nothing; those of the repository may take long, and are asked in a thread."""
+    """The answer of a method other than inference. Those of the repository may take long and run in a thread."""
     ask = _ANSWERS[name]
     slow = name.startswith("Repository")
     found = await asyncio.to_thread(ask, service, request) if slow else ask(service, request)
@@ -110,9 +110,9 @@ async def _told(service: Service, name: str, request: Any) -> Any:
 
 
 def _changed(change: Callable[[str], object], request: Any) -> dict[str, Any]:
-    """Load a model, or unload it. Models come from the server's folder alone, with its own settings."""
+    """Load or unload a model. Clients can provide neither files nor settings."""
     if set(request.parameters) - {"unload_dependents"}:
-        raise bad("parameters are not taken: models are loaded from the server's repository as they are")
+        raise bad("parameters are not supported: models are loaded from the server's repository as they are")
     change(request.model_name)
     return {}
 

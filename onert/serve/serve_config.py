@@ -1,4 +1,4 @@
-"""`ServeConfig`: where a server listens, and how much it takes."""
+"""`ServeConfig`: addresses and limits of a server."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def _positive(config: object, attribute: Attribute[Any], value: float) -> None:
 class ServeConfig(Value):
     """Addresses and limits of a server.
 
-    - `host`: the address to listen on; the machine itself alone unless told otherwise
-    - `http_port`, `grpc_port`: 0 takes any port that is free, None serves nothing in this form
-    - `max_body`: bytes of a request, also of one that is unpacked
-    - `max_json`: bytes of its JSON, which takes thirty times as much memory when it is read
-    - `max_buffered`: bytes of all requests under way
-    - `max_header`: bytes of a request's line and headers
-    - `max_connections`: HTTP connections, and calls over gRPC, at a time
-    - `header_timeout`, `body_timeout`: seconds in which headers and body must have arrived
+    - `host`: the address to listen on; by default only this machine can connect
+    - `http_port`, `grpc_port`: 0 picks a free port, None disables this interface
+    - `max_body`: bytes of a request, before and after decompression
+    - `max_json`: bytes of its JSON, which needs thirty times as much memory when parsed
+    - `max_buffered`: bytes of all requests in progress
+    - `max_header`: bytes of a request's request line and headers
+    - `max_connections`: concurrent HTTP connections, and concurrent gRPC calls
+    - `header_timeout`, `body_timeout`: seconds in which headers and body must arrive
     - `keep_alive`: seconds that a connection without a request stays open
-    - `request_timeout`: seconds in which a request is answered that does not say how long it waits
-    - `drain_timeout`: seconds that the end waits for requests under way, and a model that is unloaded for its own
+    - `request_timeout`: time limit in seconds of a request without a shorter one of its own
+    - `drain_timeout`: seconds that shutdown waits for requests in progress, and unloading for those of a model
     """
 
     host: str = "127.0.0.1"

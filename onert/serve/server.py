@@ -1,4 +1,4 @@
-"""`Server`: a host behind HTTP and gRPC, on a thread of its own."""
+"""`Server`: serves a host over HTTP and gRPC on a thread of its own."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from .service import Service
 _LOGGER = logging.getLogger("onert.serve")
 _BACKLOG = 256
 _LOOK = 0.02
-"""Seconds between two looks at whether the last inference is answered."""
+"""Seconds between checks whether the last inference is answered."""
 
 
 class Server:
-    """Serves the models of a host from `start`, or the beginning of `with`, to `stop`.
+    """Serves the models of a host from `start` to `stop`, or within a `with` block.
 
-    `models` are files or packages by name; `folder` has more, which clients may load by their stems. The host is the
-    caller's: it is neither started nor closed.
+    `models` are files or packages by name; `folder` has more, which clients may load by their stems. The caller owns
+    the host and closes it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Server:
         self.repository = Repository(host, models, folder, loading, self.config.drain_timeout)
         self.service = Service(host, self.repository, self.config.request_timeout)
         self.http_port: int | None = None
-        """Where it listens, once it does."""
+        """The port that it listens on, once it does."""
         self.grpc_port: int | None = None
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -61,10 +61,8 @@ class Server:
         self._over = Event()
 
     def start(self) -> None:
-        """Listen, and load the models: the server is live at once, and ready when all are loaded.
-
-        ConfigurationError where a port cannot be had; errors of loading, after which the server is stopped.
-        """
+        """Listen, and load the models. The server is live at once, and ready when all are loaded. Raises
+        ConfigurationError if it cannot listen on a port, and errors of loading, after stopping the server."""
         listening: Future[None] = Future()
         self._thread = Thread(target=self._run, args=[listening], name="onert-serve", daemon=True)
         self._thread.start()
@@ -77,19 +75,19 @@ class Server:
         self.service.is_ready = True
 
     def stop(self) -> None:
-        """Take no more requests, answer those that were accepted, and end. To stop twice does no harm."""
+        """Accept no more requests, finish those in progress, and shut down. May be called repeatedly."""
         self.service.is_ready = False
         loop, ending, thread = self._loop, self._ending, self._thread
         if loop is not None and ending is not None and not self._over.is_set():
             try:
                 loop.call_soon_threadsafe(ending.set)
-            except RuntimeError:  # it has ended since
-                _LOGGER.debug("the server's loop has ended already")
+            except RuntimeError:  # the loop has just ended
+                _LOGGER.debug("the server's loop has already ended")
         if thread is not None:
             thread.join()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; whether it came in time."""
+        """Wait for the shutdown. Returns whether it happened in time."""
         return self._over.wait(timeout)
 
     def __enter__(self) -> Self:
@@ -138,7 +136,7 @@ class Server:
         await self._end(http, calls)
 
     async def _end(self, http: _HttpServer | None, calls: grpc.aio.Server | None) -> None:
-        """Answer what was accepted, as long as `drain_timeout` allows."""
+        """Finish accepted requests within `drain_timeout`, and shut down."""
         seconds = self.config.drain_timeout
         if http is not None:
             http.refuse()
@@ -155,7 +153,7 @@ class Server:
             await stopping
 
     def _bound(self) -> socket.socket | None:
-        """The socket that HTTP is served on."""
+        """The bound socket for HTTP; None if HTTP is disabled."""
         if self.config.http_port is None:
             return None
         try:
@@ -197,7 +195,7 @@ def _uvicorn(service: Service, room: Room) -> uvicorn.Config:
 
 
 class _HttpServer:
-    """uvicorn's server without its handling of signals, which are the application's."""
+    """uvicorn's server without its signal handling, which is left to the application."""
 
     def __init__(self, config: uvicorn.Config, bound: socket.socket) -> None:
         config.load()
@@ -211,14 +209,14 @@ class _HttpServer:
         self._ticking = asyncio.create_task(self._server.main_loop())
 
     def refuse(self) -> None:
-        """Take no more connections, and end those that have no request."""
+        """Accept no more connections, and close idle ones."""
         for server in self._server.servers:
             server.close()
         for connection in tuple(self._server.server_state.connections):
             connection.shutdown()
 
     async def end(self) -> None:
-        """End what is left."""
+        """Close the remaining connections and stop."""
         self._server.should_exit = True
         if self._ticking is not None:
             await self._ticking

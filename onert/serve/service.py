@@ -1,4 +1,4 @@
-"""What the protocol asks of a server, whatever form it comes in."""
+"""The operations of the protocol, independent of HTTP and gRPC."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .repository import READY, Repository
 NAME = "onert"
 PLATFORM = "onert"
 VERSION = "1"
-"""Of every model: a repository has one of each."""
+"""The version of every model; the repository has only one of each."""
 EXTENSIONS = (
     "binary_tensor_data",
     "model_configuration",
@@ -36,42 +36,45 @@ EXTENSIONS = (
     "statistics",
 )
 _LEND = 100e-6
-"""Seconds of a run that the event loop makes by itself: to tell a device's thread would take as long."""
+"""Runs up to this many seconds are executed on the event loop, because handing them to a device's thread takes as
+long."""
 _LEND_ALONE = 2e-3
-"""The same where there is one connection: nobody else waits meanwhile, but one who connects at that moment."""
+"""The same if there is only one connection: it blocks no other client, except one that is just connecting."""
 _LOGGER = logging.getLogger("onert.serve")
 
 
 class Service:
-    """A host and its repository, behind the protocol's questions."""
+    """The protocol's operations on a host and a repository."""
 
     def __init__(self, host: HostManager, repository: Repository, timeout: float) -> None:
         self.host = host
         self.repository = repository
         self._timeout = timeout
         self.is_ready = False
-        """Whether requests are taken: from when all models are loaded until the server ends."""
+        """Whether requests are accepted: from the time when all models are loaded until the server shuts down."""
         self._last: dict[str, int] = {}
-        """When each model answered last, in milliseconds since 1970."""
+        """The time of each model's last answer, in milliseconds since 1970."""
         self.under_way = 0
-        """Inferences that were accepted and not answered."""
+        """The number of inferences in progress."""
 
     def metadata(self) -> dict[str, Any]:
-        """The server's name, version and extensions of the protocol."""
+        """The server's name, its version, and its extensions of the protocol."""
         return {"name": NAME, "version": onert.__version__, "extensions": list(EXTENSIONS)}
 
     def require(self, name: str, version: str = "") -> None:
-        """ServeError where requests for a model of this name and version are not taken."""
+        """Raises ServeError unless the model is ready and has this version."""
         self.repository.require_ready(name)
         if version not in ("", VERSION):
-            raise ServeError(HTTPStatus.NOT_FOUND, f"model {name!r} has version {VERSION}, not {version[:100]!r}")
+            raise ServeError(
+                HTTPStatus.NOT_FOUND, f"the version of model {name!r} is {version[:100]!r}, expected {VERSION}"
+            )
 
     def is_model_ready(self, name: str, version: str = "") -> bool:
-        """Whether requests for a model are taken."""
+        """Whether requests for a model are accepted."""
         return self.is_ready and self.repository.is_ready(name) and version in ("", VERSION)
 
     def model_metadata(self, name: str, version: str = "") -> dict[str, Any]:
-        """A model's inputs and outputs; ServeError where there is none."""
+        """A model's inputs and outputs. Raises ServeError if it is not ready."""
         self.require(name, version)
         dag = self.host.get_network_dag(name)
         return {
@@ -83,19 +86,19 @@ class Service:
         }
 
     def model_config(self, name: str, version: str = "") -> dict[str, Any]:
-        """How a model is served; ServeError where there is none."""
+        """A model's configuration. Raises ServeError if it is not ready."""
         self.require(name, version)
         return {"name": name, "platform": PLATFORM, "backend": NAME, **configuration(self.host, name, int(VERSION))}
 
     def statistics(self, name: str = "", version: str = "") -> list[dict[str, Any]]:
-        """The counts of one model, or of all."""
+        """The statistics of one model, or of all."""
         if name:
             self.require(name, version)
         found = self.host.statistics().networks
         return [_counted(each, found[each], self._last.get(each, 0)) for each in found if name in ("", each)]
 
     def index(self, *, ready: bool = False) -> list[dict[str, str]]:
-        """All models and their states; with `ready` those that requests are taken for."""
+        """All models and their states; with `ready`, only those that are ready."""
         return [
             {"name": each.name, "version": VERSION, "state": each.state, "reason": each.reason}
             for each in self.repository.index()
@@ -104,9 +107,9 @@ class Service:
 
     @contextmanager
     def accepted(self) -> Iterator[None]:
-        """While an inference is under way, its arrival included; ServeError where none is taken."""
+        """Count an inference as in progress, from its arrival on. Raises ServeError unless the server is ready."""
         if not self.is_ready:
-            raise ServeError(HTTPStatus.SERVICE_UNAVAILABLE, "the server takes no requests: it starts or ends")
+            raise ServeError(HTTPStatus.SERVICE_UNAVAILABLE, "the server is starting or shutting down")
         self.under_way += 1
         try:
             yield
@@ -114,8 +117,8 @@ class Service:
             self.under_way -= 1
 
     async def infer(self, name: str, version: str, asked: Asked, *, alone: bool = False) -> Answer:
-        """The answer to an inference; errors of the host, and ServeError where its inputs or outputs are not the
-        model's. `alone`: nobody else is connected the same way."""
+        """Run an inference. `alone`: there is no other connection of the same kind. Raises errors of the host, and
+        ServeError if the inputs or outputs do not match the model."""
         self.require(name, version)
         wanted = wishes(asked.parameters)
         if wanted.begins and wanted.sequence is not None:
@@ -138,7 +141,7 @@ class Service:
 
 
 async def _result(future: Future[Any]) -> Any:
-    """What comes of a future of the host's, which a device's thread completes."""
+    """Wait for a future of the host, which is completed by a device's thread."""
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[None] = loop.create_future()
 
@@ -149,7 +152,7 @@ async def _result(future: Future[Any]) -> Any:
     def done(_: Future[Any]) -> None:
         try:
             loop.call_soon_threadsafe(wake)
-        except RuntimeError:  # the loop has ended: nobody waits
+        except RuntimeError:  # the loop has ended
             _LOGGER.info("an answer came after the server's end")
 
     future.add_done_callback(done)
@@ -173,7 +176,7 @@ def _chosen(name: str, infos: Sequence[TensorInfo], wanted: Sequence[str]) -> li
         if each not in by_name:
             raise bad(f"model {name!r} has no output {each[:200]!r}, expected {', '.join(map(repr, by_name))}")
     if len(set(wanted)) < len(wanted):
-        raise bad(f"model {name!r}: an output is asked for twice")
+        raise bad(f"model {name!r}: an output is requested twice")
     return [by_name[each] for each in wanted]
 
 

@@ -1,4 +1,4 @@
-"""A stream of inferences over gRPC."""
+"""Streams of inferences over gRPC."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from .serve_config import ServeConfig
 
 _LOGGER = logging.getLogger("onert.serve")
 _MOST = 64
-"""Requests of a stream under way; no more of it is read until the first of them is answered."""
+"""The most requests of a stream in progress; no more are read until the first of them is answered."""
 _MOST_TOLD = 4000
-"""Characters of an error."""
+"""The most characters of an error message."""
 Infer = Callable[[Any], Awaitable[Any]]
 
 
 class Stream:
-    """Requests of one call, run at a time, and answered in their order; those of one sequence are run in order too.
+    """The requests of one call. They run concurrently (those of a sequence in order) and are answered in order.
 
-    A request that fails is told so, and the stream goes on. It ends when the client has sent everything and everything
-    is answered; when no request has come for `keep_alive` seconds, or an answer was not read within `body_timeout`
-    (DEADLINE_EXCEEDED); and with the server (UNAVAILABLE), which answers first what was read.
+    The error of a failed request is its answer, and the stream continues. The stream ends when the client has finished
+    and everything is answered; with DEADLINE_EXCEEDED when no request arrives for `keep_alive` seconds or an answer is
+    not read within `body_timeout`; and with UNAVAILABLE when the server shuts down, after answering requests read so
+    far.
     """
 
     def __init__(self, infer: Infer, limits: ServeConfig, ending: asyncio.Event) -> None:
@@ -38,11 +39,11 @@ class Stream:
         self._answers: asyncio.Queue[asyncio.Task[Any] | None] = asyncio.Queue(_MOST)
         self._under_way: set[asyncio.Task[Any]] = set()
         self._last: dict[Hashable, asyncio.Task[Any]] = {}
-        """The last request of each sequence, while it is under way."""
+        """The last request of each sequence, while it is in progress."""
         self._end: tuple[grpc.StatusCode, str] | None = None
 
     async def serve(self, requests: AsyncIterator[Any], context: Any) -> None:
-        """Until the stream ends."""
+        """Serve the stream until it ends."""
         reading = asyncio.create_task(self._read(requests))
         try:
             while (answer := await self._answers.get()) is not None:
@@ -60,7 +61,7 @@ class Stream:
             await context.abort(*self._end)
 
     async def _read(self, requests: AsyncIterator[Any]) -> None:
-        """Begin each request as it comes."""
+        """Read requests and start each of them on arrival."""
         ending = asyncio.create_task(self._ending.wait())
         try:
             while (request := await self._next(requests, ending)) is not None:
@@ -74,7 +75,7 @@ class Stream:
                 await self._answers.put(task)
         except Exception:
             _LOGGER.exception("a stream failed")
-            self._end = grpc.StatusCode.INTERNAL, "the server failed; its log says how"
+            self._end = grpc.StatusCode.INTERNAL, "internal error; see the server's log"
         finally:
             ending.cancel()
         await self._answers.put(None)
@@ -84,7 +85,7 @@ class Stream:
             del self._last[sequence]
 
     async def _next(self, requests: AsyncIterator[Any], ending: asyncio.Task[Any]) -> Any:
-        """The next request; None where there is none to come, or none is waited for any more."""
+        """The next request; None if the client has finished, or if the stream ends for another reason (`_end`)."""
         coming = asyncio.ensure_future(anext(requests, None))
         seconds = self._limits.keep_alive
         try:
@@ -93,16 +94,16 @@ class Stream:
                 if coming in done:
                     return coming.result()
                 if ending in done:
-                    self._end = grpc.StatusCode.UNAVAILABLE, "the server ends"
+                    self._end = grpc.StatusCode.UNAVAILABLE, "the server is shutting down"
                     return None
                 if not self._under_way:
-                    self._end = grpc.StatusCode.DEADLINE_EXCEEDED, f"no request came within {seconds:g} seconds"
+                    self._end = grpc.StatusCode.DEADLINE_EXCEEDED, f"no request arrived within {seconds:g} seconds"
                     return None
         finally:
             coming.cancel()
 
     async def _answer(self, request: Any, before: asyncio.Task[Any] | None) -> Any:
-        """What is told of a request, after the one before it in its sequence."""
+        """The answer to a request, which runs after the previous one in its sequence."""
         if before is not None:
             await asyncio.wait((before,))
         try:
@@ -111,4 +112,4 @@ class Stream:
             return proto_form.failed(request, str(error)[:_MOST_TOLD])
         except Exception:
             _LOGGER.exception("a request of a stream failed")
-            return proto_form.failed(request, "the server failed; its log says how")
+            return proto_form.failed(request, "internal error; see the server's log")

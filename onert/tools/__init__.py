@@ -1,1 +1,1 @@
-"""The commands, and what they are made of."""
+"""The command-line tools and their parts."""

@@ -1,4 +1,4 @@
-"""The arguments of `onert_run`: ONE's names, and ours."""
+"""The arguments of `onert_run`: those of ONE's `onert_run` under the same names, and our own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .outputs import SAVED
 from .quantize import KINDS
 
 H5 = "h5"
-"""What --shape_prepare and --shape_run say for the shapes of the arrays in --load."""
+"""The value of --shape_prepare and --shape_run that means the shapes of the arrays in --load."""
 CODEGEN = "llvm-gen"
 CALLED = {
     "backends": "--backends",
@@ -34,7 +34,7 @@ CALLED = {
     "set_input_shape": "--shape_run",
     "tune": "--tune",
 }
-"""What options and functions of the library are called here."""
+"""Command-line names of the library's options and functions."""
 _LEAST = {
     "num_runs": 1,
     "warmup_runs": 0,
@@ -49,11 +49,11 @@ _LEAST = {
     "limit": 1,
 }
 _DASHED = ("sample_rate", "min_score")
-"""Our own options of several words; ONE's have underscores."""
+"""Options of our own are written with dashes; ONE's have underscores."""
 
 
 def add_threads(options: argparse._ActionsContainer, **rules: Any) -> None:
-    """Add `--num_threads`, and `--threads` as another name that no help shows."""
+    """Add `--num_threads`, and `--threads` as a hidden synonym."""
     options.add_argument("--num_threads", **rules)
     hidden = {**rules, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
     options.add_argument("--threads", dest="num_threads", **hidden)
@@ -93,8 +93,8 @@ def parser() -> argparse.ArgumentParser:
     data.add_argument(
         "--resize",
         choices=tuple(fit.value for fit in Fit),
-        help="how a picture of another shape is fitted to the input (default: letterbox if the model's metadata says "
-        "so, otherwise stretch)",
+        help="how to fit a picture whose shape differs from the input's (default: letterbox if the model's metadata "
+        "says so, otherwise stretch)",
     )
     data.add_argument(
         "--sample-rate", type=int, metavar="HZ", help="sample rate that the model takes; sounds are resampled to it"
@@ -107,8 +107,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="SEED",
         help="give a TNN structure random weights, the same for the same seed; no .tnnmodel is read",
     )
-    data.add_argument("--fixed_input", action="store_true", help="the same random inputs for every run")
-    data.add_argument("--force_float", action="store_true", help="pass real numbers for quantised tensors")
+    data.add_argument("--fixed_input", action="store_true", help="use the same random inputs for every run")
+    data.add_argument("--force_float", action="store_true", help="pass and return real numbers for quantised tensors")
     data.add_argument("-d", "--dump", type=Path, metavar="FILE", help="write outputs to .npz, .npy, .h5, .png or .wav")
     data.add_argument("--dump:raw", dest="dump_raw", metavar="PREFIX", help="write outputs to raw files PREFIX.0, ...")
     data.add_argument("--dump_input:raw", dest="dump_input_raw", metavar="PREFIX", help="write inputs to raw files")
@@ -133,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
         "--output_sizes", metavar="S", help="[index, bytes, ...]: accepted for ONE's scripts, without effect"
     )
     data.add_argument(
-        "--output_shape", metavar="S", help="[index, [dims], ...]: shapes of outputs in --dump, with as many elements"
+        "--output_shape", metavar="S", help="[index, [dims], ...]: reshape outputs before --dump writes them"
     )
     runs = out.add_argument_group("runs")
     runs.add_argument("-r", "--num_runs", type=int, default=1, metavar="N", help="measured runs (default 1)")
@@ -203,7 +203,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def shapes(text: str | None, option: str) -> dict[int | str, tuple[int, ...]]:
-    """`[0,[1,2],2,[]]` as shapes by position, `h5` as none; UsageError for anything else."""
+    """Parse `[0,[1,2],2,[]]` into shapes by position; `h5` gives none. Raises UsageError for anything else."""
     if text is None or wants_h5(text):
         return {}
     try:
@@ -229,7 +229,7 @@ def _is_shape(index: object, dims: object) -> bool:
 
 
 def backend_names(text: str | None) -> tuple[str, ...]:
-    """The names in `--backends A;B`; UsageError for an option without one."""
+    """The names in `--backends A;B`. Raises UsageError if the option is given without a name."""
     names = tuple(name.strip() for name in (text or "").split(";") if name.strip())
     if text is not None and not names:
         raise UsageError(f"--backends is {text!r}, expected names with ';' between them")
@@ -237,13 +237,14 @@ def backend_names(text: str | None) -> tuple[str, ...]:
 
 
 def require_suffix(path: Path | None, option: str, suffixes: Sequence[str]) -> None:
-    """UsageError where a file to write has no suffix that says its format."""
+    """Raises UsageError if the suffix of a file to write is not one of the supported formats."""
     if path is not None and path.suffix.lower() not in suffixes:
         raise UsageError(f"{option} is {path}, expected a file that ends in {' or '.join(suffixes)}")
 
 
 def check(options: argparse.Namespace) -> None:
-    """UsageError for numbers out of range and options that exclude one another; `model` is then what was named."""
+    """Validate the options and set `model` to the path given in one of three ways. Raises UsageError for numbers out of
+    range and for options that exclude one another."""
     options.model = _model(options)
     for name, low in _LEAST.items():
         value = getattr(options, name)
@@ -252,7 +253,7 @@ def check(options: argparse.Namespace) -> None:
             raise UsageError(f"--{option} is {value}, expected at least {low}")
     for item in options.input:
         if item != PIPED and not all(item.partition("=")) and not os.path.exists(item):
-            raise UsageError(f"--input is {item!r}, expected NAME=FILE or a file that is there")
+            raise UsageError(f"--input is {item!r}, expected NAME=FILE or an existing file")
     if options.input.count(PIPED) + sum(item.endswith(f"={PIPED}") for item in options.input) > 1:
         raise UsageError("--input - is given twice, but there is one standard input")
     if options.min_score is not None and not options.min_score >= 0:
@@ -260,7 +261,7 @@ def check(options: argparse.Namespace) -> None:
     if options.show is not None:
         require_suffix(options.show if options.show.suffix else None, "--show", (*WRITTEN, *FILMS))
         if options.show.suffix.lower() in FILMS and not any(_may_be(item, VIDEOS) for item in options.input):
-            raise UsageError(f"--show is {options.show}, a video, which is drawn of a video in --input")
+            raise UsageError(f"--show is {options.show}, a video, which needs a video in --input")
     if options.sample_rate is not None and options.sample_rate > MAX_RATE:
         raise UsageError(f"--sample-rate is {options.sample_rate}, expected at most {MAX_RATE}")
     if not options.start >= 0:
@@ -279,7 +280,7 @@ def check(options: argparse.Namespace) -> None:
         raise UsageError("--load and --load:raw are both given, expected one")
     for name in ("shape_prepare", "shape_run"):
         if wants_h5(getattr(options, name)) and not is_h5(options.load):
-            raise UsageError(f"--{name} is {H5}, expected --load with an .h5 file that has the shapes")
+            raise UsageError(f"--{name} is {H5}, which takes the shapes from --load, expected --load with an .h5 file")
     require_suffix(options.dump, "--dump", SAVED)
     if options.output_shape is not None and options.dump is None:
         raise UsageError("--output_shape is given without --dump")
@@ -287,20 +288,20 @@ def check(options: argparse.Namespace) -> None:
     for option in ("shape_prepare", "shape_run", "output_shape"):
         shapes(getattr(options, option), f"--{option}")
     if options.codegen is not None and not options.codegen.endswith("-gen"):
-        raise UsageError(f"--codegen is {options.codegen!r}, expected the name of a backend and -gen")
+        raise UsageError(f"--codegen is {options.codegen!r}, expected a backend's name followed by -gen")
     for path, what in (("qpath", "quantize"), ("cpath", "codegen")):
         if getattr(options, path) is not None and getattr(options, what) is None:
             raise UsageError(f"--{path} is given without --{what}")
 
 
 def _may_be(item: str, suffixes: frozenset[str]) -> bool:
-    """Whether what --input names has one of these suffixes, or may have: a folder, standard input."""
+    """Whether an --input has one of these suffixes, or could (a folder or standard input)."""
     path = item if os.path.exists(item) else item.rpartition("=")[2]
     return path == PIPED or os.path.splitext(path)[1].lower() in suffixes or os.path.isdir(path)
 
 
 def _require_sizes(text: str | None) -> None:
-    """UsageError unless it is `[index, bytes, ...]`."""
+    """Raises UsageError unless the text is `[index, bytes, ...]`."""
     try:
         found = [] if text is None else ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -318,7 +319,7 @@ def is_h5(path: Path | None) -> bool:
 
 
 def _model(options: argparse.Namespace) -> str:
-    """The model that is named in one of three ways."""
+    """The model's path, given as MODEL, --nnpackage or --modelfile. Raises UsageError unless exactly one is given."""
     given = {
         name: path
         for name, path in (
@@ -331,7 +332,7 @@ def _model(options: argparse.Namespace) -> str:
     if len(given) != 1:
         raise UsageError(f"{' and '.join(given) or 'no model'} given, expected one of MODEL, --nnpackage, --modelfile")
     ((option, path),) = given.items()
-    is_file = os.path.isfile(path)  # false for a path that the system refuses, as one that is too long
+    is_file = os.path.isfile(path)  # false for a path that the system rejects, such as one that is too long
     is_package = os.path.isdir(path) or (is_file and zipfile.is_zipfile(path))
     if option == "--nnpackage" and is_file and not is_package:
         raise UsageError(f"--nnpackage is {path}, a model file; expected a directory or a zip archive")

@@ -1,4 +1,4 @@
-"""`onert_bench`: onert and other runtimes side by side in one run, as ratios."""
+"""`onert_bench`: measure onert and other runtimes side by side and report ratios."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .peers import PEERS, PeerError, Prepared
 
 @frozen
 class Row(Value):
-    """One runtime on one model with one number of threads; `ratio` is how many times faster onert is."""
+    """A runtime's result for a model and a number of threads. `ratio` is how many times faster onert is."""
 
     model: str
     threads: int
@@ -52,11 +52,11 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
     out.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="model files or nnpackages")
     out.add_argument("--machine", action="store_true", help="measure this machine's peak rates instead of models")
-    out.add_argument("--keep", action="store_true", help="with --machine: let the compiler use the result from now on")
+    out.add_argument("--keep", action="store_true", help="with --machine: store the result for the compiler to use")
     out.add_argument(
         "--peers",
         default="litert,openvino",
-        help="comma-separated, some of litert, openvino, onnxruntime (default litert,openvino)",
+        help="runtimes to compare with, comma-separated: litert, openvino, onnxruntime (default litert,openvino)",
     )
     add_threads(out, default="1", metavar="N", help="comma-separated numbers of threads (default 1)")
     out.add_argument(
@@ -82,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
 def prepare_onert(
     path: Path, threads: int, options: argparse.Namespace, known: dict[Path, Given]
 ) -> tuple[Prepared, list[Any]]:
-    """onert with random inputs; `known` gets the shapes that are chosen for what a model leaves open."""
+    """onert ready to run, and its random inputs. Shapes chosen for dynamic inputs are recorded in `known`."""
     chosen: dict[str, Any] = {"num_threads": threads, "precision": options.precision, "tune": options.tune}
     if options.backends is not None:
         chosen["backends"] = backend_names(options.backends)
@@ -113,7 +113,7 @@ def prepare_onert(
 
 
 def measure(path: Path, threads: int, options: argparse.Namespace) -> list[Row]:
-    """onert's row first, then a row for each peer."""
+    """Measure a model: onert's row first, then a row for each peer."""
     known: dict[Path, Given] = {}
     mine, inputs = prepare_onert(path, threads, options, known)
     runs: list[tuple[str, Prepared]] = [("onert", mine)]
@@ -142,7 +142,7 @@ def measure(path: Path, threads: int, options: argparse.Namespace) -> list[Row]:
 
 
 def geometric_mean(rows: Sequence[Row]) -> float | None:
-    """Over models and thread counts, of the ratio to the fastest peer of each; None without any."""
+    """Geometric mean, over models and thread counts, of the ratio to the fastest peer. None if there is no ratio."""
     fastest: dict[tuple[str, int], float] = {}
     for row in rows:
         if row.ratio is not None and row.runtime in PEERS:
@@ -162,28 +162,26 @@ def show(rows: Sequence[Row], console: Console) -> None:
             row.runtime,
             "-" if row.milliseconds is None else f"{row.milliseconds:.3f}",
             "-" if row.setup_milliseconds is None else f"{row.setup_milliseconds:.0f}",
-            Text(row.note or ("" if row.ratio is None else f"{row.ratio:.2f} x")),  # brackets are no markup
+            Text(row.note or ("" if row.ratio is None else f"{row.ratio:.2f} x")),  # Text does not parse markup
         )
     console.print(table)
     mean = geometric_mean(rows)
     if mean is not None:
-        console.print(f"geometric mean against the faster peer of each row: {mean:.2f} x")
+        console.print(f"geometric mean against the fastest peer of each model: {mean:.2f} x")
 
 
 def show_machine(measured: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """What is measured of this machine: a row for each fact, a column for each number of threads."""
+    """Print a machine's measured rates: a row for each rate, a column for each number of threads."""
     first = measured[0]
     levels = ", ".join(f"level {level}: {size >> 10} KiB" for level, size in first["caches"].items())
-    console.print(
-        Text(f"{first['processor']}, {first['processors']} processors; caches: {levels or 'the system does not say'}")
-    )
-    table = Table("at best")
+    console.print(Text(f"{first['processor']}, {first['processors']} processors; caches: {levels or 'unknown'}"))
+    table = Table("peak")
     for each in measured:
         table.add_column("1 thread" if each["threads"] == 1 else f"{each['threads']} threads", justify="right")
     for kind in sorted({kind for each in measured for kind in each["flops_per_second"]}):
         found = [each["flops_per_second"].get(kind) for each in measured]
-        table.add_row(f"products of {kind}, G/s", *("-" if rate is None else f"{rate / 1e9:.0f}" for rate in found))
-    copies = {"memory": "", "the cache around cores": "outer_", "caches of a core": "cached_"}
+        table.add_row(f"{kind} products, G/s", *("-" if rate is None else f"{rate / 1e9:.0f}" for rate in found))
+    copies = {"memory": "", "the shared cache": "outer_", "a core's own caches": "cached_"}
     for name, key in ((name, f"{beginning}bytes_per_second") for name, beginning in copies.items()):
         table.add_row(f"copies in {name}, GB/s", *(f"{each[key] / 1e9:.1f}" for each in measured))
     console.print(table)
@@ -218,26 +216,26 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _keep(measured: Mapping[str, Any]) -> None:
-    """Give the backends what was measured of one thread; UsageError where something could not be measured or kept."""
+    """Calibrate the backends with one thread's rates. Raises UsageError if a rate is missing or cannot be stored."""
     figures = {**measured["flops_per_second"], "outer": measured["outer_bytes_per_second"]}
     if not {"float32", "int8"} <= figures.keys():
-        raise UsageError("--keep needs the peaks of float32 and int8, which could not be measured here")
+        raise UsageError("--keep needs peak rates of float32 and int8, which could not be measured on this machine")
     try:
         found = [backend.name for backend in load_backends() if backend.calibrate(figures)]
     except OSError as error:
         raise UsageError(f"--keep cannot write to the cache: {error}") from error
-    print(f"kept for {', '.join(found) or 'no backend'}", file=sys.stderr)
+    print(f"stored for {', '.join(found) or 'no backend'}", file=sys.stderr)
 
 
 def _checked(options: argparse.Namespace) -> list[int]:
-    """The numbers of threads; UsageError for arguments out of range."""
+    """Validate the options and return the numbers of threads. Raises UsageError for arguments out of range."""
     unknown = [p for p in options.peers.split(",") if p and p not in PEERS]
     if unknown:
         raise UsageError(f"--peers has {', '.join(map(repr, unknown))}, expected some of {', '.join(PEERS)}")
     if options.machine and options.models:
-        raise UsageError("--machine measures no models")
+        raise UsageError("--machine and MODEL are both given, expected one")
     if options.keep and not options.machine:
-        raise UsageError("--keep needs --machine")
+        raise UsageError("--keep is given without --machine")
     if not (options.machine or options.models):
         raise UsageError("the following arguments are required: MODEL, or --machine")
     for name, low in (("rounds", 1), ("seed", 0)):
@@ -251,9 +249,7 @@ def _checked(options: argparse.Namespace) -> list[int]:
     shapes(options.shape_prepare, "--shape_prepare")
     words = options.num_threads.split(",")
     if not all(word.isdecimal() and len(word) < 10 and int(word) for word in words):
-        raise UsageError(
-            f"--num_threads is {options.num_threads!r}, expected numbers of at least 1 with commas between them"
-        )
+        raise UsageError(f"--num_threads is {options.num_threads!r}, expected comma-separated numbers of at least 1")
     return [int(word) for word in words]
 
 

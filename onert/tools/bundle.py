@@ -1,4 +1,4 @@
-"""`onert_bundle`: a model as an object file, its weights and a C header."""
+"""`onert_bundle`: compile models into an object file, weights and a C header."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
         action="append",
         default=[],
         metavar="N",
-        help="name of the entry point (default: the bundle's name); with several models once for each",
+        help="name of the entry point (default: the bundle's name); with several models, give it once for each",
     )
     out.add_argument(
         "--signature",
         action="append",
         default=[],
         metavar="KEY",
-        help="the signature to run; each one given makes an entry point",
+        help="the signature to run; if given several times, each one gets an entry point",
     )
     apis = ("static", "dynamic", "both")
     out.add_argument(
@@ -74,17 +74,17 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     out.add_argument("--shape", metavar="S", help="[index, [dims], ...]: shapes of inputs with open dimensions")
     code = out.add_argument_group("code")
     code.add_argument(
-        "--target", "-target", metavar="TRIPLE", help="such as aarch64-linux-gnu (default: this machine's)"
+        "--target", "-target", metavar="TRIPLE", help="target, such as aarch64-linux-gnu (default: this machine's)"
     )
     code.add_argument(
         "--cpu",
         "-mcpu",
         metavar="C",
-        help="LLVM's name of a processor, native, or several separated by commas: the code has a version for each "
-        "(default: multi, such as x86-64,x86-64-v3,x86-64-v4-vnni,x86-64-v4-vbmi; the least able where there is no "
-        "choice)",
+        help="LLVM's name of a processor, native, or several names separated by commas: the code gets a version for "
+        "each (default: multi, such as x86-64,x86-64-v3,x86-64-v4-vnni,x86-64-v4-vbmi; the most basic processor if "
+        "the target has only one version)",
     )
-    code.add_argument("--features", metavar="F", help="such as +avx2,+fma")
+    code.add_argument("--features", metavar="F", help="processor features to add or remove, such as +avx2,+fma")
     models = ("pic", "static")
     code.add_argument(
         "--relocation", "-relocation-model", choices=models, default="pic", help="relocation model (default: pic)"
@@ -96,7 +96,7 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     code.add_argument(
         "--overlap",
         action="store_true",
-        help="use less memory: inputs share it with other tensors, so a call overwrites them",
+        help="use less memory by letting other tensors overwrite the inputs during a call",
     )
     code.add_argument("--steps", action="store_true", help="add entry points NAME_step that run one layer per call")
     code.add_argument("--instrument", action="store_true", help="call NAME_hook before and after each layer")
@@ -115,7 +115,7 @@ CALLED = {
     name: f"--{name}"
     for name in ("api", "cpu", "entry", "features", "name", "overlap", "precision", "relocation", "target")
 } | {"threads": "--num_threads"}
-"""What options of the library are called here."""
+"""Command-line names of the library's options."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def model_compiler(arguments: Sequence[str] | None = None) -> int:
-    """The same under the name of Glow's tool, with its default of --api."""
+    """The same command under the name of Glow's tool, and with that tool's default of --api."""
     return _main(parser("model-compiler", "static"), arguments)
 
 
@@ -154,7 +154,7 @@ def _bundle(options: argparse.Namespace) -> Files:
         raise UsageError(f"--entry is given {len(entries)} times, expected once for each of {len(models)} models")
     twice = next((name for name in entries if entries.count(name) > 1), None)
     if twice is not None:
-        raise UsageError(f"--entry gives {twice!r} twice, expected names that differ")
+        raise UsageError(f"--entry names {twice!r} twice, expected distinct names")
     packages = [onert.load(model) for model in models]
     given = shapes(options.shape, "--shape") | glow_options.shapes(options, packages[0])
     source: onert.Package | dict[str, onert.Package] = packages[0]
@@ -183,14 +183,14 @@ def _bundle(options: argparse.Namespace) -> Files:
         share=options.share,
         report=options.report,
     )
-    if len(packages) > 1 or len(options.signature) > 1:  # whose inputs the shapes were of is not known
+    if len(packages) > 1 or len(options.signature) > 1:  # the shapes may belong to any of the entry points
         return written(shapes=given)
     signature = options.signature[0] if options.signature else None
     return compiled_with(packages[0], signature, given, lambda shapes: written(shapes=shapes), option="--shape")
 
 
 def _entries(models: Sequence[str]) -> list[str]:
-    """Names of entry points after those of the models' files."""
+    """Distinct names of entry points, derived from the names of the models' files."""
     found: list[str] = []
     for model in models:
         found.append(apart(symbol(Path(model).stem), found))

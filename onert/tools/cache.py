@@ -1,4 +1,4 @@
-"""`onert_cache`: look at the cache of compiled code, say how much is kept, remove from it, and ship code to others."""
+"""`onert_cache`: list the cache of compiled code, limit its size, remove entries, and ship code with the package."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     )
     shipping.add_argument("models", nargs="+", metavar="MODEL", help="model files or nnpackages")
     shipping.add_argument(
-        "--targets", default="native", help="kinds of machines, separated by commas (default: this one)"
+        "--targets", default="native", help="comma-separated kinds of machines to generate for (default: this one)"
     )
     return out
 
@@ -95,11 +95,11 @@ def _list(place: Path, *, everything: bool) -> None:
 
 def _remove(options: argparse.Namespace, place: Path) -> None:
     if options.all == bool(options.prefixes):
-        raise UsageError("rm wants either keys or --all")
+        raise UsageError("rm takes either keys or --all, expected one of them")
     keys = [entry.key for entry in cache.entries(place)]
     for prefix in options.prefixes:
         if not any(key.startswith(prefix) for key in keys):
-            raise ExecutionError(f"no entry's key begins with {prefix!r} in {place}")
+            raise ExecutionError(f"no key in {place} begins with {prefix!r}")
     chosen = [key for key in keys if options.all or key.startswith(tuple(options.prefixes))]
     print(f"{cache.remove(chosen, place)} entries removed")
 
@@ -108,16 +108,16 @@ def _limit(options: argparse.Namespace, place: Path) -> None:
     size = None if options.size is None else _number(options.size, "--size", _SIZES)
     age = None if options.age is None else float("inf") if options.age == _ANY else _number(options.age, "--age", _AGES)
     now = cache.limits(place) if size is None and age is None else cache.set_limits(size=size, age=age, place=place)
-    unused = "however long they are unused" if now.age is None else f"unused for at most {_age(now.age)}"
+    unused = "unused for any time" if now.age is None else f"unused for at most {_age(now.age)}"
     print(f"at most {_size(now.size or 0)}, {unused}, in {place}")
 
 
 def _number(text: str, option: str, units: dict[str, int]) -> int:
-    """`30d`, `256M` and the like; UsageError for anything else."""
+    """Parse a number with a unit, such as `30d` or `256M`. Raises UsageError for anything else."""
     found = re.fullmatch(r"(\d{1,15})([A-Za-z]?)", text)
     if found is None or found[2] not in units:
         offered = ", ".join(unit for unit in units if unit)
-        raise UsageError(f"{option} is {text!r}, expected a whole number, with one of {offered} behind it or nothing")
+        raise UsageError(f"{option} is {text!r}, expected a whole number, optionally followed by one of {offered}")
     return int(found[1]) * units[found[2]]
 
 

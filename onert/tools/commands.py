@@ -1,4 +1,4 @@
-"""`python -m onert COMMAND`: every command by its short name, and completion for shells."""
+"""`python -m onert COMMAND`: run a command by its short name, or print shell completions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COMMANDS = {
     "host": "plan how many devices a set of models needs",
     "cache": "list the cache of compiled code, limit its size, or remove entries",
 }
-"""The commands by the names of their modules here, and what each does; at a shell they are `onert_run` and so on."""
+"""Each command's module in this package, and its description. In a shell the commands are `onert_run` and so on."""
 SHELLS = ("bash", "zsh", "fish")
 
 
 def parser() -> argparse.ArgumentParser:
     told = "\n".join(
         f"  {name:<10} {what}"
-        for name, what in (*COMMANDS.items(), ("completion", "print completion of options for a shell"))
+        for name, what in (*COMMANDS.items(), ("completion", "print a completion script for a shell"))
     )
     out = argparse.ArgumentParser(
         prog="python -m onert",
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status of the command; 2 for wrong usage."""
+    """Run a command and return its exit status, 2 for wrong usage."""
     given = parser().parse_args(arguments)
     if given.command != "completion":
         status: int = _module(given.command).main(given.arguments)
@@ -67,13 +67,13 @@ def _module(command: str) -> Any:
 
 
 def completion(shell: str) -> str:
-    """A script that lets a shell complete the commands' options, the choices that these have, and files."""
+    """A script with which a shell completes the commands' options, their choices, and file names."""
     write = {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]
     return "".join(f"{line}\n" for command in COMMANDS for line in write(f"onert_{command}", _options(command)))
 
 
 def _options(command: str) -> list[tuple[tuple[str, ...], str, tuple[str, ...]]]:
-    """Names, help and choices of each option; subcommands are choices of an option without a name."""
+    """Names, help and choices of each option. Subcommands are the choices of an option without a name."""
     found = []
     for action in parser_of(command)._actions:
         if action.option_strings and action.help is argparse.SUPPRESS:

@@ -1,9 +1,9 @@
-"""Compare programs on a machine whose speed drifts: short rounds in turn, the median of the rounds' ratios.
+"""Compare programs on a machine whose speed drifts, by interleaved rounds and the median of their ratios.
 
-A clock that moves between two states for seconds at a time makes the minimum of one run against the minimum of
-another mislead. What repeats: rounds of some 20 ms of each contestant in turn, the order reversed every other round,
-the minimum of the calls inside a round, the ratio of those minima round by round, and of the ratios the median. A
-program entered twice must come out at 1.00.
+A processor clock that stays in one of two states for seconds at a time makes it misleading to compare the minima of two
+separate runs. This is repeatable: the contestants take turns with rounds of about 20 ms, in reverse order every other
+round; a round's result is the minimum over its calls; the overall ratio is the median of the per-round ratios. A
+program entered twice must get a ratio of 1.00.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Contestant(Value):
 
 @frozen
 class Result(Value):
-    """One contestant's times in seconds per call: the minimum of each round."""
+    """A contestant's minimum time per call in each round, in seconds."""
 
     name: str
     rounds: tuple[float, ...]
@@ -46,7 +46,7 @@ class Result(Value):
 
 
 def _calls_per_round(call: Callable[[], object], seconds: float) -> int:
-    """How many calls fill a round; the first calls warm up and are not counted."""
+    """How many calls fill a round, estimated from the second call (the first one warms up)."""
     call()
     start = time.perf_counter()
     call()
@@ -67,7 +67,7 @@ def _round(call: Callable[[], object], count: int) -> float:
 def contest(
     contestants: Sequence[Contestant], rounds: int = 60, round_seconds: float = 0.02, budget_seconds: float = 60.0
 ) -> tuple[Result, ...]:
-    """Run all contestants in turn; at least 5 rounds, at most `rounds`, ending when the budget is spent."""
+    """Run all contestants in turn for at least 5 and at most `rounds` rounds, until the time budget is spent."""
     counts = [_calls_per_round(c.call, round_seconds) for c in contestants]
     times: list[list[float]] = [[] for _ in contestants]
     order = list(range(len(contestants)))

@@ -1,4 +1,4 @@
-"""How a command ends: a status, and for whatever goes wrong one sentence on standard error."""
+"""How commands end: with an exit status, and on failure with one sentence on standard error."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 class UsageError(OnertError):
-    """An argument that cannot be understood: exit status 2."""
+    """Invalid command-line arguments. The exit status is 2."""
 
 
 def ended(
     tool: str, command: Callable[[], None], *, tracebacks: bool = False, called: Mapping[str, str] | None = None
 ) -> int:
-    """Run a command to its end; its exit status.
+    """Run a command and return its exit status.
 
-    0 when done; 1 when the model, its data, a backend or the system failed; 2 for wrong usage; 130 when interrupted. A
-    reader of the output that leaves early ends the command in silence, with 1. Characters that the terminal or file
-    cannot hold are written as escapes. `tracebacks` shows where errors were raised too. `called` are the command's
-    names for options and functions of the library, which errors say in their place.
+    0 on success; 1 if the model, its data, a backend or the system failed; 2 for wrong usage; 130 if interrupted. If
+    the reader of the output closes it early, the command ends silently with 1. Characters that the terminal's or file's
+    encoding lacks are written as escapes. `tracebacks` also prints tracebacks of errors. `called` maps names of the
+    library's options and functions to the command's names, which replace them in error messages.
 
-    When the process ends, nobody looks for reference cycles in all that it has, three times: that took a tenth of it.
+    Objects are frozen at exit, because the interpreter's three final garbage collections took a tenth of the run time.
     """
-    atexit.unregister(gc.freeze)  # once, whoever runs commands from Python
+    atexit.unregister(gc.freeze)  # register it only once even if commands are called repeatedly from Python
     atexit.register(gc.freeze)
     called = called or {}
     for stream in (sys.stdout, sys.stderr):
@@ -58,7 +58,7 @@ def ended(
             traceback.print_exc()
         print(f"{tool}: {_sentence(error, called)}", file=sys.stderr)
         if isinstance(error, OSError):
-            _abandon_output()  # it may be what cannot be written
+            _abandon_output()  # the output may be what failed
         if isinstance(error, UsageError) or (isinstance(error, OptionError) and error.option in called):
             return WRONG_USAGE
         return FAILED
@@ -67,7 +67,7 @@ def ended(
 
 @contextmanager
 def _notes_on_stderr(tool: str) -> Iterator[None]:
-    """Meanwhile each OnertWarning is one line, `tool: note: ...`, written once."""
+    """Print each distinct OnertWarning once, as a line `tool: note: ...`."""
     written: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("always", OnertWarning)
@@ -95,14 +95,14 @@ def _sentence(error: Exception, called: Mapping[str, str]) -> str:
         return printable(f"{place} cannot be read or written: {error.strerror or error}")
     if isinstance(error, MemoryError):
         return "there is not enough memory"
-    return printable(f"a mistake in onert, which -v 2 shows the place of: {type(error).__name__}: {error}")
+    return printable(f"a bug in onert (-v 2 prints the traceback): {type(error).__name__}: {error}")
 
 
 def _abandon_output() -> None:
-    """Let what is still to be written go nowhere: the interpreter would try again, and complain, when it ends."""
+    """Redirect buffered output to the null device; otherwise the interpreter flushes it at exit and reports errors."""
     try:
         number = sys.stdout.fileno()
-    except (AttributeError, OSError, ValueError):  # there is none
+    except (AttributeError, OSError, ValueError):  # no standard output
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)

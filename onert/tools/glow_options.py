@@ -1,6 +1,6 @@
-"""`onert_bundle` in the words of Glow's tools: options that only they have, and what they mean here.
+"""Options of Glow's tools that `onert_bundle` accepts, and their meaning here.
 
-Source: `model-compiler` of Glow's page on ahead-of-time compilation, and `loader` of its page of 2018.
+Source: `model-compiler` in Glow's documentation of ahead-of-time compilation, and `loader` in the 2018 version of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ IGNORED = {
     "cpu": "a bundle is always native code",
     "image_mode": "an entry point takes its inputs as they are",
 }
-"""Options that change nothing, with the reason."""
+"""Options that have no effect, with the reason."""
 
 _TYPES = {
     "float": DType.FLOAT32,
@@ -35,11 +35,11 @@ _TYPES = {
     "int64": DType.INT64,
     "bool": DType.BOOL,
 }
-"""Element types in Glow's words; a quantised one is followed by scale and offset, which the model has itself."""
+"""Glow's names of element types. Scale and offset, which follow a quantised one, are taken from the model instead."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Glow's options beside those that are another spelling of ours."""
+    """Add Glow's options, except those that are only other spellings of ours."""
     glow = parser.add_argument_group("Glow's options")
     glow.add_argument(
         "-model",
@@ -48,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         dest="named",
         action="append",
         metavar="MODEL",
-        help="MODEL; positional arguments (pictures, for Glow) are then ignored",
+        help="same as MODEL; positional arguments (pictures in Glow) are then ignored",
     )
     glow.add_argument(
         "-model-input",
@@ -58,23 +58,25 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the shape of an input: x,float,[1,8]",
     )
     glow.add_argument("-backend", choices=("CPU",), help="the only backend that makes bundles")
-    glow.add_argument("-float-abi", choices=("default", "hard", "soft"), help="hard: the target's name ends in hf")
+    glow.add_argument(
+        "-float-abi", choices=("default", "hard", "soft"), help="hard: use the target whose name ends in hf"
+    )
     for name, reason in IGNORED.items():
         kind: dict[str, Any] = {"metavar": "MODE"} if name == "image_mode" else {"action": "store_true"}
         glow.add_argument(f"-{name}", dest=f"ignored_{name}", help=f"ignored: {reason}", **kind)
 
 
 def notes(options: argparse.Namespace) -> Iterator[str]:
-    """What is ignored of the options that are given, and why."""
+    """A note for each given option or argument that is ignored, with the reason."""
     for name, reason in IGNORED.items():
         if getattr(options, f"ignored_{name}"):
             yield f"-{name} is ignored: {reason}"
     if options.named and options.models:
-        yield f"{', '.join(options.models)} is ignored: a bundle is made of the model alone"
+        yield f"{', '.join(options.models)} is ignored: a bundle is generated from the model alone"
 
 
 def models(options: argparse.Namespace) -> list[str]:
-    """The models that are named; -d, which names a folder in Glow, may leave out its only file's ending."""
+    """The models given. Their extension may be left out if only one file matches, because Glow's -d names a folder."""
     return [_with_ending(name) for name in options.named] if options.named else list(options.models)
 
 
@@ -82,26 +84,27 @@ def _with_ending(name: str) -> str:
     place = Path(name)
     try:
         alike = [] if place.exists() else list(place.parent.glob(f"{escape(place.name)}.*"))
-    except OSError:  # the name is too long for a file's: reading it says so
+    except OSError:  # such as a name that is too long: reported when the file is read
         return name
     return str(alike[0]) if len(alike) == 1 else name
 
 
 def target(options: argparse.Namespace) -> str | None:
-    """The target with the convention for floats that -float-abi asks for; UsageError where there is none such."""
+    """The target with the calling convention of -float-abi. Raises UsageError if the target has no such convention."""
     triple, convention = options.target, options.float_abi
     if convention in (None, "default"):
         return str(triple) if triple is not None else None
     bare = (triple or "").removesuffix("hf")
     if not bare.startswith(("arm", "thumb")) or not bare.endswith("eabi"):
         if convention == "soft":
-            raise UsageError(f"-float-abi is soft, which the target {triple or 'of this machine'} does not have")
+            raise UsageError(f"-float-abi is soft, which the target {triple or 'of this machine'} does not support")
         return str(triple) if triple is not None else None
     return bare if convention == "soft" else f"{bare}hf"
 
 
 def shapes(options: argparse.Namespace, package: Package) -> dict[int | str, tuple[int, ...]]:
-    """The shapes of -model-input by name; UsageError for what cannot be read, and for another type than the model's."""
+    """The shapes in -model-input by name. Raises UsageError for invalid text, or a type that differs from the
+    model's."""
     graph = package.model.subgraphs[0]
     types = {graph.operands[i].name: graph.type(i).dtype for i in graph.inputs}
     found: dict[int | str, tuple[int, ...]] = {}
@@ -114,7 +117,7 @@ def shapes(options: argparse.Namespace, package: Package) -> dict[int | str, tup
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
             raise UsageError(f"-model-input is {text!r}, expected NAME,TYPE,[DIMENSIONS]") from error
         if kind not in _TYPES:
-            raise UsageError(f"-model-input is {text!r}, expected a type of {', '.join(_TYPES)}")
+            raise UsageError(f"-model-input is {text!r}, expected one of the types {', '.join(_TYPES)}")
         if name in types and types[name] is not _TYPES[kind]:
-            raise UsageError(f"-model-input says that {name!r} is {kind}, the model says {types[name].text}")
+            raise UsageError(f"-model-input gives {name!r} the type {kind}, but in the model it is {types[name].text}")
     return found

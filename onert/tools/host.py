@@ -1,6 +1,6 @@
-"""`onert_host`: questions about hosts.
+"""`onert_host`: plan hosts.
 
-`onert_host simulate PLAN` answers what devices would make of requests, `onert_host measure PLAN` what runs take here.
+`onert_host simulate PLAN` predicts how devices would handle requests; `onert_host measure PLAN` measures runs here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def _measure(options: argparse.Namespace) -> None:
     for name, kept in found.items():
         for part, seconds in kept.seconds.items():
             p50, p99 = (float(each) * 1e3 for each in np.percentile(seconds, [50, 99]))
-            print(f"{name}: {len(seconds)} runs of {part} kept a device for {p50:.3f} ms, p99 {p99:.3f} ms")
+            print(
+                f"{name}: {len(seconds)} runs of {part} occupied a device for {p50:.3f} ms (median), p99 {p99:.3f} ms"
+            )
 
 
 def _simulate(options: argparse.Namespace) -> None:
@@ -52,7 +54,7 @@ def _simulate(options: argparse.Namespace) -> None:
         print(json.dumps({"devices": devices, "networks": [{**asdict(o), "bottleneck": o.bottleneck} for o in found]}))
         return
     if options.p99 is not None:
-        print(f"{devices} devices hold a p99 of {options.p99:g} ms")
+        print(f"{devices} devices meet a p99 of {options.p99:g} ms")
     Console(width=140).print(_table(found))
     for each in found:
         used = ", ".join(f"{name} {share:.0%}" for name, share in each.utilisation.items())
@@ -63,7 +65,7 @@ def _simulate(options: argparse.Namespace) -> None:
 
 
 def _table(outcomes: Sequence[Outcome]) -> Table:
-    table = Table("network", "answered", "refused", "late", "a second", "p50 ms", "p90 ms", "p99 ms", "longest ms")
+    table = Table("network", "answered", "rejected", "late", "per second", "p50 ms", "p90 ms", "p99 ms", "max ms")
     for each in outcomes:
         times = (each.latency_p50, each.latency_p90, each.latency_p99, each.latency_max)
         table.add_row(

@@ -1,4 +1,4 @@
-"""`onert_inspect`: what a model is, what runs where and how long that takes, as text and as a page."""
+"""`onert_inspect`: describe a model, where its operations run and how long they take, as text or as a page."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument(
         "--text", action="store_true", help="print the model as text, operation by operation, and nothing else"
     )
-    out.add_argument("--ops", action="store_true", help="list the operations: backends and types")
-    out.add_argument("--plan", action="store_true", help="list the memory plan: the place of each tensor")
+    out.add_argument("--ops", action="store_true", help="list the operations with their backends and types")
+    out.add_argument("--plan", action="store_true", help="list the memory plan: offset and lifetime of each tensor")
     out.add_argument("--svg", type=Path, metavar="FILE", help="draw the memory plan: tensors by time and offset")
     page = out.add_argument_group("report")
     page.add_argument("--profile", action="store_true", help="run the model on random inputs and time each operation")
     page.add_argument(
-        "--html", type=Path, metavar="FILE", help="write a page: graph, passes, tensors, memory, time and roofline"
+        "--html", type=Path, metavar="FILE", help="write the report as a page: graph, passes, memory, time, roofline"
     )
     page.add_argument(
         "--compare",
@@ -94,7 +94,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _loaded(options: argparse.Namespace, path: Path) -> Package:
-    """The model; a TNN structure with random weights where these are asked for."""
+    """The model. With --random-weights, a TNN structure with random weights."""
     if options.random_weights is None:
         return frontend.load(path)
     found: Package = imports.module("onert.frontend.tnn").load(path, random_weights=options.random_weights)
@@ -102,7 +102,7 @@ def _loaded(options: argparse.Namespace, path: Path) -> Package:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """UsageError for options that exclude one another, or are given in vain."""
+    """Raises UsageError for invalid values and for options that exclude one another."""
     require_suffix(options.svg, "--svg", (".svg",))
     require_suffix(options.html, "--html", (".html", ".htm"))
     backend_names(options.backends)
@@ -125,7 +125,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _choices(options: argparse.Namespace) -> dict[str, Any]:
-    """Compiler options that are given."""
+    """The compiler options given on the command line."""
     found = {name: getattr(options, name) for name in CHOICES if getattr(options, name) is not None}
     if options.backends is not None:
         found["backends"] = backend_names(options.backends)
@@ -138,7 +138,7 @@ def _choices(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _report(options: argparse.Namespace, path: Path, package: Package) -> None:
-    """By modules that only a report needs."""
+    """Print, write or serve the report. Its modules are imported only here."""
     chosen = Options.from_environment(os.environ, **_choices(options))
     room = "onert.tools.model_report"
     compare = imports.module(f"{room}.compare")
@@ -151,12 +151,12 @@ def _report(options: argparse.Namespace, path: Path, package: Package) -> None:
     reports = compare.reports(sides, profile=options.profile, graphs=options.html is not None or options.json)
     _print_report(options, reports, room)
     for report in reports:
-        if report["error"]:  # what is known of the model has been said
+        if report["error"]:  # after printing what is known about the model
             raise CompileError(report["error"])
 
 
 def _print_report(options: argparse.Namespace, reports: list[dict[str, Any]], room: str) -> None:
-    """The reports as one object, or as lines and, where it is asked for, as a page."""
+    """Print the reports as JSON, or as lines of text; with --html also write the page."""
     if options.json:
         print(json.dumps(reports[0] if len(reports) == 1 else reports, allow_nan=False))
         return
@@ -201,14 +201,14 @@ def _tables(options: argparse.Namespace, package: Package) -> None:
 
 
 def _draw(path: Path, program: Program) -> None:
-    """A picture of the memory plan; with several memory spaces a file for each, named after it."""
+    """Draw the memory plan. If there are several memory spaces, each gets a file named after it."""
     for name, plan in program.memory_plan.items():
         target = path if len(program.memory_plan) == 1 else path.with_stem(f"{path.stem}.{name}")
         _write(target, plan_svg(program.main, plan, f"{program.name or 'model'}, {name}"))
 
 
 def _print(console: Console, table: tables.Table) -> None:
-    """For a terminal in columns that fit it, for a file in columns as wide as they are."""
+    """Print a table, with columns fitted to the width if the output is a terminal."""
     if not console.is_terminal:
         print(table)
         return

@@ -1,4 +1,4 @@
-"""Other runtimes, each at its fastest setting for a number of threads, behind one call."""
+"""Other runtimes behind one interface, each with its fastest settings for a number of threads."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Arrays = Sequence[np.ndarray[Any, Any]]
 
 
 class PeerError(OnertError):
-    """A peer is not installed, or cannot run this model."""
+    """A peer is not installed or cannot run the model."""
 
 
 @frozen
 class Prepared(Value):
-    """A peer with its inputs bound: `call` runs one inference, `setup_seconds` is what loading and compiling took."""
+    """A runtime with its inputs bound: `call` runs one inference, `setup_seconds` is the time to load and compile."""
 
     call: Callable[[], object]
     outputs: Callable[[], list[np.ndarray[Any, Any]]]
@@ -53,11 +53,11 @@ def litert(path: Path, inputs: Arrays, threads: int) -> Prepared:
 
 
 _OPENVINO = {"NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-"""One request at a time, and float32 kept: left alone it computes float models in bfloat16 where a processor can."""
+"""One request at a time, in float32: by default OpenVINO runs float models in bfloat16 if the processor supports it."""
 
 
 def openvino(path: Path, inputs: Arrays, threads: int) -> Prepared:
-    """OpenVINO's CPU plugin: latency hint, one stream, float32, as many threads as asked."""
+    """OpenVINO's CPU plugin: latency hint, one stream, float32, `threads` threads."""
     try:
         import openvino as ov
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""`onert_run -q`: a quantised file of a model, which then runs in its stead."""
+"""`onert_run -q`: write a quantised copy of a model, which then runs in its place."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from onert.ir.process import imports
 from onert.ir.process.replacing import replace
 
 WEIGHTS = {"int8_wo": 8, "int16_wo": 16}
-"""Weights alone, in so many bits."""
+"""Kinds that quantise only weights, with their numbers of bits."""
 INTEGERS = ("uint8", "int16")
-"""Everything, with ranges of tensors."""
+"""Kinds that quantise everything, which takes the ranges of the tensors."""
 KINDS = (*INTEGERS, *WEIGHTS)
-"""ONE's."""
+"""All kinds, under ONE's names."""
 _SUFFIXES = (".tflite", ".circle")
 
 Ranges = Mapping[int, tuple[float, float]]
 
 
 def quantized_file(model: Path, kind: str, target: Path | None, ranges: Ranges | None = None) -> Path:
-    """Where the quantised model was written: `target`, or beside the model; `ranges` are those of its tensors, for a
-    kind that takes them. CompileError for what is no TFLite or circle file; ModelError where the model has nothing to
-    quantise.
+    """Write a quantised copy to `target` (default: beside the model) and return its path.
+
+    Kinds in INTEGERS need `ranges`, the range of each tensor. Raises CompileError unless the model is a TFLite or
+    circle file, and ModelError if it has nothing to quantise.
     """
     require_file(model, kind)
     path = target or model.with_suffix(f".{kind}{model.suffix}")
@@ -43,7 +44,7 @@ def quantized_file(model: Path, kind: str, target: Path | None, ranges: Ranges |
 
 
 def require_file(model: Path, kind: str) -> None:
-    """CompileError for what is no TFLite or circle file."""
+    """Raises CompileError unless the model is a TFLite or circle file."""
     if model.suffix not in _SUFFIXES:
         raise CompileError(f"-q {kind} is given {model}, expected a {' or '.join(_SUFFIXES)} file")
 

@@ -1,4 +1,4 @@
-"""`onert_run`: load a model, compile it, run it, print what came out."""
+"""`onert_run`: load a model, compile it, run it, and print the results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.quantize is not None:
         say(_quantize(options))
     if options.gpumem_poll:
-        warnings.warn("-g shows nothing: no backend uses GPU memory", OnertWarning, stacklevel=1)
+        warnings.warn("-g has no effect: no backend uses GPU memory", OnertWarning, stacklevel=1)
     with Progress(shown=not options.json or sys.stdout.isatty()) as progress:
         progress.phase("loading")
         with measured.phase("MODEL_LOAD"):
@@ -76,14 +76,14 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _quantize(options: argparse.Namespace) -> str:
-    """Have the model's quantised file run in its stead; a line that says where it is."""
+    """Write the quantised model and run it in place of the original. Returns a message with its path."""
     kind, model, count = options.quantize, Path(options.model), 0
     if kind in INTEGERS:
         require_file(model, kind)
         found, count = imports.module("onert.tools.running.calibrating").calibrated(options)
         options.model = quantized_file(model, kind, options.qpath, found)
-        options.minmax_runs = 0  # they were made
-        return f"the model in {kind}, by the ranges of {count} runs, is written to {options.model}"
+        options.minmax_runs = 0  # the ranges have just been recorded
+        return f"the {kind} model, calibrated with {count} runs, is written to {options.model}"
     options.model = quantized_file(model, kind, options.qpath)
     return f"the model with {kind} weights is written to {options.model}"
 
@@ -98,7 +98,7 @@ def _execute(
     messages: list[str],
     say: Callable[[str], object],
 ) -> None:
-    """All runs of a program, and what is said of them."""
+    """Run a program on all its inputs and report the results."""
     profile = Profile()
     slow = runs_slowly(program, chosen)
     execution = onert.Execution(program, observers=_observers(options, profile, watched=options.profile or slow))
@@ -111,9 +111,9 @@ def _execute(
     said = _metadata(options, package)
     fed, batch = feed(options, package, execution, said)
     if fed.cut is not None:
-        note = f"the first {fed.count} of {fed.cut} items are run; --limit N runs others"
+        note = f"only the first {fed.count} of {fed.cut} items are run; --limit N sets another number"
         warnings.warn(note, OnertWarning, stacklevel=1)
-    last_words: list[str] = []  # of a single item: they follow what its outputs are
+    last_words: list[str] = []  # of a single item: printed after its outputs
     answers = Answers(options, said, fed, last_words.append if fed.count == 1 and not options.json else say)
     kept = Kept()
     items: list[dict[str, Any]] = []
@@ -136,7 +136,7 @@ def _execute(
                 elif answer is not None or not fed.pieces:
                     _print_item(source, lines_of(answer) or list(printed_outputs(infos, outcome.outputs)))
     if last is None:
-        raise ExecutionError("there is no item to run, expected at least one")
+        raise ExecutionError("the input has no items, expected at least one")
     infos = execution.program.outputs
     best = answers.add(last, infos) if fed.count == 1 else None
     answers.close()
@@ -171,7 +171,7 @@ def _execute(
 
 
 def _metadata(options: argparse.Namespace, package: onert.Package) -> ModelMetadata:
-    """What the model says of itself, where files are given to it that this helps to read."""
+    """The model's metadata, read only if it can help to interpret the inputs or outputs."""
     if not (options.input or options.load or options.load_raw or options.text or options.task or options.topk):
         return ModelMetadata()
     found = metadata(package)
@@ -181,7 +181,7 @@ def _metadata(options: argparse.Namespace, package: onert.Package) -> ModelMetad
 
 
 def _observers(options: argparse.Namespace, profile: Profile, *, watched: bool) -> list[Observer]:
-    """Who watches the runs: times of operations include what watching takes."""
+    """The observers of the runs. Their overhead is part of the measured times of operations."""
     found: list[Observer] = []
     if options.trace is not None:
         found.append(Trace(options.trace))
@@ -191,11 +191,11 @@ def _observers(options: argparse.Namespace, profile: Profile, *, watched: bool) 
 
 
 def _reshaped(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs: Sequence[Array]) -> list[Array]:
-    """The outputs as --output_shape wants them."""
+    """The outputs reshaped as --output_shape says."""
     found = list(outputs)
     for index, shape in shapes(options.output_shape, "--output_shape").items():
         if not (isinstance(index, int) and 0 <= index < len(found)):
-            raise ExecutionError(f"--output_shape names output {index}, expected 0 to {len(found) - 1}")
+            raise ExecutionError(f"--output_shape names output {index}, expected an index from 0 to {len(found) - 1}")
         if math.prod(shape) != found[index].size:
             raise ExecutionError(
                 f"--output_shape gives output {infos[index].name!r} shape {list(shape)}, expected a shape of "
@@ -206,7 +206,7 @@ def _reshaped(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs:
 
 
 def _dump(options: argparse.Namespace, program: Program, last: Outcome, kept: Kept, said: ModelMetadata) -> None:
-    """Write the outputs, those of all items together, and the inputs of the last one."""
+    """Write the files of --dump (outputs of all items together), --dump:raw and --dump_input:raw (the last item's)."""
     if options.dump is not None:
         shaped = _reshaped(options, program.outputs, kept.whole(program.outputs))
         rate = next((t.sample_rate for t in (*said.outputs, *said.inputs) if t.sample_rate), None)

@@ -1,4 +1,4 @@
-"""`onert_serve`: models behind HTTP and gRPC, in the Open Inference Protocol."""
+"""`onert_serve`: serve models over HTTP and gRPC in the Open Inference Protocol."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MEBI = 1 << 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 0 when it was told to end, 1 when a model or a port could not be had, 2 for wrong usage."""
+    """Exit status 0 after a signal to stop, 1 if a model cannot be loaded or a port not opened, 2 for wrong usage."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="onert_serve: %(message)s")
     return ended("onert_serve", partial(_serve, options))
@@ -32,7 +32,7 @@ def _serve(options: argparse.Namespace) -> None:
     server_class = _server_class()
     models = named_models(options.models)
     if not models and options.repository is None:
-        raise ConfigurationError("there is nothing to serve: name a MODEL, or a folder with --repository")
+        raise ConfigurationError("there is nothing to serve: give a MODEL, or a folder with --repository")
     if options.repository is not None and not options.repository.is_dir():
         raise ConfigurationError(f"--repository is {options.repository}, expected a folder")
     devices = load_devices(options.devices) if options.devices is not None else None
@@ -44,11 +44,11 @@ def _serve(options: argparse.Namespace) -> None:
         with server:
             _announce(server, options.host)
             wait()
-            print("ending: requests under way are answered", flush=True)
+            print("shutting down: requests in progress are completed", flush=True)
 
 
 def _server_class() -> type[serve.Server]:
-    """`onert.serve.Server`; ConfigurationError if a package of the extra `serve` is missing."""
+    """`onert.serve.Server`. Raises ConfigurationError if a package of the extra `serve` is missing."""
     try:
         return serve.Server
     except ModuleNotFoundError as error:
@@ -57,9 +57,9 @@ def _server_class() -> type[serve.Server]:
 
 @contextmanager
 def told_to_end() -> Iterator[Callable[[], object]]:
-    """What returns once the process was told to end, at whatever moment and in whichever thread that happens.
+    """A function that waits for SIGINT or SIGTERM, whenever and in whichever thread the signal arrives.
 
-    Each signal is a byte in a pipe. The wait for a lock could miss one that comes while it begins.
+    Each signal writes a byte to a pipe. Waiting for a lock instead could miss a signal that arrives just before.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -86,7 +86,8 @@ def _announce(server: serve.Server, host: str) -> None:
 
 
 def named_models(given: Sequence[str]) -> dict[str, Path]:
-    """Models by name: `NAME=PATH`, or a path whose stem is the name. ConfigurationError where two have one name."""
+    """Models by name: `NAME=PATH`, or a path whose stem is the name. Raises ConfigurationError if two models have the
+    same name or a path does not exist."""
     found: dict[str, Path] = {}
     for each in given:
         name, equals, rest = each.partition("=")
@@ -96,7 +97,7 @@ def named_models(given: Sequence[str]) -> dict[str, Path]:
         if name in found:
             raise ConfigurationError(f"two models are called {name!r}: {found[name]} and {place}; write NAME=PATH")
         if not place.exists():
-            raise ConfigurationError(f"there is no model {place}")
+            raise ConfigurationError(f"the model {place} does not exist")
         found[name] = place
     return found
 

@@ -1,6 +1,6 @@
-"""The process of a device: it loads programs that it is sent, and runs them on memory that it shares with the host.
+"""The process of a device. It loads programs sent by the host, and runs them on memory shared with the host.
 
-`python -m onert.host.devices.child DESCRIPTOR NAME CORES` is how a host starts it.
+A host starts it as `python -m onert.host.devices.child DESCRIPTOR CORES`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .shared import Channel, mapped, tensors
 
 
 class Child:
-    """What the process does: one message after the other."""
+    """Handles messages from the host, one after another."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._functions: dict[str, Executions] = {}
 
     def serve(self) -> None:
-        """Until the host says so, or is gone."""
+        """Serve until the host sends "stop" or is gone."""
         while True:
             try:
                 message, files = self._channel.receive()
@@ -44,7 +44,7 @@ class Child:
                 return
             try:
                 answer = self._answer(message, files)
-            except Exception as error:  # the host names the device
+            except Exception as error:  # the host adds the device's name
                 answer = dict(told(error))
             try:
                 self._channel.send(answer)
@@ -67,7 +67,7 @@ class Child:
 
 
 def _loaded(files: list[int], names: list[str]) -> Executions:
-    """A program, and executions of it whose inputs and outputs lie in shared memory."""
+    """Load a program with executions whose inputs and outputs are in shared memory."""
     payload, area = files
     try:
         shared = mapped(payload)
@@ -91,7 +91,7 @@ def _bound(inputs: Sequence[Array], outputs: Sequence[Array], program: Program) 
 
 
 def main(descriptor: str, cores: str) -> None:
-    """Serve a host at the other end of a socket, on some processors or on any."""
+    """Serve the host at the other end of a socket, on the given processors or (if empty) on any."""
     if cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, [int(core) for core in cores.split(",")])
     with socket.socket(fileno=int(descriptor)) as end:

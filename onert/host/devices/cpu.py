@@ -1,4 +1,4 @@
-"""A device in this process: the processor, on a thread of its own."""
+"""A device in this process, with a thread of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .worker_device import Run, WorkerDevice
 
 
 class _Loaded:
-    """A function with memory to run in, and more of it for each session."""
+    """A function with its execution, and another execution for each session."""
 
     __slots__ = (
         "_device",
@@ -42,7 +42,7 @@ class _Loaded:
         self.execution = Execution(function.program)
         self.stateful = function.stateful
         self.steady = is_steady(function.program)
-        """Whether runs on inputs of the same shapes as the last take about as long."""
+        """Whether runs on inputs with the shapes of the last run take about the same time."""
         self._run = self.execution.run
         self._function = function
         self._owner = ref(owner)
@@ -50,13 +50,15 @@ class _Loaded:
         self._traces = owner.traces
         self._sessions: dict[int, Execution] = {}
         self.seconds = inf
-        """What the last run took."""
+        """The time of the last run."""
         self._shapes: list[tuple[int, ...]] | None = [] if function.is_open else None
-        """Those of the last run's inputs, where they may be others the next time."""
+        """The shapes of the last run's inputs; None if shapes are static."""
 
     def run(self, inputs: Sequence[Array], session: int | None = None) -> list[Array]:
-        """The outputs, in order. State starts anew, unless it is a session's: who sent the last request is none of this
-        one's business."""
+        """Run on inputs and return the outputs in order.
+
+        Without a session, state is reset first, so that no request sees the state of another.
+        """
         if self._traces:
             return self._recorded(inputs, session)
         start = perf_counter()
@@ -72,13 +74,13 @@ class _Loaded:
         return found
 
     def _note(self, shapes: list[tuple[int, ...]]) -> None:
-        """What the last run says of the next one, where inputs may have several shapes."""
+        """Update `steady` if the shapes of the inputs have changed."""
         if shapes != self._shapes:
             self.steady = is_steady(self.execution.program)
             self._shapes = shapes
 
     def expected(self, inputs: Sequence[Array]) -> float:
-        """Seconds that a run will take, as far as the last one tells; else infinite."""
+        """The expected seconds of a run, based on the last one; infinite if that is no good estimate."""
         if not self.steady or (self._shapes is not None and self._shapes != [array.shape for array in inputs]):
             return inf
         return self.seconds
@@ -100,39 +102,39 @@ class _Loaded:
         if found is None:
             memory = program_memory(self._function.program)
             owner = self._owner()
-            assert owner is not None, "a device that runs is there"
+            assert owner is not None, "the device exists while it runs"
             owner.take_session(self._function.name, session, memory.total - memory.constants)
             found = self._sessions[session] = Execution(self._function.program)
         return found
 
     def end(self, session: int) -> None:
-        """Forget a session's state."""
+        """Drop a session's state."""
         found = self._sessions.pop(session, None)
         if found is not None:
             found.close()
 
     def close(self) -> None:
-        """Forget everything."""
+        """Release all executions."""
         self.execution.close()
         for session in tuple(self._sessions):
             self.end(session)
 
     def run_all(self, batch: Sequence[Sequence[Array]]) -> list[Result]:
-        """What comes of each of several inputs."""
+        """The results for each of several inputs."""
         found: list[Result] = []
         for inputs in batch:
             try:
                 found.append(self.run(inputs))
-            except Exception as error:  # the request's
+            except Exception as error:  # becomes the request's error
                 found.append(error)
         return found
 
 
 class CpuDevice(WorkerDevice):
-    """Runs functions one at a time on its thread, or on a caller's that lends itself while nothing waits.
+    """Runs functions one at a time on its own thread, or on a caller's thread while no run waits.
 
-    With `cores` its thread, and the kernels' threads that this one starts, are bound to these processors, and it
-    borrows no thread of anyone else's.
+    With `cores`, its thread and the kernels' threads started by it are bound to these processors, and it does not
+    accept callers' threads.
     """
 
     kind = "cpu"
@@ -146,8 +148,8 @@ class CpuDevice(WorkerDevice):
         allowed = _allowed()
         if not allowed.issuperset(cores):
             raise ConfigurationError(
-                f"device {self.name!r} is bound to processors {', '.join(map(str, cores))}, this process may use "
-                f"{', '.join(map(str, sorted(allowed)))}"
+                f"device {self.name!r} is bound to processors {', '.join(map(str, cores))}, but this process may only "
+                f"use {', '.join(map(str, sorted(allowed)))}"
             )
         self._worker = worker = Worker(self.name, partial(_bind, cores))
         finalize(self, worker.stop)
@@ -199,6 +201,6 @@ def _allowed() -> set[int]:
 
 
 def _bind(cores: Sequence[int]) -> None:
-    """Bind the calling thread to processors; Linux's call, which takes 0 for the calling thread."""
+    """Bind the calling thread to processors. In Linux's call, 0 is the calling thread."""
     if cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)

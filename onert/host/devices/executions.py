@@ -1,4 +1,4 @@
-"""The executions of one program, where it runs: one for requests without a session, and one for each session."""
+"""The executions of a program: one for requests without a session, and one for each session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onert.host.device_manager import is_stateful
 
 
 class Executions:
-    """Executions of a program, each `made` when it is first needed."""
+    """Executions of a program, created by `made`; those of sessions when they are first needed."""
 
     def __init__(self, program: Program, made: Callable[[Program], Execution] = Execution) -> None:
         self.program = program
@@ -20,7 +20,7 @@ class Executions:
         self._sessions: dict[int, Execution] = {}
 
     def of(self, session: int | None) -> Execution:
-        """The execution for a run: on a session's state, or on state that starts anew."""
+        """The execution for a run, with a session's state or (None) with fresh state."""
         if session is None:
             if self._stateful:
                 self._plain.reset_variables()
@@ -31,5 +31,5 @@ class Executions:
         return found
 
     def end(self, session: int) -> None:
-        """Forget a session."""
+        """Drop a session."""
         self._sessions.pop(session, None)

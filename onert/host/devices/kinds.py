@@ -1,4 +1,4 @@
-"""Devices of the kinds that a configuration names."""
+"""Create devices of the kinds named in a configuration."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onert.host.errors import ConfigurationError, DeviceNotFoundError
 from onert.ir.process import imports
 
 KINDS = {"cpu": "cpu:CpuDevice", "process": "process:ProcessDevice", "ray": "ray:RayDevice"}
-"""Where the class of each kind of device is: a module of this package, read when such a device is wanted."""
+"""The class of each kind of device, in a module of this package that is imported when needed."""
 
 
 def made(devices: Sequence[DeviceConfig | DeviceManager]) -> list[DeviceManager]:
-    """The devices of a host, ready to take functions; DeviceNotFoundError for a kind that there is none of.
+    """The devices of a host, initialised. Raises DeviceNotFoundError for an unknown kind.
 
-    Each that says nothing of threads is given an equal share of the processors.
+    Devices without a number of threads get an equal share of the processors.
     """
     configs = named([d.config if isinstance(d, DeviceManager) else d for d in devices])
     share = max(1, Options().num_threads // len(configs))

@@ -1,4 +1,4 @@
-"""A device in a process of its own: a crash there touches nothing else."""
+"""A device in a process of its own, so that a crash there affects nothing else."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .shared import Channel, area_bytes, file_of, mapped, tensors
 from .worker import Worker
 
 _PATIENCE = 5.0
-"""Seconds in which a process that was told to stop does so."""
+"""How long to wait for a process to stop, in seconds, before killing it."""
 
 
 class _Sent(Sent):
-    """A function as the process has it: its program in a file, and the memory for its inputs and outputs."""
+    """A function as it is sent to the process: its program in a file, and the shared memory of inputs and outputs."""
 
     def __init__(self, function: CompiledFunction) -> None:
         super().__init__(function)
@@ -49,7 +49,7 @@ class _Sent(Sent):
 
 
 class _Process:
-    """A process that serves, and the way to it."""
+    """A child process and the channel to it."""
 
     def __init__(self, name: str, cores: Sequence[int]) -> None:
         ours, theirs = socket.socketpair()
@@ -72,7 +72,7 @@ class _Process:
         self.pid = self._process.pid
 
     def ask(self, message: dict[str, Any], files: Sequence[int] = ()) -> dict[str, Any]:
-        """The answer to a message; its error is raised. EOFError where the process is gone."""
+        """Send a message and return the answer. Errors in it are raised, and EOFError if the process is gone."""
         try:
             self.channel.send(message, files)
         except OSError as error:
@@ -92,7 +92,7 @@ class _Process:
         self._process.kill()
 
     def end(self) -> str:
-        """See to it that the process is gone; how it ended, for people."""
+        """Close the channel, make sure that the process ends, and return a description of how it ended."""
         self.channel.close()
         try:
             status = self._process.wait(_PATIENCE)
@@ -110,12 +110,11 @@ def _environment() -> dict[str, str]:
 
 
 class ProcessDevice(RemoteDevice[_Sent]):
-    """Runs functions in another process, one at a time. Inputs and outputs lie in memory that both share.
+    """Runs functions in another process, one at a time, with inputs and outputs in shared memory.
 
-    Where the process ends in the middle of a run, that run fails with a DeviceLostError. The next finds a new process
-    with the same functions, and so does one after the process ended while it had nothing to do. State of sequences is
-    lost with the process: their requests say so until they are ended.
-    Functions whose inputs or outputs have sizes that only a run tells cannot be loaded.
+    If the process dies during a run, the run fails with a DeviceLostError. The next run, also after a death while idle,
+    gets a new process with the same functions. The state of sequences is lost with the process: their requests fail
+    until the sequences are ended. Functions with inputs or outputs of dynamic size cannot be loaded.
     """
 
     kind = "process"
@@ -124,10 +123,10 @@ class ProcessDevice(RemoteDevice[_Sent]):
     def __init__(self, config: DeviceConfig, threads: int) -> None:
         super().__init__(config, threads)
         self._processes: list[_Process] = []
-        """The one that serves; none before the first, and after one that ended."""
+        """The current process; empty before the first one and after one has ended."""
         self._life = Lock()
         self.restarts = 0
-        """How often the process ended and was started again."""
+        """How often the process ended unexpectedly."""
 
     def init(self) -> None:
         self._worker = worker = Worker(self.name, lambda: None)
@@ -136,11 +135,11 @@ class ProcessDevice(RemoteDevice[_Sent]):
 
     @property
     def pid(self) -> int:
-        """The number of the process that serves."""
+        """The ID of the current process."""
         return self._process().pid
 
     def _process(self) -> _Process:
-        """The process; a new one with all functions where there is none, or it ended while it had nothing to do."""
+        """The current process. If there is none or it died while idle, a new one with all functions is started."""
         for idle in self._processes[:1]:
             if idle.is_over:
                 self._lose(idle)
@@ -153,19 +152,20 @@ class ProcessDevice(RemoteDevice[_Sent]):
             return self._processes[0]
 
     def _ask(self, message: dict[str, Any], files: Sequence[int] = ()) -> dict[str, Any]:
-        """The process's answer; DeviceLostError where it ended. To be called in the thread's turn."""
+        """Send a message to the process and return its answer. Must be called in the worker's turn. Raises
+        DeviceLostError if the process ended."""
         process = self._process()
         try:
             return process.ask(message, files)
         except EOFError:
             how = self._lose(process)
             raise DeviceLostError(
-                f"device {self.name!r}: its process {process.pid} ended with {how} while it was asked to "
+                f"device {self.name!r}: its process {process.pid} ended with {how} during a request to "
                 f"{message['do']} {message['name']!r}"
             ) from None
         except OnertError:
             raise
-        except BaseException:  # an interrupt: nobody reads the answer that is still to come
+        except BaseException:  # an interrupt: the pending answer would never be read
             process.kill()
             self._lose(process)
             raise
@@ -206,7 +206,7 @@ class ProcessDevice(RemoteDevice[_Sent]):
 
 
 def _loading(name: str, sent: _Sent) -> tuple[dict[str, Any], tuple[int, int]]:
-    """What a process is told that is to have a function, and the files that go with it."""
+    """The message and files that load a function into a process."""
     return {"do": "load", "name": name, "backends": sent.backends}, (sent.payload, sent.area)
 
 
@@ -215,7 +215,7 @@ def _send(process: _Process, name: str, sent: _Sent) -> None:
         process.ask(*_loading(name, sent))
     except EOFError as error:
         how = process.end()
-        raise DeviceLostError(f"its process ended with {how} while it was given {name!r}") from error
+        raise DeviceLostError(f"the device's process ended with {how} while loading {name!r}") from error
 
 
 def _end(worker: Worker, processes: list[_Process]) -> None:

@@ -1,4 +1,4 @@
-"""A device on any node of a Ray cluster.
+"""A device on a node of a Ray cluster.
 
 Source of the calls: Ray's documentation, "Actors", "Objects" and "Fault tolerance".
 """
@@ -32,15 +32,15 @@ from .worker import Worker
 
 _LOGGER = logging.getLogger("onert.host")
 _LOST = 1 << 20
-"""Added to the load of a device that is lost, so that runs go to others."""
+"""Added to the load of a lost device, so that runs go to others."""
 _PAUSE = 0.5
-"""Seconds between two tries to have an actor."""
+"""Seconds between attempts to start an actor."""
 _PAYLOADS: dict[tuple[str, int], tuple[Any, Any]] = {}
-"""Programs in the object store, by cluster and program, as long as the program is there: replicas share them."""
+"""Programs in the object store, by job and program, shared by replicas. An entry lives as long as its program."""
 
 
 class _Sent(Sent):
-    """A function as nodes are given it."""
+    """A function as it is sent to nodes."""
 
     def __init__(self, function: CompiledFunction) -> None:
         super().__init__(function)
@@ -55,7 +55,7 @@ class _Sent(Sent):
 
 
 def _payload(function: CompiledFunction) -> Any:
-    """The program in the object store; once for all devices that have it."""
+    """The program in the object store, stored once for all devices."""
     program = function.program
     key = (ray.get_runtime_context().get_job_id(), id(program))
     found = _PAYLOADS.get(key)
@@ -70,13 +70,13 @@ def _payload(function: CompiledFunction) -> Any:
 class RayDevice(RemoteDevice[_Sent]):
     """Runs functions in an actor, one at a time, on a node that Ray chooses.
 
-    Where the actor or its node is lost in the middle of a run, that run fails with a DeviceLostError, and another actor
-    is started on any node that has room. Until it is there, runs go to other devices; those that wait for this one fail
-    after `patience` seconds. State of sequences is lost with the actor: their requests say so until they are ended.
+    If the actor or its node is lost during a run, the run fails with a DeviceLostError, and another actor is started on
+    any node with free resources. Until then, runs go to other devices; those waiting for this one fail after `patience`
+    seconds. The state of sequences is lost with the actor: their requests fail until the sequences are ended.
 
-    Settings in `DeviceConfig.parameters`: `address` of the cluster ("auto"), `node`, the number of a node to be on as
-    long as that is there, `num_cpus`, Ray's processors that the actor takes (the device's threads), `patience` (10
-    seconds), and `start`, the seconds in which the first actor must be there (120).
+    Settings in `DeviceConfig.parameters` (defaults in parentheses): `address` of the cluster ("auto"); `node`, the ID
+    of the preferred node; `num_cpus`, the processors that Ray reserves for the actor (the device's threads); `patience`
+    (10 seconds); and `start`, the timeout for starting the first actor (120 seconds).
     """
 
     kind = "ray"
@@ -85,13 +85,13 @@ class RayDevice(RemoteDevice[_Sent]):
     def __init__(self, config: DeviceConfig, threads: int) -> None:
         super().__init__(config, threads)
         self._actors: list[Any] = []
-        """The one that serves; none while another is started."""
+        """The current actor; empty while another one is being started."""
         self._changed = Condition()
         self._lost_at = 0.0
         self._stopped = False
         self._pid = 0
         self.restarts = 0
-        """How often an actor was lost and another started."""
+        """How often an actor was lost and replaced."""
 
     def _setting(self, name: str, default: float) -> float:
         text = self.config.parameters.get(name)
@@ -120,7 +120,7 @@ class RayDevice(RemoteDevice[_Sent]):
         return found.choose(extra={**options.extra, **own})
 
     def _first(self, seconds: float) -> Any:
-        """The first actor. One that is put on a node whose end nobody has noticed yet dies, and is made again."""
+        """Start the first actor, retrying because Ray may choose a node whose failure it has not yet noticed."""
         end = monotonic() + seconds
         while True:
             try:
@@ -131,7 +131,7 @@ class RayDevice(RemoteDevice[_Sent]):
             sleep(_PAUSE)
 
     def _made(self, seconds: float) -> Any:
-        """An actor with all functions; DeviceLostError where there is none in time."""
+        """Start an actor with all functions. Raises DeviceLostError if that takes longer than `seconds`."""
         node = self.config.parameters.get("node")
         strategy = NodeAffinitySchedulingStrategy(node, soft=True) if node else "SPREAD"
         actor = (
@@ -151,7 +151,7 @@ class RayDevice(RemoteDevice[_Sent]):
         except (RayError, TimeoutError) as error:
             ray.kill(actor)
             raise DeviceLostError(
-                f"device {self.name!r}: no node of the cluster has room for it: {type(error).__name__}"
+                f"device {self.name!r}: no actor can be started in the cluster: {type(error).__name__}"
             ) from error
         return actor
 
@@ -163,7 +163,7 @@ class RayDevice(RemoteDevice[_Sent]):
     # ---- loss
 
     def _actor(self) -> Any:
-        """The actor; DeviceLostError where another is being started, and is not there in time."""
+        """The current actor. Waits for a restart in progress, and raises DeviceLostError if that takes too long."""
         with self._changed:
             while not self._actors and not self._stopped:
                 left = self._lost_at + self._patience - monotonic()
@@ -171,10 +171,10 @@ class RayDevice(RemoteDevice[_Sent]):
                     break
             if self._actors:
                 return self._actors[0]
-        raise DeviceLostError(f"device {self.name!r} is lost, and no node has room for it yet")
+        raise DeviceLostError(f"device {self.name!r} is lost and could not be restarted yet")
 
     def _lose(self, actor: Any) -> None:
-        """An actor is gone: start another beside what goes on."""
+        """Handle the loss of an actor: start another one in the background."""
         with self._changed:
             if actor not in self._actors or self._stopped:
                 return
@@ -188,7 +188,7 @@ class RayDevice(RemoteDevice[_Sent]):
         while not self._stopped:
             try:
                 made = self._made(self._patience)
-            except Exception as error:  # the next try may find room
+            except Exception as error:  # the next attempt may succeed
                 _LOGGER.warning("%s", error)
                 with self._changed:
                     self._changed.wait(_PAUSE)
@@ -199,14 +199,14 @@ class RayDevice(RemoteDevice[_Sent]):
             return
 
     def _ask(self, what: str, method: str, *arguments: Any) -> Any:
-        """What a method of the actor gives; DeviceLostError where the actor or its node is gone."""
+        """Call a method of the actor. Raises DeviceLostError if the actor or its node is lost."""
         actor = self._actor()
         try:
             return ray.get(getattr(actor, method).remote(*arguments))
         except (RayActorError, ObjectLostError, GetTimeoutError) as error:
             self._lose(actor)
             raise DeviceLostError(
-                f"device {self.name!r}: its actor was lost while it was asked to {what}: {type(error).__name__}"
+                f"device {self.name!r}: its actor was lost during a request to {what}: {type(error).__name__}"
             ) from None
 
     # ---- functions
@@ -245,10 +245,10 @@ class RayDevice(RemoteDevice[_Sent]):
         if error:
             raise raised(error)
         for trace in self.traces:
-            # The node's clock is another: the run is shown in the middle of the call.
+            # The node has another clock, so the run is shown in the middle of the call.
             middle = (start + perf_counter_ns()) // 2
             trace.ran_elsewhere(name, self.name, self._pid, middle - took // 2, middle + took // 2)
-        return [array.copy() for array in outputs]  # theirs lie in the object store, and are read-only
+        return [array.copy() for array in outputs]  # the originals are in the object store and read-only
 
     def stop(self) -> None:
         with self._changed:

@@ -1,4 +1,4 @@
-"""What runs on a node of a Ray cluster: functions by name, as they were sent."""
+"""The part of a Ray device that runs on a node of the cluster."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from .sending import told
 
 
 class RayActor:
-    """Functions of one device. Errors are told and not raised, so that the host makes its own of them."""
+    """The functions of a device. Errors are returned instead of raised, so that the host can raise its own."""
 
     def __init__(self) -> None:
         self._functions: dict[str, Executions] = {}
 
     def place(self) -> int:
-        """The number of the process."""
+        """The process ID."""
         return os.getpid()
 
     def load(
         self, name: str, payload: Array, names: list[str], settings: Settings, fingerprints: Mapping[str, str | None]
     ) -> dict[str, str]:
-        """Take a function. Its machine code is for the processor and the versions that `fingerprints` name."""
+        """Load a function. Its machine code is for the processor and versions in `fingerprints`, by backend. Returns an
+        error if this node's fingerprints differ."""
         try:
             backends: tuple[Backend, ...] = find_backends(names)[0]
             for backend in backends:
                 own = backend.fingerprint(settings)
                 if own != fingerprints[backend.name]:
                     raise BackendError(
-                        f"node {os.uname().nodename} has backend {backend.name!r} as {own}, and {name!r} was compiled "
-                        f"by {fingerprints[backend.name]}"
+                        f"{name!r} was compiled by {fingerprints[backend.name]}, but node {os.uname().nodename} has "
+                        f"backend {backend.name!r} as {own}"
                     )
             memory = HOST.allocate(payload.nbytes)
             np.copyto(memory, payload)
@@ -50,15 +51,15 @@ class RayActor:
         return {}
 
     def unload(self, name: str) -> None:
-        """Forget a function."""
+        """Unload a function."""
         self._functions.pop(name, None)
 
     def end(self, name: str, session: int) -> None:
-        """Forget a session."""
+        """Drop a session."""
         self._functions[name].end(session)
 
     def run(self, name: str, session: int | None, *inputs: Array) -> tuple[dict[str, str], int, list[Any]]:
-        """What went wrong, if something did, the nanoseconds of the run, and the outputs."""
+        """Run a function. Returns the error (empty if there is none), the nanoseconds of the run, and the outputs."""
         start = perf_counter_ns()
         try:
             outputs = list(self._functions[name].of(session).run(inputs).values())

@@ -1,4 +1,4 @@
-"""A device whose functions are elsewhere, where they can be lost."""
+"""A device that runs functions in another place, which may be lost."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ from .worker_device import Run, WorkerDevice
 
 
 class Sent:
-    """A function that was sent to where it runs, and its sessions."""
+    """A function that was sent to the place where it runs, and its sessions."""
 
     def __init__(self, function: CompiledFunction) -> None:
         self.function = function
         self.sessions: set[int] = set()
         self.lost: set[int] = set()
-        """Sessions whose state was lost with the place that it was in."""
+        """Sessions whose state was lost with the place."""
 
 
 SentT = TypeVar("SentT", bound=Sent)
 
 
 class RemoteDevice(WorkerDevice, Generic[SentT]):
-    """Sends functions to a place, and runs them there. State of sequences is lost with the place: their requests say so
-    until they are ended.
+    """Sends functions to a place and runs them there. The state of sequences is lost with the place: their requests
+    fail until the sequences are ended.
 
-    A kind of device gives `_packed`, `_give`, `_tell` and `_run_there`. They are called in the worker's turn, but for
-    `_packed`.
+    A subclass implements `_packed`, `_give`, `_tell` and `_run_there`, which (except `_packed`) are called in the
+    worker's turn.
     """
 
     place: ClassVar[str]
-    """What functions are sent to, for people."""
+    """The name of the place in messages."""
 
     def __init__(self, config: DeviceConfig, threads: int) -> None:
         super().__init__(config, threads)
         self._sent: dict[str, SentT] = {}
 
     def _packed(self, function: CompiledFunction) -> SentT:
-        """A function as it is sent."""
+        """Pack a function for sending."""
         raise NotImplementedError
 
     def _give(self, name: str, sent: SentT) -> None:
-        """Send a function; DeviceLostError where the place is gone."""
+        """Send a function. Raises DeviceLostError if the place is gone."""
         raise NotImplementedError
 
     def _tell(self, what: str, name: str, session: int | None = None) -> None:
-        """Have a function unloaded ("unload") or a session of it ended ("end"). A place that is gone need not hear."""
+        """Unload a function ("unload") or end a session of it ("end"). Does nothing if the place is gone."""
         raise NotImplementedError
 
     def _run_there(self, name: str, sent: SentT, inputs: Sequence[Array], session: int | None) -> Sequence[Array]:
-        """Run a function; DeviceLostError where the place is gone."""
+        """Run a function. Raises DeviceLostError if the place is gone."""
         raise NotImplementedError
 
     def _load(self, function: CompiledFunction) -> None:
@@ -88,7 +88,7 @@ class RemoteDevice(WorkerDevice, Generic[SentT]):
         name = sent.function.name
         if session in sent.lost:
             raise DeviceLostError(
-                f"device {self.name!r}: the state of this sequence of {name!r} went with its {self.place}"
+                f"device {self.name!r}: the state of this sequence of {name!r} was lost with its {self.place}"
             )
         if session not in sent.sessions:
             memory = program_memory(sent.function.program)
@@ -96,7 +96,7 @@ class RemoteDevice(WorkerDevice, Generic[SentT]):
             sent.sessions.add(session)
 
     def _lose_sessions(self) -> None:
-        """The place is gone, and the state of all sequences with it."""
+        """Mark the state of all sequences as lost, because the place is gone."""
         for each in self._sent.values():
             each.lost |= each.sessions
             each.sessions.clear()

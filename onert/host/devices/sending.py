@@ -1,4 +1,4 @@
-"""Functions as bytes, for devices in other processes."""
+"""Serialise functions and errors for devices in other processes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from onert.ir.process import imports
 _ERRORS: dict[str, type[OnertError]] = {
     kind.__name__: kind for kind in (BackendError, CompileError, ExecutionError, RunTimeoutError)
 }
-"""What another process may raise, by name."""
+"""The errors that another process may raise, by name."""
 
 
 def pieces(function: CompiledFunction, backends: Sequence[Backend]) -> list[bytes | memoryview]:
-    """The program as bytes. One that came from the cache may not have its code as data any more: it is compiled."""
+    """The program as bytes. One from the cache may no longer have its code as data and is compiled again."""
     try:
         return sent(function.program, backends)
     except BackendError:
@@ -28,12 +28,12 @@ def pieces(function: CompiledFunction, backends: Sequence[Backend]) -> list[byte
 
 
 def told(error: BaseException) -> dict[str, str]:
-    """An error as another process tells it."""
+    """Serialise an error."""
     if isinstance(error, OnertError):
         return {"error": type(error).__name__, "text": str(error)}
     return {"error": "BackendError", "text": f"{type(error).__name__}: {error}"}
 
 
 def raised(answer: dict[str, str]) -> OnertError:
-    """An error that another process told."""
+    """Restore an error from another process."""
     return _ERRORS.get(answer["error"], BackendError)(answer["text"])

@@ -1,4 +1,4 @@
-"""What a device's process and its host share: memory for inputs and outputs, and messages."""
+"""Communication between a device's process and its host: shared memory for inputs and outputs, and messages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from onert.ir import shape as shapes
 
 _LENGTH = struct.Struct("<I")
 _MOST = 1 << 24
-"""Bytes of a message, which holds no tensors."""
+"""The most bytes of a message; messages contain no tensors."""
 _MOST_FILES = 4
 
 
 def file_of(name: str, nbytes: int) -> int:
-    """A file in memory of so many bytes, zeros at first; its descriptor."""
+    """Create a file in memory, filled with `nbytes` zeros (at least one), and return its descriptor."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create(name, os.MFD_CLOEXEC)
     else:
@@ -35,23 +35,23 @@ def file_of(name: str, nbytes: int) -> int:
 
 
 def mapped(fd: int) -> Array:
-    """A file's bytes, shared with whoever has the file open; its first is on a page."""
+    """A file's bytes as shared memory, aligned to a page."""
     return np.frombuffer(mmap.mmap(fd, 0), np.uint8)
 
 
 def area_bytes(program: Program) -> int:
-    """How large the memory is that a program's inputs and outputs lie in. BackendError for one of unknown size."""
+    """The bytes of the memory for a program's inputs and outputs. Raises BackendError if one has a dynamic size."""
     for info in (*program.inputs, *program.outputs):
         if not shapes.is_static(info.shape) or info.dtype.is_handle:
             raise BackendError(
-                f"{info.name!r} is a tensor of {info.type}, which cannot lie in memory that is shared with another "
-                "process: its size must be known before the run"
+                f"{info.name!r} is a tensor of {info.type}, which cannot be in memory shared with another process, "
+                "because its size is not known before the run"
             )
     return sum(_room(info) for info in (*program.inputs, *program.outputs))
 
 
 def tensors(area: Array, program: Program) -> tuple[list[Array], list[Array]]:
-    """A program's inputs and outputs in that memory, one after the other, each on a cache line."""
+    """A program's inputs and outputs as views of that memory, consecutive and aligned to cache lines."""
     found: list[Array] = []
     offset = 0
     for info in (*program.inputs, *program.outputs):
@@ -65,13 +65,13 @@ def _room(info: TensorInfo) -> int:
 
 
 class Channel:
-    """Messages between two processes, each a JSON object, some with files."""
+    """Messages between two processes: JSON objects, optionally with open files."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
 
     def send(self, message: dict[str, Any], files: Sequence[int] = ()) -> None:
-        """Send a message, and open files; OSError where the other end is gone."""
+        """Send a message and open files. Raises OSError if the other end is gone."""
         body = json.dumps(message).encode()
         data = _LENGTH.pack(len(body)) + body
         if files:
@@ -80,7 +80,7 @@ class Channel:
         self._end.sendall(data)
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
-        """The next message, and the files that came with it; EOFError where the other end is gone."""
+        """The next message and the files sent with it. Raises EOFError if the other end is gone."""
         try:
             data, files, _, _ = socket.recv_fds(self._end, _LENGTH.size, _MOST_FILES)
             data += self._exactly(_LENGTH.size - len(data)) if data else b""
@@ -88,7 +88,7 @@ class Channel:
                 raise EOFError("the other end is closed")
             (length,) = _LENGTH.unpack(data)
             if length > _MOST:
-                raise EOFError(f"a message of {length} bytes is announced, expected {_MOST} at most")
+                raise EOFError(f"a message has {length} bytes, expected at most {_MOST}")
             found: dict[str, Any] = json.loads(self._exactly(length))
         except (OSError, ValueError) as error:
             raise EOFError(str(error)) from error

@@ -1,4 +1,4 @@
-"""The thread of a device, and what lies before it."""
+"""The thread of a device, and its queue."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LOGGER = logging.getLogger("onert.host")
 
 
 class Turn:
-    """The right to make a call on a device. There is one; dropped without being given back, which happens where a
-    signal handler raises in its holder, it is replaced."""
+    """A token for the right to execute calls on a device. There is only one. If it is dropped instead of being given
+    back, as when a signal handler raises in its holder, it is replaced."""
 
     __slots__ = ("_worker",)
 
@@ -34,11 +34,11 @@ class Turn:
 
 
 class Worker:
-    """Makes calls one at a time: those of lower priority first, then in the order in which they came.
+    """Executes calls one at a time, ordered by priority (lowest first) and then by arrival.
 
-    One that has nothing to do takes calls that wait before others, of the lines that it serves. Another thread may
-    borrow its turn while nothing waits. What waits is in a heap and a queue of tokens, each changed
-    by single calls of functions written in C: no lock is involved that an interrupted caller could keep.
+    An idle worker takes calls that wait at other workers of the lines that it serves. Another thread may borrow its
+    turn while no call waits. Waiting calls are in a heap and a queue of tokens that are only changed by single calls of
+    functions written in C, so there is no lock that an interrupted caller could fail to release.
     """
 
     def __init__(self, name: str, begin: Callable[[], None]) -> None:
@@ -48,12 +48,12 @@ class Worker:
         self._numbers = count(1)
         self._heap: list[tuple[int, int, Call, Done] | tuple[int, int, Offer, int]] = []
         self._taken: list[None] = []
-        """As many as calls in the heap that others took."""
+        """One element for each call in the heap that other workers took."""
         self._lines: dict[ref[Line], int] = {}
-        """Lines that it serves, and its number in each."""
+        """The lines that it serves, and its number in each."""
         self._tokens: SimpleQueue[None] = SimpleQueue()
         self._end: list[HostError] = []
-        """Why no calls are taken any more, once that is so."""
+        """After the end: the error with which calls are rejected."""
         self._own_turn = ref(self)
         self.turns.put(Turn(self._own_turn))
         self._thread = Thread(target=self._work, name=name, daemon=True)
@@ -63,7 +63,7 @@ class Worker:
     def _work(self) -> None:
         self._begin()
         while not self._end:
-            self._tokens.get()  # `end` gives one for no call
+            self._tokens.get()  # `end` adds a token without a call
             turn = self.turns.get()
             done, result = self._next()
             self.turns.put(turn)
@@ -75,7 +75,7 @@ class Worker:
         self._refuse_all()
 
     def _help(self) -> bool:
-        """Make a call that waits before another worker; False where there is none, or this one's turn is lent."""
+        """Execute a call that waits at another worker. Returns False if there is none or this worker's turn is lent."""
         found = []
         for each, at in self._lines.copy().items():
             line = each()
@@ -96,7 +96,7 @@ class Worker:
         return False
 
     def _next(self) -> tuple[Done | None, Sequence[Any] | BaseException | None]:
-        """Make the first call, if there is one, and say who is to be told what."""
+        """Execute the first call, if any. Returns the function that gets the result, and the result."""
         if self._end:
             return None, None
         first = self._first()
@@ -106,10 +106,10 @@ class Worker:
         return done, _result(call)
 
     def _first(self) -> tuple[Call, Done] | None:
-        """The first call, and who is told; None where there is none, or another worker took it.
+        """The first call and the function that gets its result; None if there is none or another worker took it.
 
-        Where the first is one of a line, it is the line's first, which may lie before another worker; this one's own
-        waits on.
+        If the first call is an offer of a line, the line's first call is taken instead, which may be queued at another
+        worker; this worker's own call then continues to wait.
         """
         try:
             first = heappop(self._heap)
@@ -129,12 +129,12 @@ class Worker:
         return call, done
 
     def serve(self, line: Line, at: int) -> None:
-        """Take calls of a line as its worker number `at` whenever there is nothing else to do."""
+        """As worker `at` of a line, take its calls whenever this worker is idle."""
         lines = self._lines
         lines[ref(line, lambda gone: lines.pop(gone, None))] = at
 
     def offer(self, line: Line, at: int, priority: int, made: Made) -> int:
-        """`submit` a call, as worker number `at` of a line, that the line's other workers may make."""
+        """Like `submit`, as worker `at` of a line, for a call that the line's other workers may take."""
         if self._end:
             raise self._end[0]
         number = next(self._numbers)
@@ -147,25 +147,27 @@ class Worker:
         return number
 
     def submit(self, priority: int, call: Call, done: Done) -> int:
-        """Have the thread make a call; the call's number. `done` is told the result, or the error, when other calls may
-        be made again; where the worker is stopped first, a RequestRefusedError. One is raised where it was stopped
-        before."""
+        """Queue a call and return its number.
+
+        `done` gets the result or error after the turn was released; it is a RequestRefusedError if the worker is
+        stopped before the call. If it has already been stopped, the error is raised.
+        """
         if self._end:
             raise self._end[0]
         number = next(self._numbers)
         heappush(self._heap, (priority, number, call, done))
         self._tokens.put(None)
-        if self._end:  # since it was looked at: nobody may come to what was pushed
+        if self._end:  # stopped since the check above, so that the thread may never see the call
             self._refuse_all()
         return number
 
     @property
     def load(self) -> int:
-        """How many calls are under way or waiting."""
+        """The number of active and waiting calls."""
         return len(self._heap) - len(self._taken) + self.turns.empty()
 
     def borrow(self) -> Turn | None:
-        """The thread's turn, where it is idle: to be given back, or dropped."""
+        """The thread's turn if it is idle, otherwise None. It must be given back, or dropped."""
         if self._heap or self._end:
             return None
         try:
@@ -174,11 +176,11 @@ class Worker:
             return None
 
     def give_back(self, turn: Turn) -> None:
-        """Let others make calls."""
+        """Return a borrowed turn."""
         self.turns.put(turn)
 
     def alone(self, call: Callable[[], object]) -> None:
-        """Make a call in this thread while no other is under way."""
+        """Execute a call on this thread while no other call is active."""
         turn = self.turns.get()
         try:
             call()
@@ -186,14 +188,15 @@ class Worker:
             self.turns.put(turn)
 
     def stop(self) -> None:
-        """End after the call that is under way; those that wait are refused. Waits for that, unless called by it."""
+        """Stop after the current call and reject waiting ones. Waits for that, unless called from the worker's
+        thread."""
         self.end(RequestRefusedError(f"device {self.name!r} was stopped"))
         if current_thread() is not self._thread:
             self._thread.join()
             self._refuse_all()
 
     def end(self, error: HostError) -> None:
-        """Take no more calls; others are told the error."""
+        """Accept no more calls; waiting ones get the error."""
         self._end.append(error)
         self._tokens.put(None)
 
@@ -213,22 +216,22 @@ class Worker:
             self._tell(done, self._end[0])
 
     def _tell(self, done: Done, result: Sequence[Any] | BaseException) -> None:
-        """Say what came of a call. The device outlives whoever cannot be told."""
+        """Deliver the result of a call. Errors of the receiver are logged and do not stop the device."""
         try:
             done(result)
         except Exception:
-            _LOGGER.exception("device %s ran something whose receiver failed", self.name)
+            _LOGGER.exception("device %s: the receiver of a result failed", self.name)
 
     def forget(self) -> None:
-        """After a fork: the thread stayed with the parent, and what waits is answered there."""
+        """Called after a fork in the child: the thread belongs to the parent, which also answers waiting calls."""
         self._heap.clear()
-        self._end.append(DeviceLostError(f"device {self.name!r} stayed with the process that this one was forked from"))
+        self._end.append(DeviceLostError(f"device {self.name!r} belongs to the process that this one was forked from"))
         self.turns = SimpleQueue()
         self.turns.put(Turn(self._own_turn))
 
 
 def _result(call: Call) -> Sequence[Any] | BaseException:
-    """What a call gives, or its error: told to those who wait for it."""
+    """The result of a call, or its error."""
     try:
         return call()
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""A device whose runs a worker makes."""
+"""A device whose runs are executed by a worker."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from onert.ir import Array
 from .worker import Worker
 
 Run = Callable[[Sequence[Array], int | None], Sequence[Array]]
-"""Runs a function on inputs, and on the state of a session or on none."""
+"""Runs a function on inputs, with the state of a session or (None) without."""
 
 
 class WorkerDevice(DeviceManager):
-    """Runs functions one at a time on its worker's thread, or on a caller's that lends itself while nothing waits.
+    """Runs functions one at a time on its worker's thread, or on a caller's thread while no run waits.
 
-    A kind of device starts the worker in `init`, and says in `_run_of` what a run of a function is.
+    A subclass starts the worker in `init`, and implements runs in `_run_of`.
     """
 
     def __init__(self, config: DeviceConfig, threads: int) -> None:
@@ -32,12 +32,12 @@ class WorkerDevice(DeviceManager):
         return self._worker
 
     def _run_of(self, name: str) -> Run:
-        """What runs a function; NetworkNotFoundError for a name that the device does not have."""
+        """The callable that runs a function. Raises NetworkNotFoundError if the device does not have it."""
         raise NotImplementedError
 
     @property
     def _borrows(self) -> bool:
-        """Whether a caller's thread may run functions."""
+        """Whether callers' threads may run functions."""
         return True
 
     @property
@@ -67,7 +67,7 @@ class WorkerDevice(DeviceManager):
             return None
         try:
             return run(inputs, session)
-        except BaseException as error:  # the request's
+        except BaseException as error:  # becomes the request's error
             return error
         finally:
             worker.give_back(turn)

@@ -1,4 +1,4 @@
-"""The partitioner: how a network is divided among devices."""
+"""The partitioner, which divides a network among devices."""
 
 from .assignment import Kind
 from .partitioner import Partitioned, Partitioner

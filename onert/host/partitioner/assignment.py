@@ -1,4 +1,4 @@
-"""Which backend runs which operations of a network, and in which regions."""
+"""Assign a network's operations to backends, and form regions of the same backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .units import UnitGraph
 
 
 def takes(info: DeviceInfo, operation: Operation) -> bool:
-    """Whether an operation's kind is one that a device is given, whatever its backend supports."""
+    """Whether a device's configuration allows an operation's kind, regardless of what its backend supports."""
     names = kinds(operation)
     if info.non_supported_nodes.intersection(names):
         return False
@@ -25,28 +25,28 @@ def takes(info: DeviceInfo, operation: Operation) -> bool:
 
 
 class Kind:
-    """Devices of one backend, as the partitioner sees them, and the backends that compile for them."""
+    """The devices with one backend, as the partitioner sees them, and the backends that compile for them."""
 
     def __init__(self, name: str, infos: Sequence[DeviceInfo], backends: Sequence[Backend]) -> None:
         self.name = name
         self.infos = tuple(infos)
         self.backends = tuple(backends)
-        """The device's own first, then those behind it."""
+        """The devices' own backend, followed by its fallbacks."""
 
     @property
     def info(self) -> DeviceInfo:
-        """What the kind's devices are like: the first of them."""
+        """The first device, which represents all of them."""
         return self.infos[0]
 
     def room(self, count: int) -> int:
-        """The bytes that each of so many partitions may take: what the smallest device has that they need."""
+        """The bytes that each of `count` partitions may use: the free memory of the smallest device that they need."""
         free = sorted((info.available_memory for info in self.infos), reverse=True)
         return free[min(count, len(free)) - 1]
 
     def refusal(self, operation: Operation, types: CallTypes, *, behind: bool) -> str | None:
-        """Why the kind does not run an operation; None where it does. `behind`: the other backends count too."""
+        """Why the kind does not run an operation, None if it does. With `behind`, fallback backends count too."""
         if not all(takes(info, operation) for info in self.infos):
-            return f"{self.name}: its devices are not given {operation.op.label}"
+            return f"{self.name}: the configuration of its devices excludes {operation.op.label}"
         reasons = []
         for backend in self.backends if behind else self.backends[:1]:
             reason = why_not(backend, operation, types)
@@ -57,8 +57,8 @@ class Kind:
 
 
 def assigned(name: str, graph: UnitGraph, choices: Sequence[Kind]) -> list[int]:
-    """For each unit the first kind whose own backend runs all of it; where there is none, the first that can with the
-    backends behind its own. PartitionError names every operation that no kind is given or can run."""
+    """For each unit, the first kind whose own backend runs all of it, otherwise the first that can with fallbacks.
+    Raises PartitionError with every operation that no kind can run."""
     subgraph = graph.subgraph
     found: list[int] = []
     missing: list[str] = []
@@ -89,6 +89,6 @@ def _reasons(operation: Operation, types: CallTypes, choices: Sequence[Kind]) ->
 
 
 def regions(graph: UnitGraph, kinds_of: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
-    """Units of one kind in a row, of an order that changes kinds seldom: each region with its kind."""
+    """Regions of consecutive units of the same kind, in an order with few changes, each with its kind."""
     order = in_order(graph.before, kinds=kinds_of)
     return [(kind, tuple(region)) for kind, region in groupby(order, lambda unit: kinds_of[unit])]

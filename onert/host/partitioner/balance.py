@@ -1,4 +1,4 @@
-"""Dividing a line of units so that the slowest part is fast, little passes between parts, and each fits."""
+"""Divide a sequence of units: minimise the slowest part, then the bytes between parts, within a memory limit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .costs import Seconds
 from .units import UnitGraph
 
 MOST_POINTS = 320
-"""Of a longer network, units are taken together until it has no more places to cut at."""
+"""The most possible places to cut; in a longer network, consecutive units are combined."""
 SLACK = 0.02
-"""By how much the slowest part may be slower where less passes between parts then."""
+"""How much slower, relatively, the slowest part may become to reduce the bytes between parts."""
 
 
 @frozen
 class Division(Value):
-    """Units in parts: `parts[p]` are the units of part p, each part after those that it waits for.
+    """A division into parts: `parts[p]` are the units of part p. Parts are in topological order.
 
-    `slowest` is the seconds of the slowest part with what it sends and receives; `cut_bytes` is what passes between
+    `slowest` is the seconds of the slowest part including its transfers; `cut_bytes` is the bytes that pass between
     parts, counted once for each reader.
     """
 
@@ -35,21 +35,21 @@ class Division(Value):
 
 
 def least_parts(graph: UnitGraph, seconds: Seconds, limit: int) -> int:
-    """How few parts of at most `limit` bytes each a network divides into; PartitionError where a unit is too large."""
+    """The fewest parts of at most `limit` bytes each. Raises PartitionError if a single unit is too large."""
     return min(_Line(graph, seconds, 1.0, order).least(limit) for order in orders(graph))
 
 
 def divide(graph: UnitGraph, seconds: Seconds, count: int, link: float, limit: int | None = None) -> Division:
-    """The units in `count` parts: the slowest as fast as can be, and then as little as can be between them.
+    """Divide the units into `count` parts, minimising first the slowest part and then the bytes between parts.
 
-    `link` is the bytes a second that pass from one device to another, `limit` the bytes that a part may take. A part is
-    a stretch of an order in which the network can run; of two such orders the one that is better for this is taken.
-    PartitionError where there are too few units, or where no division fits.
+    `link` is the bandwidth between devices in bytes per second, `limit` the memory limit of a part in bytes. Parts are
+    contiguous ranges of a topological order; the better of two such orders is used. Raises PartitionError if there are
+    too few units, or if no division fits.
     """
     if count > len(graph.units):
         raise PartitionError(
-            f"{count} partitions are asked for, and there are too few groups of operations that are not divided: "
-            f"{len(graph.units)}. Fusion groups are not, nor is a network of which sizes are open"
+            f"{count} partitions are requested, but the network has only {len(graph.units)} indivisible groups of "
+            "operations (fusion groups and networks with dynamic inputs are not divided)"
         )
     found = [_Line(graph, seconds, link, order).divided(count, limit) for order in orders(graph)]
     possible = [division for division in found if division is not None]
@@ -59,7 +59,7 @@ def divide(graph: UnitGraph, seconds: Seconds, count: int, link: float, limit: i
 
 
 def orders(graph: UnitGraph) -> list[tuple[int, ...]]:
-    """Orders in which the units can run: the compiler's, and by how far a unit is from the inputs."""
+    """Two topological orders of the units: the compiler's, and by the distance from the inputs."""
     depth: list[int] = []
     for needed in graph.before:
         depth.append(1 + max((depth[b] for b in needed), default=0))
@@ -68,7 +68,7 @@ def orders(graph: UnitGraph) -> list[tuple[int, ...]]:
 
 
 class _Line:
-    """Units one after the other, and what every stretch of them costs: `[i, j]` is the points from i to before j."""
+    """Units in an order, and the cost of every range of them: `[i, j]` is the range from point i to before point j."""
 
     def __init__(self, graph: UnitGraph, seconds: Seconds, link: float, order: Sequence[int]) -> None:
         size = -(-len(order) // MOST_POINTS)
@@ -86,8 +86,8 @@ class _Line:
             self._stretch(start)
 
     def _lives(self) -> None:
-        """Of each value where it is made (-1: an input), where a unit reads it last, and until where it is there (an
-        output: to the end)."""
+        """For each value: the point that produces it (-1: an input), the last one that reads it, and the end of its
+        lifetime (an output lives to the end)."""
         self._made: dict[int, int] = dict.fromkeys(self.graph.subgraph.inputs, -1)
         self._read: dict[int, int] = {}
         for at, point in enumerate(self.points):
@@ -97,11 +97,11 @@ class _Line:
         self._last = {**self._read, **dict.fromkeys(self.graph.subgraph.outputs, len(self.points))}
 
     def _stretch(self, start: int) -> None:
-        """What comes in, goes out, and is there at a time, of every stretch that begins at a point."""
+        """The bytes entering, leaving, and alive at the same time, for every range that begins at a point."""
         received: dict[int, int] = {}
         constants: dict[int, int] = {}
         own: dict[int, int] = {}
-        inner = np.zeros(len(self.points), np.int64)  # bytes of what a stretch hands on inside, at each point
+        inner = np.zeros(len(self.points), np.int64)  # bytes of values inside the range that are alive at each point
         for end in range(start + 1, len(self.points) + 1):
             at = end - 1
             for unit in self.points[at]:
@@ -117,7 +117,7 @@ class _Line:
             self.leaving[start, end] = sum(n for v, n in own.items() if self._read.get(v, at) > at)
 
     def _measure(self) -> None:
-        """The bytes of each unit's ends, of its constants, and of what passes inside, all of it at a time."""
+        """The bytes of each unit's inputs, outputs and constants, and the sum of its internal tensors."""
         graph = self.graph.subgraph
 
         def sizes(values: Iterable[int]) -> dict[int, int]:
@@ -134,7 +134,7 @@ class _Line:
             self._inside.append(sum(rounded(type_bytes(graph.type(o))) for o in made))
 
     def least(self, limit: int) -> int:
-        """How few stretches of at most so many bytes there are."""
+        """The fewest ranges of at most `limit` bytes that cover all points."""
         count = len(self.points)
         steps = [0] + [count + 1] * count
         for end in range(1, count + 1):
@@ -149,7 +149,7 @@ class _Line:
         return steps[count]
 
     def divided(self, count: int, limit: int | None) -> Division | None:
-        """The best division into so many stretches; None where none fits."""
+        """The best division into `count` ranges; None if none fits."""
         points = len(self.points)
         if count > points:
             return None
@@ -170,7 +170,7 @@ class _Line:
 
 
 def _fewest(cost: Array, count: int, joined: np.ufunc) -> tuple[float, tuple[int, ...]]:
-    """The least cost of so many stretches, joined by a sum or a maximum, and where each ends."""
+    """The least cost of `count` ranges, combined by sum or maximum, and the end of each range."""
     points = cost.shape[0]
     best = np.full((count + 1, points + 1), np.inf)
     choice = np.zeros((count + 1, points + 1), np.int64)

@@ -1,4 +1,4 @@
-"""From a division to a DAG: each part as a package of its own."""
+"""Build a DAG from a division, with each part as a package of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .units import UnitGraph
 
 @frozen(eq=False)
 class Part:
-    """Operations that become one sub-network, and where it goes. `seconds` is what a run of it is expected to take."""
+    """Operations that become a sub-network, and its placement. `seconds` is the expected time of a run."""
 
     name: str
     operations: tuple[int, ...]
@@ -29,7 +29,7 @@ class Part:
 
 
 def built(name: str, program: Program, graph: UnitGraph, parts: Sequence[Part], notes: Sequence[str] = ()) -> DAG:
-    """The network as a DAG of these parts, which hold each operation once."""
+    """The network as a DAG of these parts, which contain each operation once."""
     nodes = []
     for part in parts:
         package, inputs, outputs = sub_package(graph, part.operations, f"{name}/{part.name}")
@@ -63,8 +63,8 @@ def built(name: str, program: Program, graph: UnitGraph, parts: Sequence[Part], 
 def sub_package(
     graph: UnitGraph, operations: Sequence[int], name: str
 ) -> tuple[Package, tuple[int, ...], tuple[int, ...]]:
-    """Some operations as a network of their own, with the subgraphs that they call; and the values that are its inputs
-    and its outputs."""
+    """Some operations as a network of their own, with the subgraphs that they call, and the values that are its inputs
+    and outputs."""
     whole = graph.subgraph
     inputs, outputs = borders(whole, operations)
     used = (i for at in operations for i in whole.operations[at].used)
@@ -96,7 +96,7 @@ def sub_package(
 
 
 def _called(graph: UnitGraph, entry: Subgraph) -> list[int]:
-    """The subgraphs that a run may come to beside the entry."""
+    """The subgraphs that the entry calls, directly or indirectly."""
     found: dict[int, None] = {}
     waiting = [entry]
     while waiting:

@@ -1,4 +1,4 @@
-"""What units take: by the roofline of a device, or as measured."""
+"""The run times of units: estimated from a device's roofline, or measured."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from onert.ir.analysis.cost import cost
 from .units import UnitGraph
 
 Seconds = tuple[float, ...]
-"""Of each unit."""
+"""The seconds of each unit."""
 
 
 def roofline(graph: UnitGraph, info: DeviceInfo) -> Seconds:
-    """What each unit takes at least: its arithmetic, or its traffic with memory, whichever takes longer.
+    """A lower bound of each unit's time: that of its arithmetic or of its memory traffic, whichever is longer.
 
-    A tensor larger than the fast memory of the device comes from the slow one. What passes inside of a unit is no
-    traffic (Williams, Waterman, Patterson 2009).
+    Tensors larger than the device's fast memory count as slow traffic. Tensors inside a unit cause no traffic
+    (Williams, Waterman, Patterson 2009).
     """
     found = []
     for unit, operations in enumerate(graph.units):
@@ -43,7 +43,7 @@ def roofline(graph: UnitGraph, info: DeviceInfo) -> Seconds:
 
 
 class _Timing(Observer):
-    """The nanoseconds of each piece of the entry's steps."""
+    """Records the nanoseconds of each piece of work in the entry's routine."""
 
     def __init__(self, program: Program) -> None:
         self._main = program.main
@@ -55,9 +55,9 @@ class _Timing(Observer):
 
 
 def measured(program: Program, graph: UnitGraph, rounds: int = 5) -> Seconds:
-    """What each unit takes on this machine: the median of some runs on random numbers, after one that does not count.
+    """The time of each unit on this machine: the median of some runs on random inputs, after a warm-up run.
 
-    A piece that belongs to several units counts for each by its share of the operations.
+    The time of a piece that belongs to several units is split by the number of operations.
     """
     timing = _Timing(program)
     seconds: dict[tuple[int, ...], list[float]] = {}

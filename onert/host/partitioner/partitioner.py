@@ -1,4 +1,4 @@
-"""`Partitioner`: divides a network among devices."""
+"""`Partitioner`: partitions a network among devices."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from .validation import validate
 from .whole import whole
 
 Compile = Callable[[Package, str, bool], Program]
-"""Compiles a package for the devices of a backend; whether it has been through the passes already."""
+"""Compiles a package for the devices of a backend. The last argument: whether it has already been through the
+passes."""
 
 
 @frozen(eq=False)
 class Partitioned:
-    """A network as it was divided, and programs of its sub-networks that were made on the way, by their place."""
+    """A partitioned network, and programs of sub-networks that were compiled on the way, by node index."""
 
     dag: DAG
     programs: dict[int, Program]
 
 
 class Partitioner:
-    """Divides networks among the devices of some kinds, the first preferred.
+    """Partitions networks among devices of several kinds, in order of preference.
 
-    A network is divided as the user says; else where its operations are not all for one backend; else into as many
-    parts as are asked for, equally long; else only where it does not fit into a device, into as few parts as do. Parts
-    are chosen so that the slowest is fast, what it sends and receives counted, and then so that little passes between
-    them. Fusion groups stay whole, so that every result is the same, bit for bit, as of the undivided network.
+    A network is divided as the user specifies; otherwise by backend if it needs several; otherwise into the requested
+    number of balanced parts; otherwise, only if it does not fit one device, into the fewest parts that fit. The slowest
+    part, including its transfers, is made as fast as possible; then the bytes between parts are minimised. Fusion
+    groups stay whole, so that results are bit for bit the same as those of the undivided network.
     """
 
     def __init__(self, kinds: Sequence[Kind], compile_: Compile) -> None:
@@ -56,11 +57,11 @@ class Partitioner:
         copies: int | None = 1,
         profile: bool = False,
     ) -> Partitioned:
-        """The network in parts that are on logical devices.
+        """Divide the network into parts on logical devices.
 
-        `parts`: how many, for a network that one backend runs. `copies`: how often the whole is there, on devices of
-        its own; None: as often as there are devices for. With `profile` times are measured here and not reckoned.
-        PartitionError where that is not possible, with the sizes.
+        `parts`: their number, for a network that runs on one backend. `copies`: the number of copies of the whole
+        network, each on its own devices; None: as many as there are devices for. With `profile`, times are measured on
+        this machine instead of estimated. Raises PartitionError if that is not possible.
         """
         first = self._kinds[0]
         program = self._compile(package, first.name, False)
@@ -74,8 +75,7 @@ class Partitioner:
             else:
                 if parts is not None:
                     raise PartitionError(
-                        f"network {name!r}: {parts} partitions are asked for, but its operations are for several "
-                        "backends"
+                        f"network {name!r}: {parts} partitions are requested, but its operations need several backends"
                     )
                 found = self._heterogeneous(name, package, program, graph, kinds, profile=profile)
         if copies != 1:
@@ -105,15 +105,15 @@ class Partitioner:
     def _divided(
         self, name: str, graph: UnitGraph, seconds: Seconds, kind: Kind, parts: int | None
     ) -> tuple[list[tuple[tuple[int, ...], float]], str]:
-        """The operations of each part, what a run of them takes, and a sentence about the division."""
+        """The operations of each part with the time of a run, and a message about the division."""
         count = self._fitting_count(name, graph, seconds, kind) if parts is None else parts
         try:
             found = divide(graph, seconds, count, kind.info.peak_link_bw, kind.room(count))
         except PartitionError as error:
             raise PartitionError(f"network {name!r}: {error}") from error
         note = (
-            f"{kind.name}: {count} partitions, the slowest takes {found.slowest * 1e3:.3g} ms with what it sends and "
-            f"receives, {found.cut_bytes} bytes pass between them"
+            f"{kind.name}: {count} partitions, the slowest takes {found.slowest * 1e3:.3g} ms including transfers, "
+            f"{found.cut_bytes} bytes pass between them"
         )
         divided = [
             (tuple(sorted(at for unit in part for at in graph.units[unit])), sum(seconds[unit] for unit in part))
@@ -122,7 +122,7 @@ class Partitioner:
         return divided, note
 
     def _fitting_count(self, name: str, graph: UnitGraph, seconds: Seconds, kind: Kind) -> int:
-        """The fewest partitions that fit the memory of as many devices."""
+        """The fewest partitions that fit into the memory of the same number of devices."""
         needed = 1
         while True:
             try:
@@ -174,10 +174,10 @@ class Partitioner:
         return Partitioned(self._on_few_devices(dag), {})
 
     def _on_few_devices(self, dag: DAG) -> DAG:
-        """The network with fewer logical devices where there are more partitions of a backend than devices.
+        """Reduce the logical devices if a backend has more partitions than devices.
 
-        Partitions go to the device with the least to do of those that have room, the longest first; those that run one
-        after the other lose nothing by that.
+        Each partition, longest first, goes to the least busy device with enough memory. Partitions that run one after
+        another lose nothing by sharing a device.
         """
         places: dict[int, int] = {}
         start = 0
@@ -202,7 +202,7 @@ class Partitioner:
         return evolve(dag, nodes=nodes)
 
     def _saturated(self, dag: DAG, copies: int | None) -> DAG:
-        """The network so many times, on devices of their own."""
+        """`copies` copies of the network on separate devices; None: as many as possible."""
         used = {logical: node.backend_name for node in dag.nodes for logical in node.logical_devices}
         most = min(
             len(kind.infos) // sum(backend == kind.name for backend in used.values())
@@ -212,8 +212,7 @@ class Partitioner:
         count = most if copies is None else copies
         if count > most or count < 1:
             raise PartitionError(
-                f"network {dag.name!r}: {count} copies on {len(used)} devices each are asked for, there is room for "
-                f"{most}"
+                f"network {dag.name!r}: {count} copies on {len(used)} devices each are requested, expected 1 to {most}"
             )
         step = max(used) + 1
         nodes = (

@@ -1,4 +1,4 @@
-"""A division for people: as a table, and as a picture."""
+"""A partitioned network as a table and as a picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLOURS = ("#dbe9f6", "#fde5cf", "#ddf0dc", "#f8dedd", "#e6e0f0", "#f7f0d0")
 
 
 def partition_table(dag: DAG) -> Table:
-    """A row for each sub-network, in an order in which they run: where it is, what it takes, what it sends."""
+    """A row for each sub-network, in topological order: its devices, memory, time, and received bytes."""
     rows = []
     for at in dag.order:
         node = dag.nodes[at]
@@ -43,7 +43,7 @@ def partition_table(dag: DAG) -> Table:
 
 
 def received_bytes(dag: DAG, at: int) -> dict[int, int]:
-    """The bytes that a sub-network reads of each of its parents."""
+    """The bytes that a sub-network reads from each of its parents."""
     node, makers = dag.nodes[at], dag.makers
     found: dict[int, int] = {}
     for position, value in enumerate(node.inputs):
@@ -54,8 +54,8 @@ def received_bytes(dag: DAG, at: int) -> dict[int, int]:
 
 
 def partition_svg(dag: DAG) -> str:
-    """An SVG document: a box for each sub-network, below those that it waits for, coloured by its first device; on each
-    arrow the bytes that pass."""
+    """An SVG document with a box for each sub-network, below its parents and coloured by its first device; arrows are
+    labelled with the bytes transferred."""
     level: dict[int, int] = {}
     for at in dag.order:
         level[at] = 1 + max((level[parent] for parent in dag.parents[at]), default=-1)

@@ -1,4 +1,4 @@
-"""A compiled network as units that are not divided: fusion groups, and what must stay together."""
+"""A compiled network as indivisible units: fusion groups, and operations that must stay together."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from onert.ir.process.cached import cached
 
 @frozen(slots=False, eq=False)  # slots would leave no room for the cached properties
 class UnitGraph:
-    """A network that went through the compiler's passes, its operations in `units`.
+    """A network after the compiler's passes, with its operations grouped into `units`.
 
-    Units are in an order in which each comes after those whose results it reads; the operations of one are in the
-    graph's order. `others` are the subgraphs that operations call, by number.
+    Units are in topological order; the operations of a unit are in the graph's order. `others` are the subgraphs that
+    operations call, by index.
     """
 
     subgraph: Subgraph
@@ -33,7 +33,7 @@ class UnitGraph:
 
     @cached
     def reads(self) -> tuple[tuple[int, ...], ...]:
-        """The values that each unit reads of others and of the caller; constants and variables are none."""
+        """The values that each unit reads from other units and from the caller, except constants and variables."""
         return tuple(tuple(self._read(unit)) for unit in range(len(self.units)))
 
     def _read(self, unit: int) -> Iterable[int]:
@@ -49,7 +49,7 @@ class UnitGraph:
 
     @cached
     def makes(self) -> tuple[tuple[int, ...], ...]:
-        """The values that each unit makes for others and for the caller."""
+        """The values that each unit produces for other units and for the caller."""
         graph, owner = self.subgraph, self.owner
         kept = frozenset(graph.outputs)
         return tuple(
@@ -72,9 +72,9 @@ class UnitGraph:
 def unit_graph(program: Program, *, grouped: bool = True) -> UnitGraph:
     """The units of a compiled network. Without `grouped`, fusion groups may be divided.
 
-    Together are operations that share state or keep an order because of it, and those between which a tensor passes
-    whose size or elements no buffer can be made for before the run. A network whose inputs have sizes that only a run
-    tells is one unit: it is compiled anew for the shapes of each request, and its parts would be compiled differently.
+    Operations stay together if they share state or are ordered by side effects, or if a tensor of dynamic size or with
+    handles passes between them. A network with dynamic inputs is a single unit, because it is recompiled for the shapes
+    of each request, and its parts would be compiled differently.
     """
     graph, number = _without_permutes(program.main.subgraph)
     others = tuple(routine.subgraph for routine in program.routines)
@@ -90,7 +90,7 @@ def unit_graph(program: Program, *, grouped: bool = True) -> UnitGraph:
 
 
 def _without_permutes(graph: Subgraph) -> tuple[Subgraph, Mapping[int, int]]:
-    """The graph without copies between memory spaces, and the new number of each operation that is left."""
+    """The graph without copies between memory spaces, and the new index of each remaining operation."""
     same: dict[int, int] = {}
     number: dict[int, int] = {}
     left: list[Operation] = []
@@ -140,7 +140,7 @@ def _bound(graph: Subgraph, program: Program, others: Sequence[Subgraph]) -> lis
 
 
 def _merged(groups: Sequence[Sequence[int]], bound: Iterable[Iterable[int]]) -> list[list[int]]:
-    """The groups, joined where one of the sets has operations of several; each at the place of its last group."""
+    """Merge groups that share operations with the same set. A merged group takes the place of its last group."""
     leader = list(range(len(groups)))
 
     def find(at: int) -> int:
@@ -161,7 +161,7 @@ def _merged(groups: Sequence[Sequence[int]], bound: Iterable[Iterable[int]]) -> 
 
 
 def _acyclic(graph: Subgraph, groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """The groups, those joined that wait for one another in a circle, each after those that it waits for."""
+    """The groups in topological order, after merging those that form cycles."""
     owner = {at: index for index, group in enumerate(groups) for at in group}
     before = [
         {

@@ -1,4 +1,4 @@
-"""`PartitionConfig`: a division that the user gives."""
+"""`PartitionConfig`: a user-defined division."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _INDEX = re.compile(r"operation (\d+)\b")
 
 @frozen
 class PartitionConfig(Value):
-    """A division by hand.
+    """A user-defined division.
 
-    - `num_of_partitions`: how many
+    - `num_of_partitions`: the number of partitions
     - `node_to_partition`: the partition of each operation, by its index in the model file or by the name of a tensor
-      that it makes. Those that are not named go to the one partition that none is named for. An operation that the
-      compiler joined to another goes with it
-    - `partition_names`, `backend_names`, `backend_hints`, `logical_ids`: of each partition; none: `<network>_part<n>`,
-      the first device's backend, no hints, a logical device each
+      that it produces. Unlisted operations go to the one partition for which none is listed. An operation that the
+      compiler fused into another one follows it
+    - `partition_names`, `backend_names`, `backend_hints`, `logical_ids`: one for each partition; empty:
+      `<network>_part<n>`, the first device's backend, no hints, and a logical device each
     - `replication_count`: copies on one device, by partition
     """
 
@@ -40,10 +40,10 @@ class PartitionConfig(Value):
     replication_count: Mapping[int, int] = field(factory=dict)
 
     def check(self, name: str, backends: Sequence[str]) -> None:
-        """PartitionError where the numbers do not fit together; `backends` are those that there are devices of."""
+        """Raises PartitionError if the fields are inconsistent. `backends` are those of the devices."""
         count = self.num_of_partitions
         if count < 1:
-            raise PartitionError(f"network {name!r}: {count} partitions are asked for, expected at least 1")
+            raise PartitionError(f"network {name!r}: {count} partitions are requested, expected at least 1")
         for what in ("partition_names", "backend_names", "backend_hints", "logical_ids"):
             given = getattr(self, what)
             if given and len(given) != count:
@@ -59,8 +59,8 @@ class PartitionConfig(Value):
 
 
 def parts_of(name: str, graph: UnitGraph, seconds: Seconds, config: PartitionConfig, backend: str) -> list[Part]:
-    """The parts that a configuration asks for. PartitionError for an operation that the model does not have, for
-    operations that cannot be apart, and for a partition that none is left for."""
+    """The parts that a configuration describes. Raises PartitionError for tensors that no operation produces,
+    operations that cannot be separated, unlisted operations without a unique partition left, and empty partitions."""
     numbers = _numbers(name, graph, config)
     count = config.num_of_partitions
     members: list[list[int]] = [[] for _ in range(count)]
@@ -99,18 +99,20 @@ def _numbers(name: str, graph: UnitGraph, config: PartitionConfig) -> list[int]:
         named = {wanted[at] for at in operations if at in wanted}
         if len(named) > 1:
             where = ", ".join(str(graph.subgraph.operations[at]) for at in operations)
-            raise PartitionError(f"network {name!r}: {where} are in partitions {sorted(named)}, but cannot be apart")
+            raise PartitionError(
+                f"network {name!r}: {where} are in partitions {sorted(named)}, but cannot be separated"
+            )
         if not named and len(free) != 1:
             raise PartitionError(
-                f"network {name!r}: {graph.subgraph.operations[operations[0]]} is in no partition, and "
-                f"{len(free)} partitions are left for such operations, expected 1"
+                f"network {name!r}: {graph.subgraph.operations[operations[0]]} is not listed, and {len(free)} "
+                "partitions are left for such operations, expected 1"
             )
         found.append(named.pop() if named else free[0])
     return found
 
 
 def _wanted(name: str, graph: UnitGraph, config: PartitionConfig) -> dict[int, int]:
-    """The partition of the operations that are named and were not joined to others."""
+    """The partitions of listed operations that still exist after fusion."""
     subgraph = graph.subgraph
     by_index: dict[int, list[int]] = {}
     by_tensor: dict[str, int] = {}
@@ -123,7 +125,7 @@ def _wanted(name: str, graph: UnitGraph, config: PartitionConfig) -> dict[int, i
     for node, number in config.node_to_partition.items():
         if isinstance(node, str):
             if node not in by_tensor:
-                raise PartitionError(f"network {name!r}: no operation makes a tensor called {node!r} after the passes")
+                raise PartitionError(f"network {name!r}: after the passes, no operation produces a tensor {node!r}")
             found[by_tensor[node]] = number
         else:
             found.update(dict.fromkeys(by_index.get(node, ()), number))

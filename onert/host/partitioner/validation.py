@@ -1,4 +1,4 @@
-"""What a division must keep to: the DAG's rules, the devices' memory, their number, and their inputs."""
+"""Validate a division: the DAG's rules, and the devices' memory, number, and limits of inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .assignment import Kind
 
 
 def validate(dag: DAG, kinds: Sequence[Kind]) -> None:
-    """PartitionError with the sizes where a network cannot be on these devices as it is divided."""
+    """Raises PartitionError if a network as divided cannot be placed on these devices."""
     dag.validate()
     by_name = {kind.name: kind for kind in kinds}
     for node in dag.nodes:
@@ -44,7 +44,7 @@ def _memory(dag: DAG, kinds: Mapping[str, Kind]) -> None:
 
 
 def _loads(dag: DAG) -> dict[int, tuple[str, int]]:
-    """The backend of each logical device, and the bytes of what is on it."""
+    """The backend and the used bytes of each logical device."""
     found: dict[int, tuple[str, int]] = {}
     for node in dag.nodes:
         for logical in node.logical_devices:

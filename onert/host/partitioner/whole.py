@@ -1,4 +1,4 @@
-"""A network that is not divided."""
+"""An undivided network as a DAG."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onert.ir import Package
 
 
 def whole(name: str, package: Package, program: Program, backend: str, copies: int = 1) -> DAG:
-    """The network as one sub-network, on so many devices."""
+    """The network as a single sub-network on `copies` devices."""
     inputs = tuple(range(len(program.inputs)))
     outputs = tuple(range(len(inputs), len(inputs) + len(program.outputs)))
     size = program_memory(program).total

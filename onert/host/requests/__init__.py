@@ -1,4 +1,4 @@
-"""Requests: which of them may run, wait, or are refused, how they are run, and how they are answered."""
+"""Requests: admission, queueing, execution and answers."""
 
 from .dispatcher import Dispatcher
 from .request import Callback, PromisedRequest, Request, WaitingRequest

@@ -1,4 +1,4 @@
-"""Which requests may run now, which wait, and which are refused."""
+"""Decide which requests may run now, wait, or are rejected."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .request import Request
 _NONE: tuple[Request, ...] = ()
 _NOW = True, _NONE
 _Place = tuple[ref[Request], Network]
-"""Of a request that is being run, in its network."""
+"""A running request and its network."""
 
 
 class Admission:
-    """The queue of a host, and the requests that are being run.
+    """The queue of a host, and its running requests.
 
-    One lock guards it all, for a few steps at a time, so that the bound of the queue is exact and no request is
-    overlooked. Who is running is what is in a dictionary of weak references: a request whose sender a signal handler
-    interrupted is dropped, and its place is free.
+    One lock, held for a few steps at a time, guards everything, so that the bound of the queue is exact and no request
+    is missed. Running requests are referenced weakly: a request whose sender was interrupted by a signal handler is
+    dropped, and its slot becomes free.
     """
 
     def __init__(self, config: HostConfig) -> None:
@@ -39,27 +39,27 @@ class Admission:
         self._lost: deque[ref[Request]] = deque()
         self._lose = self._lost.append
         self._lines: dict[Network, None] = {}
-        """Networks that requests wait for."""
+        """Networks with waiting requests."""
         self._waiting = 0
         self._closed = False
         self._drained = Gate()
 
     def enter(self, request: Request) -> tuple[bool, Sequence[Request]]:
-        """Whether a request may be run at once; else it is in the queue. With it, waiting requests that are late, which
-        had to leave the queue: they are to be answered.
+        """Admit a request. Returns whether it may run at once (otherwise it is queued), and late requests that were
+        removed from the queue and must be answered.
 
-        RequestRefusedError where there is no room or the host is closed, NetworkNotFoundError where the network was
-        removed meanwhile.
+        Raises RequestRefusedError if the queue is full or the host is closed, and NetworkNotFoundError if the network
+        was removed meanwhile.
         """
         with self._lock:
             network = request.network
             if self._closed:
-                raise RequestRefusedError("the host is closed and takes no requests")
+                raise RequestRefusedError("the host is closed and accepts no requests")
             if network.removed:
                 raise NetworkNotFoundError(f"there is no network {network.name!r}")
             if self._lost:
                 self._sweep()
-            # What follows is `_has_room` and `_begin`, written out: each request for the smallest model pays for it.
+            # The following inlines `_has_room` and `_begin`, because their calls would cost time in every request.
             active, own = self._active, network.active
             if len(active) < self._most_active and len(own) < network.most_active:
                 request.start_at_once()
@@ -71,9 +71,9 @@ class Admission:
                 late = self._expel()
             if self._waiting >= self._config.max_queue_size:
                 raise RequestRefusedError(
-                    f"network {network.name!r}: the queue is full: {self._waiting} requests wait and "
-                    f"{len(self._active)} are being run, at most {self._config.max_queue_size} and "
-                    f"{self._config.max_active_requests} may"
+                    f"network {network.name!r}: the queue is full: {self._waiting} requests are waiting (at most "
+                    f"{self._config.max_queue_size}) and {len(self._active)} are running (at most "
+                    f"{self._config.max_active_requests})"
                 )
             heappush(network.waiting, (request.priority, request.number, request))
             self._lines[network] = None
@@ -81,8 +81,8 @@ class Admission:
             return False, late or _NONE
 
     def expired(self, request: Request) -> list[Request]:
-        """The deadline of a request is over. Requests that are late and were in the queue, and this one if it is being
-        run and not answered: they are to be answered."""
+        """Handle a request whose deadline has passed. Returns the requests that must be answered: late ones from the
+        queue, and this one if it is running and unanswered."""
         with self._lock:
             late = self._expel()
             if request.number in self._active and request.claim():
@@ -92,16 +92,16 @@ class Admission:
             return late
 
     def refused(self, network: Network) -> None:
-        """Count a request that was not let in."""
+        """Count a rejected request."""
         with self._lock:
             network.counters.refused += 1
 
     def leave(
         self, request: Request, result: Result, *, late: bool = False
     ) -> tuple[Request | None, Sequence[Request]]:
-        """A request was run. The next to be run, if any, and requests that are late and to be answered.
+        """Remove a finished request. Returns the next one to run, if any, and late requests that must be answered.
 
-        One that was answered at its deadline (`late`) was counted then.
+        A `late` request was answered and counted at its deadline.
         """
         took = perf_counter() - request.begun
         with self._lock:
@@ -127,8 +127,8 @@ class Admission:
     def leave_together(
         self, timely: Sequence[Request], results: Sequence[Result], late: Sequence[Request]
     ) -> tuple[list[Request], Sequence[Request]]:
-        """Requests for one network were run, and each left as by `leave`, with its result or late: in one pass. Those
-        to be run next, in that order, and requests that are late and to be answered."""
+        """The same as `leave` for several requests for one network, timely ones with results and late ones, at once.
+        Returns the requests to run next, in order, and late requests that must be answered."""
         now = perf_counter()
         network = (timely or late)[0].network
         taken: list[float] = []
@@ -188,12 +188,13 @@ class Admission:
         return len(self._active) < self._config.max_active_requests and len(network.active) < network.most_active
 
     def _begin(self, request: Request) -> None:
-        """`_active` first, and last where a request leaves: what is there is swept, if an interrupt drops it."""
+        """Mark a request as running. It is added to `_active` first and removed from it last, because `_sweep` finds
+        requests dropped by an interrupt there."""
         self._active[request.number] = (ref(request, self._lose), request.network)
         request.network.active[request.number] = None
 
     def _sweep(self) -> None:
-        """Take places back that were lost."""
+        """Free the slots of dropped requests."""
         seen = len(self._lost)
         for number, (request, network) in tuple(self._active.items()):
             if request() is None:
@@ -203,7 +204,7 @@ class Admission:
             self._lost.popleft()
 
     def _expel(self) -> list[Request]:
-        """Waiting requests that are late, out of the queue; those that nobody waits for as well, without a word."""
+        """Remove late and abandoned requests from the queue. Returns the late ones, which must be answered."""
         late: list[Request] = []
         for network in tuple(self._lines):
             stays = []
@@ -228,18 +229,18 @@ class Admission:
     # ---- networks and the end
 
     def remove(self, network: Network) -> None:
-        """Let no more requests for a network in; NetworkBusyError where there are some."""
+        """Admit no more requests for a network. Raises NetworkBusyError if it has active or waiting ones."""
         with self._lock:
             self._sweep()
             if network.active or network.waiting:
                 raise NetworkBusyError(
-                    f"network {network.name!r} cannot be removed: {len(network.active)} requests for it are being run, "
-                    f"{len(network.waiting)} wait"
+                    f"network {network.name!r} cannot be removed: {len(network.active)} of its requests are running "
+                    f"and {len(network.waiting)} are waiting"
                 )
             network.removed = True
 
     def close(self) -> Gate:
-        """Let no more requests in; the gate opens when all that were are answered."""
+        """Admit no more requests. The gate opens when all admitted ones are answered."""
         with self._lock:
             self._closed = True
             self._sweep()
@@ -247,7 +248,7 @@ class Admission:
         return self._drained
 
     def counts(self) -> tuple[int, int]:
-        """How many requests are being run, and how many wait."""
+        """The numbers of running and of waiting requests."""
         with self._lock:
             self._sweep()
             return len(self._active), self._waiting

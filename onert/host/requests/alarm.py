@@ -1,4 +1,4 @@
-"""Calls at a time to come."""
+"""Calls at a later time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOGGER = logging.getLogger("onert.host")
 
 
 class Alarm:
-    """A thread, started when it is first needed, that makes calls when their time has come."""
+    """A thread, started when first needed, that makes calls at given times."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -25,7 +25,7 @@ class Alarm:
         self._ended = False
 
     def at(self, when: float, call: Callable[[], object]) -> None:
-        """Make a short call at `when`, in seconds of `perf_counter`, or soon after."""
+        """Make a short call at `when` (seconds of `perf_counter`) or soon after."""
         with self._lock:
             heappush(self._calls, (when, next(self._numbers), call))
             if self._thread is None:
@@ -42,7 +42,7 @@ class Alarm:
                 continue
 
     def _ring(self) -> float | None:
-        """Make the calls whose time has come; the seconds until the next one, None where there is none."""
+        """Make all calls that are due. Returns the seconds until the next one, None if there is none."""
         while True:
             with self._lock:
                 if not self._calls:

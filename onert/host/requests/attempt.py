@@ -1,4 +1,4 @@
-"""Runs of sub-networks on devices, begun again on another one where a device is lost."""
+"""Runs of sub-networks on devices, retried on another device if one is lost."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from .request import Request
 
 
 def begin(request: Request, at: int, inputs: Sequence[Array], done: Done, retries: int, *, here: bool) -> Result | None:
-    """Give the sub-network number `at` to a device; what comes of it where it is over already, and `done` is told
-    nothing.
+    """Start a run of sub-network `at` on a device. Returns the result if the run is already over; else `done` gets it.
 
-    A run whose device is lost is begun again up to `retries` times, unless the request is late. One on the state of a
-    sequence is not, because the state was lost too. With `here` the calling thread is lent to a device that is idle.
+    A run whose device is lost is retried up to `retries` times, unless the request is late. Runs on the state of a
+    sequence are not retried, because the state was lost too. With `here`, an idle device may use the calling thread.
     """
     stateful = request.session is not None and request.network.nodes[at].stateful
     return _begin(request, at, inputs, done, 0 if stateful else retries, None, here=here)
@@ -52,7 +51,7 @@ def _begin(
                 told = partial(_ended, request, at, inputs, done, left, device) if left else done
                 device.run_function(function, inputs, told, request.priority, session)
                 return None
-        except Exception as error:  # the device does not have it, or was stopped: the request's error
+        except Exception as error:  # the function is missing or the device was stopped: an error of the request
             result = error
         if not _again(request, result, left):
             return result
@@ -63,7 +62,7 @@ def _begin(
 def _made(
     request: Request, at: int, function: str, inputs: Sequence[Array], done: Done, left: int, number: int
 ) -> tuple[Call, Done]:
-    """The run on one of the sub-network's devices, and who is told."""
+    """The run on the sub-network's device `number`, and the function that gets its result."""
     device = request.network.nodes[at].devices[number]
     told = partial(_ended, request, at, inputs, done, left, device) if left else done
     return device.call(function, inputs), told
@@ -78,7 +77,7 @@ def _ended(
     device: DeviceManager,
     result: Result,
 ) -> None:
-    """A device has run a sub-network that may be begun again."""
+    """Called when a run that may be retried is over."""
     if _again(request, result, left):
         ended = _begin(request, at, inputs, done, left - 1, device, here=False)
         if ended is None:
@@ -88,7 +87,7 @@ def _ended(
 
 
 def _again(request: Request, result: Result, left: int) -> bool:
-    """Whether a run is to be begun again after this came of it; it is counted then."""
+    """Whether to retry a run after this result. If so, the retry is counted."""
     if not isinstance(result, DeviceLostError) or not left or request.is_late:
         return False
     request.network.counters.retry()

@@ -1,4 +1,4 @@
-"""Several requests that are run as one."""
+"""Several requests that run together."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from onert.ir import Array
 from .request import Request
 
 _SHARED = 1 << 18
-"""Bytes of outputs of which requests are given parts: they are there until all of these requests are gone. To copy each
-row by itself takes as long as half of all else that is done for its request."""
+"""Outputs of at most this many bytes are shared: each request gets a view, and the array lives until all are gone.
+Copying each row by itself would take half as long as everything else that is done for its request."""
 
 
 class BatchRequest(Request):
-    """Requests that a device is given at once. It is answered by answering them.
+    """Requests that are given to a device together. They are answered individually.
 
-    `size` is how many the network is compiled for: their inputs are joined along the first dimension, filled up with
-    the last request's. None: the network is run for each of them, one after the other. `owner` is told the result.
+    `size` is the compiled batch size: inputs are concatenated along the first dimension and padded with the last
+    request's. None: the network is run for each request, one after another. `owner` is called with the result.
     """
 
     __slots__ = ("owner", "requests", "size")
@@ -43,8 +43,10 @@ class BatchRequest(Request):
         self.owner = owner
 
     def parts(self, result: Any) -> list[Result]:
-        """What each of the requests is to be answered, of what came of them together: arrays that no other request is
-        given, parts of one where that is small."""
+        """Split the result of the batch into the results of its requests.
+
+        Each request gets its own arrays: views of a shared array if the outputs are small, otherwise parts of copies.
+        """
         if isinstance(result, BaseException):
             return [result] * len(self.requests)
         if self.size is None:
@@ -58,7 +60,7 @@ class BatchRequest(Request):
 
 
 def _in_pieces(array: Array, nbytes: int) -> Iterator[Array]:
-    """The rows of an array, as parts of copies of so many bytes each, or of one row."""
+    """The rows of an array, as views of copies of about `nbytes` bytes each (at least one row)."""
     step = max(1, nbytes // max(1, array[0].nbytes))
     for at in range(0, len(array), step):
         yield from array[at : at + step].copy()
@@ -72,10 +74,10 @@ def _stacked(requests: Sequence[Request], size: int) -> tuple[Array, ...]:
 
 
 def _joined(arrays: Sequence[Array]) -> Array:
-    """Arrays of one type and shape, one after the other.
+    """Concatenate arrays of the same type and shape.
 
-    They are copied in one call, which gives the interpreter's lock back once at most. NumPy gives it back for each
-    array, and another thread may keep it for milliseconds each time.
+    They are copied in one call that releases the interpreter's lock at most once. NumPy releases it for each array, and
+    another thread may then hold it for milliseconds each time.
     """
     first = arrays[0]
     if first.size and first.dtype.isbuiltin == 1:

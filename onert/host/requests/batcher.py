@@ -1,4 +1,4 @@
-"""Dynamic batching: requests for one network that are run together."""
+"""Dynamic batching of requests for a network."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .executor import Executor
 from .request import Request
 
 FinishedTogether = Callable[[Sequence[Request], Sequence[Result]], None]
-"""Told requests for one network, and what came of each."""
+"""Called with requests for one network and their results."""
 
 
 class Batcher:
-    """Collects requests for a network, and runs them together as soon as a device can take them.
+    """Collects requests for a network, and runs them together as soon as a device can take a batch.
 
-    `networks` are the network compiled for batches, by their size; where there is only the network itself (`stacked` is
-    False), it is run for each request of a batch. At most `most_running` batches are being run, as many as devices can
-    work on at a time; requests that come meanwhile wait here, the most urgent first.
+    `networks` are the network compiled for several batch sizes, by size; if there is only the network itself (`stacked`
+    is False), it is run for each request of a batch. At most `most_running` batches run at the same time, the number
+    that devices can handle; further requests wait here, the most urgent first.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Batcher:
         infos = [info for info, _ in networks[1].dag.inputs]
         self._shapes = [info.shape for info in infos]
         self.takes_all = not stacked or all(info.open_shape == info.shape for info in infos)
-        """Whether every request can be run with others."""
+        """Whether any request can be batched with others."""
         self.config = config
         self._most_running = most_running
         self._executor = executor
@@ -55,21 +55,21 @@ class Batcher:
         self._alarm = alarm
         self._lock = Lock()
         self._pending: dict[int, deque[Request]] = {}
-        """Those that wait, by priority, in the order in which they came."""
+        """Waiting requests by priority, in order of arrival."""
         self._running = 0
         self._hurries = False
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """The networks that batches are run on."""
+        """The networks that run batches."""
         return tuple(self._networks.values())
 
     def takes(self, request: Request) -> bool:
-        """Whether a request can be run with others: its inputs have the shapes that the network is compiled for."""
+        """Whether a request can be batched: its inputs have the shapes that the network is compiled for."""
         return self.takes_all or [array.shape for array in request.inputs] == self._shapes
 
     def add(self, request: Request, *, here: bool) -> None:
-        """Run a request, together with others; with `here` on this thread, if it is time and a device borrows it."""
+        """Add a request and run a batch if it is time. With `here`, an idle device may use the calling thread."""
         with self._lock:
             own = self._pending.get(request.priority)
             if own is None:
@@ -88,12 +88,13 @@ class Batcher:
         self._run(requests, here=False)
 
     def hurry(self) -> None:
-        """Wait for no more requests: there are none to come."""
+        """Stop waiting for more requests, because none will come."""
         self._hurries = True
         self.look()
 
     def done(self, batch: BatchRequest, result: Any) -> None:
-        """A batch was run. The next is begun before this one's requests are answered: the device waits for nobody."""
+        """Handle the result of a batch. The next one starts before the requests are answered, to keep the device
+        busy."""
         with self._lock:
             self._running -= 1
             requests = self._take()
@@ -101,7 +102,7 @@ class Batcher:
         self._answer(batch, result)
 
     def _take(self) -> list[Request]:
-        """The requests of the next batch; none where it is not the time for one."""
+        """The requests of the next batch; empty if it is not time for one."""
         if self._running >= self._most_running or not self._pending:
             return []
         oldest = 0.0
@@ -116,7 +117,7 @@ class Batcher:
         return self._first(count)
 
     def _first(self, count: int) -> list[Request]:
-        """So many of those that wait, the most urgent first. They wait no more."""
+        """Remove and return `count` waiting requests, the most urgent first."""
         found: list[Request] = []
         for priority in sorted(self._pending):
             own = self._pending[priority]
@@ -143,7 +144,7 @@ class Batcher:
                 requests = self._take()
 
     def _begun(self, requests: Sequence[Request], *, here: bool) -> tuple[Any, BatchRequest]:
-        """Give requests to a device; what came of them where that is known already."""
+        """Start a batch of requests. Returns its result if it is already known, and the batch."""
         if not self._stacked:
             batch = BatchRequest(self._networks[1], requests, None, self.done)
             return self._executor.run_each(batch), batch

@@ -1,4 +1,4 @@
-"""Answering requests when their time is over."""
+"""Answer requests at their deadlines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _FEW = 64
 
 
 class Deadlines:
-    """Calls `expire` with each request that is not answered at its deadline, by the alarm's thread.
+    """Calls `expire` on the alarm's thread for each request that is not answered by its deadline.
 
-    Requests are held weakly. Those that are over are forgotten whenever they are half of all, so that a long timeout
-    takes no memory after the answer.
+    Requests are referenced weakly. Finished ones are removed whenever the number of entries has doubled, so that a long
+    timeout uses no memory after the answer.
     """
 
     def __init__(self, alarm: Alarm, expire: Callable[[Request], object]) -> None:
@@ -27,11 +27,11 @@ class Deadlines:
         self._lock = Lock()
         self._entries: list[tuple[float, int, ref[Request]]] = []
         self._next = float("inf")
-        """When the alarm rings next."""
+        """The time of the next alarm."""
         self._limit = _FEW
 
     def add(self, request: Request) -> None:
-        """Watch a request that has a deadline."""
+        """Watch a request with a deadline."""
         assert request.deadline is not None
         with self._lock:
             heappush(self._entries, (request.deadline, request.number, ref(request)))

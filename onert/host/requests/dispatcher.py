@@ -1,4 +1,4 @@
-"""Requests from the moment they are let in to their answer."""
+"""The life of requests from admission to answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOGGER = logging.getLogger("onert.host")
 
 
 class Dispatcher:
-    """Lets requests in, has them run, and answers them, each once."""
+    """Admits requests, runs them, and answers each of them once."""
 
     def __init__(self, config: HostConfig) -> None:
         self._admission = Admission(config)
@@ -39,17 +39,17 @@ class Dispatcher:
         self._callbacks = Pool(config.executor_threads, "onert-callback")
         self.sessions = Sessions(config)
         self.traces: list[HostTrace] = []
-        """Where requests are recorded."""
+        """The traces that record requests."""
         self._batchers: WeakSet[Batcher] = WeakSet()
         self.refused = self._admission.refused
         self.remove = self._admission.remove
         self.counts = self._admission.counts
 
     def enter(self, request: Request, *, here: bool) -> None:
-        """Run a request, now or when its turn comes; with `here` on this thread, if a device borrows it.
+        """Run a request now, or queue it. With `here`, an idle device may use the calling thread.
 
-        RequestRefusedError where there is no room or the host is closed, NetworkNotFoundError where the network was
-        removed meanwhile: the request is answered by nobody else then.
+        Raises RequestRefusedError if the queue is full or the host is closed, and NetworkNotFoundError if the network
+        was removed meanwhile; the request then gets no other answer.
         """
         may_run, late = self._admission.enter(request)
         if late:
@@ -60,10 +60,10 @@ class Dispatcher:
                 self._finished(request, ended)
                 return
         if request.deadline is not None and isinstance(request, PromisedRequest):
-            self._deadlines.add(request)  # the sender of any other request waits no longer by itself
+            self._deadlines.add(request)  # other requests are timed out by their waiting sender
 
     def _begun(self, request: Request, *, here: bool) -> Result | None:
-        """Have a request run; its result where it is over already."""
+        """Start a request. Returns its result if it is already over."""
         if request.session is not None:
             return self._begun_in_turn(request, here=here)
         batcher = request.network.batcher
@@ -73,7 +73,7 @@ class Dispatcher:
         return None
 
     def _begun_in_turn(self, request: Request, *, here: bool) -> Result | None:
-        """The same for a request of a sequence, after those before it."""
+        """The same for a request of a sequence, which waits for the previous ones."""
         try:
             if not request.session.enter(request):
                 return None
@@ -85,13 +85,13 @@ class Dispatcher:
     def batcher(
         self, networks: Mapping[int, Network], config: BatchConfig, most_running: int, *, stacked: bool
     ) -> Batcher:
-        """What runs requests for a network together; `networks` are the network compiled for batches, by their size."""
+        """A batcher for a network. `networks` are the network compiled for several batch sizes, by size."""
         made = Batcher(networks, stacked, config, most_running, self._executor, self._finished_together, self._alarm)
         self._batchers.add(made)
         return made
 
     def _finished(self, request: Request, result: Result) -> None:
-        """A request was run."""
+        """Handle the result of a request."""
         if isinstance(request, BatchRequest):
             request.owner(request, result)
             return
@@ -107,7 +107,7 @@ class Dispatcher:
         self._on_callback_thread(partial(self._call_back, request, result))
 
     def _finished_together(self, requests: Sequence[Request], results: Sequence[Result]) -> None:
-        """Requests for one network were run together."""
+        """Handle the results of a batch of requests for one network."""
         timely: list[Request] = []
         found: list[Result] = []
         late: list[Request] = []
@@ -137,7 +137,7 @@ class Dispatcher:
                 self._finished(request, begun)
 
     def _follow(self, request: Request) -> None:
-        """Begin the next request of the same sequence."""
+        """Start the next request of the same sequence."""
         following: Request | None = request.session.leave()
         if following is not None:
             late = following.late() if following.is_late else None
@@ -152,9 +152,9 @@ class Dispatcher:
             self._leave(request, result)
 
     def _leave(self, request: Request, result: Result, *, late: bool = False) -> None:
-        """Answer a request, unless that was done, and begin the next ones until one is under way.
+        """Answer a request, unless it has been answered, and start queued ones until one does not end at once.
 
-        One that is `late` was answered at its deadline, while it was being run.
+        A `late` request was answered at its deadline while it was running.
         """
         while True:
             if self.traces:
@@ -187,18 +187,19 @@ class Dispatcher:
                 self._on_callback_thread(partial(_called, request))
 
     def expire(self, request: Request) -> None:
-        """Answer a request whose deadline is over. If it is being run, it keeps its place until the run ends."""
+        """Answer a request whose deadline has passed. If it is running, it counts as active until the run ends."""
         if not request.is_answered:
             self._answer_late(self._admission.expired(request))
 
     def _on_callback_thread(self, call: Callable[[], None]) -> None:
         try:
             self._callbacks.submit(call)
-        except RuntimeError:  # the process ends, or has no room for a thread
+        except RuntimeError:  # the process is ending, or cannot start a thread
             call()
 
     def close(self) -> Gate:
-        """Let no more requests in; the gate opens when all that were are answered. HostError in a callback of one."""
+        """Admit no more requests. The gate opens when all admitted ones are answered. Raises HostError in a
+        callback."""
         if self._callbacks.is_member():
             raise HostError("this host cannot be closed by a callback of one of its requests; close it afterwards")
         gate = self._admission.close()
@@ -208,7 +209,7 @@ class Dispatcher:
 
 
 def _expire(dispatcher: ref[Dispatcher]) -> Callable[[Request], None]:
-    """What the alarm calls, which must not keep the dispatcher."""
+    """The function that the alarm calls. It must not keep the dispatcher alive."""
 
     def expire(request: Request) -> None:
         found = dispatcher()
@@ -219,7 +220,7 @@ def _expire(dispatcher: ref[Dispatcher]) -> Callable[[Request], None]:
 
 
 def _called(request: Request) -> None:
-    """Call a request's callback; what it raises is logged, for nobody is there to be told."""
+    """Call a request's callback. Its errors are only logged."""
     assert request.callback is not None
     assert isinstance(request, PromisedRequest)
     try:

@@ -1,4 +1,4 @@
-"""`Executor`: walks a network's DAG for each request."""
+"""`Executor`: runs a network's DAG for each request."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Finished = Callable[[Request, Result], None]
 
 
 class NetworkExecutionState:
-    """What one request for a network of several sub-networks has come to.
+    """The progress of a request for a network of several sub-networks.
 
-    `waiting` says of each node how many of its parents have not run. `inflight` counts the nodes that were begun and
-    are not over: when it comes to 0, the request is. Only the first error counts; no node is begun after it.
+    `waiting` is the number of unfinished parents of each node. `inflight` is the number of nodes that have started and
+    not ended; when it reaches 0, the request is over. Only the first error counts, and no node is started after it.
     """
 
     __slots__ = ("error", "inflight", "lock", "network", "request", "retries", "values", "waiting")
@@ -39,7 +39,7 @@ class NetworkExecutionState:
         self.request: Request | None = None
 
     def begin(self, request: Request, retries: int) -> None:
-        """Take a request; no other is under way. Each of its runs may be begun again so often."""
+        """Start a request when no other is in progress. Each of its runs may be retried `retries` times."""
         network = self.network
         self.request = request
         self.retries = retries
@@ -48,7 +48,7 @@ class NetworkExecutionState:
         self.inflight = len(network.roots)
 
     def settle(self, at: int, result: Result) -> tuple[tuple[int, ...], bool]:
-        """A node is over. The nodes that may run now, and whether the request is over: said once."""
+        """Record the result of a node. Returns the nodes that may run now, and (once) that the request is over."""
         network, request = self.network, self.request
         assert request is not None
         result = checked(network.nodes[at], result)
@@ -70,7 +70,7 @@ class NetworkExecutionState:
             return tuple(ready), self.inflight == 0
 
     def end(self) -> Result:
-        """What came of the request that is over: the outputs, or the first error. The state is as if new."""
+        """The result of the finished request: its outputs, or the first error. Resets the state for reuse."""
         error = self.error
         result: Result = [self.values[value] for value in self.network.outputs] if error is None else error
         self.values.clear()
@@ -79,11 +79,11 @@ class NetworkExecutionState:
 
 
 class Executor:
-    """Runs requests: each sub-network when those have run that it waits for, on the device that is least busy.
+    """Runs requests: each sub-network after its parents, on the least busy device.
 
-    `finished` is called once for every request that was begun and did not end at once, whatever comes of it, by a
-    thread of the device that ran the last of its sub-networks. States are made when they are needed, and used again.
-    A run whose device was lost is begun again up to `retries` times.
+    `finished` is called once for every started request that does not end at once, by a thread of the device that ran
+    the last of its sub-networks. States are created on demand and reused. A run whose device was lost is retried up to
+    `retries` times.
     """
 
     def __init__(self, finished: Finished, retries: int = 0) -> None:
@@ -91,10 +91,10 @@ class Executor:
         self._retries = retries
 
     def run(self, request: Request, *, here: bool) -> Result | None:
-        """Begin a request. Its result where it has ended: nobody is told then.
+        """Start a request. Returns its result if it ends at once; `finished` is not called then.
 
-        With `here` the calling thread is lent to devices that are idle. A batch is not begun again but each of its
-        requests is (`run_again`): so one that ends its device every time takes no other with it.
+        With `here`, idle devices may use the calling thread. A lost batch is not retried as a whole; its requests are
+        retried individually (`run_again`), so that one that kills its device every time does not affect the others.
         """
         return self._run(request, 0 if isinstance(request, BatchRequest) else self._retries, here=here)
 
@@ -113,7 +113,7 @@ class Executor:
         return self._advance(state, network.roots, here=here)
 
     def run_again(self, request: Request) -> bool:
-        """Begin a request once more whose batch was lost with its device; False where that is not to be."""
+        """Retry a request whose batch was lost with its device. Returns False if it may not be retried."""
         if not self._retries or request.is_late:
             return False
         request.network.counters.retry()
@@ -123,14 +123,14 @@ class Executor:
         return True
 
     def run_each(self, batch: BatchRequest) -> list[Result] | BaseException | None:
-        """Begin several requests for a network of one sub-network, which a device runs one after the other; the error
-        where it does not take them."""
+        """Start a batch for a network of one sub-network, which a device runs one after another. Returns the error if
+        the device does not accept it."""
         node = batch.network.nodes[0]
         try:
             device, function = node.choose()
             inputs = [request.inputs for request in batch.requests]
             device.run_each(function, inputs, partial(self._each_done, batch), batch.priority)
-        except Exception as error:  # the requests'
+        except Exception as error:  # becomes the requests' error
             return error
         return None
 
@@ -143,7 +143,7 @@ class Executor:
         self._finished(request, checked(request.network.nodes[0], result))
 
     def _advance(self, state: NetworkExecutionState, ready: Sequence[int], *, here: bool) -> Result | None:
-        """Give nodes to their devices; the request's result where this ends it."""
+        """Start nodes on their devices. Returns the request's result if this ends it."""
         network, request = state.network, state.request
         assert request is not None
         todo = list(ready)
@@ -151,7 +151,7 @@ class Executor:
             at = todo.pop()
             node = network.nodes[at]
             inputs = [state.values[value] for value in node.inputs]
-            # The last one that is ready runs here; the others run beside it.
+            # The last ready node runs on this thread, in parallel with the others.
             lend = here and not todo
             done = partial(self._done, state, at)
             result = begin(request, at, inputs, done, state.retries, here=lend)
@@ -163,7 +163,7 @@ class Executor:
         return None
 
     def _done(self, state: NetworkExecutionState, at: int, result: Result) -> None:
-        """A device has run a node."""
+        """Called when a device has run a node."""
         request = state.request
         assert request is not None
         ready, over = state.settle(at, result)
@@ -178,7 +178,7 @@ class Executor:
 
 
 def checked(node: PlacedNode, result: Result) -> Result:
-    """What a device gave for a node; an error in its place where that is not one array for each output."""
+    """A device's result for a node, replaced by an error unless it has one array for each output."""
     if isinstance(result, BaseException) or len(result) == len(node.outputs):
         return result
-    return HostError(f"a device gave {len(result)} outputs of {node.node.name!r}, expected {len(node.outputs)}")
+    return HostError(f"a device returned {len(result)} outputs of {node.node.name!r}, expected {len(node.outputs)}")

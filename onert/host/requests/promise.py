@@ -13,30 +13,30 @@ from onert.host.network import Outputs
 
 
 class _NoLock:
-    """What `wait` and `as_completed` of the standard library hold while they look at futures: these need none."""
+    """A dummy for the lock that the standard library's `wait` and `as_completed` acquire to inspect futures."""
 
     def acquire(self) -> None:
-        """At once."""
+        """Do nothing."""
 
     def release(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def __enter__(self) -> None:
-        """At once."""
+        """Do nothing."""
 
     def __exit__(self, *error: object) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 _NO_LOCK = _NoLock()
 
 
 class Promise(LocklessFuture[Outputs]):
-    """The standard library's future, made and kept in a fraction of its time, which is that of a small model's run.
+    """A replacement for the standard library's future, whose overhead is as long as a small model's run.
 
-    It takes no lock, which a thread that a signal handler interrupts could keep. What only some futures need (a
-    ticket, who waits) is made when somebody asks for it, before he looks whether the future is done; who ends it sets
-    the state before he looks for them.
+    It has no lock, which a thread interrupted by a signal handler might never release. Parts that only some futures
+    need (a ticket, waiters) are created on demand, always before the caller checks whether the future is done; and the
+    thread that ends the future sets its state before it looks for these parts.
     """
 
     _state: str = PENDING
@@ -51,18 +51,18 @@ class Promise(LocklessFuture[Outputs]):
 
     @property
     def _ticket(self) -> list[None]:
-        """Taken by who starts the request, or by who cancels it."""
+        """Its one element is taken either to start the request or to cancel it."""
         made: list[None] = self.__dict__.setdefault("_own_ticket", [None] if self._state == PENDING else [])
         return made
 
     # ---- for the host
 
     def start_at_once(self) -> None:
-        """The request is run without having been in the queue: nobody else knows of the future yet."""
+        """Start a request that was never queued, while no other thread has the future yet."""
         self._state = RUNNING
 
     def start(self) -> bool:
-        """The request leaves the queue; False if it was cancelled."""
+        """Start a request from the queue. Returns False if it was cancelled."""
         try:
             self._ticket.pop()
         except IndexError:
@@ -82,7 +82,7 @@ class Promise(LocklessFuture[Outputs]):
         self._end(FINISHED)
 
     def _end(self, state: str) -> None:
-        """Tell everyone, each once."""
+        """Set the final state, and notify all waiters and callbacks once."""
         self._state = state
         if self._gate is not None:
             self._gate.open()
@@ -93,14 +93,14 @@ class Promise(LocklessFuture[Outputs]):
 
     @property
     def _waiters(self) -> list[Any]:  # type: ignore[override]  # the library's own are made by `__init__`
-        """Where the standard library leaves who waits for several futures."""
+        """The list to which the standard library adds waiters for several futures."""
         made: Waiters = self.__dict__.setdefault("_asking", Waiters(self))
         return made
 
-    # ---- for who asked
+    # ---- for the caller
 
     def cancel(self) -> bool:
-        """Whether the request was in the queue still, or was cancelled before."""
+        """Cancel a queued request. Returns whether it is cancelled now."""
         try:
             self._ticket.pop()
         except IndexError:
@@ -121,10 +121,10 @@ class Promise(LocklessFuture[Outputs]):
             assert self._result is not None
             return self._result
         finally:
-            del self  # the error's traceback would hold it
+            del self  # otherwise the error's traceback would keep it alive
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """The error, None for none; TimeoutError where there is no answer in so many seconds."""
+        """Wait for the error, None if there is none. Raises TimeoutError if there is no answer in `timeout` seconds."""
         if self._state not in ENDED:
             gate: Gate = self.__dict__.setdefault("_gate", Gate())
             if self._state not in ENDED and not gate.wait(timeout):

@@ -1,4 +1,4 @@
-"""Requests: inputs for a network on their way to an answer."""
+"""Requests: a network's inputs, and the way to deliver the answer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,12 @@ Callback = Callable[[Future[Outputs]], object]
 
 
 class Request:
-    """One run of a network that was asked for. It is answered once.
-
-    `begun` and `deadline` are seconds of `perf_counter`.
-    """
+    """A request to run a network. It is answered once. `begun` and `deadline` are seconds of `perf_counter`."""
 
     __slots__ = ("__weakref__", "begun", "deadline", "inputs", "network", "number", "priority")
 
     callback: Callback | None = None
-    """What is called on a thread of the executor after the answer, and keeps the request's place until then."""
+    """Called on a callback thread after the answer. The request counts as active until it returns."""
     session: Any = None
     """The `Session` of a request that shares state with others."""
 
@@ -43,11 +40,11 @@ class Request:
 
     @property
     def is_late(self) -> bool:
-        """Whether the deadline is over."""
+        """Whether the deadline has passed."""
         return self.deadline is not None and perf_counter() >= self.deadline
 
     def late(self) -> DeadlineError:
-        """What a request is answered that is late."""
+        """The answer to a late request."""
         assert self.deadline is not None
         return DeadlineError(
             f"network {self.network.name!r}: request {self.number} was not answered within "
@@ -56,15 +53,15 @@ class Request:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody waits for the answer still."""
+        """Whether the sender still wants the answer."""
         raise NotImplementedError
 
     def start(self) -> bool:
-        """The request leaves the queue; False where nobody waits for its answer any more. Called once."""
+        """Start a queued request. Returns False if its sender no longer wants the answer. Called once."""
         raise NotImplementedError
 
     def start_at_once(self) -> None:
-        """The request is run without having been in the queue: its sender has not heard of it since."""
+        """Start a request that was never queued, before its sender gets a handle to it."""
 
     @property
     def is_answered(self) -> bool:
@@ -72,11 +69,11 @@ class Request:
         raise NotImplementedError
 
     def claim(self) -> bool:
-        """Whether the caller is to answer the request: said once. A run may end at the moment of the deadline."""
+        """Whether the caller must answer the request. True only once, because a run may end just at the deadline."""
         return True
 
     def answer(self, result: Result) -> None:
-        """Give the outputs, or the error, to who asked."""
+        """Deliver the outputs, or the error, to the sender."""
         raise NotImplementedError
 
 
@@ -110,7 +107,7 @@ class WaitingRequest(Request):
         self._gate.open()
 
     def wait(self) -> Outputs:
-        """The outputs by name; the error is raised, and DeadlineError where there is neither in time."""
+        """Wait for the outputs, by name. Errors are raised, and DeadlineError if there is no answer in time."""
         try:
             while not self._gate.is_open:
                 left = None if self.deadline is None else self.deadline - perf_counter()
@@ -124,7 +121,7 @@ class WaitingRequest(Request):
             try:
                 raise result
             finally:
-                del self, result  # the error's traceback would hold them
+                del self, result  # otherwise the error's traceback would keep them alive
         assert result is not None
         return self.network.named(result)
 
@@ -137,7 +134,7 @@ class PromisedRequest(Request):
     def __init__(
         self, network: Network, inputs: Sequence[Array], priority: int, number: int, begun: float, timeout: float | None
     ) -> None:
-        # Every statement here is paid for by each request for the smallest model: a call of the base is one more.
+        # The base class's constructor is inlined, because its call would cost time in every request.
         self.network = network
         self.inputs = inputs
         self.priority = priority

@@ -1,4 +1,4 @@
-"""Sequences of requests that share state: each keeps its own, on one device."""
+"""Sequences of requests that share state, which each sequence keeps on one device per sub-network."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NUMBERS = count(1)
 
 
 class Session:
-    """A sequence of requests for one network. They are run one at a time, in the order in which they were let in."""
+    """A sequence of requests for a network. They run one at a time, in order of admission."""
 
     def __init__(self, sequence: Hashable) -> None:
         self.sequence = sequence
         self.number = next(_NUMBERS)
-        """Unique in the process: what devices know it by."""
+        """Its unique number, by which devices identify it."""
         self.used = monotonic()
         self.busy = False
         self._lock = Lock()
@@ -33,8 +33,8 @@ class Session:
         self._places: dict[int, DeviceManager] = {}
 
     def enter(self, request: Request) -> bool:
-        """Whether a request may run now; else it waits for the one before it. NetworkNotFoundError where the sequence
-        was ended meanwhile."""
+        """Whether a request may run now; otherwise it waits for the previous one. Raises NetworkNotFoundError if the
+        sequence has ended."""
         with self._lock:
             if self._ended:
                 raise NetworkNotFoundError(f"network {request.network.name!r}: sequence {self.sequence!r} was ended")
@@ -45,7 +45,7 @@ class Session:
             return True
 
     def leave(self) -> Request | None:
-        """A request is over; the next one, which may run now."""
+        """Called when a request is over. Returns the next one, which may run now, or None."""
         with self._lock:
             self.used = monotonic()
             if self._waiting:
@@ -54,20 +54,20 @@ class Session:
             return None
 
     def end(self) -> bool:
-        """Let no more requests in; False where one is under way."""
+        """Admit no more requests. Returns False, without effect, if one is in progress."""
         with self._lock:
             self._ended = not self.busy
             return self._ended
 
     def device(self, at: int, node: PlacedNode) -> DeviceManager:
-        """The device that keeps the state of a sub-network."""
+        """The device that holds the state of a sub-network; chosen on the first call."""
         found = self._places.get(at)
         if found is None:
             found = self._places.setdefault(at, node.choose()[0])
         return found
 
     def forget(self, network: Network) -> None:
-        """Have devices forget the state."""
+        """Drop the state on all devices."""
         for at, device in self._places.items():
             device.end_session(network.nodes[at].functions[0], self.number)
 
@@ -81,8 +81,8 @@ class Sessions:
         self._sessions: dict[tuple[Network, Hashable], Session] = {}
 
     def of(self, network: Network, sequence: Hashable) -> Session:
-        """A network's session of this name, a new one where there is none. RequestRefusedError where there are as many
-        as may be, and none has been idle for long."""
+        """A network's session for a sequence, which is created if necessary. Raises RequestRefusedError if the limit is
+        reached and no session has been idle for long enough."""
         key = (network, sequence)
         with self._lock:
             found = self._sessions.get(key)
@@ -92,8 +92,8 @@ class Sessions:
                 self._drop_idle()
             if len(self._sessions) >= self._config.max_sequences:
                 raise RequestRefusedError(
-                    f"network {network.name!r}: sequence {sequence!r} would be one more than "
-                    f"{self._config.max_sequences}, and none was idle for {self._config.sequence_idle:g} seconds"
+                    f"network {network.name!r}: sequence {sequence!r} exceeds the limit of "
+                    f"{self._config.max_sequences}, and none has been idle for {self._config.sequence_idle:g} seconds"
                 )
             return self._sessions.setdefault(key, Session(sequence))
 
@@ -105,23 +105,23 @@ class Sessions:
                 session.forget(key[0])
 
     def end(self, network: Network, sequence: Hashable) -> None:
-        """Forget a sequence; nothing where there is none. NetworkBusyError while a request of it is being run."""
+        """Drop a sequence, if it exists. Raises NetworkBusyError while one of its requests is in progress."""
         with self._lock:
             session = self._sessions.get((network, sequence))
             if session is None:
                 return
             if not session.end():
-                raise NetworkBusyError(f"network {network.name!r}: sequence {sequence!r} has a request under way")
+                raise NetworkBusyError(f"network {network.name!r}: sequence {sequence!r} has a request in progress")
             del self._sessions[network, sequence]
         session.forget(network)
 
     def remove(self, network: Network) -> None:
-        """Forget the sequences of a network that was removed, with its functions."""
+        """Drop the sequences of a network that was removed together with its functions."""
         with self._lock:
             for key in [key for key in self._sessions if key[0] is network]:
                 del self._sessions[key]
 
     def count(self, network: Network) -> int:
-        """How many sequences a network has."""
+        """The number of a network's sequences."""
         with self._lock:
             return sum(key[0] is network for key in self._sessions)

@@ -1,4 +1,4 @@
-"""A host under a virtual clock: what devices that are described, and not there, would make of streams of requests."""
+"""Simulate a host under a virtual clock: predict how described devices would handle streams of requests."""
 
 from .model import Outcome, Station, Stream, Workload
 from .search import fewest

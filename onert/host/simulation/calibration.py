@@ -1,4 +1,4 @@
-"""Measuring what a plan's networks take on the devices of this machine, and the file of what was found."""
+"""Measure run times of networks on this machine's devices, and read and write them as a file."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ from onert.ir.value import Value
 from .observed import observe
 
 FREE = HostConfig(max_active_requests=1 << 20, max_queue_size=1 << 20)
-"""Bounds that no request meets."""
+"""Limits that no request reaches."""
 _SHARES = (0.25, 0.65)
-"""Of what devices can do, the parts that they are given in turn: they sleep for long at times, which makes the next run
-longer, and have several runs waiting at others."""
+"""Fractions of the devices' capacity that are used in turn: with a low load devices sleep longer, which makes the next
+run slower; with a higher load several runs are waiting."""
 _SPELL = 0.5
-"""Seconds of each in turn, or all of their time if that is less: so both see the machine as it is."""
+"""The longest period of each load in seconds; alternating exposes both to the same changes of the machine's speed."""
 _FLOOD = 50
-"""Requests at once, which tell what devices can do."""
+"""Concurrent requests for measuring the devices' capacity."""
 _MOST = 1_000_000
-"""Times of a file."""
+"""The most times in a file."""
 
 
 @frozen
 class Kept(Value):
-    """What was measured of one network.
+    """The measurements of a network.
 
-    - `seconds`: for each sub-network how long its runs kept a device, one after the other; `idle`: how long the device
-      had had nothing to do before
-    - `around`: how much longer than the run itself that was; `after`: what an answer takes after the last run
+    - `seconds`: for each sub-network, how long each of its runs occupied a device; `idle`: how long the device had been
+      idle before each run
+    - `around`: how much longer than the run itself a device was occupied; `after`: the time from the last run to the
+      answer
     """
 
     seconds: Mapping[str, tuple[float, ...]]
@@ -51,15 +52,16 @@ class Kept(Value):
 
 
 def numbers(info: TensorInfo, rng: np.random.Generator) -> Array:
-    """Elements for an input: random ones, and zeros where they may be indices; 1 for a size that is open."""
+    """Elements for an input: random floats, or zeros for other types, which may be indices. Dynamic sizes are 1."""
     shape, dtype = tuple(d or 1 for d in info.shape), info.dtype.numpy
     return rng.uniform(-1, 1, shape).astype(dtype) if dtype.kind == "f" else np.zeros(shape, dtype)
 
 
 def calibrate(host: HostManager, name: str, seconds: float, seed: int = 0) -> Kept:
-    """How long the runs of a host's network keep its devices: measured for so many seconds, with requests that come at
-    random, in turn a quarter and two thirds of as many as devices can answer. Nothing else is asked of the host
-    meanwhile; its queue is long (`FREE`).
+    """Measure for `seconds` seconds how long a network's runs occupy devices.
+
+    Requests arrive at random; their rate alternates between a quarter and 65 % of the devices' capacity. The host must
+    have no other requests meanwhile, and a long queue (`FREE`).
     """
     rng = np.random.default_rng(seed)
     inputs = [numbers(info, rng) for info, _ in host.get_network_dag(name).inputs]
@@ -74,7 +76,7 @@ def calibrate(host: HostManager, name: str, seconds: float, seed: int = 0) -> Ke
 
 
 def capacity(host: HostManager, name: str, inputs: list[Array]) -> float:
-    """How many requests for a network a host answers in a second: the better of two floods of them."""
+    """The requests per second that a host can answer, as the better of two bursts."""
     best = 0.0
     for _ in range(2):
         start = perf_counter()
@@ -85,7 +87,7 @@ def capacity(host: HostManager, name: str, inputs: list[Array]) -> float:
 
 
 def write(path: str | os.PathLike[str], found: Mapping[str, Kept]) -> None:
-    """Write what was measured, by the names of networks; ConfigurationError where that is not possible."""
+    """Write measurements by network name. Raises ConfigurationError if that fails."""
     try:
         replace(Path(path), (json.dumps({name: asdict(kept) for name, kept in found.items()}).encode(),))
     except OSError as error:
@@ -93,14 +95,14 @@ def write(path: str | os.PathLike[str], found: Mapping[str, Kept]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Kept]:
-    """What `write` wrote; ConfigurationError for anything else."""
+    """Read a file written by `write`. Raises ConfigurationError for anything else."""
     try:
         document = json.loads(Path(path).read_bytes())
         return {name: _kept(table) for name, table in document.items()}
     except OSError as error:
         raise ConfigurationError(f"{path}: the times cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ConfigurationError(f"{path}: no times that `onert_host measure` wrote: {error}") from error
+        raise ConfigurationError(f"{path} was not written by `onert_host measure`: {error}") from error
 
 
 def _kept(table: Mapping[str, Any]) -> Kept:
@@ -108,13 +110,13 @@ def _kept(table: Mapping[str, Any]) -> Kept:
         {name: tuple(map(_second, times)) for name, times in table[side].items()} for side in ("seconds", "idle")
     )
     if not 0 < min(map(len, seconds.values())) <= sum(map(len, seconds.values())) <= _MOST:
-        raise ValueError(f"there are none, or more than {_MOST}")
+        raise ValueError(f"it has no times, or more than {_MOST}")
     if {name: len(times) for name, times in seconds.items()} != {name: len(times) for name, times in idle.items()}:
-        raise ValueError("not every run has a time before it")
+        raise ValueError("the numbers of run times and idle times differ")
     return Kept(seconds, idle, _second(table["around"]), _second(table["after"]))
 
 
 def _second(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e6:
-        raise ValueError(f"{value!r:.100} is no number of seconds")
+        raise ValueError(f"{value!r:.100} is not a number of seconds")
     return float(value)

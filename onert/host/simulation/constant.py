@@ -1,13 +1,13 @@
-"""Runs that all take the same time, worked out without a clock.
+"""A closed-form simulation for runs that all take the same time.
 
-If every run of a station takes `s` on each of its `n` devices, runs end in the order in which they begin. So the device
-with the least to do, and of several the one that was chosen longest ago, is always the next in turn: run k goes to
-device k mod n. There it begins when it is ready and the run before it is over,
+If every run of a station takes `s` on each of its `n` devices, runs end in the order in which they start. The least
+busy device (of several, the one chosen least recently) is then always the next one in turn: run k goes to device k mod
+n. It starts there when it is ready and the previous run is over,
 
     start[k] = max(ready[k], start[k - n] + s),
 
-which for one device and j = k // n is a running maximum: start[j] - j·s = max over i <= j of (ready[i] - i·s)
-(Lindley 1952). Runs that are ready in order end in order, so the stations behind are worked out in the same way.
+which for one device and j = k // n is a running maximum: start[j] - j·s = max over i <= j of (ready[i] - i·s) (Lindley
+1952). Runs that become ready in order end in order, so the following stations are computed in the same way.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .model import Outcome, Station, Workload, outcome
 
 
 def applies(workloads: Sequence[Workload]) -> bool:
-    """Whether a simulation can be worked out so: one workload, no batches, no order among requests but that of their
-    arrival, and devices that have one station each."""
+    """Whether the closed form applies: one workload without batches, priorities, timeouts and sequences, constant run
+    times, and at most one station per device."""
     if len(workloads) != 1 or workloads[0].batch is not None or not workloads[0].is_plain:
         return False
     stations = workloads[0].stations
@@ -33,7 +33,7 @@ def applies(workloads: Sequence[Workload]) -> bool:
 
 
 def worked_out(workload: Workload, config: HostConfig) -> Outcome | None:
-    """The outcome; None where so many requests are under way at a time that the host's bounds count."""
+    """The outcome; None if so many requests are in progress at the same time that the host's limits matter."""
     ends: list[Array] = []
     for station in workload.stations:
         first = station.transfer(0)
@@ -56,7 +56,7 @@ def _seconds(station: Station) -> float:
 
 
 def _ends(ready: Array, seconds: float, devices: int) -> Array:
-    """When each run ends, of runs that are ready in order."""
+    """The end of each run, for runs that become ready in order."""
     rows = -(-ready.size // devices)
     padded = np.full(rows * devices, np.inf)
     padded[: ready.size] = ready

@@ -1,9 +1,8 @@
-"""A host under a virtual clock, event by event.
+"""An event simulation of a host under a virtual clock.
 
-It does what the host's admission, batcher, sessions, executor and devices do, by the same rules (`onert.host.rules`):
-requests are let in up to `max_active_requests`, wait in order of priority up to `max_queue_size`, and are refused above
-that. One that is late leaves the queue, and keeps its place while it is run. Each device runs what it is given one at a
-time.
+It mirrors the host's admission, batcher, sessions, executor and devices, with the same rules (`onert.host.rules`): up
+to `max_active_requests` requests are active, up to `max_queue_size` wait in order of priority, and more are rejected. A
+late request is removed from the queue, but remains active if it is running. Each device runs one thing at a time.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NEVER = float("inf")
 
 
 class _Work:
-    """A workload at work."""
+    """The state of a workload."""
 
     def __init__(self, workload: Workload, devices: Sequence[Device]) -> None:
         self.workload = workload
@@ -43,21 +42,21 @@ class _Work:
         self.late = 0
         self.end = 0.0
         self.pending: list[tuple[int, int]] = []
-        """Priorities and numbers of requests that wait for a batch, a heap."""
+        """A heap of the priorities and numbers of requests that wait for a batch."""
         self.running = 0
         self.sessions: dict[int, Session] = {}
 
     def deadline(self, number: int) -> float:
-        """When a request is late."""
+        """The time from which a request is late."""
         return self.arrivals[number] + self.workload.timeout
 
     def session(self, number: int) -> Session | None:
-        """The sequence that a request belongs to, if it is known."""
+        """The session of a request, if it has one."""
         return None if self.sequences is None else self.sessions.get(self.sequences[number])
 
 
 class Events:
-    """The simulation of some workloads on the same devices."""
+    """The simulation of several workloads on the same devices."""
 
     def __init__(self, workloads: Sequence[Workload], config: HostConfig) -> None:
         numbers = [device for w in workloads for station in w.stations for device in station.devices]
@@ -68,9 +67,9 @@ class Events:
         self._numbers = count()
         self._active = 0
         self._queue: list[tuple[int, int, _Work, int]] = []
-        """Priorities and numbers of waiting requests, a heap."""
+        """A heap of waiting requests by priority and arrival."""
         self._soonest = _NEVER
-        """No request in the queue is late before."""
+        """A lower bound of the deadlines of requests in the queue."""
 
     def run(self) -> list[Outcome]:
         """The outcome of each workload."""
@@ -100,7 +99,7 @@ class Events:
         now, _, call, what = heappop(self._heap)
         call(*what, now)
 
-    # ---- what the admission does
+    # ---- admission
 
     def _enter(self, work: _Work, number: int, now: float) -> None:
         if work.sequences is not None and not self._has_session(work, work.sequences[number], now):
@@ -115,7 +114,7 @@ class Events:
             work.refused += 1
 
     def _has_room(self, now: float) -> bool:
-        """Whether one more may wait, when those have left that are late."""
+        """Whether one more request may wait, after removing late ones if necessary."""
         if len(self._queue) >= self._config.max_queue_size and now >= self._soonest:
             stays = []
             for entry in self._queue:
@@ -129,7 +128,7 @@ class Events:
         return len(self._queue) < self._config.max_queue_size
 
     def _leave(self, work: _Work, number: int, now: float) -> None:
-        """A request was run: let the next one in."""
+        """Finish a request and admit the next one."""
         if now < work.deadline(number):
             work.ends[number] = now
         else:
@@ -144,10 +143,10 @@ class Events:
                 return
             following.late += 1
 
-    # ---- what sessions do
+    # ---- sessions
 
     def _has_session(self, work: _Work, sequence: int, now: float) -> bool:
-        """Whether there is a session for a sequence, or there may be one more."""
+        """Whether a sequence has a session, which is created if the limit allows."""
         if sequence in work.sessions:
             return True
         if sum(len(each.sessions) for each in self._works) >= self._config.max_sequences:
@@ -161,7 +160,7 @@ class Events:
         return True
 
     def _follow(self, work: _Work, session: Session, now: float) -> None:
-        """Begin the next request of a sequence."""
+        """Start the next request of a sequence."""
         session.used = now
         while session.waiting:
             number = session.waiting.popleft()
@@ -171,7 +170,7 @@ class Events:
             self._at(now, self._leave, work, number)
         session.is_busy = False
 
-    # ---- what the batcher does
+    # ---- batcher
 
     def _begin(self, work: _Work, number: int, now: float) -> None:
         session = work.session(number)
@@ -186,7 +185,7 @@ class Events:
             self._take(work, now)
 
     def _single(self, work: _Work, number: int, session: Session | None) -> Run:
-        """A request that is run by itself."""
+        """The run of a single request."""
         return Run(
             [number],
             1,
@@ -215,7 +214,7 @@ class Events:
                 if now >= work.deadline(number):
                     self._at(now, self._leave, work, number)
 
-    # ---- what the executor and the devices do
+    # ---- executor and devices
 
     def _run(self, work: _Work, run: Run, now: float) -> None:
         for place in work.places:
@@ -230,7 +229,8 @@ class Events:
             self._arrive(work, place, run, now)
 
     def _arrive(self, work: _Work, place: Place, run: Run, now: float) -> None:
-        """Results of a parent have arrived, or the request's inputs; the run begins when all have."""
+        """Handle the arrival of a parent's results, or of the request's inputs. The run starts when all have
+        arrived."""
         if run.waiting[place.at]:
             run.waiting[place.at] -= 1
             if run.waiting[place.at]:
@@ -266,7 +266,7 @@ class Events:
         self._settle(work, run, now)
 
     def _settle(self, work: _Work, run: Run, now: float) -> None:
-        """One of the run's stations or transfers is over; the run is when none is under way."""
+        """Count a finished station or transfer. The run is over when none is active."""
         run.inflight -= 1
         if run.inflight:
             return

@@ -1,4 +1,4 @@
-"""What is simulated, and what comes of it."""
+"""The input and output of a simulation."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ MOST_REQUESTS = 50_000_000
 
 @frozen(eq=False)
 class Station:
-    """A sub-network and the devices that it is on.
+    """A sub-network and the devices that hold it.
 
-    - `devices`: their numbers; a run goes to the one that is least busy
-    - `parents`: the stations whose results it waits for, by their place in the workload
-    - `seconds`: what a run takes, for each number of requests that it is compiled for: one number, or several that
-      were measured, which runs take in turn, so that a spell of slow ones stays together
-    - `idle`: for each of the `seconds` of one request how long the device had had nothing to do before, where that was
-      measured: a run takes a time that followed a spell like its own (`times.py`)
-    - `factors`: for each device how many times as long a run takes there
-    - `transfers`: seconds from the end of each parent, or for a station without one of the request, until its results
-      have arrived
-    - `stateful`: whether all runs of a sequence go to one device
+    - `devices`: their numbers; a run goes to the least busy one
+    - `parents`: the stations whose results it needs, by their index in the workload
+    - `seconds`: the time of a run for each compiled batch size: one number, or several measured ones, which runs use in
+      turn, so that periods of slow runs stay together
+    - `idle`: for each of the `seconds` of batch size 1, how long the device had been idle before, if measured: a run
+      uses a time that followed a similar idle period (`times.py`)
+    - `factors`: for each device, how many times longer a run takes there
+    - `transfers`: for each parent, seconds from its end until its results have arrived; without parents, seconds for
+      the request's inputs
+    - `stateful`: whether all runs of a sequence go to the same device
     """
 
     name: str
@@ -42,22 +42,21 @@ class Station:
     idle: tuple[float, ...] = ()
 
     def transfer(self, parent: int) -> float:
-        """Seconds between the end of a parent, by its place among them, and its results' arrival."""
+        """Seconds between the end of a parent, by its index among them, and the arrival of its results."""
         return self.transfers[parent] if self.transfers else 0.0
 
     @property
     def is_constant(self) -> bool:
-        """Whether every run takes the same time."""
+        """Whether all runs take the same time."""
         alike = not self.factors or len(set(self.factors)) == 1
         return alike and all(len(each) == 1 for each in self.seconds.values())
 
 
 @frozen
 class Stream(Value):
-    """Requests as they come: `requests` of them, at random with `rate` a second (a Poisson process), or when a recorded
-    `trace` says, one second of the clock a line. Each has one of the `priorities`, and belongs to one of so many
-    `sequences` if there are any: which, is drawn with equal chances.
-    """
+    """A stream of requests: either `requests` random arrivals with `rate` per second (a Poisson process), or the times
+    in a recorded `trace`, in seconds, one per line. Each request has one of the `priorities` and, if there are any,
+    belongs to one of `sequences` sequences; both are drawn uniformly."""
 
     rate: float = 0.0
     requests: int = 0
@@ -67,12 +66,12 @@ class Stream(Value):
     sequences: int = 0
 
     def arrivals(self) -> Array:
-        """The seconds at which requests come, in order. ConfigurationError where there are none, or too many."""
+        """The arrival times in seconds, in order. Raises ConfigurationError if there are none, or too many."""
         if self.trace is not None:
             return _recorded(self.trace)
         if not 0 < self.requests <= MOST_REQUESTS or not 0 < self.rate < float("inf"):
             raise ConfigurationError(
-                f"a stream has {self.requests} requests, {self.rate:g} a second; expected 1 to {MOST_REQUESTS} and a "
+                f"a stream has {self.requests} requests, {self.rate:g} per second; expected 1 to {MOST_REQUESTS} and a "
                 "rate above 0"
             )
         rng = np.random.default_rng(self.seed)
@@ -80,13 +79,13 @@ class Stream(Value):
         return found
 
     def drawn_priorities(self, count: int) -> Array | int:
-        """The priorities of so many requests."""
+        """The priorities of `count` requests."""
         if len(self.priorities) == 1:
             return self.priorities[0]
         return np.random.default_rng((self.seed, 1)).choice(self.priorities, count)
 
     def drawn_sequences(self, count: int) -> Array | None:
-        """The sequences of so many requests; None where there are none."""
+        """The sequences of `count` requests; None if there are no sequences."""
         if not self.sequences:
             return None
         return np.random.default_rng((self.seed, 2)).integers(0, self.sequences, count)
@@ -98,18 +97,18 @@ def _recorded(place: Path) -> Array:
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{place}: the trace cannot be read: {error}") from error
     if found.ndim != 1 or not 0 < found.size <= MOST_REQUESTS or not np.isfinite(found).all():
-        raise ConfigurationError(f"{place}: the trace is not 1 to {MOST_REQUESTS} seconds, one a line")
+        raise ConfigurationError(f"{place}: the trace is invalid, expected 1 to {MOST_REQUESTS} times, one per line")
     recorded: Array = np.sort(found) - found.min()
     return recorded
 
 
 @frozen(eq=False)
 class Workload:
-    """A network on its devices, and when requests for it come.
+    """A network on its devices, and the arrival times of its requests.
 
-    - `priorities`: of all requests, or of each; lower ones are run first
+    - `priorities`: one for all requests, or one for each; lower values run first
     - `timeout`: seconds after which a request is late
-    - `sequences`: the sequence that each request belongs to; those of one are run one after the other, not in batches
+    - `sequences`: the sequence of each request; requests of a sequence run one after another and are not batched
     """
 
     name: str
@@ -122,26 +121,26 @@ class Workload:
 
     @property
     def is_plain(self) -> bool:
-        """Whether no request goes before another, is late, or waits for its sequence."""
+        """Whether there are no priorities, timeouts or sequences."""
         return isinstance(self.priorities, int) and self.timeout == float("inf") and self.sequences is None
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The numbers of requests that the network is compiled for."""
+        """The compiled batch sizes."""
         return tuple(sorted(self.stations[0].seconds))
 
     @property
     def instances(self) -> int:
-        """How many batches devices can work on at a time."""
+        """How many batches can run at the same time."""
         return sum(len(station.devices) for station in self.stations)
 
 
 @frozen
 class Outcome(Value):
-    """What came of a workload: counts, seconds of latency, and how busy each station was while there was work.
+    """The result of a workload: counts, latencies in seconds, and the utilisation of each station.
 
-    Requests that were `late` or refused have no latency. `urgent_p99` has the 99th percentile of each priority, if
-    there are several.
+    `late` and `refused` requests have no latency. `urgent_p99` is the 99th percentile of each priority, if there are
+    several.
     """
 
     name: str
@@ -159,15 +158,15 @@ class Outcome(Value):
 
     @property
     def bottleneck(self) -> str:
-        """The station that is busiest."""
+        """The busiest station."""
         return max(self.utilisation, key=lambda name: self.utilisation[name])
 
 
 def outcome(
     workload: Workload, latencies: Array, refused: int, end: float, busy: Sequence[float], *, late: int = 0
 ) -> Outcome:
-    """The outcome of a workload that ended at `end`. `latencies` are those of all requests, NaN for those that were not
-    answered; `busy` are the seconds of all runs of each station."""
+    """The outcome of a workload that ended at `end`. `latencies` are those of all requests, NaN for unanswered ones;
+    `busy` is the total run time of each station in seconds."""
     span = max(end - float(workload.arrivals[0]), 1e-12)
     is_answered = ~np.isnan(latencies)
     answered = latencies[is_answered]

@@ -1,4 +1,4 @@
-"""Networks on devices that are described: divided, placed and batched by the host's own code, and not run."""
+"""Networks on described devices: partitioned, placed and batched by the host's own code, but not run."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .model import Station, Workload
 
 _RUNS = 200
 _LONGEST = 2.0
-"""Seconds after which a sub-network has been measured enough."""
+"""The longest time for measuring a sub-network, in seconds."""
 
 
 class DescribedDevice(DeviceManager):
-    """A device that is not there: it holds programs, and nothing runs."""
+    """A device that only holds programs and does not run them."""
 
     kind = "described"
 
@@ -56,37 +56,39 @@ class DescribedDevice(DeviceManager):
 
 @frozen
 class Link(Value):
-    """What lies between devices: seconds until a byte arrives, and bytes a second."""
+    """The link between devices: latency in seconds, and bandwidth in bytes per second."""
 
     latency: float = 0.0
     bandwidth: float = float("inf")
 
     def seconds(self, nbytes: int) -> float:
-        """What so many bytes take."""
+        """The time to transfer `nbytes` bytes."""
         return self.latency + nbytes / self.bandwidth
 
 
 @frozen
 class Timing(Value):
-    """What runs take: the roofline's estimate for their device; or, `measured`, the times of runs on this machine, each
-    stretched by the ratio of `peak_compute` of their device to that of one here. `overhead` seconds are added to each,
-    which pass between a request and its run, and between that and the answer. With `kept` runs take as long as others
-    kept devices of a host, and what passes around them is what was measured there."""
+    """The source of run times.
+
+    By default, the roofline's estimate for the device. With `measured`, times of runs on this machine, scaled by the
+    ratio of this machine's `peak_compute` to the device's. `overhead` seconds are added for the time between a request
+    and its run, and between the run and the answer. With `kept`, times and overhead as measured on a host's devices.
+    """
 
     measured: bool = False
     overhead: float = 30e-6
     kept: Kept | None = None
     seconds: float | None = None
-    """What a run of an undivided network takes, if that is known."""
+    """The time of a run of an undivided network, if known."""
 
     @property
     def around(self) -> float:
-        """Seconds of a run that are not the network's own."""
+        """The overhead of a run in seconds."""
         return self.overhead if self.kept is None else self.kept.around
 
 
 def described(configs: Sequence[DeviceConfig]) -> list[DescribedDevice]:
-    """The devices of a configuration, none of which need be there."""
+    """Described devices for a configuration; the real ones need not exist."""
     return [DescribedDevice(config) for config in named(configs)]
 
 
@@ -105,10 +107,8 @@ def workload(
     link: Link | None = None,
     options: Options | None = None,
 ) -> Workload:
-    """A network on described devices: divided, compiled, placed and batched as `HostManager.add_network` does it.
-
-    Errors as of `HostManager.add_network`.
-    """
+    """A network on described devices: partitioned, compiled, placed and batched like in `HostManager.add_network`.
+    Raises the same errors as `HostManager.add_network`."""
     options = (Options.from_environment() if options is None else options).with_config(package.config)
     network = placed(name, package, options, devices, wanted, 1 << 62)
     networks: Mapping[int, Network] = {1: network}
@@ -148,7 +148,8 @@ def _of_size(
     timing: Timing,
     by_name: Mapping[str, DescribedDevice],
 ) -> tuple[float, ...]:
-    """What a run for so many requests takes; those of a network that cannot be stacked follow one another."""
+    """The times of a run for a batch of `size` requests. If the network cannot be stacked, they run one after
+    another."""
     network = networks.get(size)
     if network is None:
         single = _of_size(networks, at, 1, device, timing, by_name)
@@ -166,18 +167,18 @@ def _of_size(
 
 
 def _as_kept(name: str, kept: Kept) -> tuple[float, ...]:
-    """How long runs of a sub-network kept devices."""
+    """How long runs of a sub-network occupied devices."""
     found = kept.seconds.get(name)
     if found is None:
         raise ConfigurationError(
-            f"the measured times are of {', '.join(map(repr, kept.seconds))}, expected some of {name!r}: measure this "
-            "plan"
+            f"the measured times are those of {', '.join(map(repr, kept.seconds))}, expected also {name!r}; run "
+            "`onert_host measure` with this plan"
         )
     return found
 
 
 def measured(program: Program, runs: int = _RUNS) -> list[float]:
-    """Seconds of runs of a program on this thread, after some that do not count."""
+    """Seconds of runs of a program on this thread, after warm-up runs."""
     rng = np.random.default_rng(0)
     inputs = [numbers(info, rng) for info in program.inputs]
     found: list[float] = []
@@ -195,7 +196,7 @@ def measured(program: Program, runs: int = _RUNS) -> list[float]:
 def _transfers(
     network: Network, at: int, link: Link, by_name: Mapping[str, DescribedDevice], after: float
 ) -> tuple[float, ...]:
-    """What the results of each parent take to a node, or the request's inputs; what its answer takes with these."""
+    """The transfer times to a node: from each parent, or, without parents, of the request's inputs plus `after`."""
     read = network.nodes[at].inputs
     parents = network.dag.parents[at]
     if not parents:

@@ -1,4 +1,4 @@
-"""Streams of requests on a real host: what they took, and how long runs kept devices, for simulations of it."""
+"""Run a stream of requests on a real host, and record latencies and how long runs occupy devices."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NANOSECONDS = 1e9
 
 @frozen(eq=False)
 class Observed:
-    """A stream that a host answered. Times are seconds.
+    """A stream answered by a host. Times are in seconds.
 
-    - `came`: when each request was made, from the first one on; `latencies`: what it took
-    - `kept`: of each sub-network how long its runs kept a device, in the order in which they began; `idle`: how long
-      that device had had nothing to do before
-    - `after`: what an answer took after its last run; `around`: how much longer a device was kept than its run took.
-      Both are those of the middle request
+    - `came`: the time of each request, relative to the first; `latencies`: its latency
+    - `kept`: for each sub-network, how long its runs occupied a device, in order of their start; `idle`: how long the
+      device had been idle before
+    - `after`: the time from the last run to the answer; `around`: how much longer than its run a device was occupied.
+      Both are medians
     """
 
     came: Array
@@ -39,9 +39,9 @@ class Observed:
 
 
 def observe(host: HostManager, name: str, inputs: Inputs, arrivals: Array) -> Observed:
-    """Make requests for a network at these seconds, whatever the answers take, and say what came of them.
+    """Send requests for a network at these times, without waiting for answers, and return the observations.
 
-    The network is run without batches. Nothing else is asked of the host meanwhile. Errors of requests are raised.
+    The network must not be batched, and the host must have no other requests meanwhile. Errors of requests are raised.
     """
     host.start_trace()
     try:
@@ -64,7 +64,7 @@ def _stream(host: HostManager, name: str, inputs: Inputs, arrivals: Array) -> No
 
 
 def observed(trace: HostTrace, dag: DAG) -> Observed:
-    """What a trace tells of requests for one network."""
+    """The observations in a trace of requests for one network."""
     spans = sorted(trace.spans, key=lambda each: each.number)
     start, end = (np.array([getattr(each, side) for each in spans]) / _NANOSECONDS for side in ("start", "end"))
     found = _kept(trace, dag, np.sort(start))
@@ -77,13 +77,13 @@ def observed(trace: HostTrace, dag: DAG) -> Observed:
 
 
 def _last(dag: DAG) -> list[int]:
-    """The sub-networks that no other one waits for."""
+    """The sub-networks without children."""
     return [at for at, children in enumerate(dag.children) if not children]
 
 
 @frozen
 class _Run:
-    """A run of a sub-network: when it ended, what it took, how long it kept a device, and how long that was idle."""
+    """A run of a sub-network: its end, its duration, how long it occupied a device, and the idle time before."""
 
     end: float
     taken: float
@@ -92,12 +92,12 @@ class _Run:
 
 
 def _kept(trace: HostTrace, dag: DAG, came: Array) -> dict[str, list[_Run]]:
-    """The runs of each sub-network, in the order in which they began.
+    """The runs of each sub-network, in order of their start.
 
-    A run keeps a device from when it could begin, and the first of the sub-network's devices was free, until it is
-    over: a thread that sleeps takes its time to begin, as long as a run on a busy machine. Runs begin in the order in
-    which what they wait for is there, each on the device that is free first; which one it was does not count, or time
-    in which a device was free and nobody saw it would be counted for several runs.
+    A run occupies a device from the time when it could start (it is ready, and one of the sub-network's devices is
+    free) until its end. This includes the wake-up of a sleeping thread, which on a busy machine takes as long as a run.
+    Runs are matched in order of readiness to the device that becomes free first, not to the device that really ran
+    them; otherwise time in which a device was free but not yet noticed would count for several runs.
     """
     names = {node.name: function_names(dag, node) for node in dag.nodes}
     runs = {node: [each for each in trace.slices if each.name in own] for node, own in names.items()}

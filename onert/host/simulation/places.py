@@ -1,4 +1,4 @@
-"""Devices and stations at work, under a virtual clock."""
+"""The state of devices and stations during a simulation."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ from .model import Station
 from .times import Times
 
 _FEW = 32
-"""Devices above which NumPy looks for the least busy."""
+"""With more devices than this, NumPy finds the least busy one."""
 _USED_BITS = 40
 
 
 class Device:
-    """A device, and the runs that wait for it: those of lower priority first, then in the order in which they came."""
+    """A device and its waiting runs, ordered by priority (lowest first) and then by arrival."""
 
     __slots__ = ("_numbers", "_waiting", "is_busy", "load", "over", "places", "serves")
 
     def __init__(self) -> None:
         self.is_busy = False
         self.over = 0.0
-        """When the last run was over."""
+        """The end of the last run."""
         self.load = 0
         self.places: list[tuple[Place, int]] = []
-        """The stations with so many devices that they keep loads in an array, and the device's place in it."""
+        """Stations with so many devices that loads are kept in an array, and the device's index in it."""
         self.serves: list[tuple[Place, int]] = []
-        """The stations that it shares with others, and its place among their devices."""
+        """Stations that it shares with other devices, and its index among their devices."""
         self._waiting: list[tuple[int, int, Waiting]] = []
         self._numbers = count()
 
     def change(self, load: int) -> None:
-        """Have one run more or less."""
+        """Change the number of active and waiting runs by `load`."""
         self.load += load
         for place, at in self.places:
             place.keys[at] += load << _USED_BITS
 
     def push(self, work: Any, place: Place, run: Run, at: int) -> None:
-        """Have a run wait; `work` is what it belongs to. Other devices of the station may take it, unless it is on the
-        state of a sequence."""
+        """Queue a run of `work`. Other devices of the station may take it, unless it uses the state of a sequence."""
         is_offered = len(place.devices) > 1 and (run.session is None or not place.station.stateful)
         waiting = Waiting(work, place, run, at, is_offered)
         heappush(self._waiting, (run.priority, next(self._numbers), waiting))
@@ -53,7 +52,7 @@ class Device:
             place.offer(waiting)
 
     def pop(self) -> tuple[Any, Place, Run, int] | None:
-        """The next run: of those that wait here, or if there is none before another device."""
+        """The next run: one that waits here, otherwise one that waits at another device; None if there is none."""
         while self._waiting:
             entry = heappop(self._waiting)
             waiting = entry[2]
@@ -66,7 +65,7 @@ class Device:
         return self._taken_from_others()
 
     def _taken(self, place: Place, at: int) -> tuple[Any, Place, Run, int]:
-        """The first run that a station's devices offer, by its device number `at`."""
+        """Take the first run that a station's devices offer, as its device `at`."""
         waiting = place.first()
         assert waiting is not None
         owner = place.devices[waiting.at]
@@ -86,7 +85,7 @@ class Device:
 
 
 class Waiting:
-    """A run that waits before device number `at` of a station, and, where it is offered, that another one may take."""
+    """A run that waits at device `at` of a station. If it is offered, another device may take it."""
 
     __slots__ = ("at", "is_offered", "is_open", "place", "run", "work")
 
@@ -97,16 +96,16 @@ class Waiting:
         self.at = at
         self.is_offered = is_offered
         self.is_open = True
-        """Whether no device has taken it."""
+        """Whether no device has taken it yet."""
 
     def take(self) -> tuple[Any, Place, Run, int]:
-        """The run, which nobody else may take."""
+        """Take the run, so that no other device can."""
         self.is_open = False
         return self.work, self.place, self.run, self.at
 
 
 class Session:
-    """A sequence of requests that are run one at a time, and where its state is."""
+    """A sequence of requests, which run one at a time, and the devices with its state."""
 
     __slots__ = ("devices", "is_busy", "used", "waiting")
 
@@ -114,14 +113,14 @@ class Session:
         self.is_busy = False
         self.used = 0.0
         self.devices: dict[int, int] = {}
-        """The device of each station that keeps state, by its place among the station's."""
+        """For each stateful station, the index of the device that holds the state."""
         self.waiting: deque[int] = deque()
 
 
 class Run:
-    """Requests that are run together, and what they have still to pass: stations, and of each its parents.
+    """Requests that run together, and for each station the number of unfinished parents (`waiting`).
 
-    After its `deadline` no further station is begun. `inflight` counts stations and transfers that are under way.
+    After the `deadline`, no further station is started. `inflight` counts active stations and transfers.
     """
 
     __slots__ = ("deadline", "inflight", "priority", "requests", "session", "size", "waiting")
@@ -146,14 +145,14 @@ class Run:
 
 
 class Place:
-    """A station at work."""
+    """The state of a station."""
 
     def __init__(self, at: int, station: Station, devices: Sequence[Device]) -> None:
         self.at = at
         self.station = station
         self.devices = [devices[number] for number in station.devices]
         self.keys = np.zeros(len(self.devices), np.int64)
-        """Of many devices the load, and in the lower bits when each was chosen last."""
+        """For many devices: the load of each, and in the lower bits the time of its last choice."""
         self.busy = 0.0
         self._ticks = count(1)
         self._used = [0] * len(self.devices)
@@ -172,17 +171,17 @@ class Place:
         self._factors = station.factors or (1.0,) * len(self.devices)
 
     def offer(self, waiting: Waiting) -> None:
-        """Let all devices know of a run that waits before one."""
+        """Offer a waiting run to all devices."""
         heappush(self._offers, (waiting.run.priority, next(self._numbers), waiting))
 
     def first(self) -> Waiting | None:
-        """The first run that is offered; None where there is none."""
+        """The first offered run; None if there is none."""
         while self._offers and not self._offers[0][2].is_open:
             heappop(self._offers)
         return self._offers[0][2] if self._offers else None
 
     def device_for(self, run: Run) -> int:
-        """The device that a run goes to: the least busy, and on the state of a sequence the one that has it."""
+        """The device for a run: the one with its sequence's state, otherwise the least busy."""
         if run.session is None or not self.station.stateful:
             return self._choose()
         found = run.session.devices.get(self.at)
@@ -202,5 +201,5 @@ class Place:
         return at
 
     def seconds(self, size: int, device: int, now: float) -> float:
-        """What the next run takes, which begins now."""
+        """The time of the run that starts now."""
         return self._times[size].take(now - self.devices[device].over) * self._factors[device]

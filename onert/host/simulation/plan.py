@@ -1,4 +1,4 @@
-"""A simulation as a TOML file."""
+"""Plans: simulations described in a TOML file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_DEVICES = 1 << 16
 
 @frozen
 class PlannedNetwork(Value):
-    """A network of a plan: the model's file, how it is placed, and its requests."""
+    """A network of a plan: the model's file, its placement, and its requests."""
 
     model: Path
     name: str
@@ -37,7 +37,7 @@ class PlannedNetwork(Value):
 
 @frozen
 class Plan(Value):
-    """Devices that are described, the link between them, the host's bounds, and networks."""
+    """Described devices, the link between them, the host's limits, and networks."""
 
     devices: tuple[DeviceConfig, ...]
     networks: tuple[PlannedNetwork, ...]
@@ -45,20 +45,20 @@ class Plan(Value):
     link: Link = field(factory=Link)
 
     def with_devices(self, count: int) -> Plan:
-        """The plan with so many devices like its first, and every network copied over all of them."""
+        """The plan with `count` devices like its first, and every network copied to all of them."""
         devices = tuple(evolve(self.devices[0], name=f"device{at}") for at in range(count))
         return evolve(self, devices=devices, networks=tuple(evolve(n, copies=None) for n in self.networks))
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """The plan of a TOML file; its paths are relative to it. ConfigurationError with the file, the table and the field
-    where something is not understood.
+    """Read a plan from a TOML file. Paths in it are relative to the file.
 
-    `[[device]]`: as in a file of devices, and `count` for several alike. `[[network]]`: `model`, `name`, `parts`,
+    `[[device]]`: as in a file of devices, and `count` for several equal ones. `[[network]]`: `model`, `name`, `parts`,
     `copies` (0: as many as there are devices for), `batch`, `batch_delay`, `times` ("roofline" or "measured"), `kept`
-    (a file that `onert_host measure` wrote), `seconds`, `overhead`, and of its requests `rate` and `requests`, or
-    `trace`, `seed`, `priorities`, `timeout` and `sequences`. `[link]`: `latency`, `bandwidth`. `[host]`:
-    `max_active_requests`, `max_queue_size`, `max_sequences`, `sequence_idle`. Times are seconds.
+    (a file written by `onert_host measure`), `seconds`, `overhead`, and for its requests `rate` and `requests`, or
+    `trace`, and `seed`, `priorities`, `timeout`, `sequences`. `[link]`: `latency`, `bandwidth`. `[host]`:
+    `max_active_requests`, `max_queue_size`, `max_sequences`, `sequence_idle`. Times are in seconds. Raises
+    ConfigurationError with the file, the table and the field if something is invalid.
     """
     place = Path(path)
     document = toml_document(place, "plan")
@@ -82,7 +82,7 @@ def _tables(document: Mapping[str, Any], name: str, place: str) -> list[dict[str
 def _table(document: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
     found = document.get(name, {})
     if not isinstance(found, dict):
-        raise ConfigurationError(f"{place}: {name!r} is no table")
+        raise ConfigurationError(f"{place}: {name!r} is not a table")
     return found
 
 
@@ -94,7 +94,7 @@ def _devices(document: Mapping[str, Any], place: str) -> tuple[DeviceConfig, ...
         name = table.pop("name", f"device{at}")
         described += [{**table, "name": name if count == 1 else f"{name}.{each}"} for each in range(int(count))]
     if len(described) > MOST_DEVICES:
-        raise ConfigurationError(f"{place}: there are {len(described)} devices, expected {MOST_DEVICES} at most")
+        raise ConfigurationError(f"{place}: there are {len(described)} devices, expected at most {MOST_DEVICES}")
     return parse_devices({"device": described}, place)
 
 
@@ -120,7 +120,7 @@ def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwor
     texts = {name: table[name] for name in ("model", "name", "times", "kept", "trace") if name in table}
     for name, value in texts.items():
         if not isinstance(value, str) or not value:
-            raise ConfigurationError(f"{where}: {name} is {value!r:.100}, expected a text")
+            raise ConfigurationError(f"{where}: {name} is {value!r:.100}, expected a string")
     if "model" not in texts:
         raise ConfigurationError(f"{where}: there is no model")
     if texts.get("times", "roofline") not in ("roofline", "measured"):
@@ -154,12 +154,10 @@ def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwor
 
 
 def _kept(path: Path, name: str, where: str) -> Kept:
-    """What was measured of a network."""
+    """The measurements of a network in a file."""
     found = read(path)
     if name not in found:
-        raise ConfigurationError(
-            f"{where}: {path} has times of {', '.join(map(repr, found))}, expected some of {name!r}"
-        )
+        raise ConfigurationError(f"{where}: {path} has times of {', '.join(map(repr, found))}, expected also {name!r}")
     return found[name]
 
 
@@ -186,7 +184,7 @@ _NUMBERS: dict[str, tuple[tuple[float, float], bool]] = {
 
 
 def _host(table: Mapping[str, Any], place: str) -> HostConfig:
-    """The bounds; where none is given requests do not wait for one another but at devices."""
+    """The host's limits. By default there are none, so that requests wait only for devices."""
     defaults = {"max_active_requests": 1 << 40, "max_queue_size": 0, "max_sequences": 1 << 40}
     require_known(table, {*defaults, "sequence_idle"}, place)
     counts = {

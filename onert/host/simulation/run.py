@@ -1,4 +1,4 @@
-"""Running a plan."""
+"""Simulate and measure plans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 3600.0
 
 
 def run(plan: Plan, packages: Sequence[Package] | None = None) -> list[Outcome]:
-    """What comes of each network of a plan; errors of loading, dividing and placing."""
+    """Simulate a plan and return the outcome of each network. Raises errors of loading, partitioning and placing."""
     devices = described(plan.devices)
     packages = loaded(plan) if packages is None else packages
     comings = [network.stream.arrivals() for network in plan.networks]
@@ -45,14 +45,14 @@ def run(plan: Plan, packages: Sequence[Package] | None = None) -> list[Outcome]:
 
 
 def measure(plan: Plan, seconds: float) -> dict[str, Kept]:
-    """How long the runs of each network of a plan keep its devices, which are those of this machine: measured for so
-    many seconds each. Errors of the devices, of loading, dividing and placing.
+    """Measure for `seconds` seconds each how long the runs of a plan's networks occupy its devices, on this machine.
 
-    A network is measured alone, and without batches.
+    Each network is measured alone and without batches. Raises errors of the devices, of loading, partitioning and
+    placing.
     """
     if not 0 < seconds <= _LONGEST:
         raise ConfigurationError(
-            f"networks are measured for {seconds:g} s, expected a time above 0, {_LONGEST:g} at most"
+            f"the time for measuring is {seconds:g} s, expected more than 0 and at most {_LONGEST:g}"
         )
     found = {}
     for network, package in zip(plan.networks, loaded(plan), strict=True):
@@ -68,12 +68,10 @@ def loaded(plan: Plan) -> list[Package]:
 
 
 def fewest_devices(plan: Plan, p99: float) -> tuple[int, Outcome]:
-    """How many devices like the plan's first hold a p99 of so many seconds, and what comes of the network with them.
-
-    ConfigurationError where no number does, and for a plan of several networks.
-    """
+    """The fewest devices like the plan's first that meet a p99 in seconds, and the network's outcome with them. Raises
+    ConfigurationError if no number does, and for a plan with several networks."""
     if len(plan.networks) != 1:
-        raise ConfigurationError(f"the plan has {len(plan.networks)} networks, expected one to find its devices")
+        raise ConfigurationError(f"the plan has {len(plan.networks)} networks, expected one with --p99")
     packages = loaded(plan)
     least = plan.networks[0].parts or 1
     return fewest(lambda count: run(plan.with_devices(max(count, least)), packages)[0], p99)

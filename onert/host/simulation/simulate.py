@@ -1,4 +1,4 @@
-"""`simulate`: which of the two ways is taken."""
+"""`simulate`: choose between the closed form and the event simulation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .model import Outcome, Workload
 
 
 def simulate(workloads: Sequence[Workload], config: HostConfig) -> list[Outcome]:
-    """What comes of the workloads on a host of this configuration, each by itself.
+    """Simulate the workloads on a host of this configuration, and return the outcome of each.
 
-    One whose runs all take the same time is worked out in NumPy, 10 million requests in seconds; others are followed
-    event by event, at some 50,000 requests a second. Both give the same where both apply.
+    If all runs take the same time, NumPy computes a closed form, 10 million requests in seconds; otherwise an event
+    simulation handles about 50,000 requests per second. Where both apply, their results are the same.
     """
     if not workloads:
         raise ConfigurationError("there is nothing to simulate: no network has requests")

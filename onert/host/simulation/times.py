@@ -1,4 +1,4 @@
-"""What runs of a sub-network take, by how long their device had had nothing to do before."""
+"""Run times of a sub-network, depending on how long its device had been idle before."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from itertools import cycle
 import numpy as np
 
 _CLASSES = 6
-"""Of runs that did not begin at the end of another one: as many of them in each."""
+"""The number of classes for runs on idle devices; each class has the same number of runs."""
 
 
 class Times:
-    """Seconds of runs, which other runs take in turn.
+    """Measured run times in seconds, which simulated runs use in turn.
 
-    `idle` has for each of them how long its device had had nothing to do before: a thread that has slept for longer
-    begins later, because the processor does something else meanwhile, and finds less in the caches. A run takes a time
-    that was measured after a spell like its own. Where none was measured, all times are alike.
+    `idle` is, for each of them, how long its device had been idle before: a thread that has slept longer starts later,
+    because the processor is doing something else, and finds less in the caches. A simulated run uses a time measured
+    after a similar idle period. Without `idle`, there is only one class.
     """
 
     def __init__(self, seconds: Sequence[float], idle: Sequence[float] = ()) -> None:
         spells = [0.0] * len(seconds) if not idle else list(idle)
         waited = [spell for spell in spells if spell > 0]
         self._bounds: list[float] = []
-        """The longest spell of each class but the last, which has no end; the first is that of no spell at all."""
+        """The longest idle period of each class except the last, which is unbounded; the first is 0 (not idle)."""
         if waited:
             inner = np.unique(np.quantile(waited, np.arange(1, _CLASSES) / _CLASSES, method="inverted_cdf")).tolist()
             self._bounds = [0.0, *(bound for bound in inner if bound < max(waited))]
@@ -34,5 +34,5 @@ class Times:
         self._next = [cycle(values or seconds) for values in classes]
 
     def take(self, idle: float) -> float:
-        """What the next run takes, whose device had nothing to do for so many seconds."""
+        """The time of the next run, whose device was idle for `idle` seconds before."""
         return next(self._next[bisect_left(self._bounds, idle)])

@@ -1,1 +1,1 @@
-"""The protocol over HTTP: what connections may do, and what paths answer."""
+"""The protocol over HTTP: connections and endpoints."""

@@ -1,4 +1,4 @@
-"""What each path answers but those of inferences: the protocol, metrics, and the page."""
+"""The endpoints except inference: the rest of the protocol, metrics, and the page."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Paths:
-    """The endpoints, over one service."""
+    """The endpoints of a service."""
 
     def __init__(self, service: Service, room: Room) -> None:
         self._service = service
         self._room = room
 
     def routes(self) -> list[Route]:
-        """Every path but those of inferences."""
+        """The routes of all endpoints except inference."""
         found = [Route("/v2/models/stats", self.statistics, methods=["GET"])]
         for version in _VERSIONS:
             model = f"/v2/models/{{name}}{version}"
@@ -127,19 +127,19 @@ class Paths:
         return JSONResponse({})
 
     async def _require_no_files(self, request: Request) -> None:
-        """Models come from the server's folder alone, with its own settings."""
+        """Raises ServeError if a client tries to provide files or settings of a model."""
         async with Body(request.headers, request.receive, self._room) as body:
             wanted = json_form.parsed(body) if body else {}
         given = wanted.get("parameters", {})
         if not isinstance(given, dict) or given.keys() - {"unload_dependents"}:
-            raise bad("'parameters' are not taken: models are loaded from the server's repository as they are")
+            raise bad("'parameters' are not supported: models are loaded from the server's repository as they are")
 
     async def metrics(self, request: Request) -> Response:
-        """`GET /metrics`, in Prometheus's text form."""
+        """`GET /metrics`, in Prometheus's text format."""
         return Response(metrics(self._service), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def status(self, request: Request) -> Response:
-        """`GET /status`: what the page shows."""
+        """`GET /status`: the data of the page."""
         return JSONResponse(await asyncio.to_thread(status, self._service))
 
 

@@ -1,4 +1,4 @@
-"""Reading the body of a request, no more of it than is allowed."""
+"""Read and decompress the bodies of requests, within limits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onert.serve.errors import ServeError, bad
 from onert.serve.room import Room
 
 _GZIP, _ZLIB = 31, 15
-"""zlib's window bits for the two forms that are packed."""
+"""zlib's window bits for the two compressed formats."""
 
 
 class Body:
-    """The body of one request, with `async with` as long as it is needed."""
+    """The body of a request, which `async with` keeps as long as it is needed."""
 
     def __init__(self, headers: Mapping[str, str], receive: Receive, room: Room) -> None:
         self._headers = headers
@@ -26,7 +26,7 @@ class Body:
         self._taken = 0
 
     async def __aenter__(self) -> bytearray:
-        """The bytes, unpacked; ServeError where there are too many, or they are packed wrongly."""
+        """The decompressed bytes. Raises ServeError if there are too many, or decompression fails."""
         try:
             data = await self._read()
             packing = self._headers.get("content-encoding", "identity").lower()
@@ -72,7 +72,7 @@ class Body:
         most = self._room.limits.max_body
         if nbytes > most:
             raise ServeError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has {nbytes} bytes or more, expected {most} at most"
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has at least {nbytes} bytes, expected at most {most}"
             )
 
     def _unpacked(self, data: bytearray, packing: str) -> bytearray:
@@ -86,9 +86,9 @@ class Body:
         try:
             found = bytearray(unpacking.decompress(data, most + 1))
         except zlib.error as error:
-            raise bad(f"the body is not packed with {packing}: {error}") from error
+            raise bad(f"the body is not valid {packing} data: {error}") from error
         self._require_small(len(found))
         if not unpacking.eof or unpacking.unused_data:
-            raise bad(f"the body does not end where its {packing} does")
+            raise bad(f"the body's {packing} data is truncated or followed by other data")
         self._take(len(found))
         return found

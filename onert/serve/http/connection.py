@@ -1,4 +1,4 @@
-"""HTTP connections with limits: how long headers and bodies may take, how large headers may be, how many there are."""
+"""HTTP connections with limits: times for headers and bodies, size of headers, number of connections."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from onert.serve.room import Room
 
 
 class WholeAnswer:
-    """What uvicorn writes an answer to: it sends the head with the body, in one call.
+    """A transport for uvicorn's answers that sends head and body in one call.
 
-    uvicorn writes them one after the other. Each would be a segment of its own, and wake the client.
+    uvicorn writes them separately, which would send two segments and wake the client twice.
     """
 
     __slots__ = ("_cycle", "_head", "_transport")
@@ -31,7 +31,7 @@ class WholeAnswer:
             self._head = b""
         elif self._head is None and self._cycle.response_started:
             self._head = data
-        else:  # more of the body, or a word before the answer: 100
+        else:  # more of the body, or an interim response (100)
             self._transport.write(data)
 
     def close(self) -> None:
@@ -44,12 +44,12 @@ class WholeAnswer:
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's connection, which a slow or endless sender cannot hold.
+    """uvicorn's connection, protected from slow and endless senders. It is closed in these cases:
 
-    - Headers that take longer than `header_timeout`, a body that takes longer than `body_timeout`: 408, and the end.
-    - Headers larger than `max_header`: 431, and the end. What is no HTTP: 400, and the end.
-    - A connection above `max_connections`: 503, and the end.
-    - An answer that is not read within `body_timeout`: the end.
+    - Headers take longer than `header_timeout`, or a body longer than `body_timeout`: answered with 408.
+    - Headers are larger than `max_header`: 431. The data is not HTTP: 400.
+    - There are more than `max_connections` connections: 503.
+    - The answer is not read within `body_timeout`.
     """
 
     def __init__(self, room: Room, **more: Any) -> None:
@@ -61,7 +61,7 @@ class Connection(HttpToolsProtocol):
         self._in_headers = True
         self._header_bytes = 0
         self._heads = 0
-        """How many headers ended in what was received last."""
+        """How many header blocks ended in the data received last."""
         self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -85,7 +85,7 @@ class Connection(HttpToolsProtocol):
         began_in_headers = self._in_headers
         self._heads = 0
         super().data_received(data)
-        # A request that came as a whole, as small ones do, is over by now and needs no timer.
+        # A request that arrived in one piece, like most small ones, is complete now and needs no timer.
         if not self._in_headers:
             self._await(self._limits.body_timeout)
         if began_in_headers and self._in_headers and not self._heads:
@@ -129,7 +129,7 @@ class Connection(HttpToolsProtocol):
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(HTTPStatus.BAD_REQUEST, "what was sent is no HTTP request")
+        self._refuse(HTTPStatus.BAD_REQUEST, "the data is not an HTTP request")
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -147,7 +147,7 @@ class Connection(HttpToolsProtocol):
         self._timer = self.loop.call_later(seconds, self._too_slow, seconds)
 
     def _await(self, seconds: float) -> None:
-        """The rest must come within so many seconds, unless less is left already."""
+        """Start a timer for the rest of the request, unless one is running."""
         if self._timer is None and not self.transport.is_closing():
             self._arm(seconds)
 
@@ -162,7 +162,7 @@ class Connection(HttpToolsProtocol):
         self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"the {what} did not arrive within {seconds:g} seconds")
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
-        """Say why, unless an answer is under way, and end the connection."""
+        """Answer with the reason, unless an answer has started, and close the connection."""
         if self._refused or self.transport.is_closing():
             return
         self._refused = True

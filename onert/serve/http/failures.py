@@ -1,4 +1,4 @@
-"""What is answered when a request fails."""
+"""Answers to failed requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOGGER = logging.getLogger("onert.serve")
 
 
 def failure(method: str, path: str, error: Exception) -> Response:
-    """The answer to a request that ended with an error: its status, and the reason as JSON."""
+    """The answer to a failed request: its status, and the reason as JSON."""
     if isinstance(error, OnertError):
         status = status_of(error)
         headers = {"retry-after": "1"} if status is HTTPStatus.SERVICE_UNAVAILABLE else None
@@ -24,6 +24,6 @@ def failure(method: str, path: str, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return JSONResponse({"error": f"{method} {path[:200]}: {error.detail}"}, error.status_code, error.headers)
     if isinstance(error, ClientDisconnect):
-        return Response(status_code=HTTPStatus.BAD_REQUEST)  # to nobody
+        return Response(status_code=HTTPStatus.BAD_REQUEST)  # the client is gone
     _LOGGER.exception("%s %s failed", method, path, exc_info=error)
-    return JSONResponse({"error": "the server failed; its log says how"}, HTTPStatus.INTERNAL_SERVER_ERROR)
+    return JSONResponse({"error": "internal error; see the server's log"}, HTTPStatus.INTERNAL_SERVER_ERROR)

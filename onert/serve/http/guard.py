@@ -1,4 +1,4 @@
-"""What is refused before anything is read of it: requests that a page of somebody else's makes a browser send."""
+"""Reject requests that a foreign web page makes a browser send, before reading them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Guard:
-    """Refuses a request whose `Origin` is another site, and on the loopback address one for another `Host`: a name that
-    somebody's server resolves to this machine."""
+    """Rejects requests whose `Origin` is another site and, on the loopback address, requests for another `Host` (a name
+    that a foreign DNS server may resolve to this machine)."""
 
     def __init__(self, app: ASGIApp, host: str, *, is_loopback: bool) -> None:
         self._app = app
@@ -37,7 +37,7 @@ class Guard:
         if self._names is not None and host is not None and _host_of(f"//{host}") not in self._names:
             return f"this server is not {host[:200]!r}"
         if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()):
-            return f"requests of {origin[:200]!r} are not taken"
+            return f"requests from {origin[:200]!r} are not accepted"
         return None
 
 

@@ -1,4 +1,4 @@
-"""`POST /v2/models/NAME[/versions/VERSION]/infer`, the path that is asked most, without a router in front of it."""
+"""`POST /v2/models/NAME[/versions/VERSION]/infer`, the most frequent request, handled before the router."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .failures import failure
 LENGTH = "inference-header-content-length"
 _HEAD = LENGTH.encode()
 _LARGE = 1 << 16
-"""Bytes of JSON above which a thread reads or writes it, while others are served."""
+"""JSON with more bytes is read and written in a thread, so that others are served meanwhile."""
 _JSON = (b"content-type", b"application/json")
 _BYTES = (b"content-type", b"application/octet-stream")
 
 
 class Inferences:
-    """Answers inferences; other paths are those of `app`."""
+    """Answers inferences, and passes other requests to `app`."""
 
     def __init__(self, app: ASGIApp, service: Service, room: Room) -> None:
         self._app = app
@@ -76,18 +76,18 @@ class Inferences:
         length = nbytes
         if text is not None:
             if not text.isascii() or not text.isdecimal() or len(text) > 18 or not 0 < int(text) <= nbytes:
-                raise bad(f"Inference-Header-Content-Length is {text[:100]!r}, and the body has {nbytes} bytes")
+                raise bad(f"Inference-Header-Content-Length is {text[:100]!r}, but the body has {nbytes} bytes")
             length = int(text)
         if length > self._limits.max_json:
             raise ServeError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"the JSON has {length} bytes, expected {self._limits.max_json} at most; send tensors as bytes",
+                f"the JSON has {length} bytes, expected at most {self._limits.max_json}; send tensors as binary data",
             )
         return length
 
 
 def _model(path: str) -> tuple[str, str] | None:
-    """The model, and the version if there is one, that a path asks for an inference of."""
+    """The model and version (empty if there is none) in the path of an inference; None for other paths."""
     if not path.endswith("/infer"):
         return None
     match path.split("/"):

@@ -1,15 +1,15 @@
 "use strict";
 
-const PERIOD = 1000; // milliseconds between two looks
+const PERIOD = 1000; // milliseconds between updates
 const POINTS = 60;
 const rates = [];
 const latencies = [];
-let before = null; // of the last look: answered requests, their seconds in all, and when it was
-let known = ""; // the models that the form lists
+let before = null; // the last update: its time, requests answered so far, and their total seconds
+let known = ""; // the models listed in the form
 
 const at = (id) => document.getElementById(id);
 
-// Text only ever becomes text: names come from files.
+// Strings become text nodes, never markup, because names come from files.
 function row(table, cells) {
   const line = table.insertRow();
   for (const [value, isNumber] of cells) {
@@ -104,7 +104,7 @@ async function look() {
   }
 }
 
-// The picture's place in a shape: [batch, rows, columns, channels] or [batch, channels, rows, columns].
+// The dimensions of a picture in a shape: [batch, rows, columns, channels] or [batch, channels, rows, columns].
 function layout(shape) {
   const [rows, columns, channels] = shape.slice(-3);
   if (shape.length < 3) return null;
@@ -121,7 +121,7 @@ function tensor(picture, input, mode) {
   const shape = input.shape.map((d) => (d === -1 ? 1 : d));
   const place = layout(shape);
   const kind = ARRAYS[input.datatype];
-  if (!place || !kind) throw new Error(`input ${input.name} of ${input.datatype} [${input.shape}] is no picture`);
+  if (!place || !kind) throw new Error(`input ${input.name} does not take a picture: ${input.datatype} [${input.shape}]`);
   const canvas = at("shown");
   canvas.width = place.columns;
   canvas.height = place.rows;
@@ -156,7 +156,7 @@ async function send(event) {
     const model = `/v2/models/${encodeURIComponent(at("model").value)}`;
     const described = await (await fetch(model)).json();
     if (described.error) throw new Error(described.error);
-    if (described.inputs.length !== 1) throw new Error(`the model has ${described.inputs.length} inputs, not one`);
+    if (described.inputs.length !== 1) throw new Error(`the model has ${described.inputs.length} inputs, expected one`);
     const [input] = described.inputs;
     const { shape, data } = tensor(await createImageBitmap(file), input, at("pixels").value);
     const head = new TextEncoder().encode(JSON.stringify({

@@ -1,1 +1,1 @@
-"""The protocol's two forms of one inference: JSON with bytes behind it, and messages over gRPC."""
+"""The protocol's two forms of an inference: JSON followed by binary data, and gRPC messages."""

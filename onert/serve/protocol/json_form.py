@@ -1,8 +1,8 @@
-"""Inferences as JSON, with tensors in it or as bytes behind it.
+"""Inferences as JSON, with tensors inside it or as binary data after it.
 
 Source: Open Inference Protocol, "Inference Request JSON Object" and "Inference Response JSON Object", with the
-extension for binary data: `Inference-Header-Content-Length` says how long the JSON is, `binary_data_size` of an input
-how many of the bytes behind it are its own, and `binary_data` of an output that it is wanted so.
+extension for binary data: `Inference-Header-Content-Length` is the length of the JSON, `binary_data_size` of an input
+the number of its bytes after it, and `binary_data` of an output requests binary data for it.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _MOST_ELEMENTS = 1 << 40
 
 @frozen(eq=False)
 class Form:
-    """Which outputs are wanted as bytes: those of the names, and of others all or none."""
+    """Which outputs are wanted as binary data: `by_name` for some, `others` for the rest."""
 
     by_name: Mapping[str, bool]
     others: bool
 
     def is_binary(self, name: str) -> bool:
-        """Whether an output is wanted as bytes."""
+        """Whether an output is wanted as binary data."""
         return self.by_name.get(name, self.others)
 
 
 @frozen(eq=False)
 class Layout:
-    """What the JSON of a request says whose tensors are all bytes behind it: of each its name, datatype, shape and
-    bytes."""
+    """The parsed JSON of a request whose tensors are all binary: `tensors` are their names, datatypes, shapes and
+    numbers of bytes."""
 
     parameters: dict[str, Parameter]
     outputs: tuple[str, ...]
@@ -53,16 +53,16 @@ class Layout:
 
 
 class Reader:
-    """Reads requests. A client writes the same JSON before each tensor that it sends: what the last ones said is kept.
+    """Parses requests. It caches parsed JSON, because a client usually sends the same JSON before each binary tensor.
 
-    Those of up to 2 KiB, and of them the 128 that were asked for last.
+    The cache holds the 128 most recently used ones of up to 2 KiB.
     """
 
     def __init__(self) -> None:
         self._layouts: OrderedDict[bytes, Layout] = OrderedDict()
 
     def read(self, body: bytes | bytearray, json_length: int) -> tuple[Asked, Form]:
-        """An inference request; ServeError with the place where it breaks a rule of the protocol."""
+        """Parse an inference request. Raises ServeError if it violates the protocol."""
         if json_length > _SHORT:
             return read(body, json_length)
         head = bytes(memoryview(body)[:json_length])
@@ -97,13 +97,13 @@ def _laid_out(layout: Layout, rest: memoryview) -> tuple[Asked, Form]:
 
 
 def read(body: bytes | bytearray, json_length: int) -> tuple[Asked, Form]:
-    """An inference request; ServeError with the place where it breaks a rule of the protocol."""
+    """Parse an inference request. Raises ServeError if it violates the protocol."""
     document = parsed(memoryview(body)[:json_length])
     rest = memoryview(body)[json_length:]
     _known(document, "the request", {"id", "parameters", "inputs", "outputs"})
     id_ = document.get("id", "")
     if not isinstance(id_, str):
-        raise bad("'id' is no text")
+        raise bad("'id' is not a string")
     parameters = _parameters(document, "the request")
     inputs: dict[str, Array] = {}
     given = _list_of_objects(document, "inputs")
@@ -116,7 +116,7 @@ def read(body: bytes | bytearray, json_length: int) -> tuple[Asked, Form]:
         inputs[name] = array
         rest = rest[taken:]
     if len(rest):
-        raise bad(f"{len(rest)} bytes are left behind those of the inputs")
+        raise bad(f"{len(rest)} bytes are left after those of the inputs")
     outputs, by_name = _outputs(document)
     others = parameters.get("binary_data_output", False)
     if not isinstance(others, bool):
@@ -125,49 +125,49 @@ def read(body: bytes | bytearray, json_length: int) -> tuple[Asked, Form]:
 
 
 def parsed(data: memoryview | bytearray | bytes) -> dict[str, Any]:
-    """A JSON object; ServeError where it is none."""
+    """Parse a JSON object. Raises ServeError if it is not one."""
     try:
         found = json.loads(bytes(data))
     except RecursionError as error:
-        raise bad("the request is no JSON: it is nested too deep") from error
+        raise bad("the request is not valid JSON: it is nested too deeply") from error
     except UnicodeDecodeError as error:
-        raise bad(f"the request is no JSON: {error.reason} at byte {error.start}") from error
+        raise bad(f"the request is not valid JSON: {error.reason} at byte {error.start}") from error
     except json.JSONDecodeError as error:
-        raise bad(f"the request is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+        raise bad(f"the request is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except ValueError as error:
-        raise bad("the request has a number of too many digits") from error
+        raise bad("the request has a number with too many digits") from error
     if not isinstance(found, dict):
-        raise bad("the request is no JSON object")
+        raise bad("the request is not a JSON object")
     return found
 
 
 def _known(document: Mapping[str, Any], place: str, fields: set[str]) -> None:
     unknown = document.keys() - fields
     if unknown:
-        raise bad(f"{place} has a field {min(unknown)[:200]!r}, expected {', '.join(sorted(fields))}")
+        raise bad(f"{place} has an unknown field {min(unknown)[:200]!r}, expected {', '.join(sorted(fields))}")
 
 
 def _parameters(document: Mapping[str, Any], place: str) -> dict[str, Parameter]:
     found = document.get("parameters", {})
     if not isinstance(found, dict):
-        raise bad(f"{place}: 'parameters' is no object")
+        raise bad(f"{place}: 'parameters' is not an object")
     for name, value in found.items():
         if not isinstance(value, bool | int | float | str):
-            raise bad(f"{place}: parameter {name[:200]!r} is no number, text or truth value")
+            raise bad(f"{place}: parameter {name[:200]!r} is not a number, string or boolean")
     return found
 
 
 def _list_of_objects(document: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     found = document.get(name, [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise bad(f"{name!r} is no list of objects")
+        raise bad(f"{name!r} is not a list of objects")
     if len(found) > _MOST_TENSORS:
-        raise bad(f"{name!r} has {len(found)} entries, expected {_MOST_TENSORS} at most")
+        raise bad(f"{name!r} has {len(found)} entries, expected at most {_MOST_TENSORS}")
     return found
 
 
 def _input(document: dict[str, Any], place: str, rest: memoryview) -> tuple[str, Array, int]:
-    """An input's name and elements, and how many of the bytes behind the JSON are its own."""
+    """An input's name and elements, and the number of its bytes after the JSON."""
     _known(document, place, {"name", "shape", "datatype", "parameters", "data"})
     name = _name(document, place)
     place = f"input {name[:200]!r}"
@@ -183,18 +183,19 @@ def _input(document: dict[str, Any], place: str, rest: memoryview) -> tuple[str,
     if "data" in document:
         raise bad(f"{place} has both 'data' and a parameter 'binary_data_size'")
     if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= len(rest):
-        raise bad(f"{place}: parameter 'binary_data_size' is {size!r:.100}, and {len(rest)} bytes are there")
+        raise bad(f"{place}: parameter 'binary_data_size' is {size!r:.100}, but {len(rest)} bytes are left")
     return name, from_bytes(place, datatype, shape, rest[:size]), size
 
 
 def checked_shape(shape: Any, place: str) -> list[int]:
-    """A shape that is a list of whole numbers from 0 on; ServeError where it is none, or too large for anything."""
+    """Check that a shape is a list of non-negative integers of reasonable size, and return it. Raises ServeError if
+    not."""
     if not isinstance(shape, list) or len(shape) > _MOST_DIMENSIONS:
-        raise bad(f"{place}: 'shape' is no list of up to {_MOST_DIMENSIONS} numbers")
+        raise bad(f"{place}: 'shape' is not a list of at most {_MOST_DIMENSIONS} numbers")
     elements = 1
     for each in shape:
         if isinstance(each, bool) or not isinstance(each, int) or each < 0:
-            raise bad(f"{place}: a dimension is {each!r:.100}, expected a whole number from 0 on")
+            raise bad(f"{place}: a dimension is {each!r:.100}, expected a whole number of at least 0")
         elements *= each or 1
         if elements > _MOST_ELEMENTS:
             raise bad(f"{place}: shape {shape!r:.200} has too many elements")
@@ -204,7 +205,7 @@ def checked_shape(shape: Any, place: str) -> list[int]:
 def _name(document: dict[str, Any], place: str) -> str:
     name = document.get("name")
     if not isinstance(name, str) or not name:
-        raise bad(f"{place}: 'name' is no text")
+        raise bad(f"{place}: 'name' is not a non-empty string")
     return name
 
 
@@ -228,16 +229,16 @@ def _outputs(document: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, bool]
 
 
 def refuse_classification(parameters: Mapping[str, Any], place: str) -> None:
-    """ServeError where an output is wanted in a form that this server does not have."""
+    """Raises ServeError for parameters of extensions that this server does not support."""
     for name in ("classification", "shared_memory_region"):
         if parameters.get(name):
-            raise bad(f"{place}: parameter {name!r} belongs to an extension that this server does not have")
+            raise bad(f"{place}: parameter {name!r} belongs to an extension that this server does not support")
 
 
 def written(answer: Answer, form: Form) -> tuple[list[bytes], int | None]:
-    """The body of an answer in pieces, and how long its JSON is where bytes are behind it.
+    """The body of an answer in pieces, and the length of its JSON if binary data follows it.
 
-    Numbers that JSON cannot write, infinite ones and those that are none, become null.
+    Infinities and NaN, which JSON cannot represent, become null.
     """
     if not answer.id and all(form.is_binary(name) for name, _, _ in answer.outputs):
         pieces = [to_bytes(array) for _, _, array in answer.outputs]
@@ -250,7 +251,7 @@ def written(answer: Answer, form: Form) -> tuple[list[bytes], int | None]:
 
 @lru_cache(maxsize=128)
 def _head(model: str, version: str, told: tuple[tuple[str, str, tuple[int, ...], int], ...]) -> bytes:
-    """The JSON of an answer whose outputs, by name, datatype, shape and bytes, are all behind it."""
+    """The JSON of an answer whose outputs (name, datatype, shape, number of bytes) are all binary."""
     outputs = [
         {"name": name, "datatype": datatype, "shape": list(shape), "parameters": {"binary_data_size": size}}
         for name, datatype, shape, size in told

@@ -1,4 +1,4 @@
-"""The messages of the protocol's gRPC form, of a pool of their own: a client in this process may have its own."""
+"""The gRPC messages of the protocol, in a pool of their own, because a client in this process may have its own copy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from google.protobuf.message_factory import GetMessageClass
 
 _POOL = DescriptorPool()
 _POOL.AddSerializedFile((files("onert.serve") / "protocol" / "open_inference.binpb").read_bytes())
-"""What `protoc` makes of `open_inference.proto`: written by tests/descriptors.py."""
+"""The output of `protoc` for `open_inference.proto`, written by tests/descriptors.py."""
 SERVICE = _POOL.FindServiceByName("inference.GRPCInferenceService")
-"""The service's descriptor: its methods by name, each with the messages that it takes and gives."""
+"""The service's descriptor: its methods by name, each with its request and response messages."""
 
 
 def message(name: str) -> Any:

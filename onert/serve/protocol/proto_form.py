@@ -1,7 +1,7 @@
-"""Inferences as messages.
+"""Inferences as gRPC messages.
 
-Source: Open Inference Protocol, "GRPC". Tensors are bytes in `raw_input_contents`, all of them, or numbers in their own
-`contents`; answers are in the form of their request.
+Source: Open Inference Protocol, "GRPC". Tensors are either all bytes in `raw_input_contents`, or values in their own
+`contents`. Answers have the same form as their request.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _FIELDS = {
     "FP64": "fp64_contents",
     "BYTES": "bytes_contents",
 }
-"""The field of `contents` that elements lie in; 16-bit floats have none, and go as bytes."""
+"""The field of `contents` for each datatype. 16-bit floats have none, and are sent as bytes."""
 
 
 def read(request: Any) -> tuple[Asked, bool]:
-    """An inference request, and whether its tensors are bytes; ServeError with the place where it breaks a rule."""
+    """Parse an inference request. Also returns whether its tensors are bytes. Raises ServeError if it is invalid."""
     raw = request.raw_input_contents
     if not request.inputs:
         raise bad("the request has no inputs")
     if raw and len(raw) != len(request.inputs):
-        raise bad(f"the request has {len(request.inputs)} inputs and the bytes of {len(raw)}")
+        raise bad(f"the request has {len(request.inputs)} inputs but raw contents for {len(raw)}")
     inputs: dict[str, Array] = {}
     for at, each in enumerate(request.inputs):
         if not each.name or each.name in inputs:
-            raise bad(f"input {at} is called {each.name[:200]!r}, expected a name of its own")
+            raise bad(f"input {at} is called {each.name[:200]!r}, expected a unique name")
         inputs[each.name] = _input(each, raw[at] if raw else None)
     for output in request.outputs:
         refuse_classification(parameters(output.parameters), f"output {output.name[:200]!r}")
@@ -68,16 +68,16 @@ def _input(given: Any, raw: bytes | None) -> Array:
         return from_bytes(place, given.datatype, shape, raw)
     field = _FIELDS.get(given.datatype)
     if field is None:
-        raise bad(f"{place}: elements of {given.datatype} go as raw contents")
+        raise bad(f"{place}: elements of {given.datatype} must be sent as raw contents")
     filled = [f.name for f, _ in given.contents.ListFields() if f.name != field]
     if filled:
-        raise bad(f"{place}: elements of {given.datatype} lie in {field}, not in {filled[0]}")
+        raise bad(f"{place}: elements of {given.datatype} are in {filled[0]}, expected in {field}")
     elements = getattr(given.contents, field)
     if given.datatype == "BYTES":
         found = np.empty(len(elements), object)
         found[:] = list(elements)
         if len(elements) != np.prod(shape, dtype=np.int64):
-            raise bad(f"{place}: contents have {len(elements)} elements, expected those of shape {shape}")
+            raise bad(f"{place}: contents have {len(elements)} elements, which does not match shape {shape}")
         return found.reshape(shape)
     return from_list(place, given.datatype, shape, list(elements))
 
@@ -94,7 +94,7 @@ def parameters(given: Any) -> Mapping[str, Parameter]:
 
 
 def sequence_of(request: Any) -> Hashable:
-    """The model and the sequence that a request belongs to; None for one that stands for itself."""
+    """The model and sequence that a request belongs to; None if it belongs to no sequence."""
     if "sequence_id" not in request.parameters:
         return None
     value = request.parameters["sequence_id"]
@@ -104,17 +104,17 @@ def sequence_of(request: Any) -> Hashable:
 
 
 def failed(request: Any, told: str) -> Any:
-    """What a stream says of a request that failed."""
+    """The message of a stream for a failed request."""
     return _STREAMED(error_message=told, infer_response=_RESPONSE(id=request.id, model_name=request.model_name))
 
 
 def streamed(response: Any) -> Any:
-    """An answer on a stream."""
+    """The message of a stream for an answer."""
     return _STREAMED(infer_response=response)
 
 
 def written(answer: Answer, *, raw: bool) -> Any:
-    """The message of an answer, with bytes or with numbers."""
+    """The message for an answer, with bytes (`raw`) or with values."""
     made = _RESPONSE(model_name=answer.model, model_version=answer.version, id=answer.id)
     raw = raw or any(datatype not in _FIELDS for _, datatype, _ in answer.outputs)
     for name, datatype, array in answer.outputs:

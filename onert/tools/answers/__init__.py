@@ -1,4 +1,4 @@
-"""What outputs mean to people: classes, detections, points, areas, pictures."""
+"""Interpret outputs as classes, detections, body points, areas or pictures."""
 
 from .classes import top_classes
 from .ends import Ends, Wanted, real_outputs

@@ -1,4 +1,4 @@
-"""Boxes: how they are written, and which of those that overlap are kept."""
+"""Boxes: conversions between their forms, and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ import numpy as np
 from onert.ir import Array
 
 IOU = 0.45
-"""Of two boxes of a class that share more of their union, the one of lower score is left out."""
+"""Intersection over union above which the lower-scored of two boxes of a class is suppressed."""
 _CANDIDATES, _KEPT = 3000, 300
 _PARTS = 2.0
-"""Coordinates in parts of the plane are lower, those in pixels are not."""
+"""The highest coordinate of boxes in fractions of the plane; with higher ones, boxes are in pixels."""
 
 
 def corners(boxes: Array) -> Array:
-    """`[n, 4]` of middle x, middle y, width, height as top, left, bottom, right."""
+    """Convert `[n, 4]` boxes from (centre x, centre y, width, height) to (top, left, bottom, right)."""
     x, y, width, height = np.moveaxis(boxes.astype(np.float64), -1, 0)
     return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], -1)
 
 
 def swapped(boxes: Array) -> Array:
-    """Left, top, right, bottom as top, left, bottom, right, and back."""
+    """Convert boxes between (left, top, right, bottom) and (top, left, bottom, right)."""
     return boxes.astype(np.float64)[..., [1, 0, 3, 2]]
 
 
 def in_parts(boxes: Array, plane: tuple[int, int]) -> tuple[Array, str]:
-    """Boxes (top, left, bottom, right) in parts of the plane, and what they are in: pixels where they are large."""
+    """Boxes (top, left, bottom, right) as fractions of the plane, and their original unit (pixels if they are
+    large)."""
     finite = boxes[np.isfinite(boxes)]
     if finite.size and np.abs(finite).max() > _PARTS:
         height, width = plane
@@ -34,7 +35,7 @@ def in_parts(boxes: Array, plane: tuple[int, int]) -> tuple[Array, str]:
 
 
 def suppressed(boxes: Array, scores: Array, classes: Array) -> list[int]:
-    """The positions of the boxes that are kept, the surest first: non-maximum suppression within each class."""
+    """Non-maximum suppression within each class: the positions of the remaining boxes, highest score first."""
     order = np.argsort(-scores, kind="stable")[:_CANDIDATES]
     kept: list[int] = []
     area = np.maximum(boxes[:, 2] - boxes[:, 0], 0) * np.maximum(boxes[:, 3] - boxes[:, 1], 0)
@@ -56,7 +57,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def as_scores(values: Array) -> tuple[Array, str]:
-    """Numbers from 0 to 1 as they are, others through a sigmoid; what was done."""
+    """Values from 0 to 1 unchanged, others through a sigmoid; and a description of what was done."""
     real = values.astype(np.float64)
     if real.size and (real.min() < 0 or real.max() > 1):
         return sigmoid(real), " through a sigmoid"

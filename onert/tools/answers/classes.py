@@ -14,20 +14,20 @@ from .labels import Labels
 
 _SHOWN = 5
 _SUM = (0.8, 1.2)
-"""What probabilities add up to, those of quantised outputs being rounded."""
+"""Bounds of the sum of probabilities, which are rounded if the output is quantised."""
 
 
 def is_vector(info: TensorInfo, array: Array) -> bool:
-    """Whether an output is scores of classes: real numbers, more than one, along a single dimension."""
+    """Whether an output could be scores of classes: several real numbers along a single dimension."""
     scores = info.dtype.is_float or array.dtype.kind == "f" or info.quantization is not None
     return scores and array.size > 1 and max(array.shape) == array.size
 
 
 def read_classes(ends: Ends, *, asked: bool) -> Answer | None:
-    """The best classes of each output that is one vector of them; None where no output is.
+    """The best classes of each output that is a vector of scores; None if there is none.
 
-    Where nobody asked, a vector counts only if labels fit it, or if its numbers are probabilities. ExecutionError where
-    the user's labels fit no vector in number.
+    Unless the user `asked` for classes, a vector counts only if the number of labels fits or its elements are
+    probabilities. Raises ExecutionError if the number of the user's labels fits no vector.
     """
     vectors = [at for at, (info, a) in enumerate(zip(ends.infos, ends.arrays, strict=True)) if is_vector(info, a)]
     given = ends.wanted.labels
@@ -35,8 +35,8 @@ def read_classes(ends: Ends, *, asked: bool) -> Answer | None:
     if vectors and not fitting:
         sizes = " and ".join(f"output {ends.infos[at].name!r} has {ends.arrays[at].size} classes" for at in vectors)
         raise ExecutionError(
-            f"{given.place} has {len(given.names)} labels, but {sizes}; expected as many, or one fewer where the first "
-            "class is the background"
+            f"{given.place} has {len(given.names)} labels, but {sizes}; expected as many labels as classes, or one "
+            "fewer if the first class is the background"
         )
     chosen = [at for at in fitting if asked or _labelled(ends, at) or _is_probabilities(ends.arrays[at])]
     if not chosen:
@@ -69,15 +69,15 @@ def _labelled(ends: Ends, at: int) -> bool:
 
 
 def _is_probabilities(scores: Array) -> bool:
-    """Whether numbers lie between 0 and 1 and add up to 1."""
+    """Whether all scores lie between 0 and 1 and they add up to about 1."""
     real = scores.astype(np.float64)
     return bool(((real >= 0) & (real <= 1)).all() and _SUM[0] <= real.sum() <= _SUM[1])
 
 
 def top_classes(info: TensorInfo, scores: Array, count: int, labels: Labels) -> list[Found]:
-    """The classes with the highest scores, which are real numbers; the first of equal ones comes first.
+    """The classes with the highest scores; equal scores keep their order. `scores` are real numbers.
 
-    Labels are for the classes from the back: with one label fewer than classes, class 0 is the background.
+    If there is one label fewer than classes, class 0 is the background.
     """
     flat = scores.reshape(-1)
     order = np.argsort(-flat.astype(np.float64), kind="stable")[:count]
@@ -92,7 +92,7 @@ def top_classes(info: TensorInfo, scores: Array, count: int, labels: Labels) -> 
 
 
 def calibrated(scores: Array, calibration: Calibration) -> Array:
-    """Scores as the metadata calibrates them (`Calibration`); the last dimension is the classes'."""
+    """Scores calibrated as the metadata says (`Calibration`). Classes are the last dimension."""
     flat = scores.astype(np.float64)
     out = np.full(flat.shape, calibration.default)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

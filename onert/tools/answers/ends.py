@@ -1,4 +1,4 @@
-"""The outputs of a run, with all that helps to read them."""
+"""The outputs of a run, with everything that helps to interpret them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from onert.ir.value import Value
 from .labels import Labels
 
 SHOWN_SCORE = 0.3
-"""Detections of a lower score are left out where nobody says how many are wanted."""
+"""The lowest score of detections shown by default."""
 
 
 @frozen
 class Wanted(Value):
-    """What the user asks for: how many, of which score at least, called how, read as what; None for what suits."""
+    """The user's options: --topk, --min-score, --labels and --task; None or empty if not given."""
 
     count: int | None = None
     score: float | None = None
@@ -29,9 +29,9 @@ class Wanted(Value):
 
 @frozen(eq=False)
 class Ends(Value):
-    """Outputs as real numbers where they are quantised.
+    """The outputs of a run, dequantised.
 
-    `plane` is the height and width of the picture's input, None where there was no picture.
+    `plane` is the height and width of the input that was a picture, None if there was none.
     """
 
     infos: tuple[TensorInfo, ...]
@@ -48,7 +48,8 @@ class Ends(Value):
         )
 
     def labels(self, *positions: int) -> Labels:
-        """The user's labels, else those that the metadata gives one of these outputs, else those of the model."""
+        """The user's labels, otherwise the metadata's for one of these outputs, otherwise the metadata's for the
+        model."""
         if self.wanted.labels.names:
             return self.wanted.labels
         for at in positions:
@@ -58,7 +59,7 @@ class Ends(Value):
         return Labels(self.metadata.labels)
 
     def least(self, *positions: int) -> float:
-        """The lowest score that is shown: the user's, else the metadata's, else what is usual; none of a count."""
+        """The lowest score shown: the user's, no limit if --topk is given, the metadata's, or the default."""
         if self.wanted.score is not None:
             return self.wanted.score
         if self.wanted.count is not None:
@@ -68,7 +69,7 @@ class Ends(Value):
 
 
 def real_outputs(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Outputs of quantised integers as real numbers, others as they are."""
+    """Dequantise outputs of quantised integers; the others are returned unchanged."""
     return tuple(
         array if info.quantization is None or array.dtype.kind == "f" else dequantize(array, info.quantization)
         for info, array in zip(infos, arrays, strict=True)

@@ -1,4 +1,4 @@
-"""What a model's outputs say, as values: classes, boxes, points, masks."""
+"""Interpreted outputs of a model as values: classes, boxes, points, masks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from onert.ir import Array
 from onert.ir.value import Value
 
 Box = tuple[float, float, float, float]
-"""Top, left, bottom and right in parts of a picture."""
+"""Top, left, bottom and right as fractions of a picture."""
 Point = tuple[float, float, float]
-"""Down and right in parts of a picture, and a score from 0 to 1."""
+"""y and x as fractions of a picture, and a score from 0 to 1."""
 
 
 @frozen(eq=False)
 class Found(Value):
-    """One thing that was found.
+    """One finding: a class, detection, pose or area.
 
-    - `index`, `label`: its class and what that is called, empty where nobody says it
-    - `score`: how sure the model is; of an area, its part of the picture
-    - `output`: the name of the output that says so
+    - `index`, `label`: its class and the class's name, empty if unknown
+    - `score`: the model's confidence; for an area, its fraction of the picture
+    - `output`: the name of the output that it was read from
     - `box`, `points`: where it is
     - `mask`: which elements of the input's plane it covers, bool `[height, width]`
     - `pixels`: how many elements of the output it covers
@@ -37,7 +37,7 @@ class Found(Value):
     pixels: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What a script is told; masks stay out."""
+        """The finding for --json, without masks."""
         out: dict[str, Any] = {"class": self.index, "score": self.score, "label": self.label, "output": self.output}
         if self.box is not None:
             out["box"] = [round(side, 4) for side in self.box]
@@ -50,13 +50,13 @@ class Found(Value):
 
 @frozen(eq=False)
 class Answer(Value):
-    """What outputs were read as.
+    """The interpretation of a run's outputs.
 
     - `task`: one of `TASKS`
     - `said`: one sentence on how the outputs were read
-    - `found`: the surest first
-    - `classes`: the class of each element, int `[height, width]`, where the whole picture is divided into areas
-    - `picture`: uint8 `[height, width, 3]`, where the model makes a picture
+    - `found`: the findings, highest score first
+    - `classes`: the class of each element, int `[height, width]`, if the whole picture is divided into areas
+    - `picture`: uint8 `[height, width, 3]`, if the model generates a picture
     """
 
     task: str
@@ -67,4 +67,4 @@ class Answer(Value):
 
 
 TASKS = ("classes", "detection", "segmentation", "keypoints", "image")
-"""What outputs may be read as."""
+"""How outputs can be interpreted."""

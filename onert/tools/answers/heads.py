@@ -1,9 +1,9 @@
-"""Detectors whose outputs are the raw predictions at every place of some grids, in YOLO's manner.
+"""Detectors in the style of YOLO, whose outputs are raw predictions for every cell of several grids.
 
-Sources: the exports of YOLOv5 and v7 (`[1, places, 5 + classes]`, three boxes a place, the first number behind the box
-being objectness), of YOLOv8 and later (`[1, 4 + classes, places]`, no objectness), of YOLOv6 and YOLOX (`[1, places,
-5 + classes]`, one box a place), their heads for poses (points behind the classes) and for masks (32 coefficients behind
-the classes, and an output of prototypes). Grids are those of strides 8, 16 and 32, and 64 in larger models.
+Sources: exports of YOLOv5 and v7 (`[1, cells, 5 + classes]`, three boxes per cell, objectness after the box), of YOLOv8
+and later (`[1, 4 + classes, cells]`, no objectness), of YOLOv6 and YOLOX (`[1, cells, 5 + classes]`, one box per cell),
+their pose heads (points after the classes) and mask heads (32 coefficients after the classes, and an output of
+prototypes). The grids have strides 8, 16 and 32, and also 64 in larger models.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _POINTS = 17
 
 @frozen(eq=False)
 class Head(Value):
-    """Predictions at all places, `rows` being `[places, numbers]`.
+    """Predictions for all cells: `rows` is `[cells, numbers]`.
 
-    `classes` are as many numbers behind the box, and behind objectness where `objectness` says that it is there;
-    `points` numbers of a pose or `masks` coefficients follow. `centers` are the middles of places (x, y) and `strides`
-    the distance between them, both in pixels.
+    A row holds the box, the objectness if `objectness` is set, `classes` scores, and then either the numbers of
+    `points` (count, numbers per point) or `masks` coefficients. `centers` are the centres (x, y) of the cells and
+    `strides` their sizes, both in pixels.
     """
 
     rows: Array
@@ -44,7 +44,7 @@ class Head(Value):
 
 
 def read_heads(ends: Ends) -> Answer | None:
-    """What a detector's predictions are; None where no output has as many places as the input's grids."""
+    """Detections from raw predictions; None if no output has as many rows as the input's grids have cells."""
     if ends.plane is None:
         return None
     at = next((i for i, a in enumerate(ends.arrays) if _oriented(a, ends.plane) is not None), None)
@@ -57,7 +57,7 @@ def read_heads(ends: Ends) -> Answer | None:
 
 
 def grid(plane: tuple[int, int], strides: tuple[int, ...], anchors: int) -> tuple[Array, Array]:
-    """Middles (x, y) of all places in pixels, and their strides, in the order in which heads write them."""
+    """The centres (x, y) of all cells in pixels, and their strides, in the order of a head's rows."""
     centers, sizes = [], []
     for stride in strides:
         rows, columns = (-(-side // stride) for side in plane)
@@ -69,7 +69,7 @@ def grid(plane: tuple[int, int], strides: tuple[int, ...], anchors: int) -> tupl
 
 
 def _oriented(array: Array, plane: tuple[int, int]) -> tuple[Array, bool, tuple[int, ...], int] | None:
-    """Rows of predictions, whether they were columns, the strides and the boxes a place; None for other outputs."""
+    """Rows of predictions, whether they were columns, the strides, and the boxes per cell; None for other outputs."""
     if array.dtype.kind != "f" or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[0] != 1):
         return None
     flat = array.reshape(array.shape[-2:])
@@ -105,7 +105,7 @@ def _head(array: Array, ends: Ends, prototypes: Array | None) -> Head | None:
         points = (_POINTS, 3)
     extra = masks + (points[0] * points[1] if points else 0)
     objectness = anchors == _ANCHORS or (not first and not extra)
-    if labels:  # what the numbers of labels and of numbers leave no doubt about
+    if labels:  # the number of labels decides it
         objectness = numbers - extra - labels == 1
     classes = numbers - extra - objectness
     if classes < 0 or (classes == 0 and not objectness) or (labels and classes != labels):
@@ -115,10 +115,10 @@ def _head(array: Array, ends: Ends, prototypes: Array | None) -> Head | None:
 
 
 def _boxes(head: Head, plane: tuple[int, int]) -> tuple[Array, str, float]:
-    """Top, left, bottom, right in parts of the plane, how they were written, and what a pixel is of coordinates.
+    """Boxes (top, left, bottom, right) as fractions of the plane, their original form, and 1.0 if that was fractions.
 
-    The middles of boxes lie near their places on the whole. So it shows whether they are in pixels, in parts, or as
-    distances from their places in strides, sizes then being logarithms (YOLOX).
+    Most centres of boxes lie near their cells. This shows whether coordinates are in pixels, in fractions, or offsets
+    from the cells in strides with sizes as logarithms (YOLOX).
     """
     size = np.array([plane[1], plane[0]], np.float64)
     raw = head.rows[:, :4].astype(np.float64)
@@ -142,9 +142,9 @@ def _boxes(head: Head, plane: tuple[int, int]) -> tuple[Array, str, float]:
         sizes = raw[:, 2:] * (size if how == "parts" else 1)
     whole = corners(np.concatenate([middles[how], sizes], 1)) / np.array([*size[::-1], *size[::-1]])
     words = {
-        "pixels": f"middle, width and height in pixels of {plane[1]}x{plane[0]}",
-        "parts": "middle, width and height in parts of the picture",
-        "grid": "distances from places of a grid and logarithms of sizes",
+        "pixels": f"centre, width and height in pixels of {plane[1]}x{plane[0]}",
+        "parts": "centre, width and height in parts of the picture",
+        "grid": "offsets from cells of a grid and logarithms of sizes",
     }
     return whole, words[how], 1.0 if how == "parts" else 0.0
 
@@ -179,17 +179,17 @@ def _answer(head: Head, ends: Ends, at: int, prototypes: Array | None) -> Answer
     task = "segmentation" if head.masks else "keypoints" if head.points else "detection"
     parts = [
         f"output {name!r} {list(ends.arrays[at].shape)} is read as a YOLO head of {len(head.rows)} predictions, "
-        f"{head.anchors} a place: boxes ({written})",
+        f"{head.anchors} per cell: boxes ({written})",
         *(["objectness"] if head.objectness else []),
         f"scores of {head.classes or 1} classes{how}",
         *([f"{head.points[0]} points"] if head.points else []),
-        *([f"{head.masks} coefficients of masks"] if head.masks else []),
+        *([f"{head.masks} mask coefficients"] if head.masks else []),
     ]
     return Answer(task, f"{', '.join(parts)}; overlaps above {IOU} are left out", tuple(found))
 
 
 def _points(numbers: Array, shape: tuple[int, int] | None, plane: tuple[int, int], *, parts: bool) -> tuple[Point, ...]:
-    """Points in parts of the plane, sure of all where no score is written."""
+    """Points as fractions of the plane; their scores are 1 if the output has none."""
     if shape is None:
         return ()
     height, width = (1, 1) if parts else plane
@@ -207,7 +207,7 @@ def _points(numbers: Array, shape: tuple[int, int] | None, plane: tuple[int, int
 
 
 def _mask(coefficients: Array, box: Array, prototypes: Array) -> Array:
-    """Which elements of the prototypes' plane a thing covers within its box."""
+    """The elements of the prototypes' plane that an object covers, within its box."""
     planes = prototypes[0] if prototypes.shape[1] == 32 else np.moveaxis(prototypes[0], -1, 0)
     mask = np.tensordot(coefficients[: len(planes)], planes.astype(np.float64), 1) > 0
     height, width = mask.shape

@@ -16,22 +16,23 @@ METADATA = "the model's metadata"
 
 @frozen
 class Labels(Value):
-    """Names of the classes 0, 1, ..., and where they are from; there may be none."""
+    """Names of the classes 0, 1, ... and where they come from. There may be none."""
 
     names: tuple[str, ...] = ()
     place: str = METADATA
 
     def of(self, index: int) -> str:
-        """The name of a class; empty where there are no names, ExecutionError where only this one has none."""
+        """The name of a class, empty if there are no names. Raises ExecutionError if there are, but not for this
+        class."""
         if not self.names:
             return ""
         if not 0 <= index < len(self.names):
-            raise ExecutionError(f"{self.place} has {len(self.names)} labels, but class {index} was detected")
+            raise ExecutionError(f"{self.place} has {len(self.names)} labels, but the model detected class {index}")
         return self.names[index]
 
 
 def read_labels(path: Path) -> Labels:
-    """Names, one a line; empty lines at the end are none."""
+    """Read names, one per line; empty lines at the end are ignored."""
     try:
         if path.stat().st_size > MAX_LABELS_FILE:
             raise ExecutionError(

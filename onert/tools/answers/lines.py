@@ -1,4 +1,4 @@
-"""Answers as lines for people."""
+"""Answers as lines of text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN_POINTS = 100
 
 
 def answer_lines(answer: Answer) -> list[str]:
-    """What was found, under the output's name where there are several."""
+    """The findings, under their outputs' names if they come from several."""
     found = answer.found
     if not found:
         nothing = {"detection": "nothing was detected", "keypoints": "no body was found"}

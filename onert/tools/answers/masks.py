@@ -1,4 +1,4 @@
-"""Outputs that lie over the picture: areas of classes, a mask, or another picture."""
+"""Outputs that cover the input picture: a class map, a mask, or another picture."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .found import Answer, Found
 
 _MOST_CLASSES = 256
 _SMALLEST = 8
-"""Rows and columns of an output that lies over a picture, at least."""
+"""The fewest rows and columns of an output that covers a picture."""
 _HALF = 0.5
 
 
 def read_areas(ends: Ends) -> Answer | None:
-    """The class of each place of the picture, from scores of classes or from numbers of classes; None for others.
+    """The class of each pixel, from scores per class, class indices or a mask; None for other outputs.
 
-    An output has as many rows and columns as the input, or a whole part of them, and channels last or first.
+    The output has the size of the input, or a whole fraction or multiple of it, with channels first or last.
     """
     at = _over(ends)
     if at is None:
@@ -28,7 +28,7 @@ def read_areas(ends: Ends) -> Answer | None:
     array, name = ends.arrays[at], ends.infos[at].name
     scores, layout = _channels_last(array, ends)
     if array.dtype.kind in "iu" and scores.shape[-1] == 1:
-        return _of_classes(ends, at, scores[..., 0].astype(np.int64), f"numbers of classes, {name!r}")
+        return _of_classes(ends, at, scores[..., 0].astype(np.int64), f"class indices, {name!r}")
     if scores.shape[-1] == 1:
         return _of_mask(ends, at, scores[..., 0])
     if not 2 <= scores.shape[-1] <= _MOST_CLASSES:
@@ -39,8 +39,8 @@ def read_areas(ends: Ends) -> Answer | None:
 
 
 def read_picture(ends: Ends) -> Answer | None:
-    """A picture that the model makes of another: three channels of real numbers from 0 to 1, -1 to 1 or 0 to 255, or of
-    bytes; None for others."""
+    """A picture generated from the input picture: three channels of bytes, or of real numbers from 0 to 1, -1 to 1 or 0
+    to 255; None for other outputs."""
     at = _over(ends)
     if at is None:
         return None
@@ -57,14 +57,14 @@ def read_picture(ends: Ends) -> Answer | None:
         numbers = "0 to 255"
     picture = np.clip(np.rint(real), 0, 255).astype(np.uint8)
     said = (
-        f"output {ends.infos[at].name!r} {list(ends.arrays[at].shape)} is read as a picture with numbers from "
+        f"output {ends.infos[at].name!r} {list(ends.arrays[at].shape)} is read as a picture with values from "
         f"{numbers} (--task segmentation reads it as scores of 3 classes)"
     )
     return Answer("image", said, picture=picture)
 
 
 def _over(ends: Ends) -> int | None:
-    """The output that lies over the picture; None where none does, or several."""
+    """The output that covers the picture; None unless there is exactly one."""
     if ends.plane is None:
         return None
     fitting = [at for at, array in enumerate(ends.arrays) if _layouts(array, ends.plane)]
@@ -72,7 +72,7 @@ def _over(ends: Ends) -> int | None:
 
 
 def _layouts(array: Array, plane: tuple[int, int]) -> list[tuple[Layout, tuple[int, int, int]]]:
-    """How an array may lie over a plane, and its rows, columns and channels then."""
+    """The possible layouts of an array that covers a plane, each with its rows, columns and channels."""
     dims = array.shape[1:] if array.ndim == 4 and array.shape[0] == 1 else array.shape
     if len(dims) == 3 and dims[0] == 1 and _covers(dims[1:], plane):
         return [(Layout.NCHW, (dims[1], dims[2], 1))]
@@ -89,7 +89,8 @@ def _layouts(array: Array, plane: tuple[int, int]) -> list[tuple[Layout, tuple[i
 
 
 def _covers(dims: tuple[int, ...], plane: tuple[int, int]) -> bool:
-    """Whether rows and columns are as many as the input's, a whole part of them, or a whole multiple, both alike."""
+    """Whether the size is the input's, or the same whole fraction or multiple of both sides (or of both sides minus
+    1)."""
     rows, columns = dims
     if min(rows, columns) < min(_SMALLEST, *plane):
         return False
@@ -123,7 +124,7 @@ def _of_classes(ends: Ends, at: int, classes: Array, what: str) -> Answer:
 
 
 def _of_mask(ends: Ends, at: int, values: Array) -> Answer:
-    """The area where a mask is more likely than not."""
+    """The area where a mask reaches the lowest score, by default one half."""
     real, how = as_scores(values)
     least = ends.wanted.score if ends.wanted.score is not None else _HALF
     mask = real >= least
@@ -131,5 +132,5 @@ def _of_mask(ends: Ends, at: int, values: Array) -> Answer:
     name = ends.infos[at].name
     count = int(mask.sum())
     found = Found(1, count / mask.size, labels[0] if len(labels) == 1 else "", name, pixels=count)
-    said = f"output {name!r} {list(ends.arrays[at].shape)} is read as a mask{how}, of what is at least {least:g}"
+    said = f"output {name!r} {list(ends.arrays[at].shape)} is read as a mask{how}, of values of at least {least:g}"
     return Answer("segmentation", said, (found,), mask.astype(np.int64))

@@ -1,4 +1,4 @@
-"""Answers in the picture as it was given: what was found in the plane, moved to where it lies there."""
+"""Map answers from the input's plane to the original picture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .found import Answer, Found
 
 
 def in_picture(answer: Answer, placement: Placement) -> Answer:
-    """An answer whose boxes, points and areas are those of the picture and not of the plane that it lay in."""
+    """The answer with boxes, points and areas relative to the picture instead of the plane."""
     found = tuple(_moved(one, placement) for one in answer.found)
     classes = None if answer.classes is None else cut(answer.classes, placement)
     if classes is not None and answer.classes is not None and classes.shape != answer.classes.shape:
@@ -33,7 +33,7 @@ def _moved(one: Found, placement: Placement) -> Found:
 
 
 def cut(over: Array, placement: Placement) -> Array:
-    """The part of an output over the plane that lies over the picture."""
+    """Crop an output that covers the plane to the part that covers the picture."""
     top, bottom, left, right = placement.window
     rows, columns = over.shape[0] / placement.plane[0], over.shape[1] / placement.plane[1]
     start, stop = round(top * rows), max(round(bottom * rows), round(top * rows) + 1)

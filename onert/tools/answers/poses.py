@@ -1,4 +1,4 @@
-"""Points of bodies."""
+"""Body poses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .ends import Ends
 from .found import Answer, Found, Point
 
 BODY = 17
-"""The points of COCO's bodies: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles, left before right."""
+"""The number of COCO's body points, which NAMES lists."""
 
 
 NAMES = (
@@ -19,8 +19,8 @@ NAMES = (
 
 
 def read_poses(ends: Ends) -> Answer | None:
-    """MoveNet's outputs: `[1, bodies, 17, 3]` of down, right, score in parts of the picture, or `[1, bodies, 56]` with
-    the box (top, left, bottom, right) and its score behind; None for other outputs."""
+    """Poses from MoveNet's outputs: `[1, bodies, 17, 3]` points (y, x, score) as fractions of the picture, or `[1,
+    bodies, 56]`, where a box (top, left, bottom, right) and its score follow; None for other outputs."""
     if len(ends.arrays) != 1 or ends.arrays[0].dtype.kind != "f":
         return None
     array, name = ends.arrays[0].astype(np.float64), ends.infos[0].name
@@ -42,5 +42,5 @@ def read_poses(ends: Ends) -> Answer | None:
         corner = (box[0], box[1], box[2], box[3]) if boxed else None
         found.append(Found(0, score, labels.names[0] if labels.names else "body", name, corner, points))
     found.sort(key=lambda one: -one.score)
-    said = f"output {name!r} {list(array.shape)} is read as {BODY} points of bodies: down, right, score"
+    said = f"output {name!r} {list(array.shape)} is read as {BODY} points of each body: y, x, score"
     return Answer("keypoints", said, tuple(found[: ends.wanted.count]))

@@ -1,4 +1,4 @@
-"""Detectors that leave out overlaps themselves: outputs are what they found."""
+"""Detectors with built-in non-maximum suppression, whose outputs are final detections."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MOST_ROWS = 4096
 
 
 def read_lists(ends: Ends) -> Answer | None:
-    """Boxes, classes, scores, with or without how many there are, each an output of its own; None for others.
+    """Detections from separate outputs for boxes, classes, scores and optionally their count; None for other outputs.
 
-    TFLite's `TFLite_Detection_PostProcess` writes them in this order, other exporters in others: what an output is
-    shows by its shape and by its name, or by classes being whole numbers. Boxes that the metadata does not describe are
-    top, left, bottom, right; those of three outputs, as torchvision has them, left, top, right, bottom.
+    TFLite's `TFLite_Detection_PostProcess` writes them in this order, and other exporters in others. Outputs are told
+    apart by shape and name, or by classes being whole numbers. Boxes without metadata are (top, left, bottom, right),
+    or (left, top, right, bottom) if there is no count, as in torchvision.
     """
     if len(ends.arrays) not in (3, 4):
         return None
@@ -51,8 +51,11 @@ def read_lists(ends: Ends) -> Answer | None:
 
 
 def read_rows(ends: Ends) -> Answer | None:
-    """`[1, n, 6]`: left, top, right, bottom, score, class, or class and score changed; `[n, 7]`: the number of the
-    picture before. YOLOv10 and later, YOLOv7's exports with suppression inside, and PaddleDetection write these."""
+    """Detections from rows of 6 numbers (left, top, right, bottom, score, class; class and score may be swapped or come
+    first) or 7 (preceded by the picture's number); None for other outputs.
+
+    Written by YOLOv10 and later, YOLOv7 exports that include suppression, and PaddleDetection.
+    """
     if len(ends.arrays) > 2:
         return None
     array = ends.arrays[0]
@@ -85,7 +88,7 @@ def read_rows(ends: Ends) -> Answer | None:
 
 
 def _told_apart(ends: Ends, first: int, second: int) -> tuple[int, int]:
-    """Which of two outputs has classes and which has scores."""
+    """The two outputs in the order (classes, scores)."""
     for words in (("class", "label", "categor"), ("score", "conf", "prob")):
         named = [any(w in _name(ends, i) for w in words) for i in (first, second)]
         if named[0] != named[1]:
@@ -114,13 +117,13 @@ def _ordered(boxes: Array) -> bool:
 def _corners(
     boxes: Array, said: BoxSaid | None, plane: tuple[int, int] | None, *, top_first: bool
 ) -> tuple[Array, str]:
-    """Top, left, bottom, right in parts of the plane, and how they were written."""
+    """Boxes (top, left, bottom, right) as fractions of the plane, and a description of their original form."""
     if said is None or said == BoxSaid():
         corner = boxes.astype(np.float64) if top_first else swapped(boxes)
         names = "top, left, bottom, right" if top_first else "left, top, right, bottom"
     else:
         ordered = boxes.astype(np.float64)[:, list(said.order)]
-        names = {"center": "middle, width, height", "upper_left": "left, top, width, height"}.get(
+        names = {"center": "centre, width, height", "upper_left": "left, top, width, height"}.get(
             said.kind, "left, top, right, bottom"
         )
         if said.kind == "center":

@@ -1,4 +1,4 @@
-"""Detectors with an output of boxes and one of scores, a row each: DETR and its kin, YOLO-NAS, SSD without its end."""
+"""Detectors with an output of boxes and one of scores, a row per candidate: DETR and relatives, YOLO-NAS, raw SSD."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from .ends import Ends
 from .found import Answer, Found
 
 _MOST_BEFORE = 0.02
-"""Boxes are corners where hardly any ends before it begins; middles and sizes written so would often."""
+"""Boxes are taken as corners if at most this fraction ends before it begins; centres and sizes would do so often."""
 
 
 def read_queries(ends: Ends) -> Answer | None:
-    """What `[1, n, 4]` boxes and `[1, n, classes]` scores say; None for other outputs.
+    """Detections from `[1, n, 4]` boxes and `[1, n, classes]` scores; None for other outputs.
 
-    Boxes are left, top, right, bottom, or middle, width and height, which shows by which of them end before they begin.
-    Scores that are no probabilities are logits; where they have a class more than there are labels, it is the last, of
-    what is nothing.
+    Boxes are (left, top, right, bottom), unless too many of them would end before they begin; then they are (centre,
+    width, height). Scores outside 0 to 1 are logits. If there is one more class than labels, the last one means "no
+    object".
     """
     if ends.plane is None or len(ends.arrays) not in (2, 3):
         return None
@@ -33,7 +33,7 @@ def read_queries(ends: Ends) -> Answer | None:
     raw = ends.arrays[at][0]
     before = float(np.mean((raw[:, 2] < raw[:, 0]) | (raw[:, 3] < raw[:, 1])))
     boxes = swapped(raw) if before <= _MOST_BEFORE else corners(raw)
-    kind = "left, top, right, bottom" if before <= _MOST_BEFORE else "middle, width, height"
+    kind = "left, top, right, bottom" if before <= _MOST_BEFORE else "centre, width, height"
     boxes, unit = in_parts(boxes, ends.plane)
     values, how = as_scores(ends.arrays[scores_at][0])
     labels = ends.labels(scores_at, at)

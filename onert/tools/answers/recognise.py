@@ -1,4 +1,4 @@
-"""Which of all readings suits the outputs of a run."""
+"""Choose the interpretation that fits the outputs of a run."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _READERS: tuple[tuple[tuple[str, ...], Reader], ...] = (
     (("image",), read_picture),
     (("segmentation",), read_areas),
 )
-"""Readers and what they give, the most particular first."""
+"""Readers and the tasks that they can recognise, the most specific first."""
 
 
 def recognise(ends: Ends, *, asked: bool) -> Answer | None:
-    """What outputs say; None where nothing in them tells.
+    """Interpret the outputs; None if they are not recognised.
 
-    `asked` is whether the user wants classes by an option. ExecutionError where outputs cannot be read as the task that
-    was named, or where classes are wanted and there are none.
+    `asked` is whether an option demands classes. Raises ExecutionError if the outputs cannot be read as the task given,
+    or if classes are demanded and there are none.
     """
     task = ends.wanted.task
     for tasks, reader in _READERS:
@@ -44,18 +44,16 @@ def recognise(ends: Ends, *, asked: bool) -> Answer | None:
     classes: Reader = partial(read_classes, asked=asked or task == "classes")
     answer = classes(ends) if task in (None, "classes") else None
     if answer is None and (asked or task is not None):
-        what = "one vector of classes, expected one with --topk or --labels"
+        what = "a vector of class scores, which --topk and --labels need"
         if task not in (None, "classes"):
-            what = f"what --task {task} reads"
+            what = f"suitable for --task {task}"
         raise ExecutionError(f"no output is {what}; the outputs are {ends.named or 'none'}")
     return answer
 
 
 def hint(ends: Ends) -> str:
-    """What the user may say where nothing was recognised; empty where nothing would help."""
+    """An option that may help if nothing was recognised; empty if there is none."""
     vectors = [i.name for i, a in zip(ends.infos, ends.arrays, strict=True) if is_vector(i, a)]
     if len(vectors) == 1:
-        return (
-            f"output {vectors[0]!r} may be scores of classes, but they are no probabilities; --task classes ranks them"
-        )
+        return f"output {vectors[0]!r} may be class scores, but they are not probabilities; --task classes ranks them"
     return ""

@@ -1,4 +1,4 @@
-"""Answers drawn onto pictures: boxes, areas, points of bodies, classes."""
+"""Draw answers onto pictures: boxes, areas, body points, classes."""
 
 from .drawing import drawn, write_picture
 from .films import FILMS, Film

@@ -1,4 +1,4 @@
-"""Areas in transparent colours, with lines around them."""
+"""Draw areas in transparent colours with outlines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BACKGROUND = 0
 
 
 def draw_classes(canvas: Canvas, classes: Array, found: tuple[Found, ...]) -> list[tuple[Color | None, str]]:
-    """Every class but 0, which is the background, in its colour; rows of a legend."""
+    """Draw every class except 0 (the background) in its colour. Returns rows of a legend."""
     image_type = pillow()
     capped = np.clip(classes, 0, 255).astype(np.uint8)
     large = np.asarray(
@@ -29,7 +29,7 @@ def draw_classes(canvas: Canvas, classes: Array, found: tuple[Found, ...]) -> li
 
 
 def draw_masks(canvas: Canvas, found: tuple[Found, ...]) -> None:
-    """The mask of each thing in its class's colour."""
+    """Draw the mask of each object in its class's colour."""
     image_type = pillow()
     for one in reversed(found):
         if one.mask is not None and one.mask.size:
@@ -49,7 +49,7 @@ def _blend(canvas: Canvas, mask: Array, colors: Array, edges: Array) -> None:
 
 
 def _edges(areas: Array) -> Array:
-    """Where an area ends, two pixels wide."""
+    """The borders between areas, two pixels wide."""
     out = np.zeros(areas.shape, bool)
     for axis in (0, 1):
         changes = np.diff(areas, axis=axis) != 0

@@ -1,4 +1,4 @@
-"""Boxes with labels."""
+"""Draw boxes with labels."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from .canvas import Canvas, Rectangle
 from .palette import Color, color_of
 
 _LABELLED = 40
-"""Where there are more boxes than this, labels would hide them: a legend names the classes instead."""
+"""With more boxes than this, labels would hide them, so a legend names the classes instead."""
 
 
 def draw_boxes(canvas: Canvas, found: tuple[Found, ...]) -> list[tuple[Color | None, str]]:
-    """Boxes, the surest on top, with class and score; rows of a legend for those whose labels found no room."""
+    """Draw boxes with class and score, small ones on top. Returns rows of a legend for those whose label had no
+    room."""
     boxed = [one for one in found if one.box is not None]
     places = [(one, _pixels(canvas, one)) for one in boxed]
     for one, place in sorted(places, key=lambda pair: -_area(pair[1])):
@@ -28,12 +29,12 @@ def draw_boxes(canvas: Canvas, found: tuple[Found, ...]) -> list[tuple[Color | N
 
 
 def name_of(one: Found) -> str:
-    """What a class is called, its number where nobody says."""
+    """The name of a class, or its number if it has none."""
     return one.label or f"class {one.index}"
 
 
 def _pixels(canvas: Canvas, one: Found) -> Rectangle:
-    """Left, top, right, bottom on the canvas, within it."""
+    """The box on the canvas (left, top, right, bottom), clipped to it."""
     assert one.box is not None
     top, left, bottom, right = (min(max(side, 0.0), 1.0) for side in one.box)
     x, y = canvas.width - 1, canvas.height - 1

@@ -1,4 +1,4 @@
-"""A picture that is drawn onto: large enough that lines and letters can be read, with room below for a legend."""
+"""A picture to draw onto, resized so that lines and letters are legible, with a legend below."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .fonts import font_for
 from .palette import BLACK, WHITE, Color, ink_on
 
 SMALLEST, LARGEST = 640, 4096
-"""The longest side of what is drawn, in pixels: smaller pictures are enlarged, larger ones reduced."""
+"""Bounds of the drawing's longest side in pixels: smaller pictures are enlarged, larger ones reduced."""
 _LEAST_WIDTH = 320
-"""Of what is drawn: a legend needs it."""
+"""The least width of a drawing with a legend."""
 _FEW = 64
-"""Pictures of fewer pixels a side are enlarged so that each pixel stays one colour."""
+"""Pictures whose longest side has fewer pixels are enlarged without blurring the pixels."""
 
 Rectangle = tuple[int, int, int, int]
 
 
 @define(eq=False)
 class Canvas:
-    """A drawing of `width` x `height` pixels; `size` is the letters' height."""
+    """A drawing of `width` x `height` pixels. `size` is the font size."""
 
     image: Any
     size: int
@@ -34,7 +34,7 @@ class Canvas:
 
     @classmethod
     def of(cls, pixels: Array) -> Canvas:
-        """The picture, enlarged or reduced."""
+        """A canvas with the picture, enlarged or reduced as needed."""
         image_type = pillow()
         height, width = pixels.shape[:2]
         scale = min(max(1.0, SMALLEST / max(height, width)), LARGEST / max(height, width))
@@ -57,7 +57,7 @@ class Canvas:
         return max(2, self.size // 6)
 
     def font(self, words: str = "") -> Any:
-        """A font that has the letters of words."""
+        """A font that has the letters of `words`."""
         return font_for(words, self.size)
 
     @property
@@ -67,7 +67,7 @@ class Canvas:
         return ImageDraw.Draw(self.image)
 
     def frame(self, box: Rectangle, color: Color) -> None:
-        """A box in a colour, between thin lines that stand out from it, so that it shows on every ground."""
+        """Draw a box in a colour, between thin contrasting lines that make it visible on any background."""
         stroke = min(self.stroke, max(1, min(box[2] - box[0], box[3] - box[1]) // 6))
         left, top, right, bottom = box
         edge = ink_on(color)
@@ -79,8 +79,8 @@ class Canvas:
         pen.rectangle(box, outline=color, width=stroke)
 
     def label(self, box: Rectangle, name: str, score: str, color: Color) -> bool:
-        """A name and a score on a colour at a box: above it, in it or below it, where they cover no other label;
-        whether they fit anywhere. A name that would take more than a third of the picture is cut."""
+        """Draw a name and a score on a coloured ground above, inside or below a box, without covering another label.
+        Returns whether there was room. A name that would take more than a third of the picture is shortened."""
         font, gap = self.font(name), max(2, self.size // 5)
         room = max(self.width // 3, min(self.width, 12 * self.size)) - font.getlength(f" {score}") - 2 * gap
         words = f"{shortened(name, font, round(room))} {score}"
@@ -99,7 +99,7 @@ class Canvas:
         return False
 
     def legend(self, rows: Sequence[tuple[Color | None, str]]) -> None:
-        """Rows of a colour and words below the picture, on white, in as many columns as fit."""
+        """Draw rows of a colour and a text below the picture, on white, in as many columns as fit."""
         if not rows:
             return
         image_type = pillow()
@@ -124,7 +124,7 @@ class Canvas:
 
 
 def shortened(words: str, font: Any, width: int) -> str:
-    """Words in one line, cut with an ellipsis where they are too wide."""
+    """The words in one line, cut off with an ellipsis if they are too wide."""
     words = " ".join(words.split())[:200]
     if font.getlength(words) <= width:
         return words

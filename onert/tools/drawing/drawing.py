@@ -1,4 +1,4 @@
-"""An answer on its picture."""
+"""Draw an answer onto its picture."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .palette import Color
 from .skeletons import draw_points
 
 WRITTEN = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
-"""Suffixes of pictures that are written."""
+"""Suffixes of pictures that can be written."""
 
 
 def drawn(answer: Answer, pixels: Array) -> Any:
-    """A Pillow image of the picture (uint8 `[height, width, 3]`) with what was found in it.
+    """A Pillow image of the picture (uint8 `[height, width, 3]`) with the answer drawn onto it.
 
-    Areas, masks, boxes and points lie on the picture, classes and what has no room stand below it.
+    Areas, masks, boxes and points are drawn on the picture; classes, and labels without room, are listed below it.
     """
     if answer.picture is not None:
         return Canvas.of(answer.picture).image
@@ -41,7 +41,7 @@ def drawn(answer: Answer, pixels: Array) -> Any:
 
 
 def write_picture(image: Any, path: Path) -> None:
-    """Write a Pillow image; ExecutionError where that cannot be."""
+    """Write a Pillow image. Raises ExecutionError if that fails."""
     try:
         image.save(path)
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Drawn pictures as the frames of a video."""
+"""Write drawn pictures as the frames of a video."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from onert.ir import ExecutionError
 from onert.tools.inputs.videos import av_library
 
 FILMS = (".mp4", ".mkv", ".mov", ".avi", ".webm")
-"""Suffixes of videos that are written."""
+"""Suffixes of videos that can be written."""
 USUAL_RATE = Fraction(25)
-"""Frames a second where nothing says how many."""
+"""Frames per second if the rate is unknown."""
 _MOST_RATE = 1000
 _FORMAT = "yuv420p"
-"""What players play; it has colours for pairs of pixels."""
+"""The pixel format that all players support. It subsamples colours, so sizes must be even."""
 
 
 class Film:
-    """A video that is written frame by frame, all as large as the first one. ExecutionError where that cannot be."""
+    """A video written frame by frame, in the size of the first frame. Methods raise ExecutionError if writing fails."""
 
     def __init__(self, path: Path, rate: Fraction | None) -> None:
         self.path = path
@@ -31,7 +31,8 @@ class Film:
         self._stream: Any = None
 
     def add(self, image: Any) -> None:
-        """A frame: a Pillow image; one of another size is cut, or padded with white, below and on the right."""
+        """Add a Pillow image as a frame. One of another size is cropped, or padded with white, at the bottom and
+        right."""
         av = av_library()
         try:
             if self._container is None:
@@ -46,7 +47,7 @@ class Film:
         self.count += 1
 
     def close(self) -> None:
-        """End the video; nothing where it has no frame."""
+        """Finish the video. Does nothing if it has no frames."""
         container, self._container = self._container, None
         if container is None:
             return
@@ -60,7 +61,7 @@ class Film:
             raise ExecutionError(f"{self.path} cannot be written: {_reason(error)}") from error
 
     def _open(self, av: Any, width: int, height: int) -> None:
-        self.path.open("wb").close()  # says now what is wrong with the place
+        self.path.open("wb").close()  # reports an unwritable path with the system's reason
         self._container = av.open(str(self.path), "w")
         stream = self._container.add_stream(self._container.default_video_codec, rate=self._rate)
         stream.width, stream.height = width + width % 2, height + height % 2

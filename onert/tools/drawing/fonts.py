@@ -1,4 +1,4 @@
-"""Fonts for words in every script: Pillow's own where it has the letters, else one of the system's that has."""
+"""Fonts for any script: Pillow's own if it has the letters, otherwise one of the system's."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from typing import Any
 from onert.ir import OnertWarning
 
 MOST_FILES = 4000
-"""Of the system's fonts that are looked through."""
+"""The most system fonts that are searched."""
 LATIN = 0x7E
-"""The last character that every font is taken to have."""
+"""The last character that every font is assumed to have."""
 _SUFFIXES = (".ttf", ".otf", ".ttc")
 _USUAL = ("notosanscjk", "notosans", "dejavusans", "arialunicode", "unifont")
-"""Beginnings of names of fonts that have many scripts, letters and no dashes."""
+"""Prefixes of the names of fonts with many scripts, in lower case without dashes, spaces and underscores."""
 _PROBED = 24
-"""The size in pixels at which letters are looked at."""
+"""The size in pixels at which fonts are tested for letters."""
 _NO_LETTER = "\U0010ffff"
 """A character that no font has."""
 
 
 def font_for(words: str, size: int) -> Any:
-    """A font of so many pixels that has the letters of words, as far as there is one.
+    """A font of `size` pixels that has the letters of `words`, if there is one.
 
-    Pillow's own font has Latin letters. For others the system's fonts are looked through, in the folders where they lie
-    by custom; where none has all letters the one that lacks the fewest is taken, and an OnertWarning says so.
+    Pillow's own font has Latin letters. For others, the fonts in the system's usual folders are searched. If none has
+    all letters, the one that lacks the fewest is used with an OnertWarning.
     """
     letters = frozenset(letter for letter in words if ord(letter) > LATIN and not letter.isspace())
     path, lacking = _chosen(letters) if letters else (None, "")
     if lacking:
         warnings.warn(
-            "no font of this system has all letters of the labels, and boxes stand for those; Noto Sans CJK has most",
+            "no installed font has all letters of the labels, so boxes replace some; Noto Sans CJK has most letters",
             OnertWarning,
             stacklevel=2,
         )
@@ -43,7 +43,7 @@ def font_for(words: str, size: int) -> Any:
 
 
 def folders() -> tuple[Path, ...]:
-    """Where a system keeps its fonts: the folders of fontconfig's default configuration, of macOS and of Windows."""
+    """The system's font folders: those of fontconfig's default configuration, of macOS or of Windows."""
     home = Path.home()
     if sys.platform == "darwin":
         return (home / "Library/Fonts", Path("/Library/Fonts"), Path("/System/Library/Fonts"))
@@ -69,7 +69,7 @@ def _opened(path: Path, size: int) -> Any:
 
 @cache
 def _chosen(letters: frozenset[str]) -> tuple[Path | None, str]:
-    """The font that lacks the fewest of these letters, None being Pillow's own, and what it lacks."""
+    """The font that lacks the fewest of these letters (None for Pillow's own), and the letters that it lacks."""
     best: tuple[Path | None, str] = None, _lacking(_own(_PROBED), letters)
     for path in _files():
         if not best[1]:
@@ -77,21 +77,21 @@ def _chosen(letters: frozenset[str]) -> tuple[Path | None, str]:
         try:
             lacking = _lacking(_opened(path, _PROBED), letters)
         except (OSError, ValueError):
-            continue  # no font, or one that cannot be read
+            continue  # not a font, or unreadable
         if len(lacking) < len(best[1]):
             best = path, lacking
     return best
 
 
 def _lacking(font: Any, letters: frozenset[str]) -> str:
-    """The letters that a font shows as it shows one that it does not have."""
+    """The letters that a font renders like a character that it does not have."""
     missing = bytes(font.getmask(_NO_LETTER))
     return "".join(sorted(letter for letter in letters if bytes(font.getmask(letter)) == missing))
 
 
 @cache
 def _files() -> tuple[Path, ...]:
-    """The system's fonts: plain ones without serifs first, which are read best."""
+    """The system's fonts, with plain sans-serif ones first because they are the most legible."""
     found = [path for folder in folders() for path in _under(folder)]
     return tuple(sorted(found[:MOST_FILES], key=_rank))
 

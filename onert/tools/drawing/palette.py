@@ -1,4 +1,4 @@
-"""Colours of classes, and black or white for what is written on them."""
+"""Colours of classes, and black or white for text on them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import colorsys
 Color = tuple[int, int, int]
 
 _TURN = 0.61803398875
-"""Hues a golden section of the circle apart stay far from one another however many there are."""
+"""Hues that are a golden section of the circle apart stay well separated, however many there are."""
 _TONES = ((0.85, 0.95), (0.65, 0.75), (0.95, 0.65))
 _ROUND = 12
 WHITE: Color = (255, 255, 255)

@@ -1,4 +1,4 @@
-"""Points of bodies, joined as bodies are."""
+"""Draw body points as skeletons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .canvas import Canvas
 from .palette import BLACK, Color
 
 SURE = 0.3
-"""Points of a lower score are not drawn."""
+"""Points with a lower score are not drawn."""
 _LEFT: Color = (0, 200, 255)
 _RIGHT: Color = (255, 140, 0)
 _MIDDLE: Color = (120, 230, 80)
@@ -16,12 +16,12 @@ BONES = (
     (0, 1), (0, 2), (1, 3), (2, 4), (5, 6), (5, 7), (7, 9), (6, 8), (8, 10), (5, 11), (6, 12), (11, 12), (11, 13),
     (13, 15), (12, 14), (14, 16),
 )  # fmt: skip
-"""Which of COCO's 17 points are joined."""
+"""The pairs of COCO's 17 points that are joined by lines."""
 _BODY = 17
 
 
 def draw_points(canvas: Canvas, found: tuple[Found, ...]) -> None:
-    """Bones and points, the left side in blue and the right in orange, between dark edges."""
+    """Draw bones and points with dark edges, the left side in blue and the right in orange."""
     for one in reversed(found):
         at = [(round(x * (canvas.width - 1)), round(y * (canvas.height - 1))) for y, x, _ in one.points]
         seen = [score >= SURE for _, _, score in one.points]
@@ -39,7 +39,7 @@ def draw_points(canvas: Canvas, found: tuple[Found, ...]) -> None:
 
 
 def _side(a: int, b: int) -> Color:
-    """The nose is in the middle; behind it left points have odd numbers and right ones even."""
+    """The colour of a bone or point. Point 0 (the nose) is in the middle; left points are odd, right ones even."""
     if 0 in (a, b) or a % 2 != b % 2:
         return _MIDDLE
     return _LEFT if a % 2 else _RIGHT

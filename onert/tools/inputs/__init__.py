@@ -1,4 +1,4 @@
-"""What a model is run on: files of tensors, images, videos, sounds and text, or random numbers."""
+"""Inputs of a model: files of tensors, images, videos, sounds and text, or random numbers."""
 
 from .arrays import archive, hdf5_shapes, random, raw, write_hdf5
 from .feed import Feed, apart, batches, feed, one_of, together

@@ -28,12 +28,12 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What NumPy raises for files that are damaged, encrypted, of another kind, or that declare more than there is."""
+"""What NumPy raises for files that are damaged, encrypted, truncated, or of another kind."""
 
 
 def random(info: TensorInfo, rng: np.random.Generator) -> Array:
-    """Random elements for an input; an unknown dimension is 1. Integers of more than 16 bits are 0 or 1, being indices
-    mostly."""
+    """Random elements for an input; an unknown dimension becomes 1. Integers of more than 16 bits are 0 or 1, because
+    they are mostly indices."""
     shape = tuple(1 if d is None else d for d in info.shape)
     if info.dtype.is_float:
         return rng.uniform(-1, 1, shape).astype(info.dtype.numpy)
@@ -50,12 +50,12 @@ def random(info: TensorInfo, rng: np.random.Generator) -> Array:
 
 
 def numpy_file(path: Path) -> Array:
-    """An array that NumPy saved; no pickled objects."""
+    """Read a .npy file without pickled objects."""
     return _numpy(path, str(path))
 
 
 def numpy_content(content: bytes, name: str) -> Array:
-    """The array in a content that NumPy wrote; no pickled objects."""
+    """Read the content of a .npy file without pickled objects."""
     return _numpy(io.BytesIO(content), name)
 
 
@@ -70,7 +70,8 @@ def _numpy(source: Path | io.BytesIO, name: str) -> Array:
 
 
 def archive(path: Path, infos: Sequence[TensorInfo]) -> list[Array]:
-    """Every input from .npz (by name, or by position as `0`, `1`, ... or `in0`, ...), .npy or .h5 (group `value`)."""
+    """Read every input from a .npz (by name, or by position as `0`, `in0`, `arr_0`, ...), .npy or .h5 (group
+    `value`)."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
         if len(infos) != 1:
@@ -95,7 +96,7 @@ def archive(path: Path, infos: Sequence[TensorInfo]) -> list[Array]:
 
 
 def hdf5(path: Path, count: int) -> list[Array]:
-    """Datasets `0`, `1`, ... of the group `value`, as ONE's tools write them."""
+    """Read the datasets `0`, `1`, ... of the group `value`, as written by ONE's tools."""
     file_type = _h5py()
     try:
         with file_type(path, "r") as file:
@@ -122,7 +123,7 @@ def _h5py() -> Any:
 
 
 def write_hdf5(target: BinaryIO, arrays: Sequence[Array]) -> None:
-    """Arrays as datasets `0`, `1`, ... of the group `value`, in a file that is open for reading too."""
+    """Write arrays as datasets `0`, `1`, ... of the group `value` to a file that is also open for reading."""
     with _h5py()(target, "w") as file:
         group = file.create_group("value")
         for i, array in enumerate(arrays):
@@ -130,7 +131,8 @@ def write_hdf5(target: BinaryIO, arrays: Sequence[Array]) -> None:
 
 
 def raw(path: Path, info: TensorInfo) -> Array:
-    """Raw little-endian elements in row-major order, just as many as the shape says."""
+    """Read raw little-endian elements in row-major order. Raises ExecutionError unless their number matches the
+    shape."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -139,7 +141,7 @@ def raw(path: Path, info: TensorInfo) -> Array:
 
 
 def raw_content(content: bytes, name: str, info: TensorInfo) -> Array:
-    """The elements that a content has, just as many as the shape says."""
+    """The same as `raw` for a file's content."""
     shape = tuple(1 if d is None else d for d in info.shape)
     wanted = int(np.prod(shape, dtype=np.int64)) * info.dtype.itemsize
     if len(content) != wanted:

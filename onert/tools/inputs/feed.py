@@ -1,4 +1,4 @@
-"""All inputs of all runs: what each is given, one item after the other, alone or in batches."""
+"""The values of all inputs in all runs: one item after another, singly or in batches."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .given import Given
 from .images import plane_of
 
 LIMIT = 1000
-"""Items that are run where nobody says how many."""
+"""How many items are run without --limit."""
 
 
 @frozen(eq=False)
 class Feed(Value):
-    """What the inputs are given.
+    """The values of the inputs.
 
-    `items` has a value for each input; all but that at `position` are the same in every item. `count` is how many items
-    there are, None where only the end tells; `cut` of how many they are the first, None where they are all; `rate` how
-    many a second, where they are frames of a video.
+    Each of `items` has a value for each input; only the one at `position` differs between items. `count` is the number
+    of items, None if unknown; `cut` is the number before a limit was applied, None if all are used; `pieces` and
+    `continuous` are as in `Stream`; `rate` is the number of items per second if they are frames of a video.
     """
 
     items: Iterator[tuple[Given, ...]]
@@ -40,10 +40,10 @@ class Feed(Value):
 
 
 def one_of(info: TensorInfo, batch: int | None) -> tuple[TensorInfo, int]:
-    """What a single item of an input is, and how many go in at once.
+    """The type of a single item of an input, and the batch size.
 
-    An input of pictures may have a first dimension of more than 1. ExecutionError where a batch is asked of an input
-    that has no dimension for it.
+    The batch size of an input of pictures is its first dimension if that is larger than 1. Raises ExecutionError if
+    `batch` is given for an input without a batch dimension, or differs from the model's own batch size.
     """
     dims = info.open_shape
     own = dims[0] if len(dims) == 4 and dims[0] is not None and dims[0] > 1 else 1
@@ -63,13 +63,13 @@ def one_of(info: TensorInfo, batch: int | None) -> tuple[TensorInfo, int]:
 
 
 def feed(streams: Mapping[int, Stream], limit: int | None) -> Feed:
-    """The items of several inputs' streams, of which one may have more than one item.
+    """Combine the streams of all inputs, of which at most one may have several items.
 
-    At most `limit` items, LIMIT without. ExecutionError where two streams have more than one.
+    `limit` (default LIMIT) bounds the number of items. Raises ExecutionError if two streams have several items.
     """
     many = [position for position, each in streams.items() if each.count != 1]
     if len(many) > 1:
-        raise ExecutionError("several inputs are given more than one file each, expected one such input")
+        raise ExecutionError("several inputs have more than one item each, expected at most one such input")
     once = {position: next(each.items) for position, each in streams.items() if position not in many}
     if not many:
         return Feed(iter([tuple(once[i] for i in range(len(streams)))]))
@@ -85,30 +85,30 @@ def feed(streams: Mapping[int, Stream], limit: int | None) -> Feed:
 
 
 def batches(items: Iterator[tuple[Given, ...]], size: int) -> Iterator[list[tuple[Given, ...]]]:
-    """Items in groups of a size; the last group may be smaller."""
+    """Items in groups of `size`; the last group may be smaller."""
     while group := list(islice(items, size)):
         yield group
 
 
 def together(group: Sequence[tuple[Given, ...]], position: int, size: int) -> list[Array]:
-    """The inputs of a batch: items one after the other along the first dimension, the last repeated to fill it."""
+    """The inputs of a batch: items concatenated along the first dimension, the last one repeated to fill it."""
     filled = list(islice(chain(group, [group[-1]] * size), size))
     arrays = [given.array for given in group[0]]
     shapes = {item[position].array.shape for item in filled}
     if len(shapes) > 1:
         raise ExecutionError(
-            f"a batch has items of shapes {' and '.join(str(list(s)) for s in sorted(shapes))}, expected one shape"
+            f"a batch has items with shapes {' and '.join(str(list(s)) for s in sorted(shapes))}, expected one shape"
         )
     arrays[position] = np.concatenate([item[position].array for item in filled])
     return arrays
 
 
 def apart(outputs: Sequence[Array], infos: Sequence[TensorInfo], size: int, count: int) -> list[list[Array]]:
-    """Outputs of a batch for each of its items; ExecutionError where one is no batch."""
+    """Split the outputs of a batch into those of its items. Raises ExecutionError if an output is not batched."""
     for info, array in zip(infos, outputs, strict=True):
         if array.ndim == 0 or array.shape[0] != size:
             raise ExecutionError(
-                f"output {info.name!r} has shape {list(array.shape)}, expected {size} along the first dimension, as "
-                "many as the batch; the model takes no batches"
+                f"output {info.name!r} has shape {list(array.shape)}, expected the batch size {size} as the first "
+                "dimension; the model does not support batches"
             )
     return [[array[at : at + 1] for array in outputs] for at in range(count)]

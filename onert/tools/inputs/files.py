@@ -1,4 +1,4 @@
-"""What files are as inputs, by their suffixes."""
+"""Read input files according to their suffixes."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from .texts import MAX_TEXT, TEXTS, takes_text, text
 from .videos import VIDEOS, frame_count, frame_rate, frames
 
 PIPED = "-"
-"""What stands for standard input."""
+"""The name of standard input."""
 ARRAYS = frozenset({".npy"})
 KINDS = IMAGES | SOUNDS | ARRAYS | TEXTS
-"""Files of a folder that are read."""
+"""Suffixes of the files in a folder that are read."""
 
 
 @frozen(eq=False)
 class Stream(Value):
-    """What an input is given, one after the other.
+    """The consecutive values of an input.
 
-    `count` is how many there are, None where only the end tells. `pieces` says that they are pieces of one sound, and
-    `continuous` that each begins where the one before it ends, so that a model's state goes on. `rate` is how many of
-    a video's frames there are a second.
+    `count` is their number, None if unknown. `pieces` is whether they are pieces of one sound, and `continuous` whether
+    each continues the previous one, so that a model's state is kept between them. `rate` is a video's frame rate.
     """
 
     items: Iterator[Given]
@@ -47,11 +46,12 @@ class Stream(Value):
 
 
 def from_file(path: Path, info: TensorInfo, reading: Reading) -> Given:
-    """One input from a file: .npy, an image, a sound, text, or raw elements. ExecutionError if it does not fit."""
+    """Read an input from a file: .npy, an image, a sound, text, or raw elements. Raises ExecutionError if it does not
+    fit."""
     _require_file(path, info)
     suffix = path.suffix.lower()
     if suffix == ".npz":
-        raise ExecutionError(f"{path} holds arrays by name, expected one array; --load takes such a file")
+        raise ExecutionError(f"{path} holds several named arrays, expected one array; use --load for such a file")
     if takes_text(info) and suffix not in ARRAYS:
         if path.stat().st_size > MAX_TEXT:
             raise ExecutionError(f"{path} has {path.stat().st_size} bytes, expected text of at most {MAX_TEXT}")
@@ -64,10 +64,10 @@ def from_file(path: Path, info: TensorInfo, reading: Reading) -> Given:
 
 
 def stream(paths: Sequence[str], info: TensorInfo, reading: Reading) -> Stream:
-    """Files, folders, videos and standard input (`-`) as what an input is given, one after the other.
+    """The values of an input from files, folders, videos and standard input (`-`), one after another.
 
-    A sound that is longer than the input is cut into pieces unless its start is said. ExecutionError for what does not
-    fit, as soon as it is come to; for what is not there, at once.
+    A sound that is longer than the input is cut into pieces unless its start is given. Raises ExecutionError at once
+    for a missing file; for data that does not fit, the iterator raises it when it gets there.
     """
     found = [_one(path, info, reading) for path in paths]
     if len(found) == 1:
@@ -101,5 +101,5 @@ def _one(path: str, info: TensorInfo, reading: Reading) -> Stream:
 
 def _require_file(path: Path, info: TensorInfo) -> None:
     if not path.is_file():
-        what = ", which is a pipe; cat it into --input -" if path.is_fifo() else ""
-        raise ExecutionError(f"{path} for input {info.name!r} is no file{what}")
+        what = " but a pipe; redirect it to --input -" if path.is_fifo() else ""
+        raise ExecutionError(f"{path} for input {info.name!r} is not a file{what}")

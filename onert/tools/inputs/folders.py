@@ -1,4 +1,4 @@
-"""Folders as inputs: their files one after the other."""
+"""Folders as inputs: their files, one after another."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from pathlib import Path
 from onert.ir import ExecutionError
 
 MAX_ENTRIES = 100_000
-"""Of a folder that is listed."""
+"""The most entries of a folder that are listed."""
 
 
 def files_in(folder: Path, suffixes: frozenset[str]) -> list[Path]:
-    """The files of these kinds in a folder, by name; hidden ones and folders in it are left out.
-
-    ExecutionError where there is none, or more than MAX_ENTRIES of any kind.
-    """
+    """The files in a folder with these suffixes, sorted by name, without hidden files and subfolders. Raises
+    ExecutionError if there is none, or if the folder has more than MAX_ENTRIES entries of any kind."""
     found = []
     try:
         with os.scandir(folder) as entries:
@@ -28,5 +26,5 @@ def files_in(folder: Path, suffixes: frozenset[str]) -> list[Path]:
     except OSError as error:
         raise ExecutionError(f"{folder} cannot be listed: {error.strerror or error}") from error
     if not found:
-        raise ExecutionError(f"{folder} has no file of a kind that is read: {', '.join(sorted(suffixes))}")
+        raise ExecutionError(f"{folder} has no file with one of the suffixes {', '.join(sorted(suffixes))}")
     return [folder / name for name in sorted(found)]

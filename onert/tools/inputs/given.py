@@ -1,4 +1,4 @@
-"""What an input is given, and a sentence on where it comes from."""
+"""The value of an input and its origin, and the settings for reading it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .placing import Fit, Placement
 
 @frozen(eq=False)
 class Given(Value):
-    """Elements for an input; `source` says where they are from and what was done to them on the way.
+    """The elements of an input. `source` describes where they come from and how they were converted.
 
-    A picture is there with where it lies in the input's plane; `is_sound` says that the elements are samples.
+    If they come from a picture, `picture` and its `placement` in the input's plane are set. `is_sound` is whether they
+    are samples of a sound.
     """
 
     array: Array
@@ -28,12 +29,12 @@ class Given(Value):
 
 @frozen
 class Reading(Value):
-    """How files that are no tensors become tensors: what the user says, and what the model's metadata does.
+    """How to convert images, sounds and text to tensors, from the options and the model's metadata.
 
-    `image_mode` is what pixels become, None for what the metadata says or suits the element type. `fit` is how pictures
-    of another shape go into the input. `image_size` is the height and width where the input leaves them open.
-    `sample_rate` is what the model takes, in Hz, None where it is not known. `start` is where a sound begins that is
-    longer than the input, in seconds. `said` is what the metadata says of the input.
+    `image_mode` is the range of pixel values, None for the one in the metadata or the default of the element type.
+    `fit` is how pictures of another shape are fitted. `image_size` is the height and width to use if the input's are
+    dynamic. `sample_rate` is the model's rate in Hz, None if unknown. `start` is where in a sound to begin, in seconds.
+    `said` is the metadata of the input.
     """
 
     image_mode: str | None = None

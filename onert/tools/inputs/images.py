@@ -27,17 +27,17 @@ MODES = {
         tuple(-m / d for m, d in zip((0.485, 0.456, 0.406), (0.229, 0.224, 0.225), strict=True)),
     ),
 }
-"""What a pixel from 0 to 255 is multiplied with and what is added, for all channels or each. The last one subtracts the
-mean of ImageNet's pixels and divides by their deviation, as networks of torchvision and timm have it."""
+"""Scale and offset of a pixel from 0 to 255, for all channels or for each. The last mode subtracts ImageNet's mean and
+divides by its standard deviation, as networks of torchvision and timm expect."""
 _WHOLE = ("0to255", "neg128to127")
 _CHANNELS = {1: Format.GRAY, 3: Format.RGB, 4: Format.RGBA}
 _STEP, _MOST = 32, 1280
-"""Where an input leaves height and width open, they are multiples of the first, and at most the second."""
+"""A dynamic height or width becomes a multiple of `_STEP`, and at most `_MOST`."""
 
 
 @frozen
 class Plane(Value):
-    """Height, width, channels and layout of an input that takes an image."""
+    """Height, width (None if dynamic), channels and layout of an input that takes an image."""
 
     height: int | None
     width: int | None
@@ -51,19 +51,18 @@ def image(path: Path, info: TensorInfo, reading: Reading) -> Given:
 
 
 def from_picture(picture: Picture, info: TensorInfo, reading: Reading) -> Given:
-    """A picture resized (bilinear) to the input's height and width, its pixels as the mode says.
+    """A picture resized bilinearly to the input's height and width, with pixels scaled as the mode says.
 
     The input is `[1, height, width, channels]`, `[height, width, channels]`, `[1, height, width]`, `[height, width]` or
-    one of the first two with its channels before the height, channels being 1 (grey), 3 or 4. Height and width may be
-    open: they are then those of the reading, else multiples of 32 near the picture's. A quantised input takes pixels as
-    they are stored for the modes 0to255 and neg128to127, and for the others the numbers quantised. ExecutionError for
-    any other input.
+    one of the first two with channels first; there are 1 (grey), 3 or 4 channels. A dynamic height or width is that of
+    the reading, otherwise a multiple of 32 near the picture's. In a quantised input, the modes 0to255 and neg128to127
+    store the pixels directly, and the others quantise the scaled values. Raises ExecutionError for any other input.
     """
     plane = plane_of(info, reading.said.color)
     if plane is None:
         raise ExecutionError(
-            f"{picture.name} is an image, but input {info.name!r} has shape {shapes.text(info.shape)}, which is no "
-            "image's: one has a height, a width, and 1, 3 or 4 channels"
+            f"{picture.name} is an image, but input {info.name!r} has shape {shapes.text(info.shape)}, expected a "
+            "height, a width, and 1, 3 or 4 channels"
         )
     height, width = _size(picture, plane, reading)
     placement = place(picture.size, (height, width), reading.fit)
@@ -81,15 +80,15 @@ def from_picture(picture: Picture, info: TensorInfo, reading: Reading) -> Given:
     if picture.size != (height, width):
         how = {
             Fit.STRETCH: "",
-            Fit.LETTERBOX: ", its aspect kept and padded",
-            Fit.CROP: ", its aspect kept and cropped",
+            Fit.LETTERBOX: " keeping the aspect ratio, and padded",
+            Fit.CROP: " keeping the aspect ratio, and cropped",
         }
         said.append(f"resized from {picture.size[1]}x{picture.size[0]} to {width}x{height}{how[reading.fit]}")
     return Given(tensor.reshape(shape), f"{', '.join(said)}, pixels as {mode}", picture, placement)
 
 
 def plane_of(info: TensorInfo, color: str = "") -> Plane | None:
-    """The plane of an input that takes images; None for others. `color` is what metadata says the input is."""
+    """The plane of an input that takes images, None for others. `color` is the colour space in the metadata, if any."""
     dims = list(info.open_shape)
     is_batch = len(dims) == 4 or (len(dims) == 3 and dims[2] not in _CHANNELS)
     if is_batch and dims[0] in (1, None):
@@ -104,7 +103,7 @@ def plane_of(info: TensorInfo, color: str = "") -> Plane | None:
 
 
 def _size(picture: Picture, plane: Plane, reading: Reading) -> tuple[int, int]:
-    """Height and width that the picture is given."""
+    """The height and width to resize the picture to."""
     wanted = reading.image_size
     if wanted is None:
         shrink = min(1.0, _MOST / max(picture.size))
@@ -114,7 +113,7 @@ def _size(picture: Picture, plane: Plane, reading: Reading) -> tuple[int, int]:
 
 
 def _numbers(info: TensorInfo, channels: int, reading: Reading) -> tuple[tuple[float, ...], tuple[float, ...], str]:
-    """What pixels are multiplied with, what is added, and what that is called."""
+    """Scale and offset of pixels, and their description."""
     said = reading.said
     if reading.image_mode is None and info.dtype.is_float and said.deviation:
         means, deviations = np.broadcast_arrays(said.mean or (0.0,), said.deviation)
@@ -125,12 +124,13 @@ def _numbers(info: TensorInfo, channels: int, reading: Reading) -> tuple[tuple[f
     chosen = reading.image_mode or default_mode(info, channels)
     scale, offset = MODES[chosen]
     if channels not in (len(scale), 3) and len(scale) != 1:
-        raise ExecutionError(f"input {info.name!r} takes {channels} channels, expected 3 for pixels as {chosen}")
+        raise ExecutionError(f"input {info.name!r} takes {channels} channels, expected 3 for --image-mode {chosen}")
     return scale, offset, chosen
 
 
 def default_mode(info: TensorInfo, channels: int) -> str:
-    """What pixels become where neither the user nor the model says it: grey reals are digits' mostly, from 0 to 1."""
+    """The mode if neither the user nor the metadata gives one. Grey floats are mostly digits, which range from 0 to
+    1."""
     whole = {DType.UINT8: "0to255", DType.INT8: "neg128to127"}.get(info.dtype)
     return whole or ("0to1" if channels == 1 else "neg1to1")
 

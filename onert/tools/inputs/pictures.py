@@ -1,4 +1,4 @@
-"""Pictures as people see them: decoded, upright, 8 bits a channel, whatever the file holds."""
+"""Decode pictures of any format to upright pixels with 8 bits per channel."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from .placing import Placement
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 MAX_PIXELS = 100_000_000
-"""Of a picture that is decoded."""
+"""The most pixels of a picture that is decoded."""
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 PADDING = 114
-"""What a picture is padded with, as YOLO's exporters have it."""
+"""The grey value that pads a picture, the same as in YOLO's exporters."""
 _HIGHEST_16 = 65535
 
 
 @frozen(eq=False)
 class Picture(Value):
-    """`pixels` are uint8 `[height, width, 4]`, red, green, blue and opacity; `said` is what was done to decode it."""
+    """`pixels` are uint8 `[height, width, 4]` (red, green, blue, opacity); `said` describes what decoding did to
+    them."""
 
     name: str
     pixels: Array
@@ -39,7 +40,7 @@ class Picture(Value):
 
     @property
     def rgb(self) -> Array:
-        """The picture on white where it is transparent: uint8 `[height, width, 3]`."""
+        """The picture blended onto white: uint8 `[height, width, 3]`."""
         opacity = self.pixels[..., 3:].astype(np.uint16)
         if (opacity == 255).all():
             return np.ascontiguousarray(self.pixels[..., :3])
@@ -48,7 +49,7 @@ class Picture(Value):
 
 
 def pillow() -> Any:
-    """Pillow's `Image`; ExecutionError where it is not installed."""
+    """Pillow's `Image`. Raises ExecutionError if Pillow is not installed."""
     try:
         from PIL import Image  # noqa: PLC0415 # optional
     except ImportError as error:
@@ -57,10 +58,10 @@ def pillow() -> Any:
 
 
 def decode(source: Path | bytes, name: str) -> Picture:
-    """A picture from a file or its content, turned as its EXIF orientation says.
+    """Decode a file or its content into a picture, rotated as its EXIF orientation says.
 
-    16 bits a channel become 8. Of an animation the first picture counts. ExecutionError for what is no picture, and for
-    one of more than MAX_PIXELS.
+    16 bits per channel are reduced to 8. Only the first picture of an animation is decoded. Raises ExecutionError if
+    the content is not a picture or has more than MAX_PIXELS pixels.
     """
     image_type = pillow()
     try:
@@ -68,7 +69,9 @@ def decode(source: Path | bytes, name: str) -> Picture:
             warnings.catch_warnings(),
             image_type.open(source if isinstance(source, Path) else io.BytesIO(source), formats=_FORMATS) as opened,
         ):
-            warnings.simplefilter("ignore")  # what Pillow says of odd tags and of large files, which are refused here
+            warnings.simplefilter(
+                "ignore"
+            )  # Pillow's warnings about odd tags and large files; large ones are rejected below
             width, height = opened.size
             if width * height > MAX_PIXELS:
                 raise ExecutionError(
@@ -82,7 +85,7 @@ def decode(source: Path | bytes, name: str) -> Picture:
         raise
     except image_type.DecompressionBombError as error:
         raise ExecutionError(f"{name} has more than {MAX_PIXELS} pixels, expected at most that many") from error
-    except Exception as error:  # decoders raise errors of all kinds for what is damaged
+    except Exception as error:  # decoders raise all kinds of errors for damaged files
         raise ExecutionError(f"{name} cannot be read as an image: {error}") from error
     said = (*((f"the first of {count} pictures",) if count > 1 else ()), *turned)
     return Picture(name, pixels, said)
@@ -93,11 +96,11 @@ def _upright(image: Any) -> tuple[Any, tuple[str, ...]]:
 
     try:
         orientation = image.getexif().get(0x0112, 1)
-    except Exception:  # EXIF that is damaged says nothing
+    except Exception:  # damaged EXIF is ignored
         return image, ()
     if orientation not in range(2, 9):
         return image, ()
-    return ImageOps.exif_transpose(image), ("turned as its EXIF orientation says",)
+    return ImageOps.exif_transpose(image), ("rotated as its EXIF orientation says",)
 
 
 def _pixels(image: Any) -> Array:
@@ -109,7 +112,7 @@ def _pixels(image: Any) -> Array:
 
 
 def _shallow(deep: Array) -> Array:
-    """Grey numbers of more than 8 bits as 8 bits: 16-bit ones by their high byte, reals from 0 to 1 as parts of 255."""
+    """Reduce grey values of more than 8 bits to 8: 16-bit ones from 65535, reals from 1 if none is larger, to 255."""
     real = np.nan_to_num(deep.astype(np.float64))
     highest = (
         1.0 if deep.dtype.kind == "f" and real.max(initial=0) <= 1 else 255.0 if real.max(initial=0) <= 255 else 0.0
@@ -121,7 +124,7 @@ def _shallow(deep: Array) -> Array:
 
 
 def placed(picture: Picture, placement: Placement, channels: int) -> Array:
-    """The picture in its plane, resized bilinearly: uint8 `[height, width, channels]`, 1 for grey, 3, or 4."""
+    """The picture resized bilinearly and placed in its plane: uint8 `[height, width, channels]`, channels 1, 3 or 4."""
     image_type = pillow()
     pixels = picture.pixels if channels == 4 else picture.rgb
     image = image_type.fromarray(pixels)

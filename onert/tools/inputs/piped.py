@@ -1,4 +1,4 @@
-"""Standard input as an input: what it is shows by its first bytes."""
+"""Standard input as an input; its first bytes show what it contains."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .texts import takes_text, text
 
 NAME = "standard input"
 MAX_PIPED = 1 << 28
-"""Bytes that are read of standard input."""
+"""The most bytes read from standard input."""
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"BM", b"GIF8", b"II*\0", b"MM\0*", b"P5", b"P6")
 
 
 def piped(info: TensorInfo, reading: Reading) -> Given:
-    """An image, a .wav, a .npy, text for an input of strings, else raw elements, from standard input."""
+    """Read an image, a .wav, a .npy, text (for an input of strings) or else raw elements from standard input."""
     content = read_piped()
     if takes_text(info):
         return text(content, NAME, info)
@@ -37,7 +37,7 @@ def piped(info: TensorInfo, reading: Reading) -> Given:
 
 
 def read_piped() -> bytes:
-    """All of standard input; ExecutionError where there is none, or too much."""
+    """All of standard input. Raises ExecutionError if it is a terminal, empty, or longer than MAX_PIPED."""
     if sys.stdin is None or sys.stdin.isatty():
         raise ExecutionError("--input - reads standard input, which is a terminal; pipe a file into it")
     content = sys.stdin.buffer.read(MAX_PIPED + 1)

@@ -1,4 +1,4 @@
-"""Where a picture lies in the plane that a model is given, and where what the model finds lies in the picture."""
+"""Place a picture in a model's input plane, and map coordinates in the plane back to the picture."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from onert.ir.value import Value
 
 
 class Fit(Enum):
-    """How a picture of another shape goes into a plane."""
+    """How to fit a picture into a plane of another shape."""
 
     STRETCH = "stretch"
-    """It fills the plane; its aspect changes."""
+    """Fill the plane, changing the aspect ratio."""
     LETTERBOX = "letterbox"
-    """It keeps its aspect and is padded to both sides."""
+    """Keep the aspect ratio and pad on both sides."""
     CROP = "crop"
-    """It keeps its aspect and fills the plane; what is beyond is cut off on both sides."""
+    """Keep the aspect ratio, fill the plane and crop on both sides."""
 
 
 @frozen
 class Placement(Value):
-    """A picture of `picture` pixels lies at `top`, `left` of a plane, `height` and `width` large; all in pixels.
+    """The position (`top`, `left`) and size (`height`, `width`) of a picture resized into a plane, in pixels.
 
-    Sizes are (height, width). A picture that is cropped begins before the plane does.
+    `picture` and `plane` are sizes (height, width). `top` or `left` is negative if the picture is cropped.
     """
 
     picture: tuple[int, int]
@@ -35,22 +35,22 @@ class Placement(Value):
     width: int
 
     def in_picture(self, y: float, x: float) -> tuple[float, float]:
-        """A point in parts of the plane, in parts of the picture."""
+        """Convert a point from fractions of the plane to fractions of the picture."""
         return (y * self.plane[0] - self.top) / self.height, (x * self.plane[1] - self.left) / self.width
 
     def box_in_picture(self, box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-        """Top, left, bottom and right in parts of the plane, in parts of the picture."""
+        """Convert a box (top, left, bottom, right) from fractions of the plane to fractions of the picture."""
         return (*self.in_picture(*box[:2]), *self.in_picture(*box[2:]))
 
     @property
     def window(self) -> tuple[int, int, int, int]:
-        """Rows and columns of the plane that show the picture: top, bottom, left, right."""
+        """The rows and columns of the plane that the picture covers: top, bottom, left, right."""
         top, left = max(self.top, 0), max(self.left, 0)
         return top, min(self.top + self.height, self.plane[0]), left, min(self.left + self.width, self.plane[1])
 
 
 def place(picture: tuple[int, int], plane: tuple[int, int], fit: Fit) -> Placement:
-    """Where a picture of a size lies in a plane of another."""
+    """The placement of a picture of one size in a plane of another."""
     if fit is Fit.STRETCH:
         return Placement(picture, plane, 0, 0, *plane)
     ratios = (plane[0] / picture[0], plane[1] / picture[1])

@@ -1,4 +1,4 @@
-"""Recordings: samples of a sound and how many there are in a second."""
+"""Recordings: the samples of a sound and their rate."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from onert.ir.value import Value
 WAVES = frozenset({".wav"})
 SOUNDS = WAVES | {".flac", ".ogg", ".mp3", ".aiff", ".aif"}
 MAX_RATE = 1_000_000
-"""The highest sample rate: resampling takes memory for a second of it."""
+"""The highest sample rate in Hz. Resampling can need memory for a second of samples."""
 MAX_SAMPLES = 1 << 27
-"""Of a recording, over all channels."""
+"""The most samples of a recording, over all channels."""
 
 
 @frozen(eq=False)
 class Recording(Value):
-    """The first of `channels` channels, float32 from -1 to 1, `rate` samples a second."""
+    """The first of `channels` channels as float32 samples from -1 to 1, `rate` per second."""
 
     name: str
     rate: int
@@ -33,10 +33,8 @@ class Recording(Value):
 
 
 def record(source: Path | bytes, name: str) -> Recording:
-    """A recording from a file or its content: .wav, others with soundfile.
-
-    ExecutionError for what is no sound, for more than MAX_SAMPLES samples and rates above MAX_RATE.
-    """
+    """Read a recording from a file or its content. Formats other than .wav need soundfile. Raises ExecutionError if it
+    is not a sound, has more than MAX_SAMPLES samples, or a rate above MAX_RATE."""
     if isinstance(source, Path) and source.suffix.lower() not in WAVES:
         return _of_soundfile(source, name)
     return _of_wave(source, name)
@@ -56,7 +54,7 @@ def _of_wave(source: Path | bytes, name: str) -> Recording:
     if not frames:
         raise ExecutionError(f"{name} has no samples")
     first = np.frombuffer(frames, np.uint8).reshape(-1, channels * width)[:, :width]
-    if width == 3:  # the low byte of four is empty
+    if width == 3:  # widen to four bytes with a low byte of 0
         first, width = np.pad(first, ((0, 0), (1, 0))), 4
     samples = np.ascontiguousarray(first).view({1: "u1", 2: "<i2", 4: "<i4"}[width])[:, 0]
     real = samples.astype(np.float32) / np.float32(1 << (8 * width - 1)) - np.float32(1 if width == 1 else 0)
@@ -81,7 +79,7 @@ def _soundfile() -> Any:
     try:
         import soundfile  # noqa: PLC0415 # heavy and optional
     except ImportError as error:
-        raise ExecutionError("sounds that are no .wav need soundfile; pip install 'onert-toolkit[sounds]'") from error
+        raise ExecutionError("sounds other than .wav need soundfile; pip install 'onert-toolkit[sounds]'") from error
     return soundfile
 
 
@@ -93,9 +91,9 @@ def _require(name: str, rate: int, samples: int) -> None:
 
 
 def resampled(samples: Array, rate: int, wanted: int) -> Array:
-    """The same sound at another rate: its spectrum with the frequencies that both rates can say."""
+    """Resample by cutting or extending the spectrum to the frequencies that the new rate can represent."""
     count = math.ceil(len(samples) * wanted / rate)
-    step = rate // math.gcd(rate, wanted)  # so many samples are a whole number at the other rate
+    step = rate // math.gcd(rate, wanted)  # this many samples are a whole number of samples at the other rate
     padded = np.pad(samples, (0, -len(samples) % step))
     total = len(padded) // step * (wanted // math.gcd(rate, wanted))
     spectrum = np.fft.rfft(padded)

@@ -23,11 +23,11 @@ def sound(path: Path, info: TensorInfo, reading: Reading) -> Given:
 
 
 def from_recording(recording: Recording, info: TensorInfo, reading: Reading) -> Given:
-    """The first channel of a recording as numbers from -1 to 1, at the sample rate that the model takes.
+    """The first channel of a recording, with samples from -1 to 1, at the model's sample rate.
 
-    The input has one dimension of samples and others of 1. What does not fit is cut, from `reading.start` on, or
-    followed by silence; an input of unknown length takes all. An int16 input takes samples as they are stored there.
-    `source` says all that was done. ExecutionError for other inputs, and for what is no sound.
+    The input has one dimension of samples; all others are 1. The recording starts at `reading.start` and is cut to the
+    input's length or padded with silence; an input of unknown length takes all of it. An int16 input gets 16-bit
+    samples. `source` of the result describes every step. Raises ExecutionError for other inputs.
     """
     name, rate, channels, samples = recording.name, recording.rate, recording.channels, recording.samples
     shape = _samples_shape(name, info)
@@ -38,15 +38,14 @@ def from_recording(recording: Recording, info: TensorInfo, reading: Reading) -> 
     start = round(reading.start * rate)
     if start >= len(samples):
         raise ExecutionError(
-            f"{name} is {len(samples) / rate:.3f} s long, expected a sound that goes on after the start, "
-            f"{reading.start:g} s"
+            f"{name} is {len(samples) / rate:.3f} s long, expected more than the start at {reading.start:g} s"
         )
     samples = samples[start:]
     said = reading.sample_rate or reading.said.sample_rate
     wanted = said or rate
     count = math.ceil(len(samples) * wanted / rate) if -1 in shape else math.prod(shape)
     if said is None:
-        done.append(f"at {rate} Hz as it is, for the model does not say its sample rate (--sample-rate does)")
+        done.append(f"not resampled from {rate} Hz, because the model's sample rate is unknown (--sample-rate sets it)")
     elif rate != wanted:
         done.append(f"resampled from {rate} to {wanted} Hz")
     there = len(samples) * wanted / rate
@@ -55,7 +54,7 @@ def from_recording(recording: Recording, info: TensorInfo, reading: Reading) -> 
     if start or math.ceil(there) > count:
         done.append(f"{min(count, len(part)) / wanted:.3f} of {there / wanted + start / rate:.3f} s")
     if start:
-        done.append(f"from {start / rate:g} s on")
+        done.append(f"starting at {start / rate:g} s")
     if len(part) < count:
         done.append(f"{len(part)} samples and {count - len(part)} of silence")
     whole = np.pad(part[:count], (0, max(0, count - len(part)))).reshape(shape)
@@ -63,33 +62,33 @@ def from_recording(recording: Recording, info: TensorInfo, reading: Reading) -> 
 
 
 def windows(recording: Recording, info: TensorInfo, reading: Reading) -> Iterator[Given]:
-    """A recording in pieces as long as the input, one after the other; the last is followed by silence."""
+    """A recording in consecutive pieces of the input's length, the last one padded with silence."""
     length = seconds(recording, info, reading)
     for number in range(1 if length is None else piece_count(recording, length)):
         yield from_recording(recording, info, evolve(reading, start=number * (length or 0.0)))
 
 
 def piece_count(recording: Recording, length: float) -> int:
-    """How many pieces of `length` seconds a recording has, the last of which may be shorter."""
+    """The number of pieces of `length` seconds in a recording; the last one may be shorter."""
     return max(1, math.ceil(len(recording.samples) / recording.rate / length - 1e-9))
 
 
 def seconds(recording: Recording, info: TensorInfo, reading: Reading) -> float | None:
-    """How long a sound the input takes; None where it takes any."""
+    """The length of the input in seconds, None if it takes sounds of any length."""
     shape = _samples_shape(recording.name, info)
     rate = reading.sample_rate or reading.said.sample_rate or recording.rate
     return None if -1 in shape else math.prod(shape) / rate
 
 
 def takes_sound(info: TensorInfo) -> bool:
-    """Whether an input has one dimension of samples; batches may be open beside it."""
+    """Whether an input has one dimension of samples. Batch dimensions beside it may be dynamic."""
     known = [d for d in info.open_shape if d not in (1, None)]
     is_long = len(known) == 1 or (not known and None in info.open_shape)
     return is_long and (info.dtype.is_float or info.dtype is DType.INT16 or info.quantization is not None)
 
 
 def _samples_shape(name: str, info: TensorInfo) -> tuple[int, ...]:
-    """The shape with -1 for a number of samples that is not known."""
+    """The input's shape, with -1 for an unknown number of samples. Raises ExecutionError for inputs of other data."""
     shape = list(info.open_shape)
     unknown = [at for at, d in enumerate(shape) if d is None]
     long = [at for at, d in enumerate(shape) if d is not None and d != 1]
@@ -97,24 +96,24 @@ def _samples_shape(name: str, info: TensorInfo) -> tuple[int, ...]:
         return tuple(-1 if at == unknown[-1] else 1 for at in range(len(shape)))
     if len(long) != 1:
         raise ExecutionError(
-            f"{name} is a sound, but input {info.name!r} has shape {shapes.text(info.shape)}, which is no sound's: one "
-            "has a single dimension of samples"
+            f"{name} is a sound, but input {info.name!r} has shape {shapes.text(info.shape)}, expected a single "
+            "dimension of samples"
         )
     return tuple(d or 1 for d in info.shape)
 
 
 def _require_elements(name: str, info: TensorInfo) -> None:
-    """ExecutionError unless samples can be said in the input's element type."""
+    """Raises ExecutionError unless the input's element type can hold samples."""
     if info.dtype.is_float or info.dtype is DType.INT16 or (info.dtype.is_integer and info.quantization is not None):
         return
     raise ExecutionError(
-        f"{name} is a sound, but input {info.name!r} has elements of type {info.dtype.numpy}, expected real numbers, "
-        "int16 or quantised ones"
+        f"{name} is a sound, but input {info.name!r} has element type {info.dtype.numpy}, expected real numbers, "
+        "int16 or quantised integers"
     )
 
 
 def _stored(real: Array, info: TensorInfo) -> Array:
-    """Numbers from -1 to 1 as the input has them."""
+    """Convert samples from -1 to 1 to the input's element type."""
     if info.dtype.is_integer and info.quantization is not None:
         return quantize(real, info.quantization, info.dtype)
     if info.dtype.is_integer:

@@ -14,7 +14,7 @@ from .given import Given
 
 TEXTS = frozenset({".txt"})
 MAX_TEXT = 1 << 24
-"""Bytes of text in an input."""
+"""The most bytes of text for an input."""
 
 
 def takes_text(info: TensorInfo) -> bool:
@@ -23,14 +23,14 @@ def takes_text(info: TensorInfo) -> bool:
 
 
 def text(content: bytes, name: str, info: TensorInfo) -> Given:
-    """Text as an input: all of it where the input has one element, else a line for each.
+    """Text as an input: the whole text if the input has one element, otherwise a line per element.
 
-    A line's end behind the last line is no part of it. ExecutionError for other inputs, for too much text, and for
-    another number of lines than elements.
+    A newline at the end is dropped. Raises ExecutionError if the input does not take strings, the text is too long, or
+    the number of lines does not match.
     """
     if not takes_text(info):
         raise ExecutionError(
-            f"{name} is text, but input {info.name!r} has elements of type {info.dtype.numpy}, expected strings"
+            f"{name} is text, but input {info.name!r} has element type {info.dtype.numpy}, expected strings"
         )
     if len(content) > MAX_TEXT:
         raise ExecutionError(f"{name} has {len(content)} bytes, expected text of at most {MAX_TEXT}")

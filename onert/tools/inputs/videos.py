@@ -17,10 +17,8 @@ VIDEOS = frozenset({".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mpg", ".m
 
 
 def frames(path: Path) -> Iterator[Picture]:
-    """A video's frames, decoded one at a time as they are asked for, turned as the video says.
-
-    ExecutionError without PyAV, for what is no video, and for frames of more than MAX_PIXELS.
-    """
+    """A video's frames, decoded lazily one at a time, and rotated as the video says. Raises ExecutionError if PyAV is
+    missing, the file is not a video, or frames have more than MAX_PIXELS pixels."""
     av = av_library()
     count = 0
     try:
@@ -37,13 +35,13 @@ def frames(path: Path) -> Iterator[Picture]:
     except (av.FFmpegError, OSError, ValueError) as error:
         if count == 0:
             raise ExecutionError(f"{path} cannot be read as a video: {error}") from error
-        raise ExecutionError(f"{path} cannot be read behind frame {count}: {error}") from error
+        raise ExecutionError(f"{path} cannot be read after frame {count}: {error}") from error
     if count == 0:
         raise ExecutionError(f"{path} has no frame that can be decoded")
 
 
 def frame_count(path: Path) -> int | None:
-    """How many frames the file says that it has; None where it does not say."""
+    """The number of frames that the file declares, None if it declares none."""
     av = av_library()
     try:
         with av.open(str(path), metadata_errors="replace") as container:
@@ -53,7 +51,7 @@ def frame_count(path: Path) -> int | None:
 
 
 def frame_rate(path: Path) -> Fraction | None:
-    """Frames a second, as the file says it; None where it does not."""
+    """The frame rate in frames per second that the file declares, None if it declares none."""
     av = av_library()
     try:
         with av.open(str(path), metadata_errors="replace") as container:
@@ -64,7 +62,7 @@ def frame_rate(path: Path) -> Fraction | None:
 
 
 def av_library() -> Any:
-    """PyAV; ExecutionError where it is not installed."""
+    """PyAV. Raises ExecutionError if it is not installed."""
     try:
         import av  # noqa: PLC0415 # heavy and optional
     except ImportError as error:
@@ -79,10 +77,10 @@ def _pixels(frame: Any) -> Any:
 
 
 def _quarters(frame: Any) -> int:
-    """Quarter turns against the clock that make a frame upright, as phones write them."""
+    """The number of counter-clockwise quarter turns that make a frame upright, as written by phones."""
     return round(getattr(frame, "rotation", 0) / 90) % 4
 
 
 def _said(frame: Any) -> tuple[str, ...]:
-    turned = ("turned as the video says",) if _quarters(frame) else ()
+    turned = ("rotated as the video says",) if _quarters(frame) else ()
     return (f"at {frame.time:.2f} s", *turned) if frame.time is not None else turned

@@ -1,1 +1,1 @@
-"""What `onert_inspect` says of a model: as plain data (docs/report_data.md), as text, and as one page."""
+"""The report of `onert_inspect`: as plain data (docs/report_data.md), as text, and as one page."""

@@ -1,4 +1,4 @@
-"""The memory plan as bars over time, and who owns the peak."""
+"""The memory plan as bars over time, and the tensors in use at its peak."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from onert.compiler.report.memory_plan_svg import bars
 
 
 def arenas(routine: Routine) -> list[dict[str, Any]]:
-    """Each arena of a routine: its size, the least that any plan needs, bars, and the bytes in use at each moment.
+    """Each arena of a routine: its size, the lower bound of any plan, bars, and the bytes in use at each moment.
 
-    A bar is a piece of memory: the operands that share it, its offset and bytes, and the first and last moment at which
-    it is in use. A moment is a fusion group of the run, in order.
+    A bar is a piece of memory: the operands that share it, its offset and bytes, and the first and last moment of its
+    use. Moments are the fusion groups in the order of the run.
     """
     return [_arena(routine, name, plan) for name, plan in routine.arenas.items()]
 

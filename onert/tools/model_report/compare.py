@@ -1,4 +1,4 @@
-"""Two reports side by side: of two models, or of one with two sets of options."""
+"""Two reports side by side: of two models, or of one model with two sets of options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .report import report
 
 @frozen(eq=False)
 class Side:
-    """One of what is compared: a package, where it is from, and the options to compile it with."""
+    """One side of a comparison: a package, its path, and the options to compile it with."""
 
     path: Path
     package: Package
@@ -28,14 +28,15 @@ class Side:
 
 
 def reports(sides: Sequence[Side], *, profile: bool, graphs: bool) -> list[dict[str, Any]]:
-    """A report of each side, one after the other."""
+    """A report of each side."""
     return [report(side.path, side.package, side.options, profile=profile, graphs=graphs) for side in sides]
 
 
 def other(text: str, first: Side) -> Side:
-    """What is put beside `first`: the model in a file, or the same with options `name=value`, with commas between.
+    """The side to compare `first` with: the model in a file, or the same model with comma-separated options
+    `name=value`.
 
-    UsageError for options that there are not or values that they do not take, ModelError for a file that is no model.
+    Raises UsageError for unknown options or invalid values, and ModelError for a file that is not a model.
     """
     path = Path(text)
     if path.exists() or "=" not in text:
@@ -49,28 +50,30 @@ def _chosen(text: str) -> dict[str, Any]:
         name, _, value = item.partition("=")
         if name not in _READ:
             known = ", ".join(_READ)
-            raise UsageError(f"--compare is {text!r}: there is no option {name!r}, expected a model or some of {known}")
+            raise UsageError(
+                f"--compare is {text!r}, with unknown option {name!r}; expected a model or some of {known}"
+            )
         if name in found:
-            raise UsageError(f"--compare gives {name} twice")
+            raise UsageError(f"--compare sets {name} twice")
         found[name] = _READ[name](name, value)
     return found
 
 
 def _words(name: str, value: str) -> str:
     if not value:
-        raise UsageError(f"--compare gives {name} no value")
+        raise UsageError(f"--compare sets {name} without a value")
     return value
 
 
 def _count(name: str, value: str) -> int:
     if not value.isdecimal() or len(value) > 6 or not 1 <= int(value) <= MAX_THREADS:
-        raise UsageError(f"--compare gives {name} {value!r}, expected a number from 1 to {MAX_THREADS}")
+        raise UsageError(f"--compare sets {name} to {value!r}, expected a number from 1 to {MAX_THREADS}")
     return int(value)
 
 
 def _truth(name: str, value: str) -> bool:
     if value.lower() not in ("true", "false"):
-        raise UsageError(f"--compare gives {name} {value!r}, expected true or false")
+        raise UsageError(f"--compare sets {name} to {value!r}, expected true or false")
     return value.lower() == "true"
 
 
@@ -87,4 +90,4 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "planner": _words,
     "signature": _words,
 }
-"""Options that may differ between the sides, and how their values are read."""
+"""The options that may differ between the sides, and the parsers of their values."""

@@ -1,4 +1,4 @@
-"""Compiling a model under observation: the program, and each subgraph as it was after every pass that changed it."""
+"""Compile a model under observation: the program, and each subgraph after every pass that changed it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from onert.ir.value import Value
 from onert.tools.open_shapes import TRIES, Choice, choices
 
 MOST_STAGES = 60
-"""Stages that are recorded of a subgraph; later ones are counted."""
+"""The most stages recorded for a subgraph; later ones are only counted."""
 
 
 @frozen
 class Stage(Value):
-    """A subgraph after a pass, by the pass's name; "file" is what the model says."""
+    """A subgraph after the named pass. "file" is the subgraph in the model file."""
 
     name: str
     graph: Subgraph
@@ -30,11 +30,11 @@ class Stage(Value):
 
 @frozen(eq=False)
 class Compiled:
-    """What became of a model. Where it cannot be compiled, `error` says why and there is no program.
+    """The result of compiling a model. If that failed, `error` has the reason and there is no program.
 
-    `model` is the whole of the package as it is entered, its types inferred where they can be; `stages` are by the
-    index of a subgraph; `dropped` counts those past `MOST_STAGES`. `taken` has shapes for inputs that the model leaves
-    open and the options do not set; their own are in `left_open`, by position.
+    `model` is the linked package with inferred types where possible. `stages` are by subgraph index; `dropped` counts
+    those beyond `MOST_STAGES`. `taken` has the shapes chosen for dynamic inputs that the options do not set; the shapes
+    that the model declares for them are in `left_open`, by position.
     """
 
     package: Package
@@ -52,10 +52,10 @@ class Compiled:
 
 
 def compiled(package: Package, options: Options) -> Compiled:
-    """The package compiled with these options, and how; of shapes that the model leaves open the first that suit it.
+    """Compile the package with these options, and with the first suitable shapes for dynamic inputs.
 
-    What a model or the options have wrong ends in `error`, not in an exception: the rest of the report says what the
-    model is. BackendError where none of the backends can be loaded.
+    A failure is recorded in `error` instead of being raised, so that the report can still describe the model. Raises
+    BackendError if none of the backends can be loaded.
     """
     chosen = options.with_config(package.config)
     backends = load_backends(chosen.backends)
@@ -65,7 +65,7 @@ def compiled(package: Package, options: Options) -> Compiled:
             found = _compiled(package, chosen, backends, taken)
             if found.program is not None:
                 return found
-            if first is not None and first.error == found.error:  # shapes do not matter to it
+            if first is not None and first.error == found.error:  # the error does not depend on the shapes
                 break
             first = first or found
     except OnertError as error:
@@ -75,7 +75,7 @@ def compiled(package: Package, options: Options) -> Compiled:
 
 
 def _compiled(package: Package, chosen: Options, backends: tuple[Backend, ...], taken: Choice) -> Compiled:
-    """The package compiled for shapes that were chosen; OnertError for what is wrong before that."""
+    """Compile the package for the chosen shapes. Raises OnertError only for errors before the compilation proper."""
     stages: dict[int, list[Stage]] = {}
     dropped: list[str] = []
 
@@ -92,7 +92,7 @@ def _compiled(package: Package, chosen: Options, backends: tuple[Backend, ...], 
     try:
         model = infer_model(entry.model, entry.index)
     except OnertError:
-        model = entry.model  # compiling says what is wrong
+        model = entry.model  # compiling reports the error
     found = _of_files(entry.model)
     program, said = _program(made.first)
     for index, seen in stages.items():
@@ -102,7 +102,7 @@ def _compiled(package: Package, chosen: Options, backends: tuple[Backend, ...], 
 
 
 def _program(make: object) -> tuple[Program | None, str]:
-    """The program, or the sentence on why there is none."""
+    """The program, or the error message if there is none."""
     assert callable(make)
     try:
         return make(), ""

@@ -1,8 +1,8 @@
-"""Reports as one HTML file that needs nothing else.
+"""Reports as one self-contained HTML file.
 
-Nothing of a model is ever markup: reports are compressed and written in base64, and the page's script puts their words
-into text nodes alone. A Content Security Policy lets the file's own script and style run, by their hashes, and nothing
-be loaded or sent.
+Text from a model never becomes markup: reports are compressed and encoded in base64, and the page's script only creates
+text nodes from them. A Content Security Policy allows only the file's own script and style, by their hashes, and no
+network access.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ SCRIPTS = (
     "live.js",
     "main.js",
 )
-"""What the page's script consists of, in this order; `vendor` are libraries of others, each with its licence."""
+"""The parts of the page's script, in this order. `vendor` holds third-party libraries, each with its licence."""
 
 
 def document(reports: Sequence[dict[str, Any]], *, live: str = "") -> str:
-    """The page of one report, or of two side by side; with `live`, a page that asks its server for other reports under
-    this path."""
+    """The page of one report, or of two side by side. With `live`, the page requests further reports under this
+    path."""
     style = "\n".join(map(_text, STYLES))
     script = "\n".join(map(_text, SCRIPTS))
     names = dict.fromkeys(report["model"]["name"] or "model" for report in reports)
@@ -58,7 +58,7 @@ def document(reports: Sequence[dict[str, Any]], *, live: str = "") -> str:
 
 
 def policy(style: str, script: str, *, live: bool) -> str:
-    """The Content Security Policy of a page with this style and script; a live one may ask its own server."""
+    """The Content Security Policy of a page with this style and script. A live page may connect to its own server."""
     rules = [
         "default-src 'none'",
         f"style-src '{_digest(style)}'",
@@ -71,7 +71,7 @@ def policy(style: str, script: str, *, live: bool) -> str:
 
 
 def packed(data: object) -> str:
-    """Plain data as compressed JSON in base64; the same for the same data."""
+    """Plain data as compressed JSON in base64. The result is reproducible."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return b64encode(gzip.compress(text.encode("utf-8"), mtime=0)).decode("ascii")
 
@@ -81,7 +81,8 @@ def _digest(text: str) -> str:
 
 
 def _text(name: str) -> str:
-    """A file of the page; a library with its licence, and without the name of a file that is not there."""
+    """A file of the page. A library gets its licence, and loses the reference to its source map, which is not
+    shipped."""
     folder = files("onert.tools.model_report") / "page"
     text = (folder / name).read_text(encoding="utf-8")
     if not name.startswith("vendor/"):

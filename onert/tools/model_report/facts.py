@@ -1,4 +1,4 @@
-"""What a person asks of a model first."""
+"""The most important facts about a model."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .compiling import Compiled
 from .pools import quantization
 
 PRODUCTS = ("contraction", "recurrent")
-"""Families of operations whose arithmetic is products that are summed up: half of it are multiply-adds."""
+"""Families of operations that sum up products, so that two of their operations are one multiply-add."""
 
 
 def facts(found: Compiled) -> dict[str, Any]:
-    """A model's inputs, outputs, signatures, parameters, operations, multiply-adds and memory, and what runs where."""
+    """A model's inputs, outputs, signatures, parameters, operations, arithmetic, memory and backends."""
     graph = found.model[found.entry] if len(found.model) else Subgraph((), (), (), ())
     program = found.program
     inputs = _ends(graph, graph.inputs) if program is None else [_info(info) for info in program.inputs]
@@ -50,7 +50,7 @@ def _info(info: TensorInfo) -> dict[str, Any]:
 
 
 def _ends(graph: Subgraph, operands: Iterable[int]) -> list[dict[str, Any]]:
-    """The same for a model that could not be compiled."""
+    """The same as `_info`, for a model that could not be compiled."""
     found = []
     for at in operands:
         operand = graph.operands[at]
@@ -70,7 +70,7 @@ def _ends(graph: Subgraph, operands: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def real_range(dtype: DType, q: Quantization | None) -> list[float] | None:
-    """The real numbers that a tensor can hold, where its element type bounds them."""
+    """The range of real numbers that a tensor can hold; None if its element type has more than 16 bits or no bounds."""
     if not dtype.is_integer or dtype.bits > 16:
         return None
     low, high = dtype.limits
@@ -97,10 +97,9 @@ def _signatures(found: Compiled) -> list[dict[str, Any]]:
 
 
 def parameters(graphs: Iterable[Subgraph]) -> dict[str, Any]:
-    """Elements and bytes of constants that several operands share counted once, by element type.
+    """Elements and bytes of constants by element type. A constant shared by several operands counts once.
 
-    Numbers that say how operations work (axes, shapes: integers of 32 bits and more) are no parameters, unless they are
-    quantised, as biases are.
+    Integers of 32 bits and more that are not quantised (axes and shapes, unlike biases) do not count as parameters.
     """
     seen: set[object] = set()
     by_type: dict[str, list[int]] = {}
@@ -134,8 +133,10 @@ def _operations(graphs: Iterable[Subgraph]) -> dict[str, Any]:
 
 
 def arithmetic(graphs: Iterable[Subgraph]) -> dict[str, Any]:
-    """Multiply-adds of products that are summed up, and all other operations on numbers; those of a subgraph that is
-    called count once. `unknown` counts operations whose shapes only a run tells."""
+    """Multiply-adds of sums of products, and all other arithmetic operations. A called subgraph counts once.
+
+    `unknown` is the number of operations with dynamic shapes, which are not counted.
+    """
     products, others, unknown = 0, 0, 0
     for graph in graphs:
         for operation in graph.operations:
@@ -152,8 +153,8 @@ def arithmetic(graphs: Iterable[Subgraph]) -> dict[str, Any]:
 
 
 def _arithmetic(found: Compiled) -> dict[str, Any]:
-    """Counted in the model or in its program, whichever shows more: a program knows more shapes, but its native
-    operations hide the branches and loops inside them."""
+    """The arithmetic of the model or of its program, whichever is more: a program has more static shapes, but its
+    operations may hide branches and loops inside them."""
     said = arithmetic(found.model.subgraphs)
     if found.program is None or not said["unknown"]:
         return said
@@ -162,7 +163,7 @@ def _arithmetic(found: Compiled) -> dict[str, Any]:
 
 
 def _memory(found: Compiled) -> dict[str, Any] | None:
-    """Bytes of constants as they are compiled, and of the arenas by memory space."""
+    """Bytes of the program's constants, arenas by memory space, and inputs and outputs."""
     program = found.program
     if program is None:
         return None
@@ -182,7 +183,7 @@ def _memory(found: Compiled) -> dict[str, Any] | None:
 
 
 def _runs(found: Compiled) -> dict[str, Any] | None:
-    """How many operations and steps each backend has, and why operations are not on the first one."""
+    """The number of operations and steps on each backend, and why some operations do not run on the first one."""
     program = found.program
     if program is None:
         return None

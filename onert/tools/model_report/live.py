@@ -1,7 +1,7 @@
-"""The page from a server of this process, for this machine alone: other options, another run, a file that changes.
+"""Serve the report's page to this machine, so that it can change options, measure again, and follow the model file.
 
-Only loopback addresses are listened on. A request for another host's name (a name that somebody's server resolves to
-this machine), of another site's page, or under another path than the secret one that is announced, is refused.
+The server listens only on the loopback address. It rejects requests for another host name (which a foreign DNS server
+may resolve to this machine), from another site's page, or under a path other than the announced secret one.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .document import document
 
 ADDRESS = "127.0.0.1"
 MOST_BYTES = 1 << 16
-"""Of a request."""
+"""The most bytes of a request."""
 PATIENCE = 10
-"""Seconds that a connection may take to send one."""
+"""Seconds that a connection may take to send a request."""
 _OPTIONS = {"executor": str, "num_threads": int, "backends": str, "optimize": bool}
 
 
 class Room:
-    """What the server shows: reports of its sides, with options that the page chooses; one at a time."""
+    """The reports that the server shows, with options chosen in the page. They are made one at a time."""
 
     def __init__(self, sides: Sequence[Side], *, profile: bool) -> None:
         self._sides = list(sides)
@@ -43,7 +43,7 @@ class Room:
 
     @property
     def path(self) -> str:
-        """Where the page lies."""
+        """The path of the page."""
         return f"/{self.secret}/"
 
     def page(self) -> str:
@@ -51,12 +51,12 @@ class Room:
             return document(reports(self._sides, profile=self._profile, graphs=True), live=self.path)
 
     def changed(self) -> str:
-        """Something that differs when one of the models' files has changed."""
+        """A digest that changes when one of the models' files changes."""
         states = [_state(side.path) for side in self._sides]
         return sha256(repr(states).encode()).hexdigest()[:16]
 
     def report(self, asked: object) -> dict[str, Any]:
-        """Reports with the options that the page asks for; the files are read again. A sentence where that fails."""
+        """Read the files again and report with the requested options. Returns an error message if that fails."""
         try:
             chosen, profile = _read(asked)
             with self._lock:
@@ -75,7 +75,7 @@ def _state(path: Path) -> list[tuple[str, int, int]]:
         try:
             state = each.stat()
         except OSError:
-            continue  # it is being replaced
+            continue  # the file is being replaced
         found.append((str(each), state.st_size, state.st_mtime_ns))
     return found
 
@@ -85,12 +85,12 @@ def _again(side: Side, chosen: dict[str, Any]) -> Side:
 
 
 def _read(asked: object) -> tuple[dict[str, Any], bool]:
-    """The options in a request, and whether it asks for a run; ExecutionError for anything else."""
+    """The options in a request, and whether it wants a run. Raises ExecutionError for an invalid request."""
     if not isinstance(asked, dict) or not all(type(asked.get(name)) is kind for name, kind in _OPTIONS.items()):
-        raise ExecutionError(f"a request has {', '.join(_OPTIONS)}, and nothing else")
+        raise ExecutionError(f"the request is invalid, expected the fields {', '.join(_OPTIONS)} with their types")
     chosen = {name: asked[name] for name in _OPTIONS}
     chosen["backends"] = tuple(name.strip() for name in asked["backends"].split(";") if name.strip())
-    Options(**chosen)  # says what is wrong with it
+    Options(**chosen)  # raises an error for invalid values
     return chosen, asked.get("profile") is True
 
 
@@ -110,32 +110,32 @@ class _Answers(BaseHTTPRequestHandler):
         elif self.path == f"{self.room.path}changed":
             self._json(200, {"changed": self.room.changed()})
         else:
-            self._json(404, {"error": "there is nothing here"})
+            self._json(404, {"error": "not found"})
 
     def do_POST(self) -> None:
         if self._refused():
             return
         length = self.headers.get("Content-Length", "")
         if self.path != f"{self.room.path}report" or self.headers.get("Content-Type") != "application/json":
-            self._json(404, {"error": "there is nothing here"})
+            self._json(404, {"error": "not found"})
         elif not length.isdecimal() or len(length) > 6 or int(length) > MOST_BYTES:
             self._json(413, {"error": "the request is too long"})
         else:
             try:
                 asked = json.loads(self.rfile.read(int(length)))
             except (ValueError, RecursionError):
-                self._json(400, {"error": "the request is no JSON"})
+                self._json(400, {"error": "the request is not valid JSON"})
                 return
             self._json(200, self.room.report(asked))
 
     def _refused(self) -> bool:
-        """Whether a request is another site's, or for another host, and was told so."""
+        """Reject a request from another site or for another host. Returns whether it was rejected."""
         port = self.connection.getsockname()[1]
         own = {f"{name}:{port}" for name in (ADDRESS, "localhost")}
         origin = self.headers.get("Origin")
         wrong = self.headers.get("Host") not in own
         if wrong or (origin is not None and origin not in {f"http://{name}" for name in own}):
-            self._json(403, {"error": "this is served to this machine's own pages alone"})
+            self._json(403, {"error": "only pages of this server may send requests to it"})
             return True
         return False
 
@@ -157,27 +157,27 @@ class _Answers(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Nothing: what goes wrong is said in the page."""
+        """Log nothing: errors are shown in the page."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Nothing: a browser that leaves early is no error of the server's."""
+        """Ignore errors of connections, such as a browser that disconnects early."""
 
 
 def server(room: Room, port: int) -> ThreadingHTTPServer:
-    """A server of the room's page on this machine; port 0 is any that is free. ExecutionError where there is none."""
+    """A server for the room's page on this machine; port 0 picks a free port. Raises ExecutionError if that fails."""
     try:
         return _Server((ADDRESS, port), type("Answers", (_Answers,), {"room": room}))
     except OSError as error:
-        raise ExecutionError(f"port {port} cannot be listened on: {error.strerror or error}") from error
+        raise ExecutionError(f"cannot listen on port {port}: {error.strerror or error}") from error
 
 
 def serve(sides: Sequence[Side], *, port: int, profile: bool) -> None:
-    """Serve until interrupted."""
+    """Serve the page until interrupted."""
     room = Room(sides, profile=profile)
     with server(room, port) as listening:
-        print(f"http://{ADDRESS}:{listening.server_address[1]}{room.path} (end with Ctrl-C)", flush=True)
+        print(f"http://{ADDRESS}:{listening.server_address[1]}{room.path} (stop with Ctrl-C)", flush=True)
         listening.serve_forever()

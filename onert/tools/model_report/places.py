@@ -1,4 +1,4 @@
-"""Where each operation of a program runs, as what part of which step, and why no other backend runs it."""
+"""Where each operation of a program runs: its step and group, and why other backends do not run it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from .pools import Pool
 
 
 def places(routine: Routine, backends: Sequence[Backend]) -> dict[str, Any]:
-    """For each operation of a routine its step, its fusion group, and by backend why it does not run there.
+    """For each operation of a routine: its step, its fusion group, and by backend the reason why it cannot run there.
 
-    `reasons` are the sentences, known by number; an operation that a backend could run, but another comes first, has
-    none for it.
+    Reasons are indices into `reasons`. There is none for a backend that could run the operation but comes later.
     """
     steps: list[dict[str, Any]] = []
     of_operation: dict[int, list[Any]] = {}
@@ -50,7 +49,7 @@ def _refusals(graph: Subgraph, operation: Operation, others: Sequence[Backend], 
     for backend in others:
         try:
             reason = why_not(backend, operation, types)
-        except OnertError as error:  # a stranger's backend that fails when asked
+        except OnertError as error:  # a third-party backend that fails in its check
             reason = str(error)
         if reason is not None:
             found.append([backend.name, reasons.number(reason, reason)])

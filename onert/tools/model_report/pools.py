@@ -1,4 +1,4 @@
-"""Graphs as plain data: what occurs in several of them is written once and known by its number."""
+"""Graphs as plain data, in which operations and tensors shared by several graphs are written once."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from onert.ir import Constant, Operand, Operation, Quantization, Subgraph
 from onert.ir.op import Op
 
 MOST_TEXT = 400
-"""Characters of an attribute that are written."""
+"""The most characters of an attribute that are written."""
 MOST_SCALES = 8
-"""Scales of a quantisation that are written; more are told by their range."""
+"""The most scales of a quantisation that are written; of all scales there is only the range."""
 
 Item = TypeVar("Item", bound=Hashable)
 
 
 class Pool:
-    """Values by number, each once."""
+    """A list of distinct values, referred to by index."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._numbers: dict[Hashable, int] = {}
 
     def number(self, key: Hashable, value: Any) -> int:
-        """The number of the value that is known by `key`."""
+        """The index of the value with this key; it is added if it is new."""
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self.values)
@@ -35,10 +35,7 @@ class Pool:
 
 
 class Graphs:
-    """Collects graphs of a report.
-
-    `constants` are those that the graphs mention, by number.
-    """
+    """Collects the graphs of a report. `constants` are the constants in them, by index."""
 
     def __init__(self) -> None:
         self.operations = Pool()
@@ -49,7 +46,7 @@ class Graphs:
         self._known: dict[int, tuple[Subgraph, int]] = {}
 
     def add(self, graph: Subgraph) -> int:
-        """The number of a graph; the same for the same object."""
+        """Add a graph and return its index. The same object is added only once."""
         known = self._known.get(id(graph))
         if known is not None:
             return known[1]
@@ -68,7 +65,7 @@ class Graphs:
         return number
 
     def constant(self, operand: Operand) -> int | None:
-        """The number of an operand's elements, None where it is no constant."""
+        """The index of an operand's constant, None if it is not a constant."""
         if operand.data is None:
             return None
         number = self._constants.get(id(operand.data))
@@ -109,12 +106,12 @@ class Graphs:
 
     @property
     def data(self) -> dict[str, Any]:
-        """All graphs, with what they refer to."""
+        """All graphs with the operations and tensors that they refer to."""
         return {"operations": self.operations.values, "tensors": self.tensors.values, "graphs": self.graphs}
 
 
 def quantization(q: Quantization | None) -> dict[str, Any] | None:
-    """How stored integers stand for real numbers."""
+    """Quantisation parameters as plain data."""
     if q is None:
         return None
     return {
@@ -129,7 +126,7 @@ def quantization(q: Quantization | None) -> dict[str, Any] | None:
 
 
 def _attributes(op: Op) -> list[list[str]]:
-    """Names and values of what an operation is set to, without the graphs that it holds."""
+    """Names and values of an operation's attributes, except graphs."""
     found = []
     for each in fields(type(op)):
         value = getattr(op, each.name)
@@ -141,6 +138,6 @@ def _attributes(op: Op) -> list[list[str]]:
 
 
 def _family(op: Op) -> str:
-    """The family of operations that a kind belongs to, which the page colours by; "other" where it has none."""
+    """The family of an operation kind, by which the page chooses colours; "other" if it has none."""
     parts = type(op).__module__.split(".")
     return parts[3] if parts[:3] == ["onert", "ir", "ops"] and len(parts) > 4 else "other"

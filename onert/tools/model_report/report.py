@@ -1,4 +1,4 @@
-"""A report of one model as plain data: docs/report_data.md says what each part means."""
+"""A report of one model as plain data, documented in docs/report_data.md."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from .times.running import measured
 from .weights import constants
 
 VERSION = 1
-"""Of the data; it grows when a field changes its meaning."""
+"""Version of the data. It increases when a field changes its meaning."""
 SHOWN_LABELS = 1_000
 
 
 def report(path: Path, package: Package, options: Options, *, profile: bool, graphs: bool = True) -> dict[str, Any]:
-    """What there is to say of a package that was loaded from `path`, compiled with these options.
+    """The report of a package loaded from `path` and compiled with these options.
 
-    `graphs` adds every stage of every subgraph, memory plans and constants; `profile` runs the program. BackendError
-    where none of the backends that are named can be loaded.
+    `graphs` adds every stage of every subgraph, memory plans and constants; `profile` runs the program. Raises
+    BackendError if none of the named backends can be loaded.
     """
     found = compiled(package, options)
     peaks = machine(found.options.num_threads)
@@ -74,7 +74,7 @@ def _model(path: Path, package: Package) -> dict[str, Any]:
 
 
 def _labels(path: Path, said: ModelMetadata) -> list[dict[str, Any]]:
-    """Where labels come from, how many there are, and the first of them."""
+    """The source of labels, their number, and the first of them."""
     found = label_files(path) | ({"the metadata": said.labels} if said.labels else {})
     return [{"file": name, "count": len(each), "labels": list(each[:SHOWN_LABELS])} for name, each in found.items()]
 
@@ -84,7 +84,7 @@ def _size(path: Path) -> int:
 
 
 def _format(path: Path) -> str:
-    """The name of the format that recognises a file."""
+    """The name of a file's format."""
     head = b""
     if path.is_file():
         with path.open("rb") as file:
@@ -93,7 +93,7 @@ def _format(path: Path) -> str:
 
 
 def _options(options: Options) -> dict[str, str]:
-    """The options that differ from their defaults, and those that decide most."""
+    """The options that differ from their defaults, and the most important ones."""
     plain = Options()
     always = ("executor", "num_threads", "planner", "optimize")
     return {
@@ -110,7 +110,7 @@ def _text(value: object) -> str:
 
 
 def _estimate(found: Compiled, program: Program, peaks: dict[str, Any]) -> dict[str, Any]:
-    """The expected time of a run and of each group of the entry; subgraphs that it calls count once."""
+    """The expected time of a run and of each group in every subgraph. Called subgraphs count once."""
     groups: list[dict[str, Any]] = []
     total = 0.0
     for at, routine in enumerate(program.routines):
@@ -133,7 +133,7 @@ def _estimate(found: Compiled, program: Program, peaks: dict[str, Any]) -> dict[
 
 
 def _graphs(found: Compiled) -> dict[str, Any]:
-    """Every subgraph at each stage, and of the compiled ones where operations run and tensors lie."""
+    """Every subgraph at each stage, and for compiled ones the backends of operations and places of tensors."""
     graphs = Graphs()
     subgraphs = []
     for index, stages in sorted(found.stages.items()):
@@ -149,7 +149,7 @@ def _graphs(found: Compiled) -> dict[str, Any]:
     return {
         "subgraphs": subgraphs,
         "graphs": graphs.data,
-        # Compiling holds what a model declares to its limits; one that it refuses may declare anything.
+        # A model that compiles is within the limits; one that does not may declare constants of any size.
         "constants": constants(graphs.constants, read=found.program is not None),
         "stages_left_out": found.dropped,
     }

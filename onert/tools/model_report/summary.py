@@ -1,4 +1,4 @@
-"""A report in lines for a terminal."""
+"""A report as lines of text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_KINDS = 6
 MOST_NOTES = 8
 WIDTH = 13
 BESIDE = 58
-"""Columns of a side where two reports stand side by side."""
+"""The width of the left report in a side-by-side comparison."""
 FORMATS = {
     "tflite": "TFLite",
     "circle": "circle",
@@ -26,17 +26,17 @@ FORMATS = {
 
 
 def summary_lines(report: dict[str, Any]) -> list[str]:
-    """What a person asks of a model first, a line or a few for each."""
+    """The most important facts about a model, in one or a few lines each."""
     return [printable(f"{labelled(what)} {words}".rstrip()) for what, words in _rows(report)]
 
 
 def labelled(what: str) -> str:
-    """A question as lines begin with it."""
+    """A label padded to the width of the first column."""
     return f"{what:<{WIDTH}}"
 
 
 def side_by_side(reports: Sequence[dict[str, Any]]) -> list[str]:
-    """Two summaries, the same question in the same lines; a `*` marks what differs."""
+    """Two summaries side by side; a `*` marks differences."""
     left, right = (_by_question(report) for report in reports)
     lines = []
     for what in dict.fromkeys((*left, *right)):
@@ -67,9 +67,9 @@ def _rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if not ends:
             yield what, "none"
         if what == "input" and report["open_shapes"]:
-            yield "open shapes", report["open_shapes"]
+            yield "shapes", report["open_shapes"]
     for at, signature in enumerate(facts["signatures"]):
-        words = f"{signature['key']}({', '.join(signature['inputs'])}) gives {', '.join(signature['outputs'])}"
+        words = f"{signature['key']}({', '.join(signature['inputs'])}) -> {', '.join(signature['outputs'])}"
         yield ("signature" if at == 0 else ""), words
     for at, each in enumerate(report["model"]["labels"]):
         first = ", ".join(each["labels"][:4])
@@ -95,7 +95,7 @@ def _end(end: dict[str, Any]) -> str:
     q, held = end["quantization"], end["range"]
     words = f"{end['name']!r} {end['dtype']}{shape(end['shape'])}"
     if end["taken"] is not None:
-        words += f", taken as {shape(end['taken'])}"
+        words += f", compiled for {shape(end['taken'])}"
     if held is not None:
         words += f", {number(held[0])} to {number(held[1])}"
     if q is not None and q["axis"] is None:
@@ -112,7 +112,7 @@ def _sizes(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     more = f", {len(kinds) - MOST_KINDS} more kinds" if len(kinds) > MOST_KINDS else ""
     yield "operations", f"{operations['count']}: {', '.join(kinds[:MOST_KINDS])}{more}" if kinds else "none"
     done = facts["arithmetic"]
-    unknown = f"; {done['unknown']} operations have shapes that only a run knows" if done["unknown"] else ""
+    unknown = f"; not counting {done['unknown']} operations with dynamic shapes" if done["unknown"] else ""
     yield (
         "arithmetic",
         f"{scaled(done['multiply_adds'], '')} multiply-adds, {scaled(done['others'], '')} others{unknown}",
@@ -120,15 +120,15 @@ def _sizes(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     memory = facts["memory"]
     if memory is not None:
         arenas = "; ".join(
-            f"{name} {nbytes(each['bytes'])} (no plan needs less than {nbytes(each['lower_bound'])})"
+            f"{name} {nbytes(each['bytes'])} (lower bound of any plan: {nbytes(each['lower_bound'])})"
             for name, each in memory["arenas"].items()
         )
         words = (
             f"{nbytes(memory['constants'])} of constants, {nbytes(memory['inputs_and_outputs'])} of inputs and outputs"
         )
-        yield "memory", words + (", more where shapes are open" if memory["open"] else "")
+        yield "memory", words + (", plus those with dynamic shapes" if memory["open"] else "")
         if arenas:
-            yield "", f"tensors between operations: {arenas}"
+            yield "", f"intermediate tensors: {arenas}"
 
 
 def _where(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -141,7 +141,7 @@ def _where(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for at, note in enumerate(runs["notes"][:MOST_NOTES]):
         yield ("falls back" if at == 0 else ""), note
     if len(runs["notes"]) > MOST_NOTES:
-        yield "", f"and {len(runs['notes']) - MOST_NOTES} more, which --html has"
+        yield "", f"and {len(runs['notes']) - MOST_NOTES} more, listed by --html"
     yield "executor", f"{runs['executor']}, {_count(runs['threads'], 'thread')}"
 
 
@@ -153,15 +153,15 @@ def _time(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     estimate, profile, machine = report["estimate"], report["profile"], report["machine"]
     if estimate is not None:
         peaks = ", ".join(f"{scaled(peak, 'op/s')} {name}" for name, peak in machine["flops_per_second"].items())
-        once = "; a subgraph that is called counts once" if estimate["calls_subgraphs"] else ""
-        measured = "" if profile is not None else ", --profile measures it"
-        yield "expected", f"about {microseconds(estimate['us'])} a run (an estimate{once}{measured})"
+        once = "; called subgraphs count once" if estimate["calls_subgraphs"] else ""
+        measured = "" if profile is not None else "; --profile measures it"
+        yield "expected", f"about {microseconds(estimate['us'])} per run (an estimate{once}{measured})"
         yield "", f"for {machine['processor']}: {peaks}, {scaled(machine['bytes_per_second'], 'B/s')}"
     if profile is not None:
         if "error" in profile:
             yield "measured", f"a run on random inputs fails: {profile['error']}"
             return
-        words = f"{microseconds(profile['median_us'])} a run, the median of {profile['runs']} on random inputs"
+        words = f"{microseconds(profile['median_us'])} per run, the median of {profile['runs']} on random inputs"
         yield "measured", f"{words}; 90% take at most {microseconds(profile['p90_us'])}"
         yield from _slowest(profile)
 

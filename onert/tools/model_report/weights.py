@@ -1,4 +1,4 @@
-"""What the elements of constants are like: their range and a histogram."""
+"""Statistics of the elements of constants: range, histogram and others."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .pools import quantization
 
 BINS = 32
 EXACT = 1 << 50
-"""Integers below this have halves between them as float64."""
+"""Below this, float64 can represent the half-way points between integers."""
 SAMPLE = 1 << 16
-"""Elements that are looked at of a larger constant: every so manyth."""
+"""The most elements that are examined; larger constants are sampled at regular intervals."""
 SHOWN = 16
-"""Elements of a small constant that are written."""
+"""Constants of at most this many elements are listed."""
 
 
 def constants(found: Sequence[tuple[Constant, Operand]], *, read: bool = True) -> list[dict[str, Any]]:
-    """Each constant's type, bytes and quantisation, with what its elements are like where they are numbers.
+    """Each constant's type, bytes and quantisation, with statistics of its elements if they are numbers.
 
-    Elements that are packed or sparse in the file take memory when they are read: `read` says whether they are.
+    Reading packed or sparse elements allocates memory; they are only read if `read` is set.
     """
     return [_told(constant.array, operand) if read else _declared(operand) for constant, operand in found]
 
 
 def _declared(operand: Operand) -> dict[str, Any]:
-    """What is known of a constant without its elements."""
+    """What is known about a constant without reading its elements."""
     type_ = operand.type
     nbytes = type_.nbytes if type_.is_static else 0
     return {
@@ -62,12 +62,12 @@ def _word(value: object) -> str:
 
 
 def _sampled(stored: Array) -> Array:
-    """The elements, or of many every so manyth."""
+    """The elements, or a regular sample of at most SAMPLE of them."""
     return stored.reshape(-1)[:: max(1, -(-stored.size // SAMPLE))]
 
 
 def _numbers(sample: Array, stored: Array, operand: Operand) -> dict[str, Any]:
-    """Statistics of stored numbers, and of the real ones that they stand for where one scale is all they have."""
+    """Statistics of the stored numbers, and the range of the real numbers if the quantisation is per tensor."""
     numbers = sample.astype(np.float64)
     finite = numbers[np.isfinite(numbers)]
     told: dict[str, Any] = {
@@ -80,7 +80,7 @@ def _numbers(sample: Array, stored: Array, operand: Operand) -> dict[str, Any]:
     low, high = float(finite.min()), float(finite.max())
     whole = stored.dtype.kind in "iub" and high - low < BINS and max(abs(low), abs(high)) < EXACT
     bins = int(high - low) + 1 if whole else BINS
-    narrow = 1e-6 * max(abs(low), abs(high), 1e-30)  # a span that is too small for its numbers has no bins
+    narrow = 1e-6 * max(abs(low), abs(high), 1e-30)  # widen a span that is too small to divide into bins
     edges = (low - 0.5, high + 0.5) if whole else (low, high) if high - low > narrow else (low - narrow, high + narrow)
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(edges[1] - edges[0]):

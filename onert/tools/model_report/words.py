@@ -1,4 +1,4 @@
-"""Numbers in words: counts, bytes, times and rates, as text and page write them."""
+"""Formatted numbers: counts, bytes, times and rates, the same in text and page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def scaled(number: float, unit: str, step: int = 1000) -> str:
-    """A number with the prefix that leaves one to three digits before the point: 1.23 GB."""
+    """A number with a unit prefix that leaves one to three digits before the point: 1.23 GB."""
     prefixes = ("", "Ki", "Mi", "Gi", "Ti", "Pi") if step == 1024 else ("", "k", "M", "G", "T", "P")
     at = 0
     while abs(number) >= step - 0.5 and at < len(prefixes) - 1:
@@ -20,7 +20,7 @@ def nbytes(number: float) -> str:
 
 
 def microseconds(number: float) -> str:
-    """A time: in us, ms or s."""
+    """A time in us, ms or s."""
     for limit, divisor, unit in ((1e3, 1, "us"), (1e6, 1e3, "ms")):
         if number < limit * 0.9995:
             return f"{number / divisor:.3g} {unit}"
@@ -28,7 +28,7 @@ def microseconds(number: float) -> str:
 
 
 def shape(dims: Sequence[int | None] | None) -> str:
-    """Dimensions in brackets; `?` is one that only the run knows, `*` any number of them."""
+    """Dimensions in brackets. `?` is a dynamic dimension, `*` an unknown rank."""
     return "[*]" if dims is None else f"[{', '.join('?' if d is None else str(d) for d in dims)}]"
 
 

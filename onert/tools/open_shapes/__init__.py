@@ -1,4 +1,4 @@
-"""Sizes for the dimensions of inputs that a model leaves open, where nobody gives any."""
+"""Choose sizes for dynamic dimensions of inputs if the user gives none."""
 
 from .choice import TRIES, Choice, Given, choices, compiled_with
 

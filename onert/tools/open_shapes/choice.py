@@ -1,4 +1,4 @@
-"""Which sizes a model's open dimensions are given."""
+"""Choose sizes for a model's dynamic dimensions."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .sizes import assignments
 from .words import refusal, sentence
 
 MOST = 400
-"""Sets of sizes that are tried."""
+"""The most sets of sizes that are tried."""
 ENOUGH = 24
-"""Sets that suit, and leave a branch impossible or a tensor empty, before the best of them is taken."""
+"""The search ends with this many sets that pass inference but leave a branch impossible or a tensor empty."""
 DEMANDED = 32
-"""Sizes of constants' dimensions that are tried."""
+"""The most sizes of constants' dimensions that are tried."""
 TRIES = 12
-"""Sets that are compiled before giving up."""
+"""The most sets that are compiled before giving up."""
 ROUNDS = 4
-"""How often arithmetic on shapes is looked for."""
+"""The most rounds of shape folding and inference."""
 STEPS = 4_000_000
-"""Of inference for all of them, beside what the first takes."""
+"""The budget of inference steps for all sets; linking the model has a budget of the same size."""
 Shapes = Mapping[int, tuple[int, ...]]
 Given = Mapping[int | str, tuple[int, ...]]
 T = TypeVar("T")
@@ -42,10 +42,10 @@ T = TypeVar("T")
 
 @frozen
 class Choice(Value):
-    """Shapes for the inputs that a model leaves open, by position; none where it leaves none open.
+    """Shapes by position for the inputs with dynamic dimensions; empty if there are none.
 
-    `said` is a sentence on them, empty where nothing but batches is open, which are of one item. `refused` says why
-    there are none where no sizes suit the model's operations.
+    `said` is a message about them, empty if only batches (of one item) are dynamic. `refused` is the error if no sizes
+    suit the model's operations.
     """
 
     shapes: Shapes = field(factory=dict)
@@ -55,7 +55,7 @@ class Choice(Value):
 
 @frozen
 class _Asked(Value):
-    """A model whose inputs have open dimensions, and what is known of them."""
+    """A model with dynamic inputs, and what is known about their dimensions."""
 
     entry: Entry
     given: Shapes
@@ -65,17 +65,17 @@ class _Asked(Value):
 
     @property
     def positions(self) -> list[int]:
-        """The inputs that have open dimensions."""
+        """The inputs with dynamic dimensions."""
         return sorted({position for each in self.dimensions for position, _ in each.places})
 
     @property
     def is_started(self) -> bool:
-        """Whether the file has shapes to start with, and leaves nothing open but batches."""
+        """Whether only batches are dynamic, and the file has initial sizes for them."""
         sizes = (self.entry.inputs[at].shape[axis] for each in self.dimensions for at, axis in each.places)
         return all(each.role is Role.BATCH for each in self.dimensions) and None not in sizes
 
     def choice(self, sizes: Mapping[str, int]) -> Choice:
-        """The shapes for sizes by key."""
+        """The choice with these sizes of the dimensions, by key."""
         placed = {place: sizes[each.key] for each in self.dimensions for place in each.places}
         shapes = {
             at: tuple(placed.get((at, axis), size or 1) for axis, size in enumerate(self.entry.inputs[at].shape))
@@ -95,12 +95,12 @@ def choices(
     *,
     option: str = "--shape_prepare",
 ) -> Iterator[Choice]:
-    """Sizes for what the inputs of a package leave open, the likely ones first; `given` has the shapes of the others.
+    """Choices of shapes for a package's dynamic inputs, likely ones first. `given` has the shapes of other inputs.
 
-    Dimensions of one name have one size; batches are of one item; pictures are as large as the model's metadata says,
-    else as large as its operations allow, and so are lengths. What compiling finds out it alone may refuse. `option` is
-    what the sentences say sets them. There is at least one choice. CompileError for a signature or an input that there
-    is not.
+    Dimensions with the same name get the same size. Batches have one item. Pictures get the size in the metadata;
+    without one, pictures and lengths get sizes that the operations accept. Compilation may still reject a choice.
+    `option` is the option that messages recommend. There is always at least one choice. Raises CompileError if the
+    signature or an input does not exist.
     """
     entry = enter(link(package, Budget(STEPS, CompileError)), signature)
     known = entry.by_position(given or {})
@@ -120,8 +120,8 @@ def choices(
 
 
 def _suitable(asked: _Asked, sets: Iterator[dict[str, int]], reasons: list[str]) -> Iterator[Choice]:
-    """Choices whose shapes the operations accept: then those that leave a branch impossible or a tensor empty, fewest
-    first. `reasons` gets why others are refused."""
+    """Choices whose shapes pass inference, followed by those that leave branches impossible or tensors empty (fewest
+    first). Reasons for rejecting the others are added to `reasons`."""
     budget = Budget(STEPS, CompileError)
     lacking: list[tuple[int, Choice]] = []
     for sizes in islice(sets, MOST):
@@ -132,7 +132,7 @@ def _suitable(asked: _Asked, sets: Iterator[dict[str, int]], reasons: list[str])
         except ModelError as error:
             reasons.append(str(error))
             continue
-        except CompileError:  # a shape that no tensor may have, or the budget is spent
+        except CompileError:  # an invalid shape, or the budget is spent
             break
         if not failing:
             yield choice
@@ -152,8 +152,11 @@ def compiled_with(
     *,
     option: str = "--shape_prepare",
 ) -> T:
-    """What `compiled` gives for the shapes of some inputs, and for those that are left open the first that it accepts;
-    an OnertWarning says which these are. CompileError where no sizes suit."""
+    """Call `compiled` with the given shapes and the first choice for dynamic inputs that it accepts, and return its
+    result.
+
+    An OnertWarning names the chosen sizes. Raises CompileError if no sizes suit.
+    """
     first: CompileError | None = None
     for choice in islice(choices(package, signature, given, option=option), TRIES):
         if choice.refused:
@@ -164,24 +167,24 @@ def compiled_with(
         except CompileError as error:
             if not choice.said or isinstance(error, OptionError):
                 raise
-            if str(error) == str(first):  # shapes do not matter to it
+            if str(error) == str(first):  # the error does not depend on the shapes
                 break
             first = first or error
             continue
         if choice.said:
             warnings.warn(choice.said, OnertWarning, stacklevel=2)
         return made
-    raise CompileError(f"{first}; the model leaves shapes open, which {option} gives")
+    raise CompileError(f"{first}; the model has dynamic shapes, which {option} sets")
 
 
 def _demanded(entry: Entry) -> tuple[int, ...]:
-    """Sizes of dimensions of the first constants: what inputs may be multiplied with or added to."""
+    """Sizes of the first constants' dimensions, because inputs may be multiplied with or added to these constants."""
     constants = (operand.type.shape for operand in entry.subgraph.operands if operand.is_constant)
     return tuple(islice(dict.fromkeys(size for shape in constants for size in shape if size), DEMANDED))
 
 
 def _inferred(model: Subgraphs, entry: int, budget: Budget) -> Subgraphs:
-    """The model with its types, of which some are known once arithmetic on shapes is. ModelError where it refuses."""
+    """The model with inferred types, after folding shape arithmetic. Raises ModelError if inference fails."""
     model = infer_model(model, entry, budget=budget)
     for _ in range(ROUNDS):
         folded = tuple(fold_shapes(graph) for graph in model.subgraphs)
@@ -192,7 +195,7 @@ def _inferred(model: Subgraphs, entry: int, budget: Budget) -> Subgraphs:
 
 
 def _failing(model: Subgraphs) -> int:
-    """How many operations give an empty tensor, and how many branches are impossible."""
+    """The number of operations with an empty result plus the number of impossible branches."""
     return sum(
         isinstance(operation.op, Refuse) or any(0 in graph.type(at).shape for at in operation.outputs)
         for graph in model.subgraphs

@@ -1,4 +1,4 @@
-"""The open dimensions of inputs: which of them have one size, and what they measure."""
+"""The dynamic dimensions of inputs: which of them share a size, and what they measure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from onert.ir.value import Value
 from onert.tools.inputs import plane_of
 
 Place = tuple[int, int]
-"""An input's position, and an axis of it."""
+"""An input's position and one of its axes."""
 _BATCH = re.compile(r"batch|^(n|b|bs)$", re.IGNORECASE)
 _LENGTH = re.compile(r"seq|len|time|frame|token|step|sample|audio|wave|signal", re.IGNORECASE)
 _SAMPLES = re.compile(r"sample|audio|wave|signal", re.IGNORECASE)
 
 
 class Role(Enum):
-    """What an open dimension counts."""
+    """What a dynamic dimension measures."""
 
     BATCH = "batch"
     HEIGHT = "height"
@@ -34,9 +34,9 @@ class Role(Enum):
 
 @frozen
 class Dimension(Value):
-    """Open dimensions that have one size: those of one name, or a single one that has none.
+    """Dynamic dimensions that share a size: all with the same name, or a single one without a name.
 
-    `key` tells it from others; `called` is what sentences call it.
+    `key` identifies it; `called` is its name in messages.
     """
 
     key: str
@@ -48,9 +48,9 @@ class Dimension(Value):
 def open_dimensions(
     infos: Sequence[TensorInfo], metadata: ModelMetadata, given: Mapping[int, tuple[int, ...]]
 ) -> tuple[Dimension, ...]:
-    """The open dimensions of the inputs that are not `given` a shape.
+    """The dynamic dimensions of the inputs without a `given` shape.
 
-    A dimension for which the file has a size of more than 1 to start with is not open: it has that size.
+    A dimension for which the file has an initial size larger than 1 keeps that size and is left out.
     """
     places: dict[str, list[Place]] = {}
     for position, info in enumerate(infos):
@@ -63,7 +63,7 @@ def open_dimensions(
 
 
 def sizes_by_name(metadata: ModelMetadata, given: Mapping[int, tuple[int, ...]]) -> dict[str, int]:
-    """The sizes of named dimensions that the shapes of some inputs tell."""
+    """The sizes of named dimensions, taken from the given shapes."""
     return {
         name: size
         for position, shape in given.items()
@@ -84,7 +84,7 @@ def _dimension(key: str, places: list[Place], infos: Sequence[TensorInfo], metad
 
 
 def _role(name: str, place: Place, infos: Sequence[TensorInfo], metadata: ModelMetadata) -> Role:
-    """What a dimension counts, by its name and by its place in a shape."""
+    """What a dimension measures, judged by its name and position."""
     position, axis = place
     info = infos[position]
     dims = info.open_shape
@@ -96,7 +96,7 @@ def _role(name: str, place: Place, infos: Sequence[TensorInfo], metadata: ModelM
         return Role.BATCH
     others = (each for at, each in enumerate(infos) if at != position and len(each.open_shape) > 1)
     if not name and len(dims) == 3 and dims.count(None) == axis == 1 and any(o.open_shape[0] is None for o in others):
-        return Role.BATCH  # of a state: layers, batch, features
+        return Role.BATCH  # of a recurrent state: [layers, batch, features]
     sides = _sides(info, metadata.input(position).color)
     if axis in sides:
         return (Role.HEIGHT, Role.WIDTH)[sides.index(axis)]
@@ -106,12 +106,12 @@ def _role(name: str, place: Place, infos: Sequence[TensorInfo], metadata: ModelM
 
 
 def _sides(info: TensorInfo, color: str) -> tuple[int, ...]:
-    """The axes of height and width of an input that takes images; none of another's."""
+    """The axes of height and width of an input that takes images; empty for others."""
     dims = info.open_shape
     plane = plane_of(info, color)
     if plane is not None and (len(dims) != 3 or dims[0] is not None):
         last = len(dims) if plane.layout is Layout.NCHW else len(dims) - (dims[-1] == plane.channels)
         return (last - 2, last - 1) if 1 not in (plane.height, plane.width) else ()
     if len(dims) == 4 and dims[1:] == (None, None, None):
-        return (2, 3)  # channels in front, as in the files that leave them open
+        return (2, 3)  # channels first, as in files with dynamic channels
     return ()

@@ -1,4 +1,4 @@
-"""Sizes that open dimensions may have, the likely ones first."""
+"""Candidate sizes for dynamic dimensions, likely ones first."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .dimensions import Dimension, Role
 
 _SQUARES = (320, 224, 640, 256, 192, 160, 128, 96, 512, 384, 448, 416, 300, 299, 480, 800, 64, 48, 32, 28, 1024)
 _OTHERS = ((32, 128), (32, 320), (48, 192), (48, 320), (64, 256), (480, 640), (256, 128), (384, 288), (640, 480))
-"""Heights and widths of lines of text, of persons, and of what cameras give."""
+"""Heights and widths of lines of text, persons, and camera pictures."""
 _CHANNELS = (3, 1, 4)
 _LENGTHS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_000, 8, 10, 100)
 _SHORT = (1, 2, 3)
 _SECOND = 16_000
-"""Samples of a second, for models of speech."""
+"""Samples in a second, for speech models."""
 _LONGEST = 1000
-"""Characters of a name that may be an expression."""
+"""The most characters of a name that is parsed as an expression."""
 
 
 def assignments(
@@ -26,11 +26,11 @@ def assignments(
     fixed: Mapping[str, int],
     demanded: Sequence[int] = (),
 ) -> Iterator[dict[str, int]]:
-    """Sizes for all dimensions by their keys, one set after the other; those of `fixed` are known.
+    """Sets of sizes for all dimensions, by key; those in `fixed` are known.
 
-    Batches are of one item. Lengths are the same for all, then some are 1 or twice the others; `demanded` are some that
-    constants have. A dimension whose name
-    says how to compute it from others' names is so.
+    Batches have one item. Lengths are first the same for all dimensions, then some are 1 or twice the others.
+    `demanded` are additional lengths, taken from constants. A dimension whose name is an expression of other names is
+    computed.
     """
     known = {**{each.key: 2 for each in dimensions}, **fixed}
     open_ = [each for each in dimensions if each.key not in fixed]
@@ -76,12 +76,12 @@ def _lengths(dimensions: Sequence[Dimension], demanded: Sequence[int]) -> Iterat
 
 
 def _unlike(pattern: tuple[int, ...]) -> tuple[int, int]:
-    """In how many places a pattern differs from lengths that are all the same, and in how many it is 1."""
+    """Sort key: how many factors are not 1, and how many are 0 (a length of 1)."""
     return sum(factor != 1 for factor in pattern), pattern.count(0)
 
 
 def _value(name: str, sizes: Mapping[str, int]) -> int | None:
-    """What a name such as `past + 1` comes to with the sizes of other names; None where it is a name like others."""
+    """The value of a name such as `past + 1` for the sizes of other names; None if it is an ordinary name."""
     if len(name) > _LONGEST:
         return None
     try:
@@ -93,7 +93,7 @@ def _value(name: str, sizes: Mapping[str, int]) -> int | None:
 
 
 def _computed(tree: ast.expr, sizes: Mapping[str, int]) -> int:
-    """KeyError for a name that has no size, ValueError for what is no such expression."""
+    """Evaluate an expression. Raises KeyError for a name without a size, ValueError for unsupported syntax."""
     match tree:
         case ast.Name(id=name):
             return sizes[name]

@@ -1,4 +1,4 @@
-"""Sentences on the sizes that open dimensions are given."""
+"""Messages about the sizes chosen for dynamic dimensions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .dimensions import Dimension, Role
 
 
 def sentence(dimensions: Sequence[Dimension], sizes: Mapping[str, int], option: str) -> str:
-    """What was taken for open dimensions, and what sets them; nothing where only batches are open."""
+    """The sizes chosen for dynamic dimensions, and the option that sets them; empty if only batches are dynamic."""
     own = [each for each in dimensions if each.role is not Role.BATCH]
     found: dict[str, str] = {}
     for each in own:
@@ -24,15 +24,15 @@ def sentence(dimensions: Sequence[Dimension], sizes: Mapping[str, int], option: 
     elif names[0] == "height and width":
         values[0] = f"{values[0]} x {values[0]}"
     is_, it = ("is", "it") if len(own) == 1 and names[0] != "height and width" else ("are", "them")
-    return f"{_listed(names)} {is_} open: taken as {_listed(values)}; {option} sets {it}"
+    return f"{_listed(names)} {is_} dynamic, assumed to be {_listed(values)}; {option} sets {it}"
 
 
 def refusal(inputs: Sequence[TensorInfo], first: str, option: str) -> str:
-    """Why a model with open dimensions does not run without shapes."""
+    """The error for a model with dynamic dimensions for which no sizes were found."""
     named = _listed([f"{info.name!r} {info.dtype.text}{shapes.text(info.open_shape)}" for info in inputs])
     of = "an input" if len(inputs) == 1 else "inputs"
     reason = f" ({first})" if first else ""
-    return f"no sizes were found that suit the open dimensions of {of}, {named}{reason}; {option} gives shapes"
+    return f"no suitable sizes were found for the dynamic dimensions of {of} {named}{reason}; set them with {option}"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What becomes of outputs: files, lines, one JSON object."""
+"""Print outputs and save them to files."""
 
 from .printing import printed_inputs, printed_outputs
 from .saving import SAVED, Kept, save

@@ -1,4 +1,4 @@
-"""Inputs and outputs as lines for people."""
+"""Inputs and outputs as lines of text."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from onert.ir import Array
 from onert.tools.inputs import Given
 
 WHOLE = 64
-"""Outputs of at most so many elements are printed whole."""
+"""The most elements of an output that is printed in full."""
 _FIRST = 8
 _LONGEST_TEXT, _LINE = 500, 110
 
 
 def printed_inputs(infos: Sequence[TensorInfo], given: Sequence[Given]) -> Iterator[str]:
-    """What each input was given."""
+    """A line for each input: its name, type and source."""
     for i, (info, one) in enumerate(zip(infos, given, strict=True)):
         yield f"input {i} {info.name!r} {one.array.dtype}{list(one.array.shape)}: {one.source}"
 
 
 def printed_outputs(infos: Sequence[TensorInfo], outputs: Sequence[Array]) -> Iterator[str]:
-    """Small outputs whole, of others the first elements."""
+    """A line for each output with all its elements, or only the first ones if it is large."""
     for i, (info, array) in enumerate(zip(infos, outputs, strict=True)):
         yield f"output {i} {info.name!r} {array.dtype}{list(array.shape)}: {_elements(array)}"
 

@@ -17,31 +17,31 @@ from onert.tools.inputs import write_hdf5
 from onert.tools.inputs.pictures import pillow
 
 SAVED = (".npz", ".npy", ".h5", ".hdf5", ".png", ".wav")
-"""Suffixes of files that outputs are written to."""
+"""Suffixes of the files that --dump can write."""
 MAX_KEPT = 1 << 31
-"""Bytes of outputs of several items that are kept until they are written."""
+"""The most bytes of outputs held until they are written."""
 _TALL = 1 << 14
 
 
 @define(eq=False)
 class Kept:
-    """The outputs of each item, until all are written together."""
+    """Collects the outputs of all items, to be written together."""
 
     items: list[list[Array]] = field(factory=list)
     nbytes: int = 0
 
     def add(self, outputs: Sequence[Array]) -> None:
-        """ExecutionError where too much would be kept."""
+        """Add a copy of an item's outputs. Raises ExecutionError if the total exceeds MAX_KEPT."""
         self.nbytes += sum(array.nbytes for array in outputs)
         if self.nbytes > MAX_KEPT:
             raise ExecutionError(
-                f"the outputs of {len(self.items) + 1} items take {self.nbytes} bytes, expected at most {MAX_KEPT} "
-                "with --dump; --limit takes fewer items"
+                f"the outputs of {len(self.items) + 1} items have {self.nbytes} bytes, expected at most {MAX_KEPT} "
+                "with --dump; use --limit to run fewer items"
             )
         self.items.append([np.array(array) for array in outputs])
 
     def whole(self, infos: Sequence[TensorInfo]) -> list[Array]:
-        """One item's outputs as they are; those of several one after the other in a first dimension of their own."""
+        """The outputs of a single item unchanged, or those of several items stacked along a new first dimension."""
         if len(self.items) == 1:
             return self.items[0]
         columns = list(zip(*self.items, strict=True))
@@ -56,7 +56,8 @@ class Kept:
 
 
 def save(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], sample_rate: int | None) -> None:
-    """Write outputs as the suffix says; ExecutionError where they cannot be said so, or the file cannot be written."""
+    """Write outputs in the format of the suffix. Raises ExecutionError if the format cannot hold them or writing
+    fails."""
     suffix = path.suffix.lower()
     try:
         with replacing(path) as file:
@@ -78,11 +79,11 @@ def save(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], samp
 
 
 def _only(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], fits: Any, what: str) -> Array:
-    """The only output of a kind; ExecutionError where there is none, or several."""
+    """The only output of a kind. Raises ExecutionError if there is none, or several."""
     found = [array for array in outputs if fits(array)]
     if len(found) != 1 or found[0].dtype == object:
         all_of = ", ".join(f"{i.name!r} {a.dtype}{list(a.shape)}" for i, a in zip(infos, outputs, strict=True))
-        raise ExecutionError(f"--dump {path} takes one {what}, but the outputs are {all_of}; .npz takes any")
+        raise ExecutionError(f"--dump {path} takes one {what}, but the outputs are {all_of}; .npz takes any outputs")
     return found[0]
 
 
@@ -98,7 +99,7 @@ def _is_picture(array: Array) -> bool:
 
 
 def _pixels(array: Array) -> Array:
-    """Bytes as they are, real numbers from 0 to 1, or from -1 to 1, as parts of 255."""
+    """Pixels as uint8: bytes unchanged, real numbers scaled from 0 to 1 or from -1 to 1."""
     plane = array.reshape(_planes(array))
     plane = plane[..., 0] if plane.ndim == 3 and plane.shape[2] == 1 else plane
     if plane.dtype == np.uint8:
@@ -117,7 +118,7 @@ def _is_sound(array: Array) -> bool:
 
 def _write_wave(file: BinaryIO, path: Path, samples: Array, rate: int | None) -> None:
     if rate is None:
-        raise ExecutionError(f"--dump {path} needs a sample rate; --sample-rate says it")
+        raise ExecutionError(f"--dump {path} needs a sample rate; set it with --sample-rate")
     flat = samples.reshape(-1)
     if flat.dtype != np.int16:
         real = np.nan_to_num(flat.astype(np.float64))

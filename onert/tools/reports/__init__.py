@@ -1,1 +1,1 @@
-"""What commands say of a run: its outputs, its times, and what made it slow."""
+"""Reports of the commands: measurements, profiles, progress, memory of bundles."""

@@ -1,4 +1,4 @@
-"""What a bundle takes of a machine: flash, RAM, stack, and multiply-adds layer by layer."""
+"""A bundle's footprint: flash, RAM, stack, and multiply-adds layer by layer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lines(files: Files) -> Iterator[str]:
     flash, ram = found["flash"], found["ram"]
     yield f"  flash: {sum(flash.values())} bytes: code {flash['code']}, constants {flash['constants']}"
     yield f"  RAM: {sum(ram.values())} bytes: mutables {ram['mutables']}, activations {ram['activations']}"
-    yield f"  stack: {found['stack']} bytes, without what the C library takes"
+    yield f"  stack: {found['stack']} bytes, not counting the C library's use"
     yield f"  multiply-adds: {found['multiply_adds']}"
     rows = [_HEADS]
     for layer in found["layers"]:

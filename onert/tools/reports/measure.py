@@ -16,14 +16,14 @@ from attrs import define, field
 from onert.ir.process.replacing import replace
 
 PHASES = {"MODEL_LOAD": "MODEL_LOAD", "COMPILE": "PREPARE", "EXECUTE": "EXECUTE"}
-"""The phases of a run, and what ONE's tables call them."""
+"""The phases of a run, and their names in ONE's tables."""
 
 
 @define
 class Measurements:
-    """Milliseconds of loading, compiling and each counted run; kilobytes of memory after each phase.
+    """Milliseconds of loading, compiling and each measured run; KiB of memory after each phase.
 
-    `batch` is how many items go through in one run.
+    `batch` is the number of items per run.
     """
 
     milliseconds: dict[str, float] = field(factory=dict)
@@ -40,7 +40,7 @@ class Measurements:
 
     @property
     def statistics(self) -> dict[str, float | int]:
-        """Mean, max, min, geometric mean and percentiles over the runs, in milliseconds; items a second."""
+        """Mean, max, min, geometric mean and percentiles over the runs, in milliseconds, and items per second."""
         geometric = math.exp(sum(math.log(max(t, 1e-9)) for t in self.runs) / len(self.runs))
         return {
             "mean": sum(self.runs) / len(self.runs),
@@ -56,7 +56,7 @@ class Measurements:
 
 
 def percentile(values: Sequence[float], part: float) -> float:
-    """The value that `part` percent lie below, between its neighbours in proportion."""
+    """The value below which `part` percent of the values lie, linearly interpolated."""
     ordered = sorted(values)
     place = (len(ordered) - 1) * part / 100
     low = math.floor(place)
@@ -65,7 +65,7 @@ def percentile(values: Sequence[float], part: float) -> float:
 
 
 def memory_kib() -> dict[str, int]:
-    """Resident memory now (`rss`) and at its highest (`hwm`), in KiB; only the latter where there is no /proc."""
+    """Current (`rss`) and peak (`hwm`) resident memory in KiB; only the peak if there is no /proc."""
     found = {"hwm": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
     status = Path("/proc/self/status")
     if status.exists():
@@ -77,7 +77,7 @@ def memory_kib() -> dict[str, int]:
 
 
 def phase_lines(measured: Measurements, *, memory: bool) -> Iterator[str]:
-    """The block that ONE's tools print, percentiles behind their times where there were several runs."""
+    """The block that ONE's tools print, followed by percentiles if there were several runs."""
     yield "==================================="
     for phase in ("MODEL_LOAD", "COMPILE"):
         yield f"{PHASES[phase]:<12} takes {measured.milliseconds[phase]:.3f} ms"
@@ -88,7 +88,7 @@ def phase_lines(measured: Measurements, *, memory: bool) -> Iterator[str]:
     yield "==================================="
     if len(measured.runs) > 1:
         times = ", ".join(f"{key} {statistics[key]:.3f} ms" for key in ("median", "p90", "p99"))
-        yield f"{times}, {statistics['per_second']:.1f} a second"
+        yield f"{times}, {statistics['per_second']:.1f} per second"
     if memory:
         for phase, name in PHASES.items():
             yield f"{name:<12} " + "  ".join(f"{k.upper()} {v} kb" for k, v in sorted(measured.memory[phase].items()))
@@ -97,7 +97,7 @@ def phase_lines(measured: Measurements, *, memory: bool) -> Iterator[str]:
 
 
 def write_report(path: Path, measured: Measurements, names: Sequence[str]) -> None:
-    """One row of figures under their names, as CSV."""
+    """Write the figures as CSV: a header and one row."""
     statistics = measured.statistics
     row: dict[str, object] = {
         **dict(zip(("exec", "model", "backend"), names, strict=True)),

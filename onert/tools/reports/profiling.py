@@ -1,4 +1,4 @@
-"""Tables of times: of the operations of a run, and of all backends for the scheduler."""
+"""Tables of times: of a run's operations, and of every operation on all backends for the scheduler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.runtime.measuring import record
 
 
 def profile_table(profile: Profile) -> Table:
-    """What each operation took, the longest first."""
+    """The time of each operation, longest first."""
     rows = [
         (
             row.label,
@@ -34,9 +34,9 @@ def profile_table(profile: Profile) -> Table:
 
 
 def profile_backends(package: Package, options: Options) -> Iterator[str]:
-    """Measure a package on the backends that are named, else on all that are installed; lines that say what was found.
+    """Measure a package on the backends in the options, or on all installed ones, and yield lines with the results.
 
-    `exec_time.json` in the workspace keeps what other models gave.
+    Results are added to `exec_time.json` in the workspace, which keeps those of other models.
     """
     backends, broken = _loaded(options.backends)
     yield from broken
@@ -52,11 +52,11 @@ def profile_backends(package: Package, options: Options) -> Iterator[str]:
     )
     yield str(Table(("operation", *(f"{name} us" for name in names)), rows))
     yield from outcome.notes
-    yield f"{len(outcome.measurements)} times written to {path}"
+    yield f"{len(outcome.measurements)} times are written to {path}"
 
 
 def _loaded(names: tuple[str, ...]) -> tuple[tuple[Backend, ...], list[str]]:
-    """The backends of these names; where there are none all that are installed, and why some of those do not load."""
+    """The backends with these names. Without names: all installed ones that load, and the errors of the others."""
     broken: list[str] = []
     if not names:
         for name in available():

@@ -1,4 +1,4 @@
-"""What is going on, at a terminal, where it takes longer than a second."""
+"""A progress bar for commands that take longer than a second, on terminals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AFTER = 1.0
 
 
 class Progress:
-    """A bar on standard error: the phase, how far it is, and how long it has taken. Silent where that is no terminal.
+    """A bar on standard error: the phase, its progress, and the time elapsed. Silent if that is not a terminal.
 
     Nothing is imported or shown in the first second.
     """
@@ -43,13 +43,13 @@ class Progress:
                 self._bar = None
 
     def phase(self, name: str, total: int | None = None) -> None:
-        """What is going on now, and how many steps it has, None where that is not known."""
+        """Start a phase with `total` steps, None if unknown."""
         with self._lock:
             self._phase, self._done, self._total = name, 0, total or 0
             self._update()
 
     def advance(self) -> None:
-        """One step is done."""
+        """Count a finished step."""
         with self._lock:
             self._done += 1
             self._update()

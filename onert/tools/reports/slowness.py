@@ -1,4 +1,4 @@
-"""A word on programs of which a part is evaluated in NumPy, where code would be many times faster."""
+"""A warning for programs in which NumPy evaluates operations, because generated code would be many times faster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLOW = ALWAYS[-1]
 
 
 def runs_slowly(program: Program, options: Options) -> bool:
-    """Whether operations of a program run on the slow backend although nobody asked for it."""
+    """Whether operations run on the slow backend although no option requests it."""
     asked = (
         *options.backends,
         options.op_backend_allops,
@@ -25,7 +25,7 @@ def runs_slowly(program: Program, options: Options) -> bool:
 
 
 def slowness(program: Program, rows: Sequence[ProfileRow], options: Options) -> str:
-    """How many operations the slow backend runs and what share of the time they take; what would mend it."""
+    """How many operations the slow backend runs, their share of the time, and the option that avoids it."""
     named = options.backends
     counts: dict[str, int] = {}
     for routine in program.routines:
@@ -38,6 +38,6 @@ def slowness(program: Program, rows: Sequence[ProfileRow], options: Options) -> 
     )
     missing = [name for name in PREFERRED if name not in named]
     if not named or not missing:
-        return f"{said}: no other backend runs them"
+        return f"{said}: no other backend supports them"
     others = [name for name in named if name not in ALWAYS]
-    return f'{said}; --backends "{";".join((*others, *missing))}" gives them to {missing[0]!r}'
+    return f'{said}; --backends "{";".join((*others, *missing))}" runs them on {missing[0]!r}'

@@ -1,1 +1,1 @@
-"""What `onert_run` does between its arguments and its answers."""
+"""The steps of `onert_run` between its arguments and its answers."""

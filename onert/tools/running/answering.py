@@ -1,4 +1,4 @@
-"""What outcomes mean, printed and drawn as they come."""
+"""Interpret outputs, and print and draw the answers as they arrive."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from .rounds import Outcome
 
 @define(eq=False)
 class Answers:
-    """Reads outcomes, prints what they mean with `say`, and draws it where that is asked.
+    """Interprets outcomes, prints messages with `say`, and draws the answers if --show is given.
 
-    `read` are the answers so far, `pieces` the sums of scores of a sound's pieces.
+    `read` holds the answers so far; `_sums` and `_pieces` are the summed scores of a sound's pieces and their number.
     """
 
     options: argparse.Namespace
@@ -57,12 +57,12 @@ class Answers:
 
     @property
     def asked(self) -> bool:
-        """Whether the user wants answers by an option."""
+        """Whether an option demands classes (--topk or --labels)."""
         options = self.options
         return options.topk is not None or options.labels is not None
 
     def add(self, outcome: Outcome, infos: tuple[TensorInfo, ...]) -> Answer | None:
-        """What an outcome means, None where nothing tells; drawn where that is asked."""
+        """Interpret an outcome, and draw it if --show is given. None if nothing is recognised or wanted."""
         pictured = next((one for one in outcome.given if one.picture is not None), None)
         options = self.options
         wanted = self.asked or options.task is not None or options.show is not None or options.min_score is not None
@@ -80,7 +80,7 @@ class Answers:
                 return None
             means = tuple((array / self._pieces).astype(np.float32) for array in self._sums)
             answer = recognise(Ends(tuple(infos), means, self.wanted, self.metadata, plane), asked=self.asked)
-            self._once(f"scores are the means of {self._pieces} pieces of the sound")
+            self._once(f"scores are averaged over {self._pieces} pieces of the sound")
         if answer is None:
             self._once(hint(ends))
         elif pictured is not None and pictured.placement is not None:
@@ -101,9 +101,9 @@ class Answers:
         pictured = next((one for one in outcome.given if one.picture is not None), None)
         options = self.options
         if pictured is None or pictured.picture is None:
-            raise ExecutionError("--show draws onto a picture, but no input is given one")
+            raise ExecutionError("--show draws onto a picture, but no input is a picture")
         if answer is None:
-            raise ExecutionError("--show draws what outputs say, but nothing was recognised in them; --task names it")
+            raise ExecutionError("--show needs a result to draw, but the outputs were not recognised; use --task")
         image = drawn(answer, pictured.picture.rgb)
         if options.show.suffix.lower() in FILMS:
             self._film = self._film or Film(options.show, self.feed.rate)
@@ -114,14 +114,14 @@ class Answers:
         self.say(f"{pictured.picture.name} is drawn to {path}")
 
     def close(self) -> None:
-        """End the video that was drawn, where there is one."""
+        """Finish the video that --show writes, if any."""
         film, self._film = self._film, None
         if film is not None:
             film.close()
             self.say(f"{film.count} frames are drawn to {film.path}")
 
     def _place(self, name: str) -> Path:
-        """The file to draw to: the one that is named, or one for each item."""
+        """The file to draw the next item to: --show itself, or a numbered or named file for each item."""
         path: Path = self.options.show
         number = len(self.read) + 1
         if path.suffix:
@@ -129,7 +129,7 @@ class Answers:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ExecutionError(f"{path} cannot be made a folder: {error.strerror or error}") from error
+            raise ExecutionError(f"the folder {path} cannot be created: {error.strerror or error}") from error
         stem = Path(name).stem
         if stem in self._names:
             stem = f"{stem}-{number:04}"
@@ -138,10 +138,10 @@ class Answers:
 
 
 def lines_of(answer: Answer | None) -> list[str]:
-    """An answer as lines; none where nothing was recognised."""
+    """An answer as lines of text; empty if nothing was recognised."""
     return [] if answer is None else answer_lines(answer)
 
 
 def as_json(answer: Answer | None) -> list[dict[str, Any]]:
-    """What was found, for scripts."""
+    """The findings of an answer for --json."""
     return [] if answer is None else [one.as_json() for one in answer.found]

@@ -1,4 +1,4 @@
-"""Runs of a float model that show the range of every tensor: what `onert_run -q uint8` is calibrated with."""
+"""Calibrate `onert_run -q uint8` and `-q int16`: run the float model and record the range of every tensor."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Ranges = dict[int, tuple[float, float]]
 
 
 def ranges(package: Package, runs: Iterable[Sequence[Array]], num_threads: int | None = None) -> tuple[Ranges, int]:
-    """The least and the greatest real element of each float tensor of a model's first subgraph, by its number, and how
-    many runs showed them.
+    """The minimum and maximum of each float tensor in a model's first subgraph, by tensor number, and the number of
+    runs.
 
-    Each run is given the inputs in order; their shapes may differ. Every tensor is an output of what is run, so that
-    no compilation leaves one out. CompileError where the package has several models.
+    Each of `runs` holds the inputs in order; their shapes may differ between runs. All float tensors are made outputs,
+    so that no optimisation removes them. Raises CompileError if the package has several models.
     """
     if len(package.models) != 1:
-        raise CompileError(f"the package has {len(package.models)} models, expected one to take ranges of")
+        raise CompileError(f"the package has {len(package.models)} models, expected one to calibrate")
     model = package.model
     watched, seen = _watched(model.primary)
     whole = evolve(model, subgraphs=(watched, *model.subgraphs[1:]), signatures=())
@@ -51,7 +51,7 @@ def ranges(package: Package, runs: Iterable[Sequence[Array]], num_threads: int |
 
 
 def _watched(graph: Subgraph) -> tuple[Subgraph, tuple[int, ...]]:
-    """The graph with every float result as an output of its own name, and which these are."""
+    """The graph with every float result as an output with a unique name, and the numbers of these tensors."""
     made = [o for operation in graph.operations for o in operation.outputs]
     seen = tuple(o for o in dict.fromkeys(made) if graph.type(o).dtype is DType.FLOAT32)
     operands = tuple(evolve(operand, name=f"tensor {at}") for at, operand in enumerate(graph.operands))
@@ -59,10 +59,12 @@ def _watched(graph: Subgraph) -> tuple[Subgraph, tuple[int, ...]]:
 
 
 def calibrated(options: argparse.Namespace) -> tuple[Ranges, int]:
-    """Ranges over the runs that arguments ask for: all items that are given, `--minmax_runs` of random numbers, of
-    which it is also the most."""
+    """Ranges over the calibration runs: the given items, at most `--minmax_runs` of them if it is set, or else that
+    many runs on random inputs. Raises CompileError if a signature is chosen."""
     if options.signature is not None:
-        raise CompileError(f"-q {options.quantize} takes the first graph of a model, not --signature's")
+        raise CompileError(
+            f"-q {options.quantize} quantises a model's first graph, and cannot be used with --signature"
+        )
     package = loaded(options)
     program = compiled(options, package, Options.from_environment(os.environ, **choices(options)))
     with onert.Execution(program) as execution:

@@ -1,4 +1,4 @@
-"""The model and the compiler's options that arguments name."""
+"""Load and compile the model that the arguments name, with their compiler options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def loaded(options: argparse.Namespace) -> onert.Package:
-    """The model; a TNN structure with random weights where these are asked for."""
+    """The model. With --random-weights, a TNN structure with random weights."""
     if options.random_weights is None:
         return onert.load(options.model)
     found: onert.Package = imports.module("onert.frontend.tnn").load(
@@ -32,7 +32,7 @@ def loaded(options: argparse.Namespace) -> onert.Package:
 
 
 def generated(options: argparse.Namespace, package: onert.Package) -> str:
-    """The model compiled ahead of time by the backend that -c names; a line that says where."""
+    """Compile the model ahead of time with the backend that -c names. Returns a message with the path."""
     if options.codegen != CODEGEN:
         raise BackendError(
             f"-c is {options.codegen}, but the only backend that generates code ahead of time is {CODEGEN}"
@@ -48,7 +48,7 @@ def generated(options: argparse.Namespace, package: onert.Package) -> str:
 
 
 def compiled(options: argparse.Namespace, package: onert.Package, asked: Options) -> Program:
-    """The program; where all inputs are random numbers, for sizes that suit what the model leaves open."""
+    """The program. If all inputs are random and some shapes are dynamic, it is compiled for suitable sizes."""
     program = onert.compile(package, asked, profiling=False)
     if is_given(options) or options.shape_run is not None or not any(map(is_open, program.inputs)):
         return program
@@ -57,13 +57,13 @@ def compiled(options: argparse.Namespace, package: onert.Package, asked: Options
 
 
 def measured_backends(options: argparse.Namespace, package: onert.Package, chosen: Options) -> list[str]:
-    """What `profile_backends` says, for sizes that suit what the model leaves open."""
+    """The lines of `profile_backends`, with suitable sizes for dynamic dimensions."""
     measured = imports.module("onert.tools.reports.profiling").profile_backends
     return _with_shapes(options, package, lambda shapes: list(measured(package, chosen.choose(input_shapes=shapes))))
 
 
 def _with_shapes(options: argparse.Namespace, package: onert.Package, made: Callable[[Any], T]) -> T:
-    """What is made for the shapes that were given, and for those that are chosen of open ones."""
+    """Call `made` with the given shapes, and with suitable sizes for the remaining dynamic dimensions."""
     chosen = imports.module("onert.tools.open_shapes")  # only models with open shapes need it
     given = choices(options)["input_shapes"]
     found: T = chosen.compiled_with(package, options.signature, given, made)
@@ -71,14 +71,14 @@ def _with_shapes(options: argparse.Namespace, package: onert.Package, made: Call
 
 
 def shapes_to_run(options: argparse.Namespace) -> dict[int | str, tuple[int, ...]]:
-    """The input shapes to change to before the first run, where they are given."""
+    """The input shapes of --shape_run, set before the first run; empty if not given."""
     if wants_h5(options.shape_run):
         return inputs.hdf5_shapes(options.load)
     return shapes(options.shape_run, "--shape_run")
 
 
 def choices(options: argparse.Namespace) -> dict[str, Any]:
-    """Compiler options that were given; the rest comes from the environment."""
+    """The compiler options given on the command line; the others come from the environment."""
     prepared = shapes(options.shape_prepare, "--shape_prepare")
     if wants_h5(options.shape_prepare):
         prepared = inputs.hdf5_shapes(options.load)

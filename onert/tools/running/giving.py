@@ -1,4 +1,4 @@
-"""What the inputs are given: files that arguments name, random numbers otherwise."""
+"""The values of the inputs: from the files named in the arguments, otherwise random."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from onert.tools.exits import UsageError
 
 
 def is_random(options: argparse.Namespace) -> bool:
-    """Whether every run may have random inputs of its own."""
+    """Whether each run gets new random inputs."""
     return not (options.fixed_input or is_given(options))
 
 
 def is_given(options: argparse.Namespace) -> bool:
-    """Whether some input is given something."""
+    """Whether values are given for at least one input."""
     return bool(options.input or options.load or options.load_raw or options.text)
 
 
 def is_open(info: TensorInfo) -> bool:
-    """Whether an input has no shape to be run with: one that its file leaves open, but for a batch of one."""
+    """Whether an input has a dynamic dimension without a usable size. A dynamic batch defaults to one, which is
+    usable."""
     return None in info.shape or any(
         size is None and info.shape[axis] == 1 for axis, size in enumerate(info.open_shape) if axis
     )
@@ -41,10 +42,10 @@ def is_open(info: TensorInfo) -> bool:
 def feed(
     options: argparse.Namespace, package: onert.Package, execution: onert.Execution, metadata: ModelMetadata
 ) -> tuple[inputs.Feed, int]:
-    """What every input is given, and how many items go in at once.
+    """The values of every input, and the batch size.
 
-    Arrays of --load decide the shapes where nothing else does. Inputs that are left open and are given nothing have
-    sizes that go with those of the others.
+    Unless options set shapes, the arrays of --load do. Dynamic inputs without given values get sizes that are
+    consistent with the other inputs.
     """
     infos = execution.program.inputs
     found: dict[int, inputs.Given] = {}
@@ -65,7 +66,7 @@ def feed(
     for text in options.text:
         position, words = _named_text(text, infos)
         if position in streams:
-            raise UsageError(f"--text gives input {infos[position].name!r}, which --input gives too")
+            raise UsageError(f"--text and --input both give input {infos[position].name!r}, expected one")
         streams[position] = inputs.Stream(iter([inputs.text(words.encode(), "--text", infos[position])]))
     if options.force_float:
         found = {i: evolve(one, array=_stored(infos[i], one.array)) for i, one in found.items()}
@@ -94,7 +95,7 @@ def feed(
 def _settle(
     package: onert.Package, signature: str | None, execution: onert.Execution, shapes: dict[int, tuple[int, ...]]
 ) -> None:
-    """Give the inputs that are open, and have none of `shapes`, sizes that go with these."""
+    """Set dynamic inputs that are not in `shapes` to sizes that are consistent with it."""
     for i, info in enumerate(execution.program.inputs):
         if i not in shapes and not is_open(info):
             shapes[i] = tuple(size or 1 for size in info.shape)
@@ -109,7 +110,7 @@ def _settle(
 def _streams(
     options: argparse.Namespace, infos: Sequence[TensorInfo], metadata: ModelMetadata
 ) -> tuple[dict[int, inputs.Stream], int]:
-    """The streams of --input by position, and how many items of the one with several go in at once."""
+    """The streams of --input by position, and the batch size of the one with several items."""
     named: dict[int, str] = {}
     unnamed: list[str] = []
     for item in options.input:
@@ -119,7 +120,7 @@ def _streams(
             continue
         position = position_of(name, infos)
         if position is None:
-            raise ExecutionError(f"there is no input {name!r}, expected one of {offered(infos)}")
+            raise ExecutionError(f"the model has no input {name!r}, expected one of {offered(infos)}")
         if position in named:
             raise UsageError(f"--input names input {infos[position].name!r} twice")
         named[position] = file
@@ -140,7 +141,7 @@ def _streams(
 
 
 def _taker(path: str, infos: Sequence[TensorInfo], named: dict[int, str]) -> int:
-    """The input that a file without a name is for: the only one, or the only one that takes such a file."""
+    """The input that a file without NAME= goes to: the only one left, or the only one that accepts its kind."""
     free = [i for i in range(len(infos)) if i not in named]
     suffix = Path(path).suffix.lower()
     if len(free) > 1:
@@ -151,15 +152,15 @@ def _taker(path: str, infos: Sequence[TensorInfo], named: dict[int, str]) -> int
         elif suffix != ".npy":
             planes = {i: plane for i in free if (plane := inputs.plane_of(infos[i])) is not None}
             free = list(planes)
-            if len(free) > 1:  # a row or a column may be a picture, but hardly is
+            if len(free) > 1:  # a single row or column is rarely a picture
                 free = [i for i, plane in planes.items() if 1 not in (plane.height, plane.width)]
     if len(free) != 1:
-        raise ExecutionError(f"{path} may be for any of inputs {offered(infos)}, expected --input NAME={path}")
+        raise ExecutionError(f"{path} could go to any of the inputs {offered(infos)}, expected --input NAME={path}")
     return free[0]
 
 
 def _reading(options: argparse.Namespace, metadata: ModelMetadata, position: int) -> inputs.Reading:
-    """What the user and the metadata say of an input."""
+    """How to read files for an input, from the options and the metadata."""
     fit = inputs.Fit(options.resize) if options.resize else None
     exported = metadata.letterbox or bool(metadata.task)
     return inputs.Reading(
@@ -181,7 +182,7 @@ def position_of(name: str, infos: Sequence[TensorInfo]) -> int | None:
 
 
 def _named_text(item: str, infos: Sequence[TensorInfo]) -> tuple[int, str]:
-    """The input that --text is for, and the text: of `NAME=TEXT`, or all of it where one input takes text."""
+    """The input and the text of a --text: `NAME=TEXT`, or just TEXT if exactly one input takes text."""
     name, equals, words = item.partition("=")
     position = position_of(name, infos) if equals else None
     if position is not None:
@@ -195,7 +196,7 @@ def _named_text(item: str, infos: Sequence[TensorInfo]) -> tuple[int, str]:
 
 
 def _stored(info: TensorInfo, array: Array) -> Array:
-    """Real numbers as a quantised input stores them."""
+    """Quantise real numbers for a quantised input; other arrays are returned unchanged."""
     if info.quantization is None or array.dtype.kind != "f":
         return array
     return quantize(array, info.quantization, info.dtype)

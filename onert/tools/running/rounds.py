@@ -1,4 +1,4 @@
-"""The runs: each item, or each batch of them, as often as is asked."""
+"""Run each item, or each batch of items, as many times as the options say."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .giving import is_random
 
 @frozen(eq=False)
 class Outcome(Value):
-    """What an item gave: what its inputs were, and its outputs."""
+    """The inputs and outputs of an item."""
 
     given: tuple[inputs.Given, ...]
     outputs: list[Array]
@@ -38,8 +38,8 @@ def outcomes(
     measured: Measurements,
     progress: Progress,
 ) -> Iterator[Outcome]:
-    """Run one item after the other. Warm-up runs are those of the first; a model's state begins anew with each item
-    unless it continues the one before."""
+    """Run one item after another. Only the first one has warm-up runs. A model's state is reset before each item,
+    unless the item continues the previous one."""
     measured.batch = batch
     steps = None if feed.count is None else options.num_runs * -(-feed.count // batch) + options.warmup_runs
     progress.phase("running", steps)
@@ -69,7 +69,7 @@ def outcomes(
 
 
 def _batched(execution: onert.Execution, feed: inputs.Feed, group: list[tuple[inputs.Given, ...]]) -> int:
-    """The input that the batch is of: the one with several items, else the one with a picture, else the first."""
+    """The batched input: the one with several items, else the one with a picture, else the first."""
     if feed.position is not None:
         return feed.position
     return next((i for i, one in enumerate(group[0]) if one.picture is not None), 0)
@@ -84,7 +84,7 @@ def _rounds(
     *,
     warm: bool,
 ) -> None:
-    """Warm up, then the runs that count; random inputs are new for each run unless they are fixed."""
+    """Warm-up runs (if `warm`), then measured runs. Random inputs are drawn again for each run unless fixed."""
     fresh = is_random(options) and options.num_runs > 1
     rng = np.random.default_rng(options.seed + 1)
     before = options.warmup_runs if warm else 0
@@ -103,7 +103,7 @@ def _rounds(
 
 
 def record_ranges(options: argparse.Namespace, program: Program, used: list[Array], folder: Path) -> str:
-    """Runs that only record the ranges of tensors; a line that says where these are."""
+    """Run only to record the ranges of tensors. Returns a message with the path of the file."""
     path = folder / "minmax.json"
     rng = np.random.default_rng(options.seed + 2)
     with onert.Execution(program, observers=(MinMax(path),)) as execution:

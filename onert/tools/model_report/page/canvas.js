@@ -1,11 +1,11 @@
-// A graph on a canvas: camera, drawing of what is in view, and what lies under a point.
-const FAR = 0.16, NEAR = 0.42; // below: only blocks; above: words too
+// A graph on a canvas: camera, drawing of the visible part, and hit testing.
+const FAR = 0.16, NEAR = 0.42; // zoom below FAR: only blocks; from NEAR on: text too
 
 const graphCanvas = (box, { onselect, onfold, colour }) => {
   const view = { x: 0, y: 0, k: 1 };
   let unplaced = false; // shown before its box had a size
   let found = null, selected = null, hovered = null, marked = new Set(), colours = null, flat = [];
-  const { canvas, redraw } = canvasIn(box, 0, (c, w, h) => draw(c, w, h), "The graph of operations. Arrow keys move, plus and minus zoom, j and k go through operations, Enter unfolds.");
+  const { canvas, redraw } = canvasIn(box, 0, (c, w, h) => draw(c, w, h), "The graph of operations. Arrow keys move, plus and minus zoom, j and k go through operations, Enter expands.");
   canvas.classList.add("graph-canvas");
 
   const bounds = (node) => [node.ax - node.w / 2, node.ay - node.h / 2];
@@ -77,7 +77,7 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
     const p = e.line;
     c.moveTo(p[0][0], p[0][1]);
     if (view.k < FAR) { c.lineTo(p[p.length - 1][0], p[p.length - 1][1]); return; }
-    if (e.long) { // beside the blocks between
+    if (e.long) { // beside the blocks in between
       const [[x1, y1], [x2, y2]] = [p[0], p[p.length - 1]], out = Math.min(260, 60 + (y2 - y1) / 30);
       c.bezierCurveTo(x1 + out, y1 + 60, x2 + out, y2 - 60, x2, y2);
       return;
@@ -87,7 +87,7 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
       if (Math.abs(x1 - x2) < 0.5) c.lineTo(x2, y2); else c.bezierCurveTo(x1, y1 + bend, x2, y2 - bend, x2, y2);
     }
   };
-  // What folded groups make; a single operation says it itself.
+  // The type of a collapsed group's result. A single operation shows it in its own node.
   const labels = (c, edges) => {
     const said = new Set();
     for (const e of edges) {
@@ -97,7 +97,7 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
       text(c, t.type, x + 6, y + 10, { colour: colours.soft, size: 10 });
     }
   };
-  // Edges over many blocks begin and end as stubs, and are drawn whole where one of their ends is selected.
+  // Edges across many blocks are drawn as stubs at both ends, or in full if one of their ends is selected.
   const stubs = (c, edges) => {
     const leaving = new Map();
     c.strokeStyle = c.fillStyle = colours.edge;
@@ -172,7 +172,7 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
     c.stroke();
   };
 
-  // The whole graph at the right edge, with a frame around what is in view.
+  // A map of the whole graph at the right edge, with a frame around the visible part.
   let map = null;
   const MAP = 74;
   const mapScale = (w, h) => Math.min((MAP - 14) / Math.max(found.w, 1), (h - 24) / Math.max(found.h, 1));
@@ -211,7 +211,7 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
     view.y = (h - found.h * view.k) / 2;
     redraw();
   };
-  const start = () => { // its beginning, at a size to read
+  const start = () => { // show the beginning at a legible size
     const [w, h] = size();
     if (!w || !h) { unplaced = true; return; }
     fit();
@@ -241,7 +241,7 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
   const select = (n, { go = false } = {}) => { selected = n; if (n && go) centre(n); redraw(); onselect(n); };
   const isFold = (n) => n && (n.kind === "group" || (n.bodies && n.bodies.length > 0));
 
-  // Mouse, fingers and keys.
+  // Mouse, touch and keyboard.
   const pointers = new Map();
   let moved = 0, pinch = 0;
   canvas.addEventListener("pointerdown", (e) => {

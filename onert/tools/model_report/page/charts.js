@@ -1,4 +1,4 @@
-// Axes and marks that several charts draw.
+// Axes and marks shared by several charts.
 const ticks = (low, high, count) => {
   if (!(high > low)) return [low];
   const raw = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(raw));
@@ -65,7 +65,7 @@ const stepArea = (c, points, end, x, y, ground, colour) => {
   c.stroke();
 };
 
-// Lets a chart zoom along x by wheel, pinch or keys, and move by dragging. view: {from, to} within [0, 1].
+// Make a chart zoom along x by wheel, pinch or keys, and move by dragging. view: {from, to} within [0, 1].
 const zoomable = (canvas, view, redraw, left, right) => {
   const clamp = (from, to) => {
     const span = Math.min(1, Math.max(1e-5, to - from));

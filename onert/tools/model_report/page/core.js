@@ -1,4 +1,4 @@
-// What every part uses: elements, numbers in words, colours, and the state that parts share.
+// Shared by all parts: creating elements, formatting numbers, colours, and shared state.
 const el = (tag, attributes = {}, ...children) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -8,7 +8,7 @@ const el = (tag, attributes = {}, ...children) => {
     else if (value !== false && value != null) node.setAttribute(name, value);
   }
   for (const child of children.flat(Infinity)) if (child != null && child !== false) node.append(child);
-  return node; // strings become text nodes: words of a model are never markup
+  return node; // strings become text nodes, so text from a model is never markup
 };
 
 const scaled = (number, unit, step = 1000) => {
@@ -25,12 +25,12 @@ const shown = (x) => (Number.isInteger(x) ? String(x) : String(+x.toPrecision(4)
 const shape = (dims) => (dims == null ? "[*]" : `[${dims.map((d) => (d == null ? "?" : d)).join(", ")}]`);
 const plural = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
-// Okabe and Ito's colours, which people of every colour vision tell apart, with more contrast on a light ground.
+// Okabe and Ito's colours, distinguishable with any colour vision, with more contrast on a light background.
 const FAMILIES = {
-  contraction: ["Products", "#0072b2", "#56a8dc"],
-  elementwise: ["Element by element", "#d98e00", "#e8ab34"],
+  contraction: ["Contractions", "#0072b2", "#56a8dc"],
+  elementwise: ["Element-wise", "#d98e00", "#e8ab34"],
   reduction: ["Reductions, pooling", "#009e73", "#2fc49a"],
-  data_movement: ["Movement", "#7b8794", "#98a4b3"],
+  data_movement: ["Data movement", "#7b8794", "#98a4b3"],
   recurrent: ["Recurrent", "#c25a94", "#e08fbf"],
   control_flow: ["Control flow", "#d55e00", "#f0894a"],
   lookup: ["Lookup", "#5f6fc4", "#8f9cec"],
@@ -43,13 +43,13 @@ const familyName = (family) => (FAMILIES[family] || FAMILIES.other)[0];
 const familyColour = (family) => (FAMILIES[family] || FAMILIES.other)[isDark() ? 2 : 1];
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
-// A colour between two by a share of 0 to 1: from faint to strong, by lightness first.
+// The colour for a share from 0 to 1, from faint to strong, mainly by lightness.
 const heat = (share) => {
   const dark = isDark(), x = Math.max(0, Math.min(1, share));
   return dark ? `hsl(${38 - 18 * x} ${30 + 60 * x}% ${24 + 42 * x}%)` : `hsl(${42 - 22 * x} ${40 + 50 * x}% ${90 - 48 * x}%)`;
 };
 
-// State that parts share, and who wants to hear of a change.
+// Shared state, and listeners for its changes.
 const state = { reports: [], side: 0, beside: false, tab: "overview", live: "" };
 const listeners = [];
 const listen = (on) => { listeners.push(on); return () => listeners.splice(listeners.indexOf(on), 1); };
@@ -67,7 +67,7 @@ const tip = {
   hide() { document.getElementById("tip").hidden = true; },
 };
 
-// A canvas as wide as its box, sharp on every screen, drawn again when its size or the theme changes.
+// A canvas as wide as its box, at the screen's resolution, redrawn when its size or the theme changes.
 const canvasIn = (box, height, draw, label) => {
   const canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": label });
   box.append(canvas);

@@ -1,21 +1,21 @@
-// What the side panel says of a selected operation, group, input or output.
+// The side panel's description of the selected operation, group, input or output.
 const detailOf = (report, n, { pieceOf, placesOf, estimateOf, backendOf, open, go }) => {
-  if (!n) return [empty("Nothing is selected", "Select an operation to see what it is, where it runs and why, its tensors and its time.")];
+  if (!n) return [empty("Nothing is selected", "Select an operation to see its attributes, its backend and why it was chosen, its tensors and its time.")];
   const { graph } = n.scene, find = lookups(report);
   if (n.kind === "input" || n.kind === "output") {
     return [el("h2", {}, n.kind === "input" ? "Input" : "Output"), tensorLine(report, graph, n.tensor)];
   }
   const parts = [el("h2", {}, n.title)];
-  if (n.kind === "group") parts.push(el("p", { class: "soft" }, "These operations run as one kernel; results between them need not be stored."));
+  if (n.kind === "group") parts.push(el("p", { class: "soft" }, "These operations run as one kernel, so their intermediate results need not be stored."));
   const piece = pieceOf(n), guess = estimateOf(n), places = placesOf(n), backend = backendOf(n);
   const flops = piece ? piece.flops : guess && guess.flops, moved = piece ? piece.bytes : guess && guess.bytes;
   parts.push(pairs([
     backend && ["Runs on", `${backend}, step ${places.operations[n.operations[0]][0]}`],
-    piece && ["Time", `${micros(piece.us)}${piece.calls ? " with what it calls" : `, ${percent(piece.us / find.whole)} of a run`}`],
+    piece && ["Time", `${micros(piece.us)}${piece.calls ? " including the subgraphs it calls" : `, ${percent(piece.us / find.whole)} of a run`}`],
     guess && !piece && ["Expected", `about ${micros(guess.us)}`],
     flops != null && ["Arithmetic", `${scaled(flops, "")} operations${piece && piece.us && flops ? `, ${scaled(flops / piece.us * 1e6, "op/s")}` : ""}`],
     moved != null && ["Memory", `${bytes(moved)} read and written`],
-    flops && moved && ["Intensity", `${shown(flops / moved)} operations a byte`],
+    flops && moved && ["Intensity", `${shown(flops / moved)} operations per byte`],
   ]));
   for (const at of n.operations) parts.push(...oneOperation(report, n, at, places, { open, go }));
   return parts;
@@ -32,13 +32,13 @@ const oneOperation = (report, n, at, places, { open }) => {
     const own = places.operations[at][0] === null ? null : places.steps[places.operations[at][0]].backend;
     const said = new Map(refused);
     const first = report.backends.indexOf(own);
-    parts.push(el("h3", {}, "Why here"));
+    parts.push(el("h3", {}, "Choice of backend"));
     parts.push(el("ul", { class: "why" }, report.backends.map((name, position) => el("li", { class: name === own ? "here" : "" }, el("b", {}, name), " ",
-      name === own ? "runs it" : said.has(name) ? places.reasons[said.get(name)] : position > first ? "could, but comes later" : "could, but was not chosen"))));
+      name === own ? "runs it" : said.has(name) ? places.reasons[said.get(name)] : position > first ? "could run it, but comes later" : "could run it, but was not chosen"))));
   }
   for (const index of new Set(op.calls)) if (find.subgraph(index)) parts.push(button(`Open subgraph ${index}${find.subgraph(index).name ? ` ${find.subgraph(index).name}` : ""}`, "", () => open(index, n.scene.compiled ? null : 0)));
   if (ins.length) parts.push(el("h3", {}, "Reads"), ...ins.map((i) => (i === null ? el("p", { class: "soft" }, "absent") : tensorLine(report, graph, i))));
-  if (outs.length) parts.push(el("h3", {}, "Makes"), ...outs.map((o) => tensorLine(report, graph, o)));
+  if (outs.length) parts.push(el("h3", {}, "Writes"), ...outs.map((o) => tensorLine(report, graph, o)));
   return parts;
 };
 
@@ -47,12 +47,12 @@ const tensorLine = (report, graph, at) => {
   const kind = t.constant !== null ? "constant" : t.variable ? "variable" : "";
   return el("div", { class: "tensor" },
     el("div", { class: "tensor-name" }, tensorName(t, at)),
-    el("div", {}, el("code", {}, t.type), ` ${t.bytes == null ? "size known in a run" : bytes(t.bytes)}`, kind && el("span", { class: "tag" }, kind)),
+    el("div", {}, el("code", {}, t.type), ` ${t.bytes == null ? "dynamic size" : bytes(t.bytes)}`, kind && el("span", { class: "tag" }, kind)),
     t.quantization && el("div", { class: "soft" }, quantised(t.quantization)),
     t.constant !== null && histogram((report.constants || [])[t.constant]));
 };
 
-// A small histogram of a constant's elements, with its ends.
+// A small histogram of a constant's elements, with their range.
 const histogram = (constant) => {
   if (!constant) return null;
   if (!constant.histogram || constant.first.length) return constant.first.length ? el("div", { class: "soft" }, constant.first.join(", ")) : null;

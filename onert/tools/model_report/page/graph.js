@@ -1,12 +1,12 @@
-// The panel of the graph: which subgraph at which stage, folding, colours, and what a selected operation is.
+// The graph panel: choosing a subgraph and stage, collapsing, colours, and details of the selected operation.
 const COLOURS = [["family", "kind"], ["time", "time"], ["intensity", "arithmetic intensity"], ["backend", "backend"]];
 
 const graphPanel = (report, side) => {
   const subgraphs = report.subgraphs || [];
-  if (!subgraphs.some((s) => s.stages.length)) return { node: empty("There is no graph", "The report was made without graphs."), show() {} };
+  if (!subgraphs.some((s) => s.stages.length)) return { node: empty("There is no graph", "The report was created without graphs."), show() {} };
   const entry = subgraphs.find((s) => s.index === report.entry) || subgraphs[0];
   let index = entry.index, stage = stagesOf(report, index).length - 1, by = "family", unfolded = false, running = 0;
-  const turned = new Set(); // what was folded or unfolded by hand
+  const turned = new Set(); // nodes that the user collapsed or expanded
   const folded = (id, kind, path = "") => {
     const isFolded = kind === "body" ? !unfolded : !unfolded;
     return turned.has(`${index}${path}/${id}`) ? !isFolded : isFolded;
@@ -18,7 +18,7 @@ const graphPanel = (report, side) => {
     subgraphs.map((s) => el("option", { value: s.index }, `${s.index === report.entry ? "entry" : `subgraph ${s.index}`}${s.name ? ` ${s.name}` : ""}`)));
   const colourBy = el("select", { "aria-label": "Colour by", onchange: () => { by = colourBy.value; view.redraw(); legendNow(); } },
     COLOURS.filter(([key]) => key !== "time" || (report.profile && report.profile.pieces)).map(([key, words]) => el("option", { value: key }, words)));
-  const foldAll = button("Unfold all", "Unfold or fold all groups and bodies (e)", () => { unfolded = !unfolded; turned.clear(); foldAll.textContent = unfolded ? "Fold all" : "Unfold all"; run(); });
+  const foldAll = button("Expand all", "Expand or collapse all groups and bodies (e)", () => { unfolded = !unfolded; turned.clear(); foldAll.textContent = unfolded ? "Collapse all" : "Expand all"; run(); });
   const legendBox = el("div", { class: "graph-legend" });
   const stats = el("p", { class: "stage-note" });
   const box = el("div", { class: "graph-box" });
@@ -26,7 +26,7 @@ const graphPanel = (report, side) => {
   const node = el("div", { class: "graph" },
     el("div", { class: "tools" },
       subgraphs.length > 1 ? el("label", {}, "Subgraph ", choose) : null, el("label", {}, "Colour by ", colourBy), foldAll,
-      button("Fit", "The whole graph (f)", () => view.fit()), button("−", "Smaller (-)", () => view.zoom(0.8), { "aria-label": "Smaller" }), button("+", "Larger (+)", () => view.zoom(1.25), { "aria-label": "Larger" }), state_),
+      button("Fit", "Show the whole graph (f)", () => view.fit()), button("−", "Zoom out (-)", () => view.zoom(0.8), { "aria-label": "Zoom out" }), button("+", "Zoom in (+)", () => view.zoom(1.25), { "aria-label": "Zoom in" }), state_),
     el("div", { class: "graph-body" }, el("div", { class: "stage-box" }, el("h2", {}, "Compiler passes"), stageBox, stats), box, detail), legendBox);
 
   const scene = () => {
@@ -59,7 +59,7 @@ const graphPanel = (report, side) => {
     if (turned.has(key)) turned.delete(key); else turned.add(key);
     run({ keep: n.path });
   }
-  // Lays out what is shown in slices of time, so that the page answers meanwhile; the newest asked for wins.
+  // Lay out the graph in time slices, so that the page stays responsive. A newer call cancels an older one.
   function run(how = {}) {
     const own = ++running, now = scene(), steps = layout(now, itemsOf(now, folded), folded);
     const go_ = () => {
@@ -72,14 +72,14 @@ const graphPanel = (report, side) => {
     };
     go_();
   }
-  // What this stage has that the stage before it did not.
+  // Mark the operations that the previous stage did not have.
   function marks() {
     const all = stagesOf(report, index), paths = new Set();
     if (stage > 0 && all[stage].name !== "compiled") {
       const changes = changed(report, all[stage - 1].graph, all[stage].graph);
       for (const at of changes.added) paths.add(`/o${at}`);
-      stats.textContent = `${plural(changes.added.length, "operation")} new or changed here, outlined; ${plural(changes.gone, "operation")} of the stage before gone.`;
-    } else stats.textContent = stage ? "Fused groups run as one kernel. The side panel says where each operation runs." : "What the model file says, before any pass.";
+      stats.textContent = `${plural(changes.added.length, "operation")} added or changed here (outlined), ${changes.gone.toLocaleString("en")} of the previous stage removed.`;
+    } else stats.textContent = stage ? "Fused groups run as one kernel. The side panel shows where each operation runs." : "The graph in the model file, before any pass.";
     view.mark(paths);
   }
   function open(newIndex, newStage, how = {}) {
@@ -95,7 +95,7 @@ const graphPanel = (report, side) => {
     legendNow();
     detail.replaceChildren(...detailOf(report, null, {}));
   }
-  // Goes to an operation of a subgraph as it is compiled, or as the file has it where it was not.
+  // Go to an operation of a subgraph, by default in its last stage.
   function go(subgraph, at, wantedStage = null) {
     const then = () => {
       const n = view.node((m) => m.scene && m.scene.subgraph === subgraph && m.operations.includes(at) && (m.kind === "operation" || !m.open));
@@ -106,7 +106,7 @@ const graphPanel = (report, side) => {
   }
   function legendNow() {
     const families = new Set(scene().graph.operations.map((_, at) => lookups(report).operation(scene().graph, at).family));
-    const words = { time: "The darker, the more of a run's time.", intensity: "The darker, the more arithmetic for each byte." };
+    const words = { time: "Darker means a larger share of the run's time.", intensity: "Darker means more arithmetic per byte." };
     legendBox.replaceChildren(by === "backend" ? el("ul", { class: "legend" }, report.backends.map((b) => el("li", {}, swatch(backendColour(b)), b))) : by === "family" ? legend(families) : el("p", { class: "soft" }, words[by]));
   }
   node.addEventListener("keydown", (e) => {
@@ -122,7 +122,7 @@ const graphPanel = (report, side) => {
   return { node, go, view, show() { view.redraw(); } };
 };
 
-// Operations that one graph has and another has not, by what they are and where they come from.
+// The operations added by a stage and the number removed, compared by kind and tensors.
 const changed = (report, before, after) => {
   const { graphs } = lookups(report).pool, left = new Map();
   const key = (g, [op, ins, outs]) => `${op}|${ins.map((i) => (i === null ? "" : g.tensors[i]))}|${outs.map((o) => g.tensors[o])}`;

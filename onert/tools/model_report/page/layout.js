@@ -1,8 +1,8 @@
-// Where everything lies. dagre lays out layered graphs well, but takes seconds beyond some hundred nodes; a network is a
-// long row of blocks with few tensors from one to the next. So a graph is cut where few edges cross, dagre lays out each
-// piece, and pieces are stacked. Blocks that look alike are laid out once.
+// The layout of graphs. dagre lays out layered graphs well, but takes seconds for more than a few hundred nodes. A network
+// is a long chain of blocks with few tensors between them, so the graph is cut where few edges cross, dagre lays out each
+// piece, and the pieces are stacked. Identical blocks are laid out once.
 const ROW = 26, COLUMN = 18, LONG = 18, LEAST = 4, MOST = 30, PADDING = 12, HEADER = 24;
-const STRAY = 200; // how far a piece may lie beside the middle so that an edge into it is straight
+const STRAY = 200; // how far a piece may be off-centre to make an edge into it straight
 const measure = (() => {
   let context = null;
   const known = new Map();
@@ -17,7 +17,7 @@ const measure = (() => {
   };
 })();
 
-// Kahn's order, going on with what was just made, so that branches stay together.
+// Topological order by Kahn's algorithm with a stack, which keeps branches together.
 const ordered = (nodes, edges) => {
   const after = new Map(nodes.map((n) => [n, []])), left = new Map(nodes.map((n) => [n, 0]));
   for (const e of edges) { after.get(e.from).push(e.to); left.set(e.to, left.get(e.to) + 1); }
@@ -39,7 +39,7 @@ const ordered = (nodes, edges) => {
 const cut = (order, edges) => {
   const at = new Map(order.map((n, i) => [n, i])), reach = new Array(order.length).fill(-1);
   for (const e of edges) if (!e.long) reach[at.get(e.from)] = Math.max(reach[at.get(e.from)], at.get(e.to));
-  const crossing = new Int32Array(order.length + 1); // tensors' makers before a place with readers behind it
+  const crossing = new Int32Array(order.length + 1); // at each position: nodes before it with readers after it
   reach.forEach((to, i) => { if (to > i) { crossing[i + 1]++; crossing[to + 1]--; } });
   for (let i = 1; i <= order.length; i++) crossing[i] += crossing[i - 1];
   const pieces = [];
@@ -57,7 +57,7 @@ const cut = (order, edges) => {
   return pieces;
 };
 
-const shapes = new Map(); // layouts of pieces by what they look like
+const shapes = new Map(); // layouts of pieces by their structure
 const placePiece = (piece, inner) => {
   const at = new Map(piece.map((n, i) => [n, i]));
   const key = piece.map((n) => `${n.w}x${n.h}`).join() + ";" + inner.map((e) => `${at.get(e.from)}>${at.get(e.to)}`).join();
@@ -125,8 +125,8 @@ const shifted = (found, dx, dy) => {
 };
 const whole = (steps) => { let last = steps.next(); while (!last.done) last = steps.next(); return last.value; };
 
-// Lays out items piece by piece: a generator, so that a page goes on answering while a large graph is laid out.
-// Gives {nodes, edges, w, h}: nodes with x, y (of their middle), w, h, and `inner` where they are open.
+// Lay out items piece by piece. It is a generator, so that the page stays responsive while a large graph is laid out.
+// Returns {nodes, edges, w, h}: nodes have x, y (of their centre), w, h, and `inner` if they are expanded.
 function* layout(scene, { nodes, edges }, folded, path = "") {
   nodes.forEach((n) => sized(scene, n, folded, path));
   const order = ordered(nodes, edges);

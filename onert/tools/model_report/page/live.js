@@ -1,4 +1,4 @@
-// A page that its server keeps: other options, another measurement, and a word when the model's file has changed.
+// The bar of a served page: compile with other options, measure again, and follow changes of the model file.
 const liveBar = (onreports) => {
   const box = document.getElementById("live"), said = el("span", { class: "soft", role: "status" });
   const first = state.reports[0].options;
@@ -17,7 +17,7 @@ const liveBar = (onreports) => {
       const told = await answer.json();
       if (told.error) said.textContent = told.error;
       else { seen = told.changed; said.textContent = profile ? "Measured." : "Compiled."; onreports(told.reports); }
-    } catch { said.textContent = "The server does not answer: onert_inspect --serve has ended."; }
+    } catch { said.textContent = "The server does not answer; is onert_inspect --serve still running?"; }
     busy = false;
   };
   const watch = async () => {
@@ -25,10 +25,10 @@ const liveBar = (onreports) => {
       const now = (await (await fetch(`${state.live}changed`)).json()).changed;
       if (seen !== null && now !== seen && !busy) { said.textContent = "The model's file has changed; reading it again."; seen = now; await ask(!!(state.reports[0].profile)); }
       seen = now;
-    } catch { said.textContent = "The server does not answer: onert_inspect --serve has ended."; }
+    } catch { said.textContent = "The server does not answer; is onert_inspect --serve still running?"; }
     setTimeout(watch, 2000);
   };
   box.hidden = false;
-  box.replaceChildren(el("label", {}, "Backends ", backends), el("label", {}, "Executor ", executor), el("label", {}, "Threads ", threads), el("label", {}, optimize, " optimise"), button("Compile", "Compile with these options", () => ask(false)), button("Measure", "Compile, run and time", () => ask(true)), said);
+  box.replaceChildren(el("label", {}, "Backends ", backends), el("label", {}, "Executor ", executor), el("label", {}, "Threads ", threads), el("label", {}, optimize, " optimise"), button("Compile", "Compile with these options", () => ask(false)), button("Measure", "Compile, run and measure", () => ask(true)), said);
   watch();
 };

@@ -1,7 +1,7 @@
-// The page: tabs, search, keys, theme, and panels that are made when they are first looked at.
+// The page: tabs, search, keys, theme, and panels that are created when first shown.
 const TABS = [["overview", "Overview"], ["graph", "Graph"], ["tensors", "Tensors"], ["memory", "Memory"], ["time", "Time"], ["roofline", "Roofline"]];
 const MAKERS = { overview: overviewPanel, graph: graphPanel, tensors: tensorsPanel, memory: memoryPanel, time: timingPanel, roofline: rooflinePanel };
-const KEYS = [["1 – 6", "the parts of the report"], ["/", "find an operation or tensor"], ["t", "dark or light"], ["s", "one of two reports, or both"], ["arrows, + −", "move and zoom in the graph and charts"], ["j k", "next and previous operation"], ["Enter", "unfold or fold what is selected"], ["e", "unfold or fold all"], ["[ ]", "stage before, stage after"], ["f", "the whole graph"], ["?", "these keys"]];
+const KEYS = [["1 – 6", "switch to a tab"], ["/", "find an operation or tensor"], ["t", "dark or light theme"], ["s", "show one of two reports, or both"], ["arrows, + −", "move and zoom in the graph and charts"], ["j k", "next and previous operation"], ["Enter", "expand or collapse the selection"], ["e", "expand or collapse all"], ["[ ]", "previous and next stage"], ["f", "show the whole graph"], ["?", "show these keys"]];
 let made = new Map();
 
 const sides = () => (state.reports.length === 2 && state.beside ? [0, 1] : [state.side]);
@@ -34,7 +34,7 @@ const head = () => {
   document.getElementById("chips").replaceChildren(...words.filter(Boolean).map((w) => el("li", {}, w)));
 };
 
-// Search through the operations and tensors of all subgraphs as they are compiled.
+// Search through the operations and tensors of all subgraphs in their last stage.
 const searching = () => {
   const input = document.getElementById("find"), list = document.getElementById("found");
   let hits = [], at = -1;
@@ -55,7 +55,7 @@ const searching = () => {
     known = known || everything();
     hits = known.filter((e) => words.every((w) => e.words.includes(w)));
     at = hits.length ? 0 : -1;
-    list.replaceChildren(...(hits.length ? hits.slice(0, 40).map((hit) => el("li", { onmousedown: (e) => { e.preventDefault(); pick(hit); } }, el("b", {}, hit.title), el("span", {}, hit.line))) : [el("li", { class: "none" }, "Nothing has these words.")]));
+    list.replaceChildren(...(hits.length ? hits.slice(0, 40).map((hit) => el("li", { onmousedown: (e) => { e.preventDefault(); pick(hit); } }, el("b", {}, hit.title), el("span", {}, hit.line))) : [el("li", { class: "none" }, "No matches.")]));
     if (hits.length > 40) list.append(el("li", { class: "none" }, `and ${(hits.length - 40).toLocaleString("en")} more`));
     list.hidden = false;
     mark();
@@ -85,7 +85,7 @@ const setTheme = () => {
   themed();
 };
 const themed = () => {
-  made = new Map([...made].filter(([key]) => key.startsWith("graph:"))); // elements took colours when they were made
+  made = new Map([...made].filter(([key]) => key.startsWith("graph:"))); // elements get their colours when they are created
   showTab(state.tab);
   tell("theme");
 };
@@ -133,6 +133,6 @@ const begin = async () => {
   document.documentElement.dataset.ready = "yes";
 };
 begin().catch((error) => {
-  document.getElementById("panels").replaceChildren(empty("This page cannot be shown", `${error}. It needs a browser of 2023 or later.`));
+  document.getElementById("panels").replaceChildren(empty("This page cannot be shown", `${error}. It needs a browser from 2023 or later.`));
   throw error;
 });

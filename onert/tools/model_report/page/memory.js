@@ -1,8 +1,8 @@
-// The memory plan: tensors as bars over time and offset, the bytes in use, and who owns the peak.
+// The memory plan: tensors as bars over time and offset, the bytes in use, and the tensors in use at the peak.
 const memoryPanel = (report, side) => {
   const all = (report.subgraphs || []).flatMap((s) => (s.arenas || []).map((arena) => ({ index: s.index, name: s.name, arena })));
   const drawn = all.filter((a) => a.arena.bars.length);
-  if (!drawn.length) return { node: empty("Nothing is planned", report.error ? "There is no plan without a compiled program." : "No tensor between operations has a size that is known before a run: inputs, outputs and constants lie outside the plan."), show() {} };
+  if (!drawn.length) return { node: empty("Nothing is planned", report.error ? "The model is not compiled." : "The plan covers intermediate tensors with static sizes, and this model has none. Inputs, outputs and constants are not part of it."), show() {} };
   const box = el("div", {});
   const choose = el("select", { "aria-label": "Arena", onchange: () => render(drawn[+choose.value]) }, drawn.map((d, at) => el("option", { value: at }, `${d.index === report.entry ? "entry" : `subgraph ${d.index}`} ${d.name}, ${d.arena.space}, ${bytes(d.arena.bytes)}`)));
   const render = (d) => box.replaceChildren(arenaChart(report, d, side));
@@ -44,7 +44,7 @@ const arenaChart = (report, { index, arena }, side) => {
     }
     c.globalAlpha = 1;
     c.restore();
-    if (arena.lower_bound && arena.lower_bound < arena.bytes) { rule(c, L, y(arena.lower_bound), w - R, y(arena.lower_bound), css("--text"), [5, 4]); text(c, "least that any plan needs", w - R - 4, y(arena.lower_bound) - 8, { align: "right" }); }
+    if (arena.lower_bound && arena.lower_bound < arena.bytes) { rule(c, L, y(arena.lower_bound), w - R, y(arena.lower_bound), css("--text"), [5, 4]); text(c, "lower bound of any plan", w - R - 4, y(arena.lower_bound) - 8, { align: "right" }); }
     for (const m of ticks(view.from * moments, view.to * moments, Math.max(2, w / 110))) if (Number.isInteger(m)) text(c, String(m), x(m), h - B + 12, { align: "center" });
     text(c, "moment", w - R, h - 6, { align: "right", size: 10 });
   }, "Memory plan: tensors as bars over time and offset");
@@ -78,8 +78,8 @@ const arenaChart = (report, { index, arena }, side) => {
     { title: "Moments", text: (b) => `${b.from} – ${b.to}`, by: (b) => b.from, right: true },
   ], owned, { sort: { at: 2, down: true }, label: "Tensors in use at the peak", onrow: (b) => b.maker !== undefined && tell("go", { side, index, at: b.maker }) });
   return el("div", {},
-    el("div", { class: "figures small" }, el("div", {}, el("b", {}, bytes(arena.bytes)), el("span", {}, `arena, by ${arena.planner}`)), el("div", {}, el("b", {}, bytes(arena.lower_bound)), el("span", {}, "least that any plan needs")),
-      el("div", {}, el("b", {}, arena.peak ? bytes(arena.peak.bytes) : "—"), el("span", {}, arena.peak ? `in use at moment ${arena.peak.moment}` : "nothing in use")), el("div", {}, el("b", {}, bars.length), el("span", {}, "places of tensors"))),
-    card("Tensors over time", el("p", { class: "soft" }, "Each bar is memory that a tensor has from the moment that makes it to the last that reads it. Outlined: in use at the peak. Scroll with Ctrl to zoom, drag to move."), place, legend(new Set(bars.map((b) => b.family)))),
-    card("Bytes in use", useBox), card("Owners of the peak", list));
+    el("div", { class: "figures small" }, el("div", {}, el("b", {}, bytes(arena.bytes)), el("span", {}, `arena, planned by ${arena.planner}`)), el("div", {}, el("b", {}, bytes(arena.lower_bound)), el("span", {}, "lower bound of any plan")),
+      el("div", {}, el("b", {}, arena.peak ? bytes(arena.peak.bytes) : "—"), el("span", {}, arena.peak ? `in use at moment ${arena.peak.moment}` : "nothing in use")), el("div", {}, el("b", {}, bars.length), el("span", {}, "memory blocks"))),
+    card("Tensors over time", el("p", { class: "soft" }, "Each bar is the memory of a tensor, from the moment that writes it to the last one that reads it. Outlined bars are in use at the peak. Scroll with Ctrl to zoom, drag to move."), place, legend(new Set(bars.map((b) => b.family)))),
+    card("Bytes in use", useBox), card("Tensors at the peak", list));
 };

@@ -1,4 +1,4 @@
-// What a person asks first. With two reports, the same questions side by side, and what differs.
+// The most important facts. With two reports, the facts side by side, with differences marked.
 const overviewRows = (report) => {
   const { facts, model, machine, estimate, profile } = report, rows = [];
   const p = facts.parameters, a = facts.arithmetic, m = facts.memory;
@@ -6,7 +6,7 @@ const overviewRows = (report) => {
   if (model.task) rows.push(["Task", model.task]);
   rows.push(["Operations", facts.operations.count.toLocaleString("en")]);
   rows.push(["Parameters", `${scaled(p.elements, "")} in ${bytes(p.bytes)}`]);
-  rows.push(["Multiply-adds", `${scaled(a.multiply_adds, "")}${a.unknown ? ", more in shapes that a run tells" : ""}`]);
+  rows.push(["Multiply-adds", `${scaled(a.multiply_adds, "")}${a.unknown ? ", more in dynamic shapes" : ""}`]);
   if (m) {
     rows.push(["Constants", bytes(m.constants)]);
     for (const [name, arena] of Object.entries(m.arenas)) rows.push([`Arena, ${name}`, bytes(arena.bytes)]);
@@ -21,13 +21,13 @@ const overviewRows = (report) => {
 const overviewPanel = (report) => {
   const { facts, model } = report;
   const node = el("div", { class: "overview" });
-  if (report.error) node.append(el("p", { class: "error", role: "alert" }, el("strong", {}, "It does not compile: "), report.error));
+  if (report.error) node.append(el("p", { class: "error", role: "alert" }, el("strong", {}, "The model does not compile: "), report.error));
   node.append(figures(report));
   node.append(el("div", { class: "grid" },
     card("Inputs and outputs", ends("Input", facts.inputs), report.open_shapes && el("p", { class: "soft" }, report.open_shapes), ends("Output", facts.outputs)),
     card("Operations", kinds(report)),
-    card("What runs where", whereItRuns(report)),
-    card("Parameters", facts.parameters.by_type.length ? el("div", {}, facts.parameters.by_type.map(([type, count, size]) => el("div", { class: "row" }, el("code", {}, type), bar(size / facts.parameters.bytes), el("span", { class: "n" }, `${scaled(count, "")}, ${bytes(size)}`)))) : empty("No parameters", "The model computes with what it is given alone.")),
+    card("Backends", whereItRuns(report)),
+    card("Parameters", facts.parameters.by_type.length ? el("div", {}, facts.parameters.by_type.map(([type, count, size]) => el("div", { class: "row" }, el("code", {}, type), bar(size / facts.parameters.bytes), el("span", { class: "n" }, `${scaled(count, "")}, ${bytes(size)}`)))) : empty("No parameters", "The model computes with its inputs alone.")),
     memoryCard(report),
     card("Time", timeWords(report)),
     card("Signatures and labels", signatures(facts, model)),
@@ -39,7 +39,7 @@ const overviewPanel = (report) => {
 
 const figures = (report) => {
   const { facts, estimate, profile } = report, arenas = facts.memory ? Object.values(facts.memory.arenas) : [];
-  const time = profile && profile.median_us != null ? [micros(profile.median_us), "a run, measured"] : estimate ? [`≈ ${micros(estimate.us)}`, "a run, estimated"] : ["—", "not compiled"];
+  const time = profile && profile.median_us != null ? [micros(profile.median_us), "per run, measured"] : estimate ? [`≈ ${micros(estimate.us)}`, "per run, estimated"] : ["—", "not compiled"];
   const all = [time, [scaled(facts.operations.count, ""), "operations"], [scaled(facts.parameters.elements, ""), "parameters"], [scaled(facts.arithmetic.multiply_adds, ""), "multiply-adds"],
     [facts.memory ? bytes(facts.memory.constants + arenas.reduce((s, a) => s + a.bytes, 0)) : "—", "of memory"]];
   return el("div", { class: "figures" }, all.map(([number, words]) => el("div", {}, el("b", {}, number), el("span", {}, words))));
@@ -47,7 +47,7 @@ const figures = (report) => {
 
 const ends = (what, all) => el("div", {}, all.map((end, at) => el("div", { class: "end" },
   el("div", {}, el("span", { class: "soft" }, `${what} ${at} `), el("strong", { class: "name" }, end.name)),
-  el("div", {}, el("code", {}, `${end.dtype}${shape(end.shape)}`), end.taken && [", taken as ", el("code", {}, shape(end.taken))], end.range && ` ${shown(end.range[0])} to ${shown(end.range[1])}`),
+  el("div", {}, el("code", {}, `${end.dtype}${shape(end.shape)}`), end.taken && [", compiled for ", el("code", {}, shape(end.taken))], end.range && ` ${shown(end.range[0])} to ${shown(end.range[1])}`),
   end.quantization && el("div", { class: "soft" }, quantised(end.quantization)),
   end.other_names.length ? el("div", { class: "soft" }, `also ${end.other_names.join(", ")}`) : null)), all.length ? null : el("p", { class: "soft" }, `No ${what.toLowerCase()}s.`));
 
@@ -61,18 +61,18 @@ const kinds = (report) => {
 
 const whereItRuns = (report) => {
   const runs = report.facts.runs;
-  if (!runs) return empty("It runs nowhere", "The model does not compile with these options; the sentence above says why.");
+  if (!runs) return empty("Not compiled", "The model does not compile with these options; see the error above.");
   const whole = runs.backends.reduce((s, b) => s + b.operations, 0) || 1;
   const rows = runs.backends.map((b) => el("div", { class: "row" }, el("span", { class: "name" }, b.name), bar(b.operations / whole), el("span", { class: "n" }, `${b.operations} in ${plural(b.steps, "step")}`)));
-  const falls = runs.notes.length ? el("details", { open: runs.notes.length < 6 }, el("summary", {}, `${plural(runs.notes.length, "operation")} not on ${report.backends[0]}`), el("ul", { class: "notes" }, runs.notes.map((n) => el("li", {}, n)))) : el("p", { class: "soft" }, `Nothing falls back from ${report.backends[0]}.`);
+  const falls = runs.notes.length ? el("details", { open: runs.notes.length < 6 }, el("summary", {}, `${plural(runs.notes.length, "operation")} not on ${report.backends[0]}`), el("ul", { class: "notes" }, runs.notes.map((n) => el("li", {}, n)))) : el("p", { class: "soft" }, `All operations run on ${report.backends[0]}.`);
   return el("div", {}, rows, falls, el("p", { class: "soft" }, `${runs.executor} executor, ${plural(runs.threads, "thread")}.`));
 };
 
 const memoryCard = (report) => {
   const m = report.facts.memory;
-  if (!m) return card("Memory", empty("No memory plan", "There is none without a compiled program."));
-  const rows = [["Constants", bytes(m.constants)], ["Inputs and outputs", bytes(m.inputs_and_outputs) + (m.open ? ", more in open shapes" : "")],
-    ...Object.entries(m.arenas).map(([name, a]) => [`Tensors between, ${name}`, `${bytes(a.bytes)}${a.bytes > a.lower_bound ? `, at least ${bytes(a.lower_bound)} needed` : ", the least that any plan needs"}`])];
+  if (!m) return card("Memory", empty("No memory plan", "The model is not compiled."));
+  const rows = [["Constants", bytes(m.constants)], ["Inputs and outputs", bytes(m.inputs_and_outputs) + (m.open ? ", plus those with dynamic shapes" : "")],
+    ...Object.entries(m.arenas).map(([name, a]) => [`Intermediate tensors, ${name}`, `${bytes(a.bytes)}${a.bytes > a.lower_bound ? `, lower bound ${bytes(a.lower_bound)}` : ", optimal"}`])];
   return card("Memory", pairs(rows));
 };
 
@@ -80,9 +80,9 @@ const timeWords = (report) => {
   const { estimate, profile } = report, rows = [];
   if (profile && profile.error) return empty("The run failed", profile.error);
   if (profile) rows.push(["Measured", `${micros(profile.median_us)}, the median of ${plural(profile.runs, "run")}`], ["Fastest", micros(profile.least_us)], ["90% take at most", micros(profile.p90_us)]);
-  if (estimate) rows.push(["Expected", `about ${micros(estimate.us)}, an estimate from shapes and this machine's peaks${estimate.calls_subgraphs ? "; a subgraph that is called counts once" : ""}`]);
+  if (estimate) rows.push(["Expected", `about ${micros(estimate.us)}, estimated from shapes and this machine's peaks${estimate.calls_subgraphs ? "; called subgraphs count once" : ""}`]);
   for (const [type, peak] of Object.entries(report.machine.flops_per_second)) rows.push([`Peak, ${type}`, scaled(peak, "op/s")]);
-  rows.push(["Memory moves", scaled(report.machine.bytes_per_second, "B/s")]);
+  rows.push(["Memory bandwidth", scaled(report.machine.bytes_per_second, "B/s")]);
   return pairs(rows);
 };
 
@@ -92,7 +92,7 @@ const signatures = (facts, model) => {
   return found.length || labels.length ? el("div", {}, found, labels) : empty("None", "The model has no signatures and comes with no labels.");
 };
 
-// Two reports: what is the same and what is not, and the operations whose times differ most.
+// Two reports side by side: differences, and the operations whose times differ most.
 const comparison = (reports) => {
   const [a, b] = reports.map(overviewRows), names = [...new Set([...a, ...b].map(([what]) => what))];
   const rows = names.map((what) => [what, ...[a, b].map((rows_) => (rows_.find(([w]) => w === what) || [])[1] || "—")]);
@@ -108,7 +108,7 @@ const sideName = (reports, at) => {
   return differs.length ? `${own}, ${differs.map((k) => `${k.replaceAll("_", " ")} ${reports[at].options[k] || "default"}`).join(", ")}` : `${own} (${at ? "B" : "A"})`;
 };
 const timesBeside = (reports) => {
-  if (!reports.every((r) => r.profile && r.profile.pieces)) return el("p", { class: "soft" }, "With --profile the times of operations stand side by side here.");
+  if (!reports.every((r) => r.profile && r.profile.pieces)) return el("p", { class: "soft" }, "With --profile, this shows the times of operations side by side.");
   const sums = reports.map((r) => {
     const found = new Map();
     for (const p of r.profile.pieces) if (!p.calls) for (const at of [p.operations[0]]) { const key = whatIsPiece(r, p, at); found.set(key, (found.get(key) || 0) + p.us); }

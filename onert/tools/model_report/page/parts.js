@@ -1,4 +1,4 @@
-// Pieces that panels are made of: cards, tables that sort, and empty states.
+// Parts of panels: cards, sortable tables, and empty states.
 const card = (title, ...children) => el("section", { class: "card" }, title && el("h2", {}, title), ...children);
 const empty = (title, words) => el("div", { class: "empty" }, el("strong", {}, title), el("p", {}, words));
 const pairs = (rows, kind = "pairs") => el("dl", { class: kind }, rows.filter(Boolean).map(([what, words]) => [el("dt", {}, what), el("dd", {}, words)]));
@@ -12,7 +12,7 @@ const bar = (share, colour) => {
 const button = (label, title, onclick, more = {}) => el("button", { class: "plain boxed", title, onclick, ...more }, label);
 
 const MOST_ROWS = 300;
-// A table of rows that sorts by a click on a heading; long ones show their first rows until asked for all.
+// A table that sorts by a click on a heading. Long tables show only their first rows and a button to show all.
 // columns: {title, text(row) | cell(row), by(row), right}
 const table = (columns, rows, { onrow, sort = null, words = "Nothing to show", label = "" } = {}) => {
   const box = el("div", { class: "table" });
@@ -46,7 +46,7 @@ const table = (columns, rows, { onrow, sort = null, words = "Nothing to show", l
 
 const legend = (families) => el("ul", { class: "legend" }, [...families].map((f) => el("li", {}, swatch(familyColour(f)), familyName(f))));
 
-// What a report's numbers refer to.
+// Resolve the indices in a report.
 const lookups = (report) => {
   if (report.lookups) return report.lookups;
   const pool = report.graphs || { operations: [], tensors: [], graphs: [] };
@@ -68,7 +68,7 @@ const familyOf = (report, index, at) => {
   const find = lookups(report), graph = find.compiled(index);
   return graph && graph.operations[at] ? find.operation(graph, at).family : "other";
 };
-// The families that a report's compiled operations are of.
+// The families of a report's compiled operations.
 const familiesOf = (report) => {
   const find = lookups(report), found = new Set();
   for (const each of report.subgraphs || []) {

@@ -1,8 +1,8 @@
-// Which graph of a report a panel looks at, and the items that are drawn of it: operations, groups, inputs and outputs.
+// The stages of a subgraph, and the items drawn for a graph: operations, groups, inputs and outputs.
 const stagesOf = (report, index) => (lookups(report).subgraph(index) || { stages: [] }).stages;
 const stageTitle = (name) => (name === "file" ? "As in the file" : name === "compiled" ? "As compiled" : name.replaceAll("_", " "));
 
-// The items of a graph: nodes that stand for operations or fused groups, and edges between them.
+// The items of a graph: nodes for operations or fused groups, and edges between them.
 // scene: {report, graph, subgraph (its index or null), compiled, stage}
 const itemsOf = (scene, folded) => {
   const { report, graph } = scene, find = lookups(report);
@@ -47,7 +47,7 @@ const edgesOf = (graph, of, nodes) => {
   return edges;
 };
 
-// Graphs that an operation holds or calls, with the scene that each is.
+// The graphs that an operation contains or calls, each with its scene.
 const bodiesOf = (scene, op) => {
   const { report, compiled } = scene, find = lookups(report);
   const held = op.holds.map(([name, number]) => ({ name, scene: { report, graph: find.pool.graphs[number], subgraph: null, compiled } }));
@@ -58,7 +58,7 @@ const bodiesOf = (scene, op) => {
   return [...held, ...called].filter((body) => body.scene.graph.operations.length);
 };
 
-// What a node says: a title, and a line below.
+// The text of a node: a title, and a line below.
 const labelOf = (scene, node) => {
   const { report, graph } = scene, find = lookups(report);
   if (node.kind === "input" || node.kind === "output") {
@@ -69,7 +69,7 @@ const labelOf = (scene, node) => {
   if (node.kind === "group") {
     const short = kinds.map((k) => k.replace(/^(Binary|Unary|Reduce|Pool2D|Comparison)\./, ""));
     const title = short.length > 3 ? `${short.slice(0, 3).join(" + ")} +${short.length - 3}` : short.join(" + ");
-    return [title, `${node.operations.length} operations as one`];
+    return [title, `${node.operations.length} fused operations`];
   }
   const [, , outs] = graph.operations[node.operations[0]];
   return [kinds[0], outs.length ? find.tensor(graph, outs[0]).type : "no result"];

@@ -1,18 +1,18 @@
-// The roofline: each operation's arithmetic for a byte of memory, and how near it comes to what this machine can do.
+// The roofline: each operation's arithmetic per byte of memory traffic, and how near it comes to the machine's peaks.
 const rooflinePanel = (report, side) => {
   const { machine, profile } = report, peaks = Object.entries(machine.flops_per_second), bandwidth = machine.bytes_per_second;
   const measured = profile && profile.pieces;
   const stored = new Set(((report.estimate && report.estimate.groups) || []).filter((g) => g.stored).map((g) => `${g.subgraph}:${g.operations[0]}`));
   const isStored = (p) => stored.has(`${p.subgraph}:${p.operations[0]}`);
   const source = measured ? profile.pieces.filter((p) => !p.calls) : (report.estimate && report.estimate.groups) || [];
-  const CACHE = 1 << 20; // tensors that caches are taken to hold from one operation to the next
+  const CACHE = 1 << 20; // bytes of tensors that are assumed to stay in caches between operations
   const cached = machine.cached_bytes_per_second, speed = (p) => (p.bytes <= CACHE ? cached : bandwidth);
   const roof = (intensity, p) => Math.min(intensity * speed(p), machine.flops_per_second[isStored(p) ? "int8" : "float32"] || Math.max(...peaks.map((x) => x[1])));
   const points = source.filter((p) => p.flops > 0 && p.bytes > 0).map((p) => {
     const intensity = p.flops / p.bytes, family = familyOf(report, p.subgraph, p.operations[0]);
     return { p, intensity, family, rate: measured ? p.flops / p.us * 1e6 : roof(intensity, p), us: p.us, label: p.label || labelOfGroup(report, p) };
   }).filter((x) => x.rate > 0 && Number.isFinite(x.rate));
-  if (!peaks.length || !points.length) return { node: empty("No points to draw", report.error ? "There is no program to look at." : "No operation of this model computes on tensors whose shapes are known before a run."), show() {} };
+  if (!peaks.length || !points.length) return { node: empty("No points to draw", report.error ? "The model is not compiled." : "No operation of this model computes on tensors with static shapes."), show() {} };
   const whole = points.reduce((s, x) => s + x.us, 0) || 1, L = 76, R = 18, T = 18, B = 40;
   const xs = points.map((x) => x.intensity), ys = points.map((x) => x.rate), top = Math.max(...peaks.map((p) => p[1])), knee = top / bandwidth;
   const logs = { x0: Math.floor(Math.log10(Math.min(...xs, 0.1))), x1: Math.ceil(Math.log10(Math.max(...xs, knee * 2))), y1: Math.log10(Math.max(top, ...ys) * 2) };
@@ -23,7 +23,7 @@ const rooflinePanel = (report, side) => {
     const x = (v) => L + ((Math.log10(v) - logs.x0) / (logs.x1 - logs.x0)) * (w - L - R), y = (v) => h - B - ((Math.log10(v) - logs.y0) / (logs.y1 - logs.y0)) * (h - T - B);
     for (let e = logs.x0; e <= logs.x1; e++) { rule(c, x(10 ** e), T, x(10 ** e), h - B); text(c, e >= 0 ? String(10 ** e) : (10 ** e).toFixed(-e), x(10 ** e), h - B + 13, { align: "center" }); }
     for (let e = Math.ceil(logs.y0); e <= logs.y1; e++) { rule(c, L, y(10 ** e), w - R, y(10 ** e)); text(c, scaled(10 ** e, "op/s"), L - 8, y(10 ** e), { align: "right" }); }
-    text(c, "arithmetic operations for each byte read or written", (L + w - R) / 2, h - 10, { align: "center", size: 11 });
+    text(c, "arithmetic operations per byte read or written", (L + w - R) / 2, h - 10, { align: "center", size: 11 });
     c.save(); c.beginPath(); c.rect(L, 0, w - L - R, h - B); c.clip();
     for (const [name, peak] of [...peaks].sort((a, b) => b[1] - a[1])) {
       c.strokeStyle = css("--text"); c.lineWidth = name === "float32" ? 2 : 1.4; c.setLineDash(name === "float32" ? [] : [7, 4]);
@@ -52,13 +52,13 @@ const rooflinePanel = (report, side) => {
   const limit = (d) => (d.intensity * speed(d.p) >= roof(1e12, d.p) ? "arithmetic" : d.p.bytes <= CACHE ? "caches" : "memory");
   const list = table([
     { title: "Operation", cell: (d) => el("span", {}, swatch(familyColour(d.family)), d.label), by: (d) => d.label, class: "name" },
-    { title: "Operations a byte", text: (d) => shown(d.intensity), by: (d) => d.intensity, right: true },
+    { title: "Operations per byte", text: (d) => shown(d.intensity), by: (d) => d.intensity, right: true },
     { title: measured ? "Reached" : "At most", text: (d) => scaled(d.rate, "op/s"), by: (d) => d.rate, right: true },
     ...(measured ? [{ title: "Of the roof", cell: (d) => el("span", { class: "share" }, bar(d.rate / roof(d.intensity, d.p), familyColour(d.family)), el("span", {}, percent(d.rate / roof(d.intensity, d.p)))), by: (d) => d.rate / roof(d.intensity, d.p) }] : []),
     { title: "Bound by", text: limit, by: limit }, { title: measured ? "Time" : "Expected", text: (d) => micros(d.us), by: (d) => d.us, right: true },
   ], points, { sort: { at: measured ? 5 : 4, down: true }, label: "Operations on the roofline", onrow: (d) => tell("go", { side, index: d.p.subgraph, at: d.p.operations[0] }) });
-  const words = measured ? "Each point is an operation; its area is its time. Under a slope moving bytes is the limit (of caches where an operation touches at most 1 MiB, else of memory), under a flat part arithmetic is. Peaks are what onert's own products of matrices reach on this machine, and what copies of arrays move."
-    : "No run was measured, so each operation stands where it could at best: on the roof. Make this page with --profile to see how near it comes.";
+  const words = measured ? "Each point is an operation; its area is its time. Below the slopes, memory traffic is the limit (of the caches if an operation touches at most 1 MiB, otherwise of memory); below the flat part, arithmetic is. The peaks are those of onert's own matrix products and of array copies on this machine."
+    : "No run was measured, so each operation is drawn at its upper limit, on the roof. Create this page with --profile to see how near it comes.";
   return { node: el("div", {}, card("Roofline of this machine", el("p", { class: "soft" }, `${machine.processor}, ${plural(machine.threads, "thread")}. ${words}`), box, legend(new Set(points.map((d) => d.family)))), card("By operation", list)), show() {} };
 };
 const labelOfGroup = (report, g) => {

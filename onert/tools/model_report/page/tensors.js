@@ -16,7 +16,7 @@ const tensorsPanel = (report, side) => {
   if (!rows.length) return { node: empty("No tensors", "The model has no subgraph with tensors."), show() {} };
   let role = rows.some((r) => r.role === "constant") ? "constant" : "all", words = "";
   const roles = ["constant", "between", "input", "output", "variable"].filter((r) => rows.some((row) => row.role === r));
-  const detail = el("aside", { class: "detail" }, empty("Nothing is selected", "Select a tensor to see its elements' histogram and quantisation."));
+  const detail = el("aside", { class: "detail" }, empty("Nothing is selected", "Select a tensor to see its quantisation and a histogram of its elements."));
   const columns = [
     { title: "Tensor", text: (r) => r.name, by: (r) => r.name, class: "name" },
     { title: "Type", cell: (r) => el("code", {}, r.t.type), by: (r) => r.t.type },
@@ -24,10 +24,10 @@ const tensorsPanel = (report, side) => {
     { title: "Quantisation", text: (r) => quantised(r.t.quantization), by: (r) => (r.t.quantization ? r.t.quantization.least : -1), class: "soft" },
     { title: "Elements", cell: (r) => (r.constant ? histogram(r.constant) || "" : el("span", { class: "soft" }, r.role)), by: (r) => (r.constant && r.constant.high != null ? r.constant.high - r.constant.low : -1) },
   ];
-  const list = table(columns, [], { sort: { at: 2, down: true }, words: "No tensor has these words in its name or type.", label: "Tensors", onrow: (r) => detail.replaceChildren(...tensorDetail(report, r, side)) });
+  const list = table(columns, [], { sort: { at: 2, down: true }, words: "No tensor matches.", label: "Tensors", onrow: (r) => detail.replaceChildren(...tensorDetail(report, r, side)) });
   const apply = () => list.show(rows.filter((r) => (role === "all" || r.role === role) && (!words || `${r.name} ${r.t.type}`.toLowerCase().includes(words))));
   const filters = el("div", { class: "tools" },
-    el("label", {}, "Show ", el("select", { onchange: (e) => { role = e.target.value; apply(); }, "aria-label": "Which tensors" }, ["all", ...roles].map((r) => el("option", { value: r, selected: r === role }, `${r === "all" ? "all" : { constant: "constants", between: "between operations", input: "inputs", output: "outputs", variable: "variables" }[r]} (${r === "all" ? rows.length : rows.filter((row) => row.role === r).length})`)))),
+    el("label", {}, "Show ", el("select", { onchange: (e) => { role = e.target.value; apply(); }, "aria-label": "Which tensors" }, ["all", ...roles].map((r) => el("option", { value: r, selected: r === role }, `${r === "all" ? "all" : { constant: "constants", between: "intermediate", input: "inputs", output: "outputs", variable: "variables" }[r]} (${r === "all" ? rows.length : rows.filter((row) => row.role === r).length})`)))),
     el("input", { type: "search", placeholder: "Name or type", "aria-label": "Filter tensors", oninput: debounced((e) => { words = e.target.value.trim().toLowerCase(); apply(); }) }));
   apply();
   return { node: el("div", { class: "split" }, el("div", {}, filters, list), detail), show() {}, find(name) { role = "all"; words = name.toLowerCase(); filters.querySelector("select").value = "all"; filters.querySelector("input").value = name; apply(); } };
@@ -42,5 +42,5 @@ const tensorDetail = (report, r, side) => {
     c && c.mean != null && ["Mean, deviation", `${shown(c.mean)}, ${shown(c.deviation)}`], c && c.zeros > 0 && ["Zeros", percent(c.zeros)], c && c.not_finite > 0 && ["Not finite", String(c.not_finite)],
     c && c.sampled && ["A sample of", `${c.sampled.toLocaleString("en")} of ${c.elements.toLocaleString("en")}`],
   ]), c ? el("div", { class: "tall" }, histogram(c)) : null,
-  r.made != null ? button("Show what makes it", "", () => tell("go", { side, index: r.index, at: r.made })) : null].filter(Boolean);
+  r.made != null ? button("Show its operation", "", () => tell("go", { side, index: r.index, at: r.made })) : null].filter(Boolean);
 };

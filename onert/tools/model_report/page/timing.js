@@ -1,7 +1,7 @@
-// After a run: when each piece ran on which thread, memory in use meanwhile, and time by operation.
+// The measured run: a timeline of pieces by thread, memory in use, and time by operation.
 const timingPanel = (report, side) => {
   const profile = report.profile;
-  if (!profile) return { node: empty("No run was measured", state.live ? "Press “Measure” above to run the model on random inputs and time it." : "Make this page with --profile to run the model on random inputs and see when each operation ran and how long it took."), show() {} };
+  if (!profile) return { node: empty("No run was measured", state.live ? "Press “Measure” above to run the model on random inputs and time it." : "Create this page with --profile to run the model on random inputs and see when each operation ran and how long it took."), show() {} };
   if (profile.error) return { node: empty("The run failed", profile.error), show() {} };
   const pieces = profile.pieces.map((p, number) => ({ ...p, number, family: familyOf(report, p.subgraph, p.operations[0]), share: p.calls ? 0 : p.us / lookups(report).whole }));
   const go = (p) => tell("go", { side, index: p.subgraph, at: p.operations[0] });
@@ -19,7 +19,7 @@ const timingPanel = (report, side) => {
     { title: "Operation", cell: (p) => el("span", {}, swatch(familyColour(p.family)), p.label), by: (p) => p.label, class: "name" },
     { title: "Backend", text: (p) => p.backend, by: (p) => p.backend },
     { title: "Time", text: (p) => micros(p.us), by: (p) => p.us, right: true },
-    { title: "Share", cell: (p) => el("span", { class: "share" }, bar(p.share / most, familyColour(p.family)), el("span", {}, p.calls ? "in others" : percent(p.share))), by: (p) => p.share },
+    { title: "Share", cell: (p) => el("span", { class: "share" }, bar(p.share / most, familyColour(p.family)), el("span", {}, p.calls ? "included in others" : percent(p.share))), by: (p) => p.share },
     { title: "Arithmetic", text: (p) => (p.flops ? scaled(rate(p), "op/s") : "—"), by: rate, right: true },
     { title: "Memory", text: (p) => (p.us ? scaled(p.bytes / p.us * 1e6, "B/s") : "—"), by: (p) => p.bytes / (p.us || 1), right: true },
   ], pieces, { sort: { at: 2, down: true }, onrow: go, label: "Time by operation" });
@@ -27,8 +27,8 @@ const timingPanel = (report, side) => {
   const kindsBox = el("div", {}, kindRows.slice(0, 12).map((k) => el("div", { class: "row" }, el("span", { class: "name" }, `${k.kind}${k.count > 1 ? ` × ${k.count}` : ""}`), bar(k.us / kindRows[0].us, familyColour(k.family)), el("span", { class: "n" }, `${micros(k.us)}, ${percent(k.us / whole)}`))));
   const node = el("div", {},
     el("div", { class: "figures small" }, el("div", {}, el("b", {}, micros(profile.median_us)), el("span", {}, `median of ${plural(profile.runs, "run")}`)), el("div", {}, el("b", {}, micros(profile.least_us)), el("span", {}, "fastest")),
-      el("div", {}, el("b", {}, micros(profile.p90_us)), el("span", {}, "90% take at most")), el("div", {}, el("b", {}, micros(profile.observed_us)), el("span", {}, "the run below, observed"))),
-    card("Timeline of one run", el("p", { class: "soft" }, "Observing takes time of its own, so this run is slower than those measured. Scroll with Ctrl to zoom, drag to move, double-click to see all."), timeline(report, pieces, go), legend(new Set(pieces.map((p) => p.family)))),
+      el("div", {}, el("b", {}, micros(profile.p90_us)), el("span", {}, "90% take at most")), el("div", {}, el("b", {}, micros(profile.observed_us)), el("span", {}, "the observed run below"))),
+    card("Timeline of one run", el("p", { class: "soft" }, "Observing a run slows it down, so this one is slower than the measured ones. Scroll with Ctrl to zoom, drag to move, double-click to see all."), timeline(report, pieces, go), legend(new Set(pieces.map((p) => p.family)))),
     card("Time by kind of operation", kindsBox), card("Time by operation", rows));
   return { node, show() {} };
 };

@@ -1,1 +1,1 @@
-"""How long runs take: what the machine can do at best, what is expected of a model, and what was measured."""
+"""Run times: the machine's peak rates, estimates, and measurements."""

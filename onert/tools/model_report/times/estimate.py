@@ -1,4 +1,4 @@
-"""How long a run is expected to take, from types and this machine's peaks: a guess, within a third for most models."""
+"""Estimate the time of a run from types and this machine's peak rates. For most models, the error is within a third."""
 
 from __future__ import annotations
 
@@ -20,30 +20,33 @@ from onert.ir.value import Value
 from .rates import LANES, PRODUCTS, QUANTISED, REQUANTISED, rate
 
 STARTING = 0.15e-6
-"""Seconds to begin a kernel."""
+"""Seconds to start a kernel."""
 ALONE = 3e-6
-"""Seconds that a kernel must take on one thread before others share it."""
+"""Seconds that a kernel must take on one thread before it is shared among threads."""
 HELD = 0.02e-6
-"""The same in a loop or a branch, whose kernels are called one after the other."""
+"""Seconds to start a kernel in a loop or branch, whose kernels are called one after another."""
 MOST_ROUNDS = 4096
-"""Of a loop whose end is a number of rounds; of more it is taken to be only a bound."""
+"""Trip counts above this are assumed to be only a bound, not the actual number of rounds."""
 CACHE = 1 << 20
-"""Bytes of tensors that a core's own caches are taken to hold from one operation to the next."""
+"""Bytes of tensors that are assumed to stay in a core's own caches between operations."""
 SHARED_CACHE = 2.0
-"""How many times faster than memory larger tensors move: most lie in a cache that cores share."""
+"""How many times faster than from memory larger tensors move, because most are in a cache shared by cores."""
 MOVING = 1.8
-"""How many times longer than a copy within a core's caches it takes to read tensors, compute and write others."""
+"""Time to read tensors, compute and write results, relative to a copy of the same bytes within a core's caches."""
 DEPTH = 32
-"""Channels over which products of 8-bit numbers are summed up where they reach their peak."""
+"""The least depth of a sum of 8-bit products at which it reaches its peak rate."""
 OVER_PEAK, STORED_OVER_PEAK = 1.1, 0.9
-"""How many times longer than at the measured peaks products of floats and of 8-bit numbers take."""
+"""Time of float and 8-bit products, relative to the time at their measured peaks."""
 MOST_NARROW = 6.0
-"""How many times longer it takes at most to move tensors of less channels than are moved at once."""
+"""The largest slowdown of moving tensors with fewer channels than are moved at once."""
 
 
 @frozen
 class _Work(Value):
-    """What operations take: sums of `products` in seconds, `others` in operations at the peak of floats."""
+    """The cost of operations: `products` in seconds, `others` in equivalent operations at the float peak.
+
+    `narrow` is the slowdown of moving tensors with few channels.
+    """
 
     products: float = 0.0
     others: float = 0.0
@@ -54,7 +57,7 @@ class _Work(Value):
 
 
 def arithmetic(graph: Subgraph, group: Group) -> int:
-    """Multiplications and additions of a group."""
+    """The arithmetic operations of a group."""
     operations = [graph.operations[at] for at in group.operations]
     return sum(cost(operation.op, graph.types(operation)).flops for operation in operations)
 
@@ -69,7 +72,7 @@ def _is_stored(types: CallTypes) -> bool:
 
 
 def expected(routine: Routine, backends: Sequence[Backend], machine: Mapping[str, Any]) -> list[float]:
-    """Seconds that each fusion group of a routine may take, in the order of its groups; 0 for one without work."""
+    """Estimated seconds of each fusion group of a routine, in order; 0 for groups without work."""
     by_name = {backend.name: backend for backend in backends}
     return [
         _seconds(routine.subgraph, group, by_name.get(step.backend), machine)
@@ -89,7 +92,7 @@ def _seconds(graph: Subgraph, group: Group, backend: Backend | None, machine: Ma
 
 
 def _group(operations: Iterable[tuple[Op, CallTypes]], nbytes: int, machine: Mapping[str, Any]) -> float:
-    """Seconds of operations that run as one and move so many bytes; those of graphs that they hold among them."""
+    """Estimated seconds of fused operations that move `nbytes` bytes, including the graphs inside them."""
     work, held = _Work(), 0.0
     for op, types in operations:
         match op:
@@ -111,13 +114,13 @@ def _group(operations: Iterable[tuple[Op, CallTypes]], nbytes: int, machine: Map
 
 
 def _rounds(op: Loop, types: CallTypes) -> int:
-    """How often a loop goes round where its counter says so; once where that is only a bound for what it looks for."""
+    """The trip count of a loop if its counter determines it, otherwise (or if it is probably only a bound) 1."""
     found = trips(op.condition, op.body, [t for t in types.inputs if t is not None])
     return found if found is not None and found <= MOST_ROUNDS else 1
 
 
 def _held(graph: Subgraph, machine: Mapping[str, Any]) -> float:
-    """Seconds of a graph that an operation holds, one operation after the other."""
+    """Estimated seconds of a graph inside an operation, whose operations run one after another."""
     total = 0.0
     for operation in graph.operations:
         types = graph.types(operation)
@@ -132,13 +135,13 @@ def _held(graph: Subgraph, machine: Mapping[str, Any]) -> float:
 
 
 def _peak(machine: Mapping[str, Any], name: str) -> float:
-    """A peak, another one where it was not measured."""
+    """A measured peak, or the highest other one if it was not measured."""
     peaks = machine["flops_per_second"]
     return float(peaks.get(name, 0) or max(peaks.values(), default=1e9))
 
 
 def _work(op: Op, types: CallTypes, machine: Mapping[str, Any]) -> _Work:
-    """What one operation takes beside what it moves."""
+    """The cost of one operation, not counting memory traffic."""
     flops = cost(op, types).flops
     results = sum(prod(d or 1 for d in t.shape) for t in types.outputs)
     if not isinstance(op, PRODUCTS):
@@ -148,14 +151,14 @@ def _work(op: Op, types: CallTypes, machine: Mapping[str, Any]) -> _Work:
     if not stored:
         return _Work(OVER_PEAK * flops * padded / _peak(machine, "float32"))
     entered = types.inputs[0]
-    quantised = entered is not None and entered.quantization is None  # it is while the operation runs
+    quantised = entered is not None and entered.quantization is None  # so the operation quantises it when it runs
     elements = prod(d or 1 for d in entered.shape) if entered is not None else 0
     others = QUANTISED * elements if quantised else REQUANTISED * results
     return _Work(STORED_OVER_PEAK * flops * padded / min(1.0, depth / DEPTH) / _peak(machine, "int8"), others)
 
 
 def _windows(op: Op, types: CallTypes) -> tuple[float, int]:
-    """How many times more channels a convolution computes than it gives, and how many it sums up at once."""
+    """How many times more channels a convolution computes than its result has, and the depth of its sums."""
     x, weight = types.inputs[0], types.inputs[1] if len(types.inputs) > 1 else None
     if not isinstance(op, Conv2D) or x is None or weight is None or not (x.rank == weight.rank == 4):
         return 1.0, DEPTH
@@ -167,8 +170,7 @@ def _windows(op: Op, types: CallTypes) -> tuple[float, int]:
 
 
 def _narrow(types: CallTypes) -> float:
-    """How many times longer it takes where channels are few and tensors differ in shape, so that they are moved one by
-    one."""
+    """The slowdown if tensors differ in shape and have few channels, so that elements are moved one by one."""
     result = types.outputs[0] if types.outputs else None
     tensors = [t for t in (*types.inputs, *types.outputs) if t is not None and result is not None and _alike(t, result)]
     if len({t.shape for t in tensors}) < 2:
@@ -178,5 +180,5 @@ def _narrow(types: CallTypes) -> float:
 
 
 def _alike(one: TensorType, result: TensorType) -> bool:
-    """Whether a tensor is of the result's kind, and no single number: one that says how an operation works is not."""
+    """Whether a tensor has the result's dtype and rank and several elements, unlike parameters of the operation."""
     return one.dtype is result.dtype and one.rank == result.rank > 0 and prod(d or 1 for d in one.shape) > 1

@@ -1,4 +1,4 @@
-"""What this machine can do at best: measured with products of matrices by our own kernels, and with copies.
+"""This machine's peak rates, measured with our own matrix products and with copies.
 
 Source of the roofline: S. Williams, A. Waterman, D. Patterson, Roofline: An Insightful Visual Performance Model for
 Multicore Architectures, CACM 52(4), 2009.
@@ -23,15 +23,16 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.process.cpus import available_cpus
 
 COPIED, HELD = 1 << 26, 1 << 17
-"""Bytes of the arrays that are copied: more than caches hold in all, and what a core's own cache holds."""
+"""Bytes of the arrays that are copied: more than all caches hold, and what fits a core's own cache."""
 OUTER = 1 << 20
-"""The same of a core's second cache where the system does not say: twice as much lies in the cache around it."""
+"""The assumed size of a core's level-2 cache if the system does not report it. Arrays of twice this size lie beyond
+it."""
 SIDE = 256
 """Rows, columns and depth of the product."""
 ROUNDS, ROUNDS_OUTER = 256, 16
-"""Copies between which threads need not meet."""
+"""Copies per measurement, between which threads do not synchronise."""
 SECONDS, LEAST = 0.08, 30
-"""How long each is measured, and how often at least: a machine that is busy gives some rounds no rest."""
+"""The least time and number of measurements of each rate; several, because others disturb some on a busy machine."""
 
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -39,8 +40,7 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def caches(folder: Path = _CACHES) -> dict[str, int]:
-    """Bytes of the caches of data that a processor reaches, by level ("1", "2", ...), as Linux lists them; none where
-    the system does not say."""
+    """Bytes of the data caches of a processor by level ("1", "2", ...), as listed by Linux; empty if unknown."""
     found = {}
     for index in sorted(folder.glob("index*")):
         level, kind, size = (_said(index / name) for name in ("level", "type", "size"))
@@ -59,9 +59,11 @@ def _said(path: Path) -> str:
 
 @cache
 def machine(threads: int) -> dict[str, Any]:
-    """Bytes a second that memory and caches move, reads and writes counted, and multiplications and additions a second
-    of float32 and int8 numbers, each the best of some rounds on `threads` threads, measured once in a process. A
-    peak that cannot be measured is left out."""
+    """The machine's caches and peak rates on `threads` threads, measured once per process.
+
+    Bytes per second of memory and caches count reads and writes. Operations per second of float32 and int8 count
+    multiplications and additions; a peak that cannot be measured is left out.
+    """
     peaks = {}
     for name, model in (("float32", _float_product()), ("int8", _stored_product())):
         try:
@@ -81,7 +83,7 @@ def machine(threads: int) -> dict[str, Any]:
 
 
 def _best(call: Callable[[], object]) -> float:
-    """Seconds of the fastest of some calls, after one that does not count."""
+    """Seconds of the fastest call, after one warm-up call."""
     call()
     times: list[float] = []
     end = perf_counter() + SECONDS
@@ -93,7 +95,7 @@ def _best(call: Callable[[], object]) -> float:
 
 
 def _bandwidth(threads: int, size: int, rounds: int) -> float:
-    """Each thread copies an array of its own so many times."""
+    """Bytes read and written per second if each thread copies an array of its own `rounds` times."""
 
     def copy(pair: tuple[Array, Array]) -> None:
         for _ in range(rounds):
@@ -129,7 +131,7 @@ def _stored_product() -> Subgraphs:
 
 
 def _processor() -> str:
-    """The processor's name as the system says it."""
+    """The processor's name as reported by the system."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             key, _, value = line.partition(":")

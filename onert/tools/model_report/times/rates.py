@@ -1,6 +1,7 @@
-"""How long operations other than sums of products take: operations at the peak of floats for each that is counted.
+"""Costs of operations other than sums of products, as multiples of an operation at the float peak.
 
-Rules of thumb, as found with the models in the tests on one machine; as parts of peaks they carry over to others.
+These are rules of thumb, fitted to the models in the tests on one machine. Being relative to peaks, they carry over to
+others.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 
 LANES = 16
-"""Channels that are computed at once; fewer take as long."""
+"""Channels that are computed at once; fewer take just as long."""
 PRODUCTS = (Conv2D, FullyConnected, BatchMatMul, TransposeConv2D, TransposeConvBias2D)
 """Kinds that sum up products over channels."""
 REQUANTISED, QUANTISED = 10.0, 90.0
-"""For each result of 8-bit products that is rounded to 8 bits, and for each float that is quantised before."""
+"""The cost of requantising a result of 8-bit products, and of quantising a float before them."""
 SIMPLE = 3.0
 _BY_KIND: dict[type[Op], float] = {
     DepthwiseConv2D: 1.1,
@@ -47,7 +48,7 @@ _PLAIN = unary_kinds(
 
 
 def rate(op: Op) -> float:
-    """Operations at the peak of floats for each that `cost` counts of a kind."""
+    """The cost of an operation that `cost` counts, in operations at the float peak."""
     match op:
         case Unary(kind=kind):
             return SIMPLE if kind in _PLAIN else _DIVIDED if kind in _ROOTS else _TRANSCENDENTAL

@@ -1,4 +1,4 @@
-"""A model's runs: how long they take, what each fusion group takes, and when each ran."""
+"""Measured runs of a model: their times, the time of each fusion group, and when each one ran."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from onert.ir import OnertError
 from onert.tools.inputs.arrays import random
 
 SECONDS = 0.5
-"""How long runs are measured; at least three, at most `MOST_RUNS`."""
+"""How long runs are measured. There are at least three and at most `MOST_RUNS`."""
 MOST_RUNS = 200
 WATCHED = 5
-"""Runs in which each piece is timed; the median of each counts."""
+"""Runs in which each piece of work is timed; the median is reported."""
 MOST_SLICES = 20_000
 
 
 _Slice = tuple[Work, int, int, int]
-"""A piece, its thread, and when it began and ended in nanoseconds."""
+"""A piece of work, its thread, and its start and end in nanoseconds."""
 
 
 class Slices(Observer):
-    """Every piece of every run, with its thread, as it was run."""
+    """Records every piece of work of every run, with its thread."""
 
     def __init__(self) -> None:
         self.runs: list[list[_Slice]] = []
@@ -55,9 +55,9 @@ class Slices(Observer):
 
 
 def measured(program: Program, seed: int = 0) -> dict[str, Any]:
-    """What runs on random inputs take: microseconds of whole runs unobserved, then of each piece.
+    """Times of runs on random inputs in microseconds: of whole unobserved runs, and of each piece in observed runs.
 
-    `error` says why there are none where a run fails, as one on random numbers may.
+    If a run fails, as may happen with random inputs, the result is only `error` with the reason.
     """
     rng = np.random.default_rng(seed)
     try:
@@ -79,7 +79,7 @@ def measured(program: Program, seed: int = 0) -> dict[str, Any]:
 
 
 def _execution(program: Program, rng: np.random.Generator, *observers: Observer) -> onert.Execution:
-    """An execution with random inputs; dimensions that nobody knows are 1."""
+    """An execution with random inputs. Unknown dimensions are set to 1."""
     execution = onert.Execution(program, observers=observers)
     for position, info in enumerate(program.inputs):
         if any(d is None for d in info.shape):
@@ -102,7 +102,7 @@ def _times(program: Program, rng: np.random.Generator) -> list[float]:
 
 
 def _observed(program: Program, rng: np.random.Generator, slices: Slices, memory: MemoryTimeline) -> list[_Slice]:
-    """Some runs of which pieces are timed, and one more of which memory is: its pieces."""
+    """Record the pieces of some runs in `slices`, and memory use in one more run. Returns that run's pieces."""
     with _execution(program, rng, slices) as execution:
         for _ in range(WATCHED + 1):
             execution.execute()
@@ -118,7 +118,7 @@ def _observed(program: Program, rng: np.random.Generator, slices: Slices, memory
 
 
 def _pieces(program: Program, slices: Slices) -> dict[str, Any]:
-    """Pieces with their times, and one run's slices: those of the run that took the median time."""
+    """The pieces with their median times, and the slices of the run with the median time."""
     spans, middle = slices.spans, _middle(slices)
     index = {id(routine): at for at, routine in enumerate(program.routines)}
     order: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -162,15 +162,15 @@ def _pieces(program: Program, slices: Slices) -> dict[str, Any]:
 
 
 def _middle(slices: Slices) -> int:
-    """The run that took the median time."""
+    """The index of the run with the median time."""
     spans = slices.spans
     return sorted(range(len(spans)), key=lambda at: spans[at][1] - spans[at][0])[len(spans) // 2]
 
 
 def _samples(slices: Slices, watched: list[_Slice], memory: MemoryTimeline) -> list[list[Any]]:
-    """Bytes in use over time, in microseconds from the beginning of the run whose slices are told.
+    """Bytes in use over time, in microseconds from the start of the run whose slices are reported.
 
-    They are of another run; where both ran the same pieces, times are moved to those of that one's pieces.
+    The samples come from another run. If both ran the same pieces, their times are interpolated to match.
     """
     run, zero = slices.runs[_middle(slices)], slices.spans[_middle(slices)][0]
     times = np.array([sample.time for sample in memory.samples], np.float64)
