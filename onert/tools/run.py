@@ -195,7 +195,7 @@ def _reshaped(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs:
     found = list(outputs)
     for index, shape in shapes(options.output_shape, "--output_shape").items():
         if not (isinstance(index, int) and 0 <= index < len(found)):
-            raise ExecutionError(f"--output_shape names output {index}, expected an index from 0 to {len(found) - 1}")
+            raise ExecutionError(f"--output_shape names output {index}, expected 0 to {len(found) - 1}")
         if math.prod(shape) != found[index].size:
             raise ExecutionError(
                 f"--output_shape gives output {infos[index].name!r} shape {list(shape)}, expected a shape of "

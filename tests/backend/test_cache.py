@@ -186,7 +186,7 @@ def test_limits_are_set_in_python_and_at_the_shell(
     assert onert.cache.limits() == Limits(64 << 20, 30 * 86400.0)
     assert onert.cache.set_limits(size=1 << 30, age=float("inf")) == Limits(1 << 30, None)
     assert main(["limit"]) == 0
-    assert "at most 1.0 GiB, however long they are unused" in capsys.readouterr().out
+    assert "at most 1.0 GiB, unused for any time" in capsys.readouterr().out
     with pytest.raises(onert.ExecutionError, match="size is -1, expected at least 0"):
         onert.cache.set_limits(size=-1)
     (tmp_path / "file").write_text("in the way")

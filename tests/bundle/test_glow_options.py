@@ -94,10 +94,10 @@ def test_options_without_effect_are_reported(model: str, tmp_path: Path, capsys:
 
 WRONG = {
     "no model is given": [],
-    "does not have": ["-m", MODEL, "-float-abi=soft", "-target=x86_64"],
-    "expected a type of": ["-m", MODEL, "-model-input=x,string,[1]"],
+    "does not support": ["-m", MODEL, "-float-abi=soft", "-target=x86_64"],
+    "expected one of the types": ["-m", MODEL, "-model-input=x,string,[1]"],
     "expected NAME,TYPE,": ["-m", MODEL, "-model-input=x,float,1"],
-    f"says that '{INPUT}' is float, the model says i8": ["-m", MODEL, f"-model-input={INPUT},float,[1,8]"],
+    f"gives '{INPUT}' the type float, but in the model it is i8": ["-m", MODEL, f"-model-input={INPUT},float,[1,8]"],
 }
 
 

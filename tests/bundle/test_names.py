@@ -71,7 +71,7 @@ def test_duplicate_entry_points_are_rejected_or_renamed(
 ) -> None:
     models = [str(two_models), str(two_models)]
     assert main([*models, "-o", str(tmp_path / "out"), "--entry", "a", "--entry", "a"]) == 2
-    assert capsys.readouterr().err == "onert_bundle: --entry gives 'a' twice, expected names that differ\n"
+    assert capsys.readouterr().err == "onert_bundle: --entry names 'a' twice, expected distinct names\n"
     assert main([*models, "-o", str(tmp_path / "out"), "--cpu", "native", "--json"]) == 0
     text = Path(json.loads(capsys.readouterr().out)["files"]["h"]).read_text()
     assert "int two(const uint8_t" in text

@@ -282,7 +282,7 @@ def test_an_error_of_one_of_several_runs_is_its_own(gated: tuple[HostManager, Ga
 def test_a_divided_network_that_cannot_be_stacked_runs_requests_one_by_one() -> None:
     with HostManager([DeviceConfig(threads=1)] * 2) as host:
         dag = host.add_network("n", _over_rows(), parts=2, batch=BatchConfig(max_size=4))
-        assert dag.notes[-1].startswith("requests are run one by one; batches are several runs: ")
+        assert dag.notes[-1].startswith("requests are run one by one: batches are several runs: ")
         assert (value(host.run_network("n", [np.ones((1, 4), np.float32)])) == 1).all()
 
 

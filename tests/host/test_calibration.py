@@ -56,7 +56,7 @@ def test_a_plan_is_measured_and_simulated(tmp_path: Path, capsys: pytest.Capture
     )
     plan.write_text(text)
     assert main(["measure", str(plan), "--out", str(out), "--seconds", "0.05"]) == 0
-    assert "kept a device for" in capsys.readouterr().out
+    assert "occupied a device for" in capsys.readouterr().out
     plan.write_text(f'{text}kept = "kept.json"\nbatch = 2\n')
     assert main(["simulate", str(plan), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["networks"]
@@ -96,9 +96,9 @@ def test_a_file_of_no_times_is_refused(text: str, tmp_path: Path) -> None:
     ("more", "seconds", "told"),
     [
         ('kept = "none.json"', "1", "cannot be read"),
-        ('kept = "kept.json"\nname = "m"', "1", "expected some of 'm'"),
-        ("", "0", "expected a time above 0"),
-        ("", "nan", "expected a time above 0"),
+        ('kept = "kept.json"\nname = "m"', "1", "expected also 'm'"),
+        ("", "0", "expected more than 0"),
+        ("", "nan", "expected more than 0"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(
@@ -120,7 +120,7 @@ def test_times_of_other_parts_are_not_taken(tmp_path: Path, capsys: pytest.Captu
         'kept = "kept.json"\n'
     )
     assert main(["simulate", str(plan)]) == 1
-    assert "expected some of 'n_part0'" in capsys.readouterr().err
+    assert "expected also 'n_part0'" in capsys.readouterr().err
 
 
 def test_a_run_takes_a_time_that_followed_an_idle_spell_like_its_own() -> None:

@@ -302,7 +302,7 @@ def test_a_pinned_device_runs_on_its_processors_and_on_no_other_thread() -> None
 
 
 def test_a_device_is_not_bound_to_processors_that_are_not_there() -> None:
-    with pytest.raises(ConfigurationError, match="device 'cpu1' is bound to processors 123456, this process may use"):
+    with pytest.raises(ConfigurationError, match="device 'cpu1' is bound to processors 123456, but this process may"):
         made([DeviceConfig(), DeviceConfig(cores=(123456,))])
 
 

@@ -70,17 +70,17 @@ def test_each_partition_may_have_a_backend_of_its_own() -> None:
 
 HANDS: dict[str, tuple[PartitionConfig, str]] = {
     "a circle": (PartitionConfig(2, {0: 0, 1: 1, 2: 0, 3: 1}), "a cycle is detected among partitions"),
-    "no partitions": (PartitionConfig(0), "0 partitions are asked for, expected at least 1"),
+    "no partitions": (PartitionConfig(0), "0 partitions are requested, expected at least 1"),
     "a partition that is not there": (PartitionConfig(2, {0: 2}), "partition 2 is named, expected 0 to 1"),
     "too few names": (PartitionConfig(2, partition_names=("a",)), "partition_names has 1 entries for 2 partitions"),
     "a backend that is not there": (
         PartitionConfig(1, backend_names=("npu",)),
         "no device has the backend 'npu', expected one of reference",
     ),
-    "two left over": (PartitionConfig(3, {0: 0}), "is in no partition, and 2 partitions are left"),
-    "none left over": (PartitionConfig(2, {0: 0, 1: 1}), "is in no partition, and 0 partitions are left"),
+    "two left over": (PartitionConfig(3, {0: 0}), "is not listed, and 2 partitions are left"),
+    "none left over": (PartitionConfig(2, {0: 0, 1: 1}), "is not listed, and 0 partitions are left"),
     "an empty one": (PartitionConfig(3, {0: 0, 1: 0, 2: 1, 3: 1}), "partition 2 has no operation"),
-    "a tensor that is not there": (PartitionConfig(2, {"nothing": 0}), "no operation makes a tensor called 'nothing'"),
+    "a tensor that is not there": (PartitionConfig(2, {"nothing": 0}), "no operation produces a tensor 'nothing'"),
     "too many devices": (PartitionConfig(3, {0: 0, 1: 1}), r"devices \(2\) is fewer than the required minimal part"),
     "too large": (
         PartitionConfig(2, {0: 0}, replication_count={1: 1 << 30}),
@@ -131,7 +131,7 @@ def test_copies_are_as_many_as_asked_for_or_an_error() -> None:
     whole = partitioner(kinds(*[GREAT] * 4))
     assert whole.partition("n", layers(8, 8), copies=3).dag.nodes[0].logical_devices == (0, 1, 2)
     for copies in (0, 3):
-        with pytest.raises(PartitionError, match=f"{copies} copies on 2 devices each are asked for, .* room for 2"):
+        with pytest.raises(PartitionError, match=f"{copies} copies on 2 devices each are requested, expected 1 to 2"):
             whole.partition("n", layers(8, 8), parts=2, copies=copies)
 
 

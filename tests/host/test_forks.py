@@ -38,7 +38,7 @@ def refuses(host: HostManager) -> None:
         lambda: host.remove_network("n"),
         host.statistics,
     ):
-        with pytest.raises(HostError, match="stayed with the process that this one was forked from"):
+        with pytest.raises(HostError, match="belongs to the process that this one was forked from"):
             call()
     if not isinstance(host.run_network("n", [X]).exception(0), HostError):
         raise AssertionError

@@ -63,7 +63,7 @@ def check(path: Path) -> None:
     with HostManager([DeviceConfig(threads=1) for _ in range(max(CUTS))]) as host:
         for count in CUTS:
             if count > len(unit_graph(program).units):
-                with pytest.raises(PartitionError, match="groups of operations that are not divided"):
+                with pytest.raises(PartitionError, match="indivisible groups of operations"):
                     host.add_network(f"cut{count}", package, parts=count)
                 continue
             dag = host.add_network(f"cut{count}", package, parts=count)

@@ -96,7 +96,7 @@ def test_a_logical_device_that_fits_nowhere_is_told_with_the_sizes() -> None:
     made = devices(1000, 900)
     with pytest.raises(
         OutOfDeviceMemoryError,
-        match="logical device 0 takes 800 bytes, more than any device of backend 'reference' has left: "
+        match="logical device 0 needs 800 bytes, more than is free on any device of backend 'reference': "
         "gated0 100, gated1 0",
     ):
         assign(sized([800, 900, 900]), made)
@@ -162,7 +162,7 @@ def test_nothing_is_left_where_one_of_several_does_not_fit() -> None:
     made = devices(small, small + 100)
     nodes = sized([1, 1]).nodes
     dag = evolve(sized([1, 1]), nodes=(nodes[0], evolve(nodes[1], package=products(100))))
-    with pytest.raises(OutOfDeviceMemoryError, match="has not enough memory for 'n/n1': it takes 1200 bytes"):
+    with pytest.raises(OutOfDeviceMemoryError, match="does not have enough memory for 'n/n1': it needs 1200 bytes"):
         Provisioner(onert.compile).provision(dag, made, Options())
     assert [d.functions for d in made] == [(), ()]
     assert [d.available_memory for d in made] == [small, small + 100]
@@ -189,10 +189,10 @@ INVALID: dict[str, tuple[Sequence[DAGNode], str]] = {
     ),
     "an isolated node": ([node("a", [0], [3]), node("b", [0], [1])], "an isolated node is detected: 'b'"),
     "one name twice": ([node("a", [0], [1]), node("a", [1], [3])], "two partitions are called 'a'"),
-    "one value twice": ([node("a", [0], [3]), node("b", [0], [3])], "value 3 is made twice, by 'b' too"),
-    "an input made again": ([node("a", [0], [0, 3])], "value 0 is made twice, by 'a' too"),
-    "a value of nobody's": ([node("a", [0, 7], [3])], "'a' reads 7, which nothing makes"),
-    "an output of nobody's": ([node("a", [0], [1])], "output value 3 is made by no partition"),
+    "one value twice": ([node("a", [0], [3]), node("b", [0], [3])], "'b' produces value 3 a second time"),
+    "an input made again": ([node("a", [0], [0, 3])], "'a' produces value 0 a second time"),
+    "a value of nobody's": ([node("a", [0, 7], [3])], "'a' reads 7, which nothing produces"),
+    "an output of nobody's": ([node("a", [0], [1])], "no partition produces output value 3"),
     "no device": ([node("a", [0], [3], logical_devices=())], "'a' is on no device"),
     "no copy": ([node("a", [0], [3], replication_count=0)], "'a' is on no device"),
 }

@@ -23,7 +23,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "missing": ({}, "no elements are given for input 'x'"),
+    "missing": ({}, "is missing input 'x'"),
     "unknown": ({"x": X, "y": X}, "has no input 'y', expected 'x'"),
     "too many": ([X, X], "is given 2 inputs, expected 1"),
     "too few": ([], "is given 0 inputs, expected 1"),

@@ -119,7 +119,7 @@ def test_one_sequence_more_than_may_be_is_refused_unless_another_is_idle() -> No
             assert [ask(host, name) for name in "abab"] == [1, 1, 4, 4]
             if refused:
                 with pytest.raises(
-                    RequestRefusedError, match="sequence 'c' would be one more than 2, and none was idle"
+                    RequestRefusedError, match="sequence 'c' exceeds the limit of 2, and none has been idle"
                 ):
                     ask(host, "c")
                 host.end_sequence("n", "a")
@@ -132,7 +132,7 @@ def test_a_sequence_that_does_not_fit_is_an_error_of_its_request() -> None:
     with HostManager([DeviceConfig(threads=1, memory=one_more)]) as host:
         host.add_network("n", running_sum())
         assert ask(host, "a") == 1
-        with pytest.raises(OutOfDeviceMemoryError, match="has not enough memory for another sequence of 'n'"):
+        with pytest.raises(OutOfDeviceMemoryError, match="does not have enough memory for another sequence of 'n'"):
             ask(host, "b")
         assert ask(host, "a") == 4
 
@@ -143,7 +143,7 @@ def test_a_sequence_is_not_ended_in_the_middle_of_a_request() -> None:
         host.add_network("n", squares())
         futures = [host.run_network("n", [np.float32([1, 2, 3])], sequence="a") for _ in range(2)]
         device.begun()
-        with pytest.raises(NetworkBusyError, match="network 'n': sequence 'a' has a request under way"):
+        with pytest.raises(NetworkBusyError, match="network 'n': sequence 'a' has a request in progress"):
             host.end_sequence("n", "a")
         assert device.began.empty()  # the second waits for the first
         device.gate.set()

@@ -285,7 +285,7 @@ def test_the_fewest_devices_are_found() -> None:
     assert best.latency_p99 <= 0.15
     assert simulate([one(0.1, found - 1, arrivals)], FREE)[0].latency_p99 > 0.15
     assert found > 9
-    with pytest.raises(ConfigurationError, match=r"no number of devices holds a p99 of 0.05 seconds"):
+    with pytest.raises(ConfigurationError, match=r"no number of devices meets a p99 of 0.05 seconds"):
         fewest(lambda count: simulate([one(0.1, count, arrivals)], FREE)[0], 0.05)
 
 
@@ -330,9 +330,9 @@ def test_a_plan_is_carried_out(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert (found["devices"], network["answered"], network["bottleneck"]) == (8, 5000, "digits_float")
     assert network["latency_p50"] == pytest.approx(0.011, rel=0.1)
     assert main(["simulate", str(place), "--p99", "15"]) == 0
-    assert "devices hold a p99 of 15 ms" in capsys.readouterr().out
+    assert "devices meet a p99 of 15 ms" in capsys.readouterr().out
     assert main(["simulate", str(place), "--p99", "5"]) == 1
-    assert "no number of devices holds" in capsys.readouterr().err
+    assert "no number of devices meets" in capsys.readouterr().err
 
 
 def test_a_recorded_trace_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -358,8 +358,8 @@ WRONG = {
     "no TOML": ("[[", "is not TOML"),
     "no devices": ("[[network]]\nmodel='x'", r"there is no table \[\[device\]\]"),
     "no networks": ("[[device]]", r"there is no table \[\[network\]\]"),
-    "unknown table": (PLAN + "[links]", "there is no table links, expected device, host"),
-    "unknown field": (PLAN.replace("rate", "rates"), "network 0: there is no field rates"),
+    "unknown table": (PLAN + "[links]", "unknown table links, expected device, host"),
+    "unknown field": (PLAN.replace("rate", "rates"), "network 0: unknown field rates"),
     "count": (PLAN.replace("count = 8", "count = 0"), "device 0: count is 0, expected a whole number from 1"),
     "many": (PLAN.replace("count = 8", "count = 99999999"), "count is 99999999"),
     "rate": (PLAN.replace("500.0", "'fast'"), "rate is 'fast', expected a number"),

@@ -78,7 +78,7 @@ def test_a_trace_is_recorded_once_at_a_time() -> None:
         with pytest.raises(ConfigurationError, match="records no trace"):
             host.stop_trace()
         host.start_trace()
-        with pytest.raises(ConfigurationError, match="records a trace already"):
+        with pytest.raises(ConfigurationError, match="is already recording a trace"):
             host.start_trace()
         assert list(host.stop_trace().spans) == []
 

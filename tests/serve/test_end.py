@@ -121,7 +121,7 @@ def test_models_are_called_by_their_stems_or_as_they_are_told(tmp_path: Path) ->
 WRONG = {
     "nothing": ([], "there is nothing to serve"),
     "twice": ([str(DIGITS), str(DIGITS)], "two models are called 'digits_int8'"),
-    "missing": (["nix.tflite"], "there is no model nix.tflite"),
+    "missing": (["nix.tflite"], "the model nix.tflite does not exist"),
     "no folder": (["--repository", "nix"], "--repository is nix, expected a folder"),
     "port": ([str(DIGITS), "--http-port", "70000"], "http_port is 70000"),
 }

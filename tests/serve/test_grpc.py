@@ -106,12 +106,12 @@ def _parameter(asked: Any) -> None:
 
 WRONG = {
     "bytes": (_short, "5 bytes are given for INT8"),
-    "two": (_two, "1 inputs and the bytes of 2"),
+    "two": (_two, "1 inputs but raw contents for 2"),
     "none": (_none, "the request has no inputs"),
     "type": (_kind, "'datatype' is 'INT7'"),
     "shape": (_shape, "a dimension is -1"),
     "name": (_name, "has no input 'other'"),
-    "field": (_field, "lie in int_contents, not in fp32_contents"),
+    "field": (_field, "are in fp32_contents, expected in int_contents"),
     "model": (_model, "model '../digits' is unknown"),
     "parameter": (_parameter, "parameter 'priority' is 'high'"),
 }

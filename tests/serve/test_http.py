@@ -174,14 +174,14 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "origin": (
         request("POST", "/v2/repository/models/digits/unload", headers={"origin": "http://example.com"}),
         403,
-        "requests of 'http://example.com' are not taken",
+        "requests from 'http://example.com' are not accepted",
     ),
     "packing": (request("POST", INFER, b"x", {"content-encoding": "br"}), 415, "expected gzip, deflate or identity"),
-    "packed wrongly": (request("POST", INFER, b"wrong", {"content-encoding": "gzip"}), 400, "is not packed with gzip"),
+    "packed wrongly": (request("POST", INFER, b"wrong", {"content-encoding": "gzip"}), 400, "is not valid gzip data"),
     "packed short": (
         request("POST", INFER, gzip.compress(b"x" * 99)[:-4], {"content-encoding": "gzip"}),
         400,
-        "does not end where its gzip does",
+        "gzip data is truncated or followed by other data",
     ),
     "packed much": (
         request("POST", INFER, zlib.compress(bytes(70 << 20), 1), {"content-encoding": "deflate"}),
@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "files": (
         request("POST", "/v2/repository/models/digits/load", b'{"parameters":{"file:1/model":"AAAA"}}'),
         400,
-        "'parameters' are not taken",
+        "'parameters' are not supported",
     ),
     "not loaded": (request("POST", "/v2/repository/models/other/unload"), 400, "model 'other' is not loaded"),
     "not in the repository": (request("POST", "/v2/repository/models/..%2f..%2fetc/load"), 404, "Not Found"),

@@ -295,7 +295,7 @@ def test_requests_under_way_have_a_bound_in_bytes() -> None:
             held.sendall(request("POST", INFER, headers={"content-length": "900"}) + b"{")
             assert ask(server.http_port or 0, "GET", "/v2")[0] == 200
             status, _, found = exchange(server.http_port or 0, body(right()))
-            assert (status, "requests under way have 900 bytes" in json.loads(found)["error"]) == (503, True)
+            assert (status, "those in progress have 900" in json.loads(found)["error"]) == (503, True)
             held.sendall(b"}" + b" " * 898)
             assert answer(held)[0] == 400
         assert ask(server.http_port or 0, "POST", INFER, right())[0] == 200

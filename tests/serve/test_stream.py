@@ -212,7 +212,7 @@ def test_an_end_answers_what_a_stream_has_sent_and_ends_it() -> None:
                 next(call.answers)
             ending.join(PATIENCE)
             assert not ending.is_alive()
-        assert (caught.value.code(), caught.value.details()) == (grpc.StatusCode.UNAVAILABLE, "the server ends")
+        assert (caught.value.code(), caught.value.details()) == (grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
 
 
 def test_a_stream_without_requests_is_ended() -> None:
@@ -227,7 +227,7 @@ def test_a_stream_without_requests_is_ended() -> None:
         with pytest.raises(grpc.RpcError) as caught:
             next(call.answers)
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        assert caught.value.details() == "no request came within 0.2 seconds"
+        assert caught.value.details() == "no request arrived within 0.2 seconds"
 
 
 def test_a_client_that_leaves_in_the_middle_of_a_stream_harms_nobody() -> None:

@@ -165,7 +165,7 @@ def test_detections_have_labels_counts_and_least_scores() -> None:
     assert [one.label for one in read(arrays, metadata=said).found] == ["a"]
     none = read([*arrays[:3], np.float32([0])])
     assert (none.found, answer_lines(none)) == ((), ["  nothing was detected"])
-    with pytest.raises(ExecutionError, match=r"labels.txt has 1 labels, but class 1 was detected"):
+    with pytest.raises(ExecutionError, match=r"labels.txt has 1 labels, but the model detected class 1"):
         read(arrays, labels=Labels(("cat",), "labels.txt"))
 
 
@@ -226,17 +226,17 @@ _SIZE = np.array([128, 96, 128, 96])
 HEADS: dict[str, tuple[np.ndarray[Any, Any], str]] = {
     "v8": (
         _head(lambda b, s, p: np.column_stack([b, s]).T[None]),
-        "1 a place: boxes (middle, width and height in pixels",
+        "1 per cell: boxes (centre, width and height in pixels",
     ),
     "v8 of parts": (_head(lambda b, s, p: np.column_stack([b / _SIZE, s]).T[None]), "in parts of the picture"),
     "v8 with logits": (_head(lambda b, s, p: np.column_stack([b, _logits(s)]).T[None]), "classes through a sigmoid"),
     "v5": (_head(lambda b, s, p: np.column_stack([b, _objectness(s)])[None], 3), "3 a place"),
     "v5 of parts": (_head(lambda b, s, p: np.column_stack([b / _SIZE, _objectness(s)])[None], 3), "objectness"),
     "v6": (_head(lambda b, s, p: np.column_stack([b, _objectness(s)])[None]), "1 a place"),
-    "X": (_head(lambda b, s, p: np.column_stack([_undecoded(b, p), _objectness(s)])[None]), "distances from places"),
+    "X": (_head(lambda b, s, p: np.column_stack([_undecoded(b, p), _objectness(s)])[None]), "offsets from cells"),
     "X with boxes far from their places": (
         _head(lambda b, s, p: np.column_stack([_undecoded(b, p), _objectness(s)])[None], spread=20.0),
-        "distances from places",
+        "offsets from cells",
     ),
 }
 
@@ -326,7 +326,7 @@ AREAS: dict[str, tuple[np.ndarray[Any, Any], str]] = {
     "numbers of classes": (np.repeat(np.arange(16) % 4 // 2, 16).reshape(1, 16, 16), "numbers of classes"),
     "a mask": (
         np.float32(np.repeat(np.arange(16) % 4 // 2, 16).reshape(1, 16, 16, 1)),
-        "a mask, of what is at least 0.5",
+        "a mask, of values of at least 0.5",
     ),
     "a mask of logits": (
         np.float32(np.repeat(np.arange(16) % 4 // 2, 16).reshape(1, 1, 16, 16)) * 12 - 6,
@@ -362,7 +362,7 @@ def test_what_cannot_be_read_as_asked_is_refused_with_the_outputs() -> None:
             ExecutionError, match=rf"no output is what --task {task} reads; the outputs are 'out0' int32"
         ):
             read(arrays, PLANE, task=task)
-    with pytest.raises(ExecutionError, match="no output is one vector of classes"):
+    with pytest.raises(ExecutionError, match="no output is a vector of class scores"):
         read(arrays, task="classes")
 
 

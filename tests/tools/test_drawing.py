@@ -205,7 +205,7 @@ def test_letters_that_a_font_of_the_system_has_are_drawn(
 def test_letters_that_no_font_has_are_said_once(tmp_path: Path, fonts_of: Callable[[Path], None]) -> None:
     (tmp_path / "broken.ttf").write_bytes(b"no font")
     fonts_of(tmp_path)
-    said = "no font of this system has all letters of the labels"
+    said = "no installed font has all letters of the labels"
     with pytest.warns(OnertWarning, match=said) as first:
         labelled("\u732b")
     with pytest.warns(OnertWarning, match=said) as second:

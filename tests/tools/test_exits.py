@@ -43,7 +43,7 @@ ENDS: dict[str, tuple[BaseException, int, str]] = {
     "a mistake of ours": (
         KeyError("k"),
         1,
-        "onert_x: a mistake in onert, which -v 2 shows the place of: KeyError: 'k'",
+        "onert_x: a bug in onert (-v 2 prints the traceback): KeyError: 'k'",
     ),
     "control characters": (ValueError("\x1b[2J"), 1, "ValueError: \\x1b[2J\n"),
     "an interrupt": (KeyboardInterrupt(), 130, ""),

@@ -120,8 +120,8 @@ def test_a_picture_that_claims_more_than_there_is_is_refused(content: bytes) -> 
 
 FITS: dict[Fit, tuple[list[int], str]] = {
     Fit.STRETCH: ([200, 200, 200, 200], "from 8x4 to 4x4,"),
-    Fit.LETTERBOX: ([114, 200, 200, 114], "its aspect kept and padded"),
-    Fit.CROP: ([200, 200, 200, 200], "its aspect kept and cropped"),
+    Fit.LETTERBOX: ([114, 200, 200, 114], "keeping the aspect ratio, and padded"),
+    Fit.CROP: ([200, 200, 200, 200], "keeping the aspect ratio, and cropped"),
 }
 
 
@@ -245,9 +245,9 @@ def test_standard_input_is_what_its_first_bytes_say(
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = info(DType.UINT8, 1, 2, 2, 1)
     os.mkfifo(tmp_path / "pipe.png")
-    with pytest.raises(ExecutionError, match="is no file, which is a pipe; cat it into --input -"):
+    with pytest.raises(ExecutionError, match="is not a file but a pipe; redirect it to --input -"):
         stream([str(tmp_path / "pipe.png")], target, Reading())
-    with pytest.raises(ExecutionError, match="/dev/zero for input 'x' is no file"):
+    with pytest.raises(ExecutionError, match="/dev/zero for input 'x' is not a file"):
         stream(["/dev/zero"], target, Reading())
     monkeypatch.setattr("sys.stdin", _Piped(b""))
     with pytest.raises(ExecutionError, match="standard input is empty"):
@@ -351,7 +351,7 @@ def test_items_are_counted_and_cut(shell: Shell, picture_model: Path) -> None:
     found = json.loads(out)
     assert [item["source"].partition(",")[0] for item in found["items"]] == ["0.png", "1.png"]
     assert found["execute_ms"]["runs"] == 6
-    assert "the first 2 of 5 items are run; --limit N runs others" in err
+    assert "only the first 2 of 5 items are run; --limit N sets another number" in err
 
 
 def test_small_outputs_are_printed_whole_and_large_ones_by_their_start(shell: Shell, picture_model: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_sound_s_first_channel_is_cut_or_followed_by_silence(
     assert found.array.tolist() == [wanted]
 
 
-AS_IT_IS = "at 8000 Hz as it is, for the model does not say its sample rate (--sample-rate does)"
+AS_IT_IS = "not resampled from 8000 Hz, because the model's sample rate is unknown (--sample-rate sets it)"
 SOUNDS: dict[str, tuple[int, tuple[int | None, ...], Reading, str]] = {
     "as it is": (8, (8,), Reading(), AS_IT_IS),
     "at the model's rate": (8, (1, 8), Reading(sample_rate=8000), ""),
@@ -178,9 +178,9 @@ def test_channels_may_come_before_the_height(tmp_path: Path, shape: tuple[int, .
 
 SLOWNESS = {
     "asked for": (("reference",), None),
-    "nothing named": ((), ": no other backend runs them"),
-    "no code": (("builtin",), "; --backends \"llvm\" gives them to 'llvm'"),
-    "a stranger's": (("onert_acme:Acme",), "; --backends \"onert_acme:Acme;llvm\" gives them to 'llvm'"),
+    "nothing named": ((), ": no other backend supports them"),
+    "no code": (("builtin",), "; --backends \"llvm\" runs them on 'llvm'"),
+    "a stranger's": (("onert_acme:Acme",), "; --backends \"onert_acme:Acme;llvm\" runs them on 'llvm'"),
 }
 
 

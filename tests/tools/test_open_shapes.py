@@ -24,28 +24,28 @@ from onert.tools.open_shapes import choices, compiled_with
 MODELS = SHARED / "models" / "onnx"
 TAKEN = {
     "basic_pitch-0.4.0__nmp": ({0: (1, 43844, 1)}, ""),
-    "faster_whisper-1.2.1__silero_vad_v6": ({0: (16, 576)}, "seq_len is open: taken as 16"),
+    "faster_whisper-1.2.1__silero_vad_v6": ({0: (16, 576)}, "seq_len is dynamic, assumed to be 16"),
     "magika-1.0.3__model": ({0: (1, 2048)}, ""),
-    "nudenet-3.4.2__320n": ({0: (1, 3, 320, 320)}, "height and width are open: taken as 320 x 320"),
+    "nudenet-3.4.2__320n": ({0: (1, 3, 320, 320)}, "height and width are dynamic, assumed to be 320 x 320"),
     "openwakeword-0.4.0__embedding_model": ({0: (1, 76, 32, 1)}, ""),
     "openwakeword-0.4.0__hey_mycroft_v0.1": ({0: (1, 16, 96)}, ""),
-    "openwakeword-0.4.0__melspectrogram": ({0: (1, 16_000)}, "samples is open: taken as 16000"),
-    "openwakeword-0.4.0__silero_vad": ({0: (1, 256), 2: (2, 1, 64), 3: (2, 1, 64)}, "sequence is open: taken as 256"),
+    "openwakeword-0.4.0__melspectrogram": ({0: (1, 16_000)}, "samples is dynamic, assumed to be 16000"),
+    "openwakeword-0.4.0__silero_vad": ({0: (1, 256), 2: (2, 1, 64), 3: (2, 1, 64)}, "sequence is dynamic, assumed to be 256"),
     "pipecat_ai-1.14.0__smart-turn-v3.2-cpu": ({0: (1, 80, 800)}, ""),
-    "rapidocr-3.10.0__PP-OCRv6_det_small": ({0: (1, 3, 320, 320)}, "height and width are open: taken as 320 x 320"),
+    "rapidocr-3.10.0__PP-OCRv6_det_small": ({0: (1, 3, 320, 320)}, "height and width are dynamic, assumed to be 320 x 320"),
     "rapidocr-3.10.0__ch_ppocr_mobile_v2.0_cls_mobile": (
         {0: (1, 3, 320, 320)},
-        "height and width are open: taken as 320 x 320",
+        "height and width are dynamic, assumed to be 320 x 320",
     ),
     "ricky0123-vad-web-0.0.31__silero_vad_v5": (
         {0: (1, 256), 1: (2, 1, 128)},
-        "dimension 1 of 'input' is open: taken as 256",
+        "dimension 1 of 'input' is dynamic, assumed to be 256",
     ),
-    "silero_vad-6.2.3__silero_vad": ({0: (1, 256), 1: (2, 1, 128)}, "dimension 1 of 'input' is open: taken as 256"),
-    "silero_vad-6.2.3__silero_vad_16k_op15": ({0: (1, 256), 1: (2, 1, 128)}, "sequence is open: taken as 256"),
-    "silero_vad-6.2.3__silero_vad_16k_sequence": ({0: (16, 576)}, "sequence_length is open: taken as 16"),
-    "silero_vad-6.2.3__silero_vad_half": ({0: (1, 256), 1: (2, 1, 128)}, "sequence is open: taken as 256"),
-    "silero_vad-6.2.3__silero_vad_op18_ifless": ({0: (1, 256), 2: (2, 1, 128)}, "sequence is open: taken as 256"),
+    "silero_vad-6.2.3__silero_vad": ({0: (1, 256), 1: (2, 1, 128)}, "dimension 1 of 'input' is dynamic, assumed to be 256"),
+    "silero_vad-6.2.3__silero_vad_16k_op15": ({0: (1, 256), 1: (2, 1, 128)}, "sequence is dynamic, assumed to be 256"),
+    "silero_vad-6.2.3__silero_vad_16k_sequence": ({0: (16, 576)}, "sequence_length is dynamic, assumed to be 16"),
+    "silero_vad-6.2.3__silero_vad_half": ({0: (1, 256), 1: (2, 1, 128)}, "sequence is dynamic, assumed to be 256"),
+    "silero_vad-6.2.3__silero_vad_op18_ifless": ({0: (1, 256), 2: (2, 1, 128)}, "sequence is dynamic, assumed to be 256"),
 }
 """Shapes, and what is said of them, for every shared model whose file has no shape for an input."""
 SETS = "; --shape_prepare sets"
@@ -176,25 +176,25 @@ def placeholders(*, batch_only: bool = False) -> Package:
 
 
 MADE = {
-    "pictures of one size": (digits, {0: (1, 1, 28, 28)}, "height and width are open: taken as 28 x 28"),
-    "one side": (lines, {0: (1, 3, 48, 320)}, "width is open: taken as 320"),
+    "pictures of one size": (digits, {0: (1, 1, 28, 28)}, "height and width are dynamic, assumed to be 28 x 28"),
+    "one side": (lines, {0: (1, 3, 48, 320)}, "width is dynamic, assumed to be 320"),
     "a sum of names": (
         decoder,
         {0: (1, 16, 4), 1: (1, 16, 4), 2: (1, 32, 1)},
-        "seq, past and past + seq are open: taken as 16, 16 and 32",
+        "seq, past and past + seq are dynamic, assumed to be 16, 16 and 32",
     ),
     "a sum without an expression": (
         encoder,
         {0: (1, 16, 4), 1: (1, 16, 4), 2: (1, 32, 1)},
-        "seq, before and total are open: taken as 16, 16 and 32",
+        "seq, before and total are dynamic, assumed to be 16, 16 and 32",
     ),
-    "what weights demand": (features, {0: (1, 977)}, "dimension 1 of 'x' is open: taken as 977"),
+    "what weights demand": (features, {0: (1, 977)}, "dimension 1 of 'x' is dynamic, assumed to be 977"),
     "channels too": (
         everything_open,
         {0: (1, 3, 320, 320)},
-        "dimension 1 of 'x', height and width are open: taken as 3, 320 and 320",
+        "dimension 1 of 'x', height and width are dynamic, assumed to be 3, 320 and 320",
     ),
-    "placeholders": (placeholders, {0: (1, 320, 320, 3)}, "height and width are open: taken as 320 x 320"),
+    "placeholders": (placeholders, {0: (1, 320, 320, 3)}, "height and width are dynamic, assumed to be 320 x 320"),
     "a batch that has a size": (lambda: placeholders(batch_only=True), {}, ""),
 }
 
@@ -210,17 +210,17 @@ def test_open_dimensions_of_made_models_have_sizes_that_suit_them(name: str) -> 
 def test_shapes_that_are_given_decide_names_of_the_others() -> None:
     found = next(choices(decoder(), None, {"x": (2, 5, 4)}))
     assert dict(found.shapes) == {1: (2, 16, 4), 2: (2, 21, 1)}
-    assert "past and past + seq are open: taken as 16 and 21" in found.said
+    assert "past and past + seq are dynamic, assumed to be 16 and 21" in found.said
 
 
 def test_where_nothing_suits_a_sentence_names_the_input_and_the_option() -> None:
     found = next(choices(impossible()))
     assert not found.shapes
     assert found.refused.startswith(
-        "no sizes were found that suit the open dimensions of an input, 'x' f32[?, ?] (subgraph 0 'made', node 0 "
+        "no suitable sizes were found for the dynamic dimensions of an input 'x' f32[?, ?] (subgraph 0 'made', node 0 "
     )
     assert found.refused.endswith("; --shape_prepare gives shapes")
-    with pytest.raises(CompileError, match="no sizes were found"):
+    with pytest.raises(CompileError, match="no suitable sizes were found"):
         compiled_with(impossible(), None, {}, lambda shapes: shapes)
 
 
@@ -240,10 +240,10 @@ def test_every_command_takes_the_same_sizes_and_says_so(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("onert.tools.model_report.report.machine", lambda threads: MACHINE)
-    said = "height and width are open: taken as 28 x 28; "
+    said = "height and width are dynamic, assumed to be 28 x 28; "
     assert inspect.main([str(model)]) == 0
     told = capsys.readouterr().out
-    assert "'x' f32[?, 1, ?, ?], taken as [1, 1, 28, 28]" in told
+    assert "'x' f32[?, 1, ?, ?], compiled for [1, 1, 28, 28]" in told
     assert f"{said}--shape_prepare sets them" in told
     assert "reference" not in told
     assert run.main([str(model)]) == 0

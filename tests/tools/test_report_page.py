@@ -155,7 +155,7 @@ def test_search_finds_operations_and_tensors_and_goes_there(browser: Chromium, p
     browser.wait("(document.querySelector('.detail h2') || {}).textContent?.includes('FullyConnected')")
     assert browser.run("state.tab") == "graph"
     assert "Runs on" in browser.run("document.querySelector('.detail').innerText")
-    assert "could, but comes later" in browser.run("document.querySelector('.detail').innerText")
+    assert "could run it, but comes later" in browser.run("document.querySelector('.detail').innerText")
 
 
 def test_groups_fold_and_unfold(browser: Chromium, pages: dict[str, str]) -> None:

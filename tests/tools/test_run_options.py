@@ -72,8 +72,8 @@ def test_a_model_is_named_in_one_of_three_ways(shell: Shell, arguments: tuple[ob
 
 
 NOTES = {
-    "no GPU": (("-g",), {}, "-g shows nothing: no backend uses GPU memory"),
-    "no GPU, long": (("--gpumem_poll",), {}, "-g shows nothing: no backend uses GPU memory"),
+    "no GPU": (("-g",), {}, "-g has no effect: no backend uses GPU memory"),
+    "no GPU, long": (("--gpumem_poll",), {}, "-g has no effect: no backend uses GPU memory"),
     "no such backend": (("--backends", "gpu;reference"), {}, "no backend is called 'gpu'"),
     "no such backend, environment": ((), {"BACKENDS": "acl_cl;reference"}, "no backend is called 'acl_cl'"),
     "no effect": (
@@ -182,7 +182,7 @@ def test_everything_is_quantised_by_the_ranges_of_runs_and_runs_so(shell: Shell,
     assert shell("m.tflite", *given, "float.npz")[0] == 0
     status, out, err = shell("m.tflite", "-q", kind, *given, "integers.npz")
     assert status == 0, err
-    assert f"the model in {kind}, by the ranges of 1 runs, is written to m.{kind}.tflite" in out
+    assert f"the {kind} model, calibrated with 1 runs, is written to m.{kind}.tflite" in out
     assert Path(f"m.{kind}.tflite").stat().st_size < MODEL.stat().st_size / 2
     assert shell(f"m.{kind}.tflite", *given, "again.npz")[0] == 0
     plain, rounded, again = (next(iter(np.load(f"{n}.npz").values())) for n in ("float", "integers", "again"))
@@ -190,7 +190,7 @@ def test_everything_is_quantised_by_the_ranges_of_runs_and_runs_so(shell: Shell,
     assert np.array_equal(rounded, again)
     status, out, err = shell("m.tflite", "-q", kind, "--qpath", "q.tflite", "--minmax_runs", 5)
     assert status == 0, err
-    assert "by the ranges of 5 runs, is written to q.tflite" in out
+    assert "calibrated with 5 runs, is written to q.tflite" in out
 
 
 FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
@@ -202,7 +202,7 @@ FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
     "quantise to bytes by a signature": (
         (MODEL, "-q", "uint8", "--signature", "serving_default", "--qpath", "q.tflite"),
         1,
-        "-q uint8 takes the first graph of a model, not --signature's",
+        "-q uint8 quantises a model's first graph, and cannot be used with --signature",
     ),
     "quantise a package to bytes": ((FLOAT, "-q", "uint8"), 1, "expected a .tflite or .circle file"),
     "quantise a package": ((FLOAT, "-q", "int8_wo"), 1, "expected a .tflite or .circle file"),
@@ -212,7 +212,7 @@ FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
     "a path without -q": ((FLOAT, "--qpath", "q.circle"), 2, "--qpath is given without --quantize"),
     "a path without -c": ((FLOAT, "--cpath", "code"), 2, "--cpath is given without --codegen"),
     "code of another backend": ((FLOAT, "-c", "tv2-gen"), 1, "the only backend that generates code ahead of time"),
-    "no name of a generator": ((FLOAT, "-c", "llvm"), 2, "expected the name of a backend and -gen"),
+    "no name of a generator": ((FLOAT, "-c", "llvm"), 2, "expected a backend's name followed by -gen"),
     "h5 without a file": ((FLOAT, "--shape_run", "h5"), 2, "--shape_run is h5, expected --load with an .h5 file"),
     "h5 with another file": ((FLOAT, "--shape_prepare", "h5", "-l", "x.npz"), 2, "expected --load with an .h5 file"),
     "too many elements": ((FLOAT, "--output_shape", "[0,[4]]", "-d", "o.npz"), 1, "shape [4], expected a shape of 10"),

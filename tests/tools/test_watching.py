@@ -50,7 +50,7 @@ def test_backends_are_measured_and_the_scheduler_uses_it(
 ) -> None:
     monkeypatch.setenv("WORKSPACE_DIR", "measured")
     assert run.main([str(DIGITS), "--profile-backends"]) == 0
-    assert "times written to measured/exec_time.json" in capsys.readouterr().out
+    assert "times are written to measured/exec_time.json" in capsys.readouterr().out
     tree = json.loads((tmp_path / "measured" / "exec_time.json").read_text())
     assert {"llvm", "reference"} <= tree.keys()
     assert all(len(record) == 2 for kinds in tree["reference"].values() for r in kinds.values() for record in r)
@@ -115,6 +115,6 @@ def test_profiling_mode_measures_and_then_runs(
     monkeypatch.setenv("USE_SCHEDULER", "1")
     assert run.main([str(DIGITS), "-v", "1"]) == 0
     said = capsys.readouterr()
-    assert "times written to exec_time.json" in said.out
+    assert "times are written to exec_time.json" in said.out
     assert "MODEL_LOAD" in said.out
     assert "by measured times a run takes" in said.err

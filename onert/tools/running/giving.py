@@ -120,7 +120,7 @@ def _streams(
             continue
         position = position_of(name, infos)
         if position is None:
-            raise ExecutionError(f"the model has no input {name!r}, expected one of {offered(infos)}")
+            raise ExecutionError(f"there is no input {name!r}, expected one of {offered(infos)}")
         if position in named:
             raise UsageError(f"--input names input {infos[position].name!r} twice")
         named[position] = file
