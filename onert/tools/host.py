@@ -65,7 +65,7 @@ def _simulate(options: argparse.Namespace) -> None:
 
 
 def _table(outcomes: Sequence[Outcome]) -> Table:
-    table = Table("network", "answered", "rejected", "late", "per second", "p50 ms", "p90 ms", "p99 ms", "max ms")
+    table = Table("network", "answered", "refused", "late", "per second", "p50 ms", "p90 ms", "p99 ms", "max ms")
     for each in outcomes:
         times = (each.latency_p50, each.latency_p90, each.latency_p99, each.latency_max)
         table.add_row(

@@ -103,7 +103,7 @@ def test_memory_is_accounted_for_to_the_byte() -> None:
     with pytest.raises(OutOfDeviceMemoryError) as caught:
         device.add_network([function("more", products(101))])
     nbytes = function("more", products(101)).nbytes
-    assert f"takes {nbytes} bytes, {small.nbytes} of {room} are left" in str(caught.value)
+    assert f"needs {nbytes} bytes, {small.nbytes} of {room} are free" in str(caught.value)
     assert device.available_memory == small.nbytes
     device.add_network([small])
     assert device.available_memory == 0
@@ -126,7 +126,7 @@ def test_what_a_function_takes_is_its_constants_its_arena_and_its_ends() -> None
 def test_functions_are_added_all_or_none(device: CpuDevice) -> None:
     device.add_network([function("a", squares())])
     free = device.available_memory
-    with pytest.raises(NetworkExistsError, match="has a function called 'a' already"):
+    with pytest.raises(NetworkExistsError, match="already has a function called 'a'"):
         device.add_network([function("b", squares()), function("a", squares())])
     assert device.functions == ("a",)
     assert device.available_memory == free

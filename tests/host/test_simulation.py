@@ -363,7 +363,7 @@ WRONG = {
     "count": (PLAN.replace("count = 8", "count = 0"), "device 0: count is 0, expected a whole number from 1"),
     "many": (PLAN.replace("count = 8", "count = 99999999"), "count is 99999999"),
     "rate": (PLAN.replace("500.0", "'fast'"), "rate is 'fast', expected a number"),
-    "no rate": (PLAN.replace("rate = 500.0", ""), "a stream has 5000 requests, 0 a second"),
+    "no rate": (PLAN.replace("rate = 500.0", ""), "a stream has 5000 requests, 0 per second"),
     "times": (PLAN.replace("seconds = 0.01", "times = 'guessed'"), "times is 'guessed'"),
     "link": (PLAN.replace("latency = 0.001", "latency = -1"), "link: latency is -1"),
     "priorities": (PLAN.replace("rate", "priorities = []\nrate"), r"priorities are \[\], expected a list"),

@@ -75,7 +75,7 @@ def test_a_thread_that_lends_itself_is_named_too() -> None:
 
 def test_a_trace_is_recorded_once_at_a_time() -> None:
     with HostManager([DeviceConfig(threads=1)]) as host:
-        with pytest.raises(ConfigurationError, match="records no trace"):
+        with pytest.raises(ConfigurationError, match="is not recording a trace"):
             host.stop_trace()
         host.start_trace()
         with pytest.raises(ConfigurationError, match="is already recording a trace"):

@@ -212,7 +212,10 @@ def test_an_end_answers_what_a_stream_has_sent_and_ends_it() -> None:
                 next(call.answers)
             ending.join(PATIENCE)
             assert not ending.is_alive()
-        assert (caught.value.code(), caught.value.details()) == (grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
+        assert (caught.value.code(), caught.value.details()) == (
+            grpc.StatusCode.UNAVAILABLE,
+            "the server is shutting down",
+        )
 
 
 def test_a_stream_without_requests_is_ended() -> None:

@@ -230,9 +230,9 @@ HEADS: dict[str, tuple[np.ndarray[Any, Any], str]] = {
     ),
     "v8 of parts": (_head(lambda b, s, p: np.column_stack([b / _SIZE, s]).T[None]), "in parts of the picture"),
     "v8 with logits": (_head(lambda b, s, p: np.column_stack([b, _logits(s)]).T[None]), "classes through a sigmoid"),
-    "v5": (_head(lambda b, s, p: np.column_stack([b, _objectness(s)])[None], 3), "3 a place"),
+    "v5": (_head(lambda b, s, p: np.column_stack([b, _objectness(s)])[None], 3), "3 per cell"),
     "v5 of parts": (_head(lambda b, s, p: np.column_stack([b / _SIZE, _objectness(s)])[None], 3), "objectness"),
-    "v6": (_head(lambda b, s, p: np.column_stack([b, _objectness(s)])[None]), "1 a place"),
+    "v6": (_head(lambda b, s, p: np.column_stack([b, _objectness(s)])[None]), "1 per cell"),
     "X": (_head(lambda b, s, p: np.column_stack([_undecoded(b, p), _objectness(s)])[None]), "offsets from cells"),
     "X with boxes far from their places": (
         _head(lambda b, s, p: np.column_stack([_undecoded(b, p), _objectness(s)])[None], spread=20.0),
@@ -323,7 +323,7 @@ AREAS: dict[str, tuple[np.ndarray[Any, Any], str]] = {
         np.moveaxis(np.eye(4, dtype=np.float32)[np.repeat(np.arange(16) % 4 // 2, 16).reshape(1, 16, 16)], -1, 1),
         "channels first",
     ),
-    "numbers of classes": (np.repeat(np.arange(16) % 4 // 2, 16).reshape(1, 16, 16), "numbers of classes"),
+    "numbers of classes": (np.repeat(np.arange(16) % 4 // 2, 16).reshape(1, 16, 16), "class indices"),
     "a mask": (
         np.float32(np.repeat(np.arange(16) % 4 // 2, 16).reshape(1, 16, 16, 1)),
         "a mask, of values of at least 0.5",
@@ -359,7 +359,7 @@ def test_what_cannot_be_read_as_asked_is_refused_with_the_outputs() -> None:
     assert recognise(ends(arrays), asked=False) is None
     for task in ("detection", "segmentation", "keypoints", "image"):
         with pytest.raises(
-            ExecutionError, match=rf"no output is what --task {task} reads; the outputs are 'out0' int32"
+            ExecutionError, match=rf"no output is suitable for --task {task}; the outputs are 'out0' int32"
         ):
             read(arrays, PLANE, task=task)
     with pytest.raises(ExecutionError, match="no output is a vector of class scores"):

@@ -81,7 +81,7 @@ def test_the_readme_s_detector_finds_a_face_and_draws_it(tmp_path: Path, capsys:
     model, photo = SHARED / "models/onnx/nudenet-3.4.2__320n.onnx", SHARED / "data/coral/grace_hopper.bmp"
     assert run.main([str(model), "--input", str(photo), "--show", str(tmp_path / "out.png")]) == 0
     printed = capsys.readouterr().out
-    assert "is read as a YOLO head of 2100 predictions, 1 a place" in printed
+    assert "is read as a YOLO head of 2100 predictions, 1 per cell" in printed
     assert "FACE_FEMALE  box 0.2" in printed
     with Image.open(tmp_path / "out.png") as drawn, Image.open(photo) as given:
         large = np.asarray(given.convert("RGB").resize(drawn.size))

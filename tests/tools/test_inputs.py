@@ -128,7 +128,7 @@ SOUNDS: dict[str, tuple[int, tuple[int | None, ...], Reading, str]] = {
     "slower": (8, (1, 4, 1), Reading(sample_rate=4000), "resampled from 8000 to 4000 Hz"),
     "too short": (8, (12,), Reading(sample_rate=8000), "8 samples and 4 of silence"),
     "too long": (80, (8,), Reading(sample_rate=8000), "0.001 of 0.010 s"),
-    "a later part": (80, (8,), Reading(sample_rate=8000, start=0.005), "0.001 of 0.010 s, from 0.005 s on"),
+    "a later part": (80, (8,), Reading(sample_rate=8000, start=0.005), "0.001 of 0.010 s, starting at 0.005 s"),
     "of any length": (80, (1, None), Reading(sample_rate=8000), ""),
 }
 

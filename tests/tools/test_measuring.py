@@ -74,7 +74,7 @@ def test_a_machine_is_measured_without_a_model(
     assert (one["threads"], two["threads"]) == (1, 2)
     assert one["flops_per_second"].keys() == {"float32", "int8"}
     assert bench.main(["--machine"]) == 0
-    assert "products of float32" in capsys.readouterr().out
+    assert "float32 products" in capsys.readouterr().out
     assert bench.main(["--keep", "model.tflite"]) == 2
     assert "--keep is given without --machine" in capsys.readouterr().err
     given: list[Mapping[str, float]] = []

@@ -72,7 +72,7 @@ def test_a_report_answers_what_a_person_asks(digits: dict[str, Any]) -> None:
     for answer in (
         "digits_int8: nnpackage",
         "i8[1, 8, 8, 1], 0 to 1 (scale 0.003922, zero point -128), also 'image'",
-        "serving_default(image) gives output_0",
+        "serving_default(image) -> output_0",
         "10 in labels.txt",
         "16.5 k in 16.5 KiB: i8 16.3 k, i32 146",
         "8: 3 Conv2D, 1 DepthwiseConv2D",

@@ -30,9 +30,15 @@ TAKEN = {
     "openwakeword-0.4.0__embedding_model": ({0: (1, 76, 32, 1)}, ""),
     "openwakeword-0.4.0__hey_mycroft_v0.1": ({0: (1, 16, 96)}, ""),
     "openwakeword-0.4.0__melspectrogram": ({0: (1, 16_000)}, "samples is dynamic, assumed to be 16000"),
-    "openwakeword-0.4.0__silero_vad": ({0: (1, 256), 2: (2, 1, 64), 3: (2, 1, 64)}, "sequence is dynamic, assumed to be 256"),
+    "openwakeword-0.4.0__silero_vad": (
+        {0: (1, 256), 2: (2, 1, 64), 3: (2, 1, 64)},
+        "sequence is dynamic, assumed to be 256",
+    ),
     "pipecat_ai-1.14.0__smart-turn-v3.2-cpu": ({0: (1, 80, 800)}, ""),
-    "rapidocr-3.10.0__PP-OCRv6_det_small": ({0: (1, 3, 320, 320)}, "height and width are dynamic, assumed to be 320 x 320"),
+    "rapidocr-3.10.0__PP-OCRv6_det_small": (
+        {0: (1, 3, 320, 320)},
+        "height and width are dynamic, assumed to be 320 x 320",
+    ),
     "rapidocr-3.10.0__ch_ppocr_mobile_v2.0_cls_mobile": (
         {0: (1, 3, 320, 320)},
         "height and width are dynamic, assumed to be 320 x 320",
@@ -41,11 +47,17 @@ TAKEN = {
         {0: (1, 256), 1: (2, 1, 128)},
         "dimension 1 of 'input' is dynamic, assumed to be 256",
     ),
-    "silero_vad-6.2.3__silero_vad": ({0: (1, 256), 1: (2, 1, 128)}, "dimension 1 of 'input' is dynamic, assumed to be 256"),
+    "silero_vad-6.2.3__silero_vad": (
+        {0: (1, 256), 1: (2, 1, 128)},
+        "dimension 1 of 'input' is dynamic, assumed to be 256",
+    ),
     "silero_vad-6.2.3__silero_vad_16k_op15": ({0: (1, 256), 1: (2, 1, 128)}, "sequence is dynamic, assumed to be 256"),
     "silero_vad-6.2.3__silero_vad_16k_sequence": ({0: (16, 576)}, "sequence_length is dynamic, assumed to be 16"),
     "silero_vad-6.2.3__silero_vad_half": ({0: (1, 256), 1: (2, 1, 128)}, "sequence is dynamic, assumed to be 256"),
-    "silero_vad-6.2.3__silero_vad_op18_ifless": ({0: (1, 256), 2: (2, 1, 128)}, "sequence is dynamic, assumed to be 256"),
+    "silero_vad-6.2.3__silero_vad_op18_ifless": (
+        {0: (1, 256), 2: (2, 1, 128)},
+        "sequence is dynamic, assumed to be 256",
+    ),
 }
 """Shapes, and what is said of them, for every shared model whose file has no shape for an input."""
 SETS = "; --shape_prepare sets"
@@ -219,7 +231,7 @@ def test_where_nothing_suits_a_sentence_names_the_input_and_the_option() -> None
     assert found.refused.startswith(
         "no suitable sizes were found for the dynamic dimensions of an input 'x' f32[?, ?] (subgraph 0 'made', node 0 "
     )
-    assert found.refused.endswith("; --shape_prepare gives shapes")
+    assert found.refused.endswith("; set them with --shape_prepare")
     with pytest.raises(CompileError, match="no suitable sizes were found"):
         compiled_with(impossible(), None, {}, lambda shapes: shapes)
 

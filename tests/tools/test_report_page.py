@@ -147,7 +147,7 @@ def test_search_finds_operations_and_tensors_and_goes_there(browser: Chromium, p
     opened(browser, pages["one"])
     browser.key("/")
     browser.type("no such thing")
-    browser.wait("document.getElementById('found').innerText.includes('Nothing')")
+    browser.wait("document.getElementById('found').innerText.includes('No matches')")
     browser.run("{ const f = document.getElementById('find'); f.value = ''; f.focus(); }")
     browser.type("fully")
     browser.wait("document.querySelectorAll('#found li b').length > 0")

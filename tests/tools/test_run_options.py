@@ -213,7 +213,11 @@ FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
     "a path without -c": ((FLOAT, "--cpath", "code"), 2, "--cpath is given without --codegen"),
     "code of another backend": ((FLOAT, "-c", "tv2-gen"), 1, "the only backend that generates code ahead of time"),
     "no name of a generator": ((FLOAT, "-c", "llvm"), 2, "expected a backend's name followed by -gen"),
-    "h5 without a file": ((FLOAT, "--shape_run", "h5"), 2, "--shape_run is h5, expected --load with an .h5 file"),
+    "h5 without a file": (
+        (FLOAT, "--shape_run", "h5"),
+        2,
+        "--shape_run is h5, which takes the shapes from --load, expected --load with an .h5 file",
+    ),
     "h5 with another file": ((FLOAT, "--shape_prepare", "h5", "-l", "x.npz"), 2, "expected --load with an .h5 file"),
     "too many elements": ((FLOAT, "--output_shape", "[0,[4]]", "-d", "o.npz"), 1, "shape [4], expected a shape of 10"),
     "no such output": ((FLOAT, "--output_shape", "[3,[4]]", "-d", "o.npz"), 1, "names output 3, expected 0 to 0"),
