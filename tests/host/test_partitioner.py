@@ -143,7 +143,7 @@ def test_what_an_operation_takes_is_its_arithmetic_or_its_traffic(speeds: dict[s
 
 
 def test_more_parts_than_there_are_groups_is_an_error() -> None:
-    with pytest.raises(PartitionError, match="9 partitions are requested, but .* only 4 indivisible groups"):
+    with pytest.raises(PartitionError, match=r"9 partitions are requested, but .* only 4 indivisible groups"):
         partitioner(kinds(*[GREAT] * 9)).partition("n", layers(8, 8, 8), parts=9)
 
 

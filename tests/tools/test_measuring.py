@@ -81,7 +81,7 @@ def test_a_machine_is_measured_without_a_model(
     monkeypatch.setattr(Backend, "calibrate", lambda backend, figures: bool(given.append(figures)))
     monkeypatch.setattr(Llvm, "calibrate", lambda backend, figures: given.append(figures) is None)
     assert bench.main(["--machine", "--keep"]) == 0
-    assert "kept for llvm" in capsys.readouterr().err
+    assert "stored for llvm" in capsys.readouterr().err
     assert all(figures.keys() == {"float32", "int8", "outer"} for figures in given)
     assert bench.main(["--machine", "model.tflite"]) == 2
     assert "--machine and MODEL are both given, expected one" in capsys.readouterr().err
