@@ -43,8 +43,7 @@ _MAX_NAME = 200
 class HostManager:
     """Runs requests for networks on devices. Its methods may be called by any thread.
 
-    `devices` are in order of preference; None: this process's processors as one device. `with HostManager(...)` closes
-    it at the end.
+    `devices` are in order of preference; None: this process's processors as one device. `with` closes the host.
     """
 
     def __init__(
@@ -271,8 +270,7 @@ class HostManager:
         return request.wait()
 
     def end_sequence(self, name: str, sequence: Hashable) -> None:
-        """Drop the state of a sequence, if there is any. Raises NetworkBusyError while one of its requests is
-        running."""
+        """Drop the state of a sequence, if there is any. Raises NetworkBusyError while a request is running."""
         self._dispatcher.sessions.end(self._network(name), sequence)
 
     def _require_own_process(self) -> None:

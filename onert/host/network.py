@@ -114,8 +114,7 @@ class Network:
         return left >= 0
 
     def checked(self, given: Mapping[str, Any] | Sequence[Any]) -> tuple[Array, ...]:
-        """The inputs in order, given by name or in order. Raises ExecutionError for missing, unknown or invalid
-        ones."""
+        """The inputs in order, given by name or in order. Raises ExecutionError if one is missing or invalid."""
         if (
             self._only is not None and type(given) is list and len(given) == 1
         ):  # takes half the time of the general case

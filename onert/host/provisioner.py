@@ -52,8 +52,7 @@ class Provisioner:
         """Compile the nodes of a network and load them onto devices. If that fails, no device keeps any of them.
 
         `known` are programs of nodes, by position, that were already compiled for the first device with their backend.
-        Raises DeviceNotFoundError if no device has a node's backend, and OutOfDeviceMemoryError if a logical device
-        fits no device.
+        Raises DeviceNotFoundError if no device has a node's backend, and OutOfDeviceMemoryError if a node does not fit.
         """
         places = assign(dag, devices)
         programs: dict[_Kind, Program] = {}

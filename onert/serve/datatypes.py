@@ -110,8 +110,7 @@ def _array_of_strings(place: str, shape: Sequence[int], elements: Sequence[bytes
 
 
 def from_list(place: str, datatype: str, shape: Sequence[int], data: Any) -> Array:
-    """The array of numbers, strings or booleans in a list, flat or nested by dimensions. Raises ServeError if
-    invalid."""
+    """The array in a list of numbers, strings or booleans, flat or nested. Raises ServeError for invalid elements."""
     dtype = TYPES[datatype]
     if not isinstance(data, list):
         raise bad(f"{place}: data is {_kind(data)}, expected a list")

@@ -37,8 +37,7 @@ Method = Callable[[Any], Awaitable[Any]]
 
 
 def rpc_server(service: Service, room: Room, ending: asyncio.Event) -> grpc.aio.Server:
-    """A server with the protocol's methods, not yet started. Must be called on its event loop. Streams end when
-    `ending` is set."""
+    """A server with the protocol's methods, not yet started, for the running event loop. `ending` ends its streams."""
     limits = room.limits
     server = grpc.aio.server(
         options=[

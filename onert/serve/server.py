@@ -36,8 +36,7 @@ _LOOK = 0.02
 class Server:
     """Serves the models of a host from `start` to `stop`, or within a `with` block.
 
-    `models` are files or packages by name; `folder` has more, which clients may load by their stems. The caller owns
-    the host and closes it.
+    `models` are files or packages by name; `folder` has more, which clients may load by stem. The caller owns the host.
     """
 
     def __init__(

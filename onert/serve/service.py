@@ -36,8 +36,7 @@ EXTENSIONS = (
     "statistics",
 )
 _LEND = 100e-6
-"""Runs up to this many seconds are executed on the event loop, because handing them to a device's thread takes as
-long."""
+"""Runs of up to this many seconds stay on the event loop, because handing them to a device's thread takes as long."""
 _LEND_ALONE = 2e-3
 """The same if there is only one connection: it blocks no other client, except one that is just connecting."""
 _LOGGER = logging.getLogger("onert.serve")

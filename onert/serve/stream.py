@@ -28,8 +28,7 @@ class Stream:
 
     The error of a failed request is its answer, and the stream continues. The stream ends when the client has finished
     and everything is answered; with DEADLINE_EXCEEDED when no request arrives for `keep_alive` seconds or an answer is
-    not read within `body_timeout`; and with UNAVAILABLE when the server shuts down, after answering requests read so
-    far.
+    not read within `body_timeout`; and with UNAVAILABLE when the server shuts down, after answering what it has read.
     """
 
     def __init__(self, infer: Infer, limits: ServeConfig, ending: asyncio.Event) -> None:

@@ -103,8 +103,7 @@ def target(options: argparse.Namespace) -> str | None:
 
 
 def shapes(options: argparse.Namespace, package: Package) -> dict[int | str, tuple[int, ...]]:
-    """The shapes in -model-input by name. Raises UsageError for invalid text, or a type that differs from the
-    model's."""
+    """The shapes in -model-input by name. Raises UsageError for invalid text or a wrong type."""
     graph = package.model.subgraphs[0]
     types = {graph.operands[i].name: graph.type(i).dtype for i in graph.inputs}
     found: dict[int | str, tuple[int, ...]] = {}

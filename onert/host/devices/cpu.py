@@ -133,8 +133,7 @@ class _Loaded:
 class CpuDevice(WorkerDevice):
     """Runs functions one at a time on its own thread, or on a caller's thread while no run waits.
 
-    With `cores`, its thread and the kernels' threads started by it are bound to these processors, and it does not
-    accept callers' threads.
+    With `cores`, its thread and the kernels' threads that it starts are bound to them, and it rejects callers' threads.
     """
 
     kind = "cpu"

@@ -188,8 +188,7 @@ class Worker:
             self.turns.put(turn)
 
     def stop(self) -> None:
-        """Stop after the current call and reject waiting ones. Waits for that, unless called from the worker's
-        thread."""
+        """Stop after the current call and reject waiting ones. Waits for that, unless called by the worker."""
         self.end(RequestRefusedError(f"device {self.name!r} was stopped"))
         if current_thread() is not self._thread:
             self._thread.join()

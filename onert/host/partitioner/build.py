@@ -63,8 +63,7 @@ def built(name: str, program: Program, graph: UnitGraph, parts: Sequence[Part], 
 def sub_package(
     graph: UnitGraph, operations: Sequence[int], name: str
 ) -> tuple[Package, tuple[int, ...], tuple[int, ...]]:
-    """Some operations as a network of their own, with the subgraphs that they call, and the values that are its inputs
-    and outputs."""
+    """Some operations as a network of their own, with the subgraphs that they call, and its inputs and outputs."""
     whole = graph.subgraph
     inputs, outputs = borders(whole, operations)
     used = (i for at in operations for i in whole.operations[at].used)

@@ -22,8 +22,7 @@ from .validation import validate
 from .whole import whole
 
 Compile = Callable[[Package, str, bool], Program]
-"""Compiles a package for the devices of a backend. The last argument: whether it has already been through the
-passes."""
+"""Compiles a package for the devices of a backend. The last argument: whether the passes have run."""
 
 
 @frozen(eq=False)

@@ -18,8 +18,7 @@ from onert.ir.process.cached import cached
 class UnitGraph:
     """A network after the compiler's passes, with its operations grouped into `units`.
 
-    Units are in topological order; the operations of a unit are in the graph's order. `others` are the subgraphs that
-    operations call, by index.
+    Units are in topological order; the operations of a unit are in the graph's order. `others` are called subgraphs.
     """
 
     subgraph: Subgraph

@@ -93,8 +93,7 @@ class Batcher:
         self.look()
 
     def done(self, batch: BatchRequest, result: Any) -> None:
-        """Handle the result of a batch. The next one starts before the requests are answered, to keep the device
-        busy."""
+        """Handle the result of a batch. The next one starts before its requests are answered."""
         with self._lock:
             self._running -= 1
             requests = self._take()

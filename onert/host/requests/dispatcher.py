@@ -198,8 +198,7 @@ class Dispatcher:
             call()
 
     def close(self) -> Gate:
-        """Admit no more requests. The gate opens when all admitted ones are answered. Raises HostError in a
-        callback."""
+        """Admit no more requests. The gate opens when all are answered. Raises HostError in a callback."""
         if self._callbacks.is_member():
             raise HostError("this host cannot be closed by a callback of one of its requests; close it afterwards")
         gate = self._admission.close()

@@ -33,8 +33,8 @@ class Session:
         self._places: dict[int, DeviceManager] = {}
 
     def enter(self, request: Request) -> bool:
-        """Whether a request may run now; otherwise it waits for the previous one. Raises NetworkNotFoundError if the
-        sequence has ended."""
+        """Whether a request may run now; otherwise it waits for the previous one. Raises NetworkNotFoundError after the
+        end."""
         with self._lock:
             if self._ended:
                 raise NetworkNotFoundError(f"network {request.network.name!r}: sequence {self.sequence!r} was ended")

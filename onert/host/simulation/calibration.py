@@ -41,8 +41,7 @@ class Kept(Value):
 
     - `seconds`: for each sub-network, how long each of its runs occupied a device; `idle`: how long the device had been
       idle before each run
-    - `around`: how much longer than the run itself a device was occupied; `after`: the time from the last run to the
-      answer
+    - `around`: how much longer than the run a device was occupied; `after`: the time from the last run to the answer
     """
 
     seconds: Mapping[str, tuple[float, ...]]

@@ -229,8 +229,7 @@ class Events:
             self._arrive(work, place, run, now)
 
     def _arrive(self, work: _Work, place: Place, run: Run, now: float) -> None:
-        """Handle the arrival of a parent's results, or of the request's inputs. The run starts when all have
-        arrived."""
+        """Handle the arrival of a parent's results or the request's inputs. The run starts when all are there."""
         if run.waiting[place.at]:
             run.waiting[place.at] -= 1
             if run.waiting[place.at]:

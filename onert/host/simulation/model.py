@@ -139,8 +139,7 @@ class Workload:
 class Outcome(Value):
     """The result of a workload: counts, latencies in seconds, and the utilisation of each station.
 
-    `late` and `refused` requests have no latency. `urgent_p99` is the 99th percentile of each priority, if there are
-    several.
+    `late` and `refused` requests have no latency. `urgent_p99` is the p99 of each priority, if there are several.
     """
 
     name: str

@@ -148,8 +148,7 @@ def _of_size(
     timing: Timing,
     by_name: Mapping[str, DescribedDevice],
 ) -> tuple[float, ...]:
-    """The times of a run for a batch of `size` requests. If the network cannot be stacked, they run one after
-    another."""
+    """The times of a run for a batch of `size` requests. Without stacking, they run one after another."""
     network = networks.get(size)
     if network is None:
         single = _of_size(networks, at, 1, device, timing, by_name)

@@ -26,8 +26,8 @@ class Observed:
     - `came`: the time of each request, relative to the first; `latencies`: its latency
     - `kept`: for each sub-network, how long its runs occupied a device, in order of their start; `idle`: how long the
       device had been idle before
-    - `after`: the time from the last run to the answer; `around`: how much longer than its run a device was occupied.
-      Both are medians
+    - `after`: the time from the last run to the answer; `around`: the time that a device was occupied beyond its run;
+      medians
     """
 
     came: Array

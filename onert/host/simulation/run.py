@@ -47,8 +47,7 @@ def run(plan: Plan, packages: Sequence[Package] | None = None) -> list[Outcome]:
 def measure(plan: Plan, seconds: float) -> dict[str, Kept]:
     """Measure for `seconds` seconds each how long the runs of a plan's networks occupy its devices, on this machine.
 
-    Each network is measured alone and without batches. Raises errors of the devices, of loading, partitioning and
-    placing.
+    Each network is measured alone and without batches. Raises errors of devices, loading and partitioning.
     """
     if not 0 < seconds <= _LONGEST:
         raise ConfigurationError(

@@ -43,8 +43,7 @@ class Form:
 
 @frozen(eq=False)
 class Layout:
-    """The parsed JSON of a request whose tensors are all binary: `tensors` are their names, datatypes, shapes and
-    numbers of bytes."""
+    """The parsed JSON of a request whose tensors are all binary: `tensors` are (name, datatype, shape, bytes)."""
 
     parameters: dict[str, Parameter]
     outputs: tuple[str, ...]
@@ -188,8 +187,7 @@ def _input(document: dict[str, Any], place: str, rest: memoryview) -> tuple[str,
 
 
 def checked_shape(shape: Any, place: str) -> list[int]:
-    """Check that a shape is a list of non-negative integers of reasonable size, and return it. Raises ServeError if
-    not."""
+    """The shape itself. Raises ServeError unless it is a list of non-negative integers of reasonable size."""
     if not isinstance(shape, list) or len(shape) > _MOST_DIMENSIONS:
         raise bad(f"{place}: 'shape' is not a list of at most {_MOST_DIMENSIONS} numbers")
     elements = 1

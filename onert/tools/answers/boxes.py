@@ -25,8 +25,7 @@ def swapped(boxes: Array) -> Array:
 
 
 def in_parts(boxes: Array, plane: tuple[int, int]) -> tuple[Array, str]:
-    """Boxes (top, left, bottom, right) as fractions of the plane, and their original unit (pixels if they are
-    large)."""
+    """Boxes (top, left, bottom, right) as fractions of the plane, and their unit (pixels if large)."""
     finite = boxes[np.isfinite(boxes)]
     if finite.size and np.abs(finite).max() > _PARTS:
         height, width = plane

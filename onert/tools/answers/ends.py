@@ -48,8 +48,7 @@ class Ends(Value):
         )
 
     def labels(self, *positions: int) -> Labels:
-        """The user's labels, otherwise the metadata's for one of these outputs, otherwise the metadata's for the
-        model."""
+        """The user's labels, otherwise the metadata's for one of these outputs, otherwise for the model."""
         if self.wanted.labels.names:
             return self.wanted.labels
         for at in positions:

@@ -22,8 +22,7 @@ class Labels(Value):
     place: str = METADATA
 
     def of(self, index: int) -> str:
-        """The name of a class, empty if there are no names. Raises ExecutionError if there are, but not for this
-        class."""
+        """The name of a class, empty without names. Raises ExecutionError if there are names, but not this one."""
         if not self.names:
             return ""
         if not 0 <= index < len(self.names):

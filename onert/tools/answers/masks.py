@@ -39,8 +39,8 @@ def read_areas(ends: Ends) -> Answer | None:
 
 
 def read_picture(ends: Ends) -> Answer | None:
-    """A picture generated from the input picture: three channels of bytes, or of real numbers from 0 to 1, -1 to 1 or 0
-    to 255; None for other outputs."""
+    """A picture generated from the input: three channels of bytes or reals (0 to 1, -1 to 1, 0 to 255); None for
+    others."""
     at = _over(ends)
     if at is None:
         return None
@@ -89,8 +89,7 @@ def _layouts(array: Array, plane: tuple[int, int]) -> list[tuple[Layout, tuple[i
 
 
 def _covers(dims: tuple[int, ...], plane: tuple[int, int]) -> bool:
-    """Whether the size is the input's, or the same whole fraction or multiple of both sides (or of both sides minus
-    1)."""
+    """Whether both sides are the same whole fraction or multiple of the input's (possibly of sides minus 1)."""
     rows, columns = dims
     if min(rows, columns) < min(_SMALLEST, *plane):
         return False

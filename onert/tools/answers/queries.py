@@ -16,8 +16,7 @@ def read_queries(ends: Ends) -> Answer | None:
     """Detections from `[1, n, 4]` boxes and `[1, n, classes]` scores; None for other outputs.
 
     Boxes are (left, top, right, bottom), unless too many of them would end before they begin; then they are (centre,
-    width, height). Scores outside 0 to 1 are logits. If there is one more class than labels, the last one means "no
-    object".
+    width, height). Scores outside 0 to 1 are logits. A class beyond the labels means "no object".
     """
     if ends.plane is None or len(ends.arrays) not in (2, 3):
         return None

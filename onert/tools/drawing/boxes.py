@@ -12,8 +12,7 @@ _LABELLED = 40
 
 
 def draw_boxes(canvas: Canvas, found: tuple[Found, ...]) -> list[tuple[Color | None, str]]:
-    """Draw boxes with class and score, small ones on top. Returns rows of a legend for those whose label had no
-    room."""
+    """Draw boxes with class and score, small ones on top. Returns legend rows for labels without room."""
     boxed = [one for one in found if one.box is not None]
     places = [(one, _pixels(canvas, one)) for one in boxed]
     for one, place in sorted(places, key=lambda pair: -_area(pair[1])):

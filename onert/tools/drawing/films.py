@@ -31,8 +31,7 @@ class Film:
         self._stream: Any = None
 
     def add(self, image: Any) -> None:
-        """Add a Pillow image as a frame. One of another size is cropped, or padded with white, at the bottom and
-        right."""
+        """Add a Pillow image as a frame. Other sizes are cropped or padded with white, at the bottom and right."""
         av = av_library()
         try:
             if self._container is None:

@@ -32,8 +32,7 @@ _UNREADABLE = (
 
 
 def random(info: TensorInfo, rng: np.random.Generator) -> Array:
-    """Random elements for an input; an unknown dimension becomes 1. Integers of more than 16 bits are 0 or 1, because
-    they are mostly indices."""
+    """Random elements for an input; unknown dimensions are 1. Wide integers, which are mostly indices, are 0 or 1."""
     shape = tuple(1 if d is None else d for d in info.shape)
     if info.dtype.is_float:
         return rng.uniform(-1, 1, shape).astype(info.dtype.numpy)
@@ -70,8 +69,7 @@ def _numpy(source: Path | io.BytesIO, name: str) -> Array:
 
 
 def archive(path: Path, infos: Sequence[TensorInfo]) -> list[Array]:
-    """Read every input from a .npz (by name, or by position as `0`, `in0`, `arr_0`, ...), .npy or .h5 (group
-    `value`)."""
+    """Read all inputs from .npz (by name, or position as `0`, `in0`, `arr_0`, ...), .npy or .h5 (group `value`)."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
         if len(infos) != 1:
@@ -131,8 +129,7 @@ def write_hdf5(target: BinaryIO, arrays: Sequence[Array]) -> None:
 
 
 def raw(path: Path, info: TensorInfo) -> Array:
-    """Read raw little-endian elements in row-major order. Raises ExecutionError unless their number matches the
-    shape."""
+    """Read raw little-endian elements in row-major order. Raises ExecutionError for a wrong number."""
     try:
         content = path.read_bytes()
     except OSError as error:

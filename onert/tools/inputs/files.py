@@ -46,7 +46,7 @@ class Stream(Value):
 
 
 def from_file(path: Path, info: TensorInfo, reading: Reading) -> Given:
-    """Read an input from a file: .npy, an image, a sound, text, or raw elements. Raises ExecutionError if it does not
+    """Read an input from a .npy, image, sound, text, or file of raw elements. Raises ExecutionError if it does not
     fit."""
     _require_file(path, info)
     suffix = path.suffix.lower()

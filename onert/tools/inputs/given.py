@@ -16,8 +16,8 @@ from .placing import Fit, Placement
 class Given(Value):
     """The elements of an input. `source` describes where they come from and how they were converted.
 
-    If they come from a picture, `picture` and its `placement` in the input's plane are set. `is_sound` is whether they
-    are samples of a sound.
+    If they come from a picture, `picture` and its `placement` in the input's plane are set. `is_sound`: they are
+    samples.
     """
 
     array: Array

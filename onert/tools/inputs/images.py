@@ -129,8 +129,7 @@ def _numbers(info: TensorInfo, channels: int, reading: Reading) -> tuple[tuple[f
 
 
 def default_mode(info: TensorInfo, channels: int) -> str:
-    """The mode if neither the user nor the metadata gives one. Grey floats are mostly digits, which range from 0 to
-    1."""
+    """The mode if neither the user nor the metadata gives one. Grey floats, mostly digits, get 0 to 1."""
     whole = {DType.UINT8: "0to255", DType.INT8: "neg128to127"}.get(info.dtype)
     return whole or ("0to1" if channels == 1 else "neg1to1")
 

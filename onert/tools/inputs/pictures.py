@@ -26,8 +26,7 @@ _HIGHEST_16 = 65535
 
 @frozen(eq=False)
 class Picture(Value):
-    """`pixels` are uint8 `[height, width, 4]` (red, green, blue, opacity); `said` describes what decoding did to
-    them."""
+    """`pixels` are uint8 `[height, width, 4]` (red, green, blue, opacity); `said` describes the decoding."""
 
     name: str
     pixels: Array

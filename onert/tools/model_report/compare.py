@@ -33,11 +33,8 @@ def reports(sides: Sequence[Side], *, profile: bool, graphs: bool) -> list[dict[
 
 
 def other(text: str, first: Side) -> Side:
-    """The side to compare `first` with: the model in a file, or the same model with comma-separated options
-    `name=value`.
-
-    Raises UsageError for unknown options or invalid values, and ModelError for a file that is not a model.
-    """
+    """The side to compare with `first`: the model in a file, or the same with options `name=value`, comma-separated.
+    Raises UsageError for unknown options or invalid values, and ModelError for a file that is not a model."""
     path = Path(text)
     if path.exists() or "=" not in text:
         return Side(path, frontend.load(path), first.options)

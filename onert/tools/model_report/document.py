@@ -1,8 +1,7 @@
 """Reports as one self-contained HTML file.
 
 Text from a model never becomes markup: reports are compressed and encoded in base64, and the page's script only creates
-text nodes from them. A Content Security Policy allows only the file's own script and style, by their hashes, and no
-network access.
+text nodes from them. A Content Security Policy allows only the file's own script and style, and no network access.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ SCRIPTS = (
 
 
 def document(reports: Sequence[dict[str, Any]], *, live: str = "") -> str:
-    """The page of one report, or of two side by side. With `live`, the page requests further reports under this
-    path."""
+    """The page of one report, or of two side by side. With `live`, it requests further reports there."""
     style = "\n".join(map(_text, STYLES))
     script = "\n".join(map(_text, SCRIPTS))
     names = dict.fromkeys(report["model"]["name"] or "model" for report in reports)
@@ -81,8 +79,7 @@ def _digest(text: str) -> str:
 
 
 def _text(name: str) -> str:
-    """A file of the page. A library gets its licence, and loses the reference to its source map, which is not
-    shipped."""
+    """A file of the page. A library gets its licence, and loses its reference to a source map."""
     folder = files("onert.tools.model_report") / "page"
     text = (folder / name).read_text(encoding="utf-8")
     if not name.startswith("vendor/"):

@@ -45,7 +45,7 @@ class Choice(Value):
     """Shapes by position for the inputs with dynamic dimensions; empty if there are none.
 
     `said` is a message about them, empty if only batches (of one item) are dynamic. `refused` is the error if no sizes
-    suit the model's operations.
+    fit.
     """
 
     shapes: Shapes = field(factory=dict)
@@ -152,8 +152,7 @@ def compiled_with(
     *,
     option: str = "--shape_prepare",
 ) -> T:
-    """Call `compiled` with the given shapes and the first choice for dynamic inputs that it accepts, and return its
-    result.
+    """The result of `compiled` with the given shapes and the first choice for dynamic inputs that it accepts.
 
     An OnertWarning names the chosen sizes. Raises CompileError if no sizes suit.
     """

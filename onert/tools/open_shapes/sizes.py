@@ -29,8 +29,7 @@ def assignments(
     """Sets of sizes for all dimensions, by key; those in `fixed` are known.
 
     Batches have one item. Lengths are first the same for all dimensions, then some are 1 or twice the others.
-    `demanded` are additional lengths, taken from constants. A dimension whose name is an expression of other names is
-    computed.
+    `demanded` are additional lengths, taken from constants. Names that are expressions are computed.
     """
     known = {**{each.key: 2 for each in dimensions}, **fixed}
     open_ = [each for each in dimensions if each.key not in fixed]

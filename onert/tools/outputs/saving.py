@@ -56,8 +56,7 @@ class Kept:
 
 
 def save(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], sample_rate: int | None) -> None:
-    """Write outputs in the format of the suffix. Raises ExecutionError if the format cannot hold them or writing
-    fails."""
+    """Write outputs in the format of the suffix. Raises ExecutionError if that is impossible."""
     suffix = path.suffix.lower()
     try:
         with replacing(path) as file:

@@ -26,8 +26,7 @@ Ranges = dict[int, tuple[float, float]]
 
 
 def ranges(package: Package, runs: Iterable[Sequence[Array]], num_threads: int | None = None) -> tuple[Ranges, int]:
-    """The minimum and maximum of each float tensor in a model's first subgraph, by tensor number, and the number of
-    runs.
+    """The range of each float tensor in a model's first subgraph, by tensor number, and the number of runs.
 
     Each of `runs` holds the inputs in order; their shapes may differ between runs. All float tensors are made outputs,
     so that no optimisation removes them. Raises CompileError if the package has several models.

@@ -32,8 +32,7 @@ def is_given(options: argparse.Namespace) -> bool:
 
 
 def is_open(info: TensorInfo) -> bool:
-    """Whether an input has a dynamic dimension without a usable size. A dynamic batch defaults to one, which is
-    usable."""
+    """Whether an input has dynamic dimensions without usable sizes. A dynamic batch of one is usable."""
     return None in info.shape or any(
         size is None and info.shape[axis] == 1 for axis, size in enumerate(info.open_shape) if axis
     )
@@ -44,8 +43,7 @@ def feed(
 ) -> tuple[inputs.Feed, int]:
     """The values of every input, and the batch size.
 
-    Unless options set shapes, the arrays of --load do. Dynamic inputs without given values get sizes that are
-    consistent with the other inputs.
+    Unless options set shapes, the arrays of --load do. Other dynamic inputs get sizes consistent with these.
     """
     infos = execution.program.inputs
     found: dict[int, inputs.Given] = {}

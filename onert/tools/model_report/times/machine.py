@@ -25,8 +25,7 @@ from onert.ir.process.cpus import available_cpus
 COPIED, HELD = 1 << 26, 1 << 17
 """Bytes of the arrays that are copied: more than all caches hold, and what fits a core's own cache."""
 OUTER = 1 << 20
-"""The assumed size of a core's level-2 cache if the system does not report it. Arrays of twice this size lie beyond
-it."""
+"""The assumed size of a level-2 cache if the system does not report it. Arrays of twice this size exceed it."""
 SIDE = 256
 """Rows, columns and depth of the product."""
 ROUNDS, ROUNDS_OUTER = 256, 16

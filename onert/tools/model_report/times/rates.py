@@ -1,7 +1,6 @@
 """Costs of operations other than sums of products, as multiples of an operation at the float peak.
 
-These are rules of thumb, fitted to the models in the tests on one machine. Being relative to peaks, they carry over to
-others.
+These are rules of thumb, fitted to the tests' models on one machine. Relative to peaks, they carry over to others.
 """
 
 from __future__ import annotations
