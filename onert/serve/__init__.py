@@ -1,4 +1,4 @@
-"""A host behind a network port, in the Open Inference Protocol: HTTP and gRPC.
+"""Serve a host over HTTP and gRPC in the Open Inference Protocol.
 
 with Server(host, {"digits": Path("digits.tflite")}, ServeConfig(http_port=8000)) as server:
     server.wait()

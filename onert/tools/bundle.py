@@ -71,7 +71,7 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
         default=api,
         help=f"how a C program finds inputs and weights (default: {api})",
     )
-    out.add_argument("--shape", metavar="S", help="[index, [dims], ...]: shapes of inputs with open dimensions")
+    out.add_argument("--shape", metavar="S", help="[index, [dims], ...]: shapes of inputs with dynamic dimensions")
     code = out.add_argument_group("code")
     code.add_argument(
         "--target", "-target", metavar="TRIPLE", help="target, such as aarch64-linux-gnu (default: this machine's)"

@@ -13,7 +13,7 @@ from onert.ir.process.replacing import replace
 WEIGHTS = {"int8_wo": 8, "int16_wo": 16}
 """Kinds that quantise only weights, with their numbers of bits."""
 INTEGERS = ("uint8", "int16")
-"""Kinds that quantise everything, which takes the ranges of the tensors."""
+"""Kinds that quantise everything, for which the ranges of all tensors must be known."""
 KINDS = (*INTEGERS, *WEIGHTS)
 """All kinds, under ONE's names."""
 _SUFFIXES = (".tflite", ".circle")

@@ -18,7 +18,7 @@ from onert.ir.process.cached import cached
 class UnitGraph:
     """A network after the compiler's passes, with its operations grouped into `units`.
 
-    Units are in topological order; the operations of a unit are in the graph's order. `others` are called subgraphs.
+    Units are in topological order, a unit's operations in the graph's order. `others` are called subgraphs by index.
     """
 
     subgraph: Subgraph

@@ -68,9 +68,7 @@ def decode(source: Path | bytes, name: str) -> Picture:
             warnings.catch_warnings(),
             image_type.open(source if isinstance(source, Path) else io.BytesIO(source), formats=_FORMATS) as opened,
         ):
-            warnings.simplefilter(
-                "ignore"
-            )  # Pillow's warnings about odd tags and large files; large ones are rejected below
+            warnings.simplefilter("ignore")  # about odd tags, and large pictures, which are rejected below
             width, height = opened.size
             if width * height > MAX_PIXELS:
                 raise ExecutionError(

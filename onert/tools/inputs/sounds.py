@@ -81,7 +81,7 @@ def seconds(recording: Recording, info: TensorInfo, reading: Reading) -> float |
 
 
 def takes_sound(info: TensorInfo) -> bool:
-    """Whether an input has one dimension of samples. Batch dimensions beside it may be dynamic."""
+    """Whether an input has one dimension of samples. Its batch dimensions may be dynamic."""
     known = [d for d in info.open_shape if d not in (1, None)]
     is_long = len(known) == 1 or (not known and None in info.open_shape)
     return is_long and (info.dtype.is_float or info.dtype is DType.INT16 or info.quantization is not None)
