@@ -1,4 +1,4 @@
-"""What Myelin's own check makes of several operations, or of one in several forms: products, assignments, constants."""
+"""Cases from Myelin's own tests that combine operations or vary one: products, assignments, gathers, constants."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from onert.frontend.flow.file import VariableFlag
 from onert.ir import Array
 
 WRAPPING = tuple(dtype for dtype in NUMBERS if dtype != "int8")
-"""Element types in which Myelin's check tries what overflows in 8 bits."""
+"""Element types of cases in Myelin's tests that overflow in 8 bits."""
 ORDERS = (VariableFlag.ROW, VariableFlag.COL)
 
 
-def _sizes(*given: int | None) -> Callable[[int], Sequence[int]]:
-    """A shape with the size that is tried in the places of None."""
-    return lambda n: [n if size is None else size for size in given]
+def _sizes(*sizes: int | None) -> Callable[[int], Sequence[int]]:
+    """A function from the tested size to a shape that has it in place of each None."""
+    return lambda n: [n if size is None else size for size in sizes]
 
 
 def _products() -> list[Operator]:
@@ -48,7 +48,7 @@ def _products() -> list[Operator]:
 
 
 def _transposed(letters: str, first: VariableFlag, second: VariableFlag) -> Operator:
-    """A product of matrices, transposed by their letters, for which orders of elements are asked."""
+    """A matrix product with the named operands (a, b) or result (c) transposed and an element order for each operand."""
 
     def build(f: Builder, x: Variable, y: Variable) -> Variable:
         x.flags |= first
@@ -78,7 +78,7 @@ def _assigned() -> list[Operator]:
         f.assign_add_scatter(table, indices, rows)
         return table
 
-    def meant(table: Array, indices: Array, rows: Array) -> Array:
+    def scatter_added(table: Array, indices: Array, rows: Array) -> Array:
         found = table.copy()
         np.add.at(found, indices[:, 0], rows)
         return found
@@ -101,7 +101,7 @@ def _assigned() -> list[Operator]:
         Operator(
             "assign_add_scatter",
             scattered,
-            meant,
+            scatter_added,
             (_sizes(None, 3), _sizes(4, 1), _sizes(4, 3)),
             low=0.1,
             indices=1,

@@ -1,4 +1,4 @@
-"""Differentiable operations of the builder, each with the inputs on which its gradient is checked."""
+"""The builder's differentiable operations, each with the inputs at which its gradient is checked."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Build = Callable[..., Any]
 
 @frozen(eq=False)
 class Derivative:
-    """An operation on float64 variables: their shapes, and between which numbers elements lie.
+    """An operation on float64 variables, their shapes and the range of their elements.
 
-    With `apart` no two elements are equal or nearly so: where an operation compares them it has no derivative.
+    With `apart` the elements are well separated: an operation that compares elements has no derivative where two tie.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Derivative:
         return self.name
 
     def arrays(self) -> list[Array]:
-        """The elements of the inputs, the same in every process."""
+        """The input arrays, identical in every process."""
         rng = np.random.default_rng(sum(self.name.encode()))
         found = []
         for shape in self.shapes:
@@ -102,7 +102,7 @@ def _binary() -> list[Derivative]:
 
 
 def _product(transposes: str, first: Sequence[int], second: Sequence[int]) -> Derivative:
-    """A product in which the matrices of these letters are transposed."""
+    """A matrix product with the named operands (a, b) or result (c) transposed."""
 
     def build(f: Builder, x: Variable, y: Variable) -> Variable:
         a, b = (v.shape[::-1] if letter in transposes else v.shape for v, letter in ((x, "a"), (y, "b")))

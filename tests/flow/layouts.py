@@ -1,4 +1,4 @@
-"""Files laid out by hand: bytes in hexadecimal, texts in quotes, and notes behind a semicolon."""
+"""Hand-written binary files as text: bytes in hexadecimal, quoted strings, and comments after a semicolon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[0-9a-f]+|;.*|\s+')
 
 
 def laid_out(text: str) -> bytes:
-    """The bytes that a layout says."""
+    """The bytes that a layout describes."""
     found = bytearray()
     for token in _TOKEN.findall(text):
         if token.startswith('"'):
@@ -22,5 +22,5 @@ def laid_out(text: str) -> bytes:
 
 
 def golden(name: str) -> bytes:
-    """The file of a layout by its name."""
+    """The bytes of the golden layout of this name."""
     return laid_out((GOLDEN / f"{name}.txt").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What an operation of a flow means, and how a case of it is written down."""
+"""Test cases for single flow operations: operands, attributes and the expected results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(15)
 
 @frozen(eq=False)
 class Meaning:
-    """An operation with operands and the results that NumPy gives; some of the operands are constants."""
+    """An operation, its operands (those at the indices `constants` are constants) and its results by NumPy."""
 
     name: str
     type: str
@@ -30,7 +30,7 @@ class Meaning:
 
 
 def case(type_: str, inputs: Any, expected: Any, name: str = "", /, **more: Any) -> Meaning:
-    """A case; attributes are given as their text."""
+    """A test case. Keyword arguments besides `constants` and `tolerance` are attributes, as text."""
     constants, tolerance = frozenset(more.pop("constants", ())), more.pop("tolerance", 1e-5)
     given = tuple(map(np.asarray, inputs))
     results = tuple(map(np.asarray, expected if isinstance(expected, tuple | list) else (expected,)))

@@ -1,4 +1,4 @@
-"""Operations of flows with what they mean in NumPy: cases for whatever reads, builds or compiles flows."""
+"""Flow operations with their definitions in NumPy: test cases for everything that reads, builds or compiles flows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from onert.ir import Array
 
 
 def variable(name: str, array: Array, data: bool = False) -> Variable:
-    """A variable for an array, a constant where it is to have its data."""
+    """A variable of the array's type and shape, with `data` a constant that holds it."""
     return Variable(name, array.dtype.name, array.shape, data=array.tobytes() if data else b"")
 
 
 def content(meanings: Sequence[Meaning]) -> bytes:
-    """A flow file of one function `f` with an operation for each: inputs `0/x0`, `0/x1`, results `0/y0`, `1/y0`."""
+    """A flow file with one operation per case in one function `f`: inputs `0/x0`, `0/x1`; results `0/y0`, `1/y0`."""
     variables: list[Variable] = []
     operations: list[Operation] = []
     for at, meaning in enumerate(meanings):
@@ -34,7 +34,7 @@ def content(meanings: Sequence[Meaning]) -> bytes:
 
 
 def given(meanings: Sequence[Meaning]) -> dict[str, Array]:
-    """The inputs of that function."""
+    """The inputs of the function that `content` builds."""
     return {
         f"{at}/x{i}": x
         for at, meaning in enumerate(meanings)
@@ -95,7 +95,7 @@ UNARY: Mapping[str, tuple[Callable[[Array], Any], tuple[float, float]]] = {
     "Identity": (lambda x: x, (-4, 4)),
     "Not": (lambda x: x == 0, (-4, 4)),
 }
-"""What functions of one element mean, and between which numbers they are tried."""
+"""Unary operations: the definition in NumPy and the range of the inputs."""
 BINARY: Mapping[str, Callable[[Array, Array], Any]] = {
     "Add": np.add,
     "Sub": np.subtract,

@@ -1,4 +1,4 @@
-"""The operations of the builder with what they mean in NumPy, for the sizes and types of Myelin's own check."""
+"""The builder's operations with their definitions in NumPy, for the sizes and element types of Myelin's own tests."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Build = Callable[..., Any]
 
 @frozen(eq=False)
 class Operator:
-    """A method of the builder: how it is called on variables, what that means on arrays, and on which inputs it is
-    tried: for each, shapes as functions of a size, and between which numbers.
+    """A builder method: how to call it on variables, its definition on arrays, and its test inputs (the shape of each
+    as a function of a size, and the range of the elements).
     """
 
     name: str
@@ -35,7 +35,7 @@ class Operator:
     atol: float = 1e-8
     logical: bool = False
     indices: int | None = None
-    """Which input holds indices below a size."""
+    """The input that holds indices, each less than the size."""
 
     def __str__(self) -> str:
         return self.name
@@ -58,7 +58,7 @@ _LOOSER = {
     "erf": (1e-6, 1e-4),
     "gelu": (1e-5, 1e-6),
 }
-"""Relative and absolute tolerances of Myelin's check; all others have 1e-5 and 1e-8."""
+"""Relative and absolute tolerances of Myelin's tests where they differ from 1e-5 and 1e-8."""
 
 
 def _unary() -> list[Operator]:
@@ -354,7 +354,7 @@ OPERATORS = (*_unary(), *_binary(), *_choices(), *_reductions(), *_arrays(), *_g
 
 
 def inputs(operator: Operator, size: int, dtype: str) -> list[Array]:
-    """What an operator is tried on; numbers are the same for the same case."""
+    """The input arrays of a case, reproducible for the same operator, size and element type."""
     seed = [*operator.name.encode(), size, NUMBERS.index(dtype)]
     rng = np.random.default_rng(seed)
     found = []
@@ -369,7 +369,7 @@ def inputs(operator: Operator, size: int, dtype: str) -> list[Array]:
 
 
 def is_alike(found: Array, expected: Array, operator: Operator) -> bool:
-    """Whether a result is what is expected: where it is truth, whether elements are 0."""
+    """Whether a result matches; for a logical operator only whether the same elements are nonzero."""
     if operator.logical:
         return bool(np.array_equal(np.asarray(found) != 0, np.asarray(expected) != 0))
     if found.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""Claims about the builder's interface: it has every operation of Myelin's, with its arguments and defaults."""
+"""The builder's interface: every operation of Myelin's builder, with the same arguments and defaults."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ OPERATIONS: Mapping[str, tuple[str, str]] = {
     "op": ("optype, args, name=None", "Raw"),
     "opname": ("optype", ""),
     "varname": ("var", ""),
-    # What Myelin's builder in C++ has, and its builder in Python has not.
+    # In Myelin's C++ builder, but not in its Python builder.
     "clip": ("x, low, high, name=None", "Maximum Minimum"),
     "log_softmax": (ALONG, "LogSoftMax"),
     "resize": ("x, shape, name=None", "Resize"),
@@ -133,13 +133,13 @@ OPERATIONS: Mapping[str, tuple[str, str]] = {
     "random_normal": ("var", ""),
     "random_ortho": ("var", ""),
 }
-"""Methods by name: their arguments with defaults, and the types of the operations that they add."""
+"""Methods by name: their parameters with defaults, and the types of the operations that they add."""
 _OWN = {"begun", "broadcasting", "made", "pooling_gather", "reduce", "result", "value"}
-"""What operations are made with."""
+"""Helper methods for adding operations, which Myelin does not have."""
 
 
 def _arguments(f: myelin.Builder) -> Mapping[str, Any]:
-    """What is given for an argument without a default."""
+    """A value for each parameter without a default."""
     x, y = f.var("x", shape=[1, 3]), f.var("y", shape=[1, 3])
     return {
         "x": x,
@@ -169,11 +169,11 @@ def _arguments(f: myelin.Builder) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("method", OPERATIONS)
-def test_a_method_has_myelin_s_arguments_and_adds_its_operation(method: str) -> None:
-    wanted, types = OPERATIONS[method]
+def test_a_method_has_myelin_s_parameters_and_adds_its_operations(method: str) -> None:
+    expected, types = OPERATIONS[method]
     parameters = list(inspect.signature(getattr(myelin.Builder, method)).parameters.values())[1:]
     found = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
-    assert ", ".join(found) == wanted
+    assert ", ".join(found) == expected
     flow = myelin.Flow()
     f = flow.define("f")
     given = _arguments(f)
@@ -188,12 +188,12 @@ def test_a_method_has_myelin_s_arguments_and_adds_its_operation(method: str) -> 
     assert " ".join(operation.type for operation in flow.ops.values()) == types
 
 
-def test_the_table_has_every_method() -> None:
+def test_every_public_method_is_in_the_table() -> None:
     assert {name for name in dir(myelin.Builder) if not name.startswith("_")} == OPERATIONS.keys() | _OWN
 
 
 @pytest.mark.parametrize("method", ["add", "cond", "select"])
-def test_an_operation_that_is_refused_leaves_nothing_behind(method: str) -> None:
+def test_a_rejected_operation_leaves_the_flow_unchanged(method: str) -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     x, y = f.var("x", shape=[2, 3]), f.var("y", shape=[4])
@@ -208,7 +208,7 @@ def test_an_operation_that_is_refused_leaves_nothing_behind(method: str) -> None
 
 
 def _network(*names: str, dtype: str = "float32") -> tuple[myelin.Network, Mapping[str, Variable]]:
-    """A network whose learnable variables are called by how they begin."""
+    """A network whose learnable variables are named after their initial distributions."""
     flow = myelin.Flow()
     f = flow.define("f")
     shapes = {"uniform": [40, 50], "normal": [50, 40], "ortho": [4, 3, 2], "tall": [9, 4], "zeros": [3]}
@@ -225,7 +225,7 @@ def _elements(net: myelin.Network, variable: Variable) -> Array:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_random_variables_begin_with_numbers_of_their_distribution(dtype: str) -> None:
+def test_random_variables_are_initialised_from_their_distribution(dtype: str) -> None:
     net, variables = _network("uniform", "normal", "ortho", "tall", "zeros", dtype=dtype)
     assert not any(_elements(net, v).any() for v in variables.values())
     net.init_model_parameters(5)
@@ -242,8 +242,8 @@ def test_random_variables_begin_with_numbers_of_their_distribution(dtype: str) -
     assert not found["zeros"].any()
 
 
-def test_a_seed_and_a_name_decide_random_numbers() -> None:
-    """Whatever other variables there are, and whatever was drawn before."""
+def test_random_numbers_depend_only_on_the_seed_and_the_variable_s_name() -> None:
+    """They do not depend on other variables or on earlier draws."""
     net, variables = _network("uniform", "normal")
     other, others = _network("normal")
     net.init_model_parameters()
@@ -258,7 +258,7 @@ def test_a_seed_and_a_name_decide_random_numbers() -> None:
     np.testing.assert_allclose(first[0, :2], [-0.03726542, 0.00882894], rtol=1e-5)  # in every version
 
 
-def test_how_a_variable_begins_stays_with_a_saved_flow() -> None:
+def test_a_saved_flow_keeps_the_initial_distributions_of_its_variables() -> None:
     flow, again = myelin.Flow(), myelin.Flow()
     f = flow.define("f")
     w = f.random_normal(f.parameter("w", shape=[8]))
@@ -274,7 +274,7 @@ def _saved(flow: myelin.Flow) -> bytes:
     return b"".join(encode(flow_file(flow)))
 
 
-def test_what_cannot_be_random_is_refused() -> None:
+def test_variables_that_cannot_be_random_are_rejected() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     for variable in (f.var("x", shape=[2]), f.parameter("n", "int32", [2]), f.parameter("open", shape=[-1])):

@@ -1,4 +1,4 @@
-"""Claims about functions that are extracted from TensorFlow: they compute what TensorFlow does. Skipped without it."""
+"""Functions extracted from TensorFlow compute what TensorFlow computes. Skipped if TensorFlow is not installed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from onert.ir import Array, CompileError, ModelError
 
 tf = pytest.importorskip("tensorflow")
 
-from onert.flow.tf import Extractor  # noqa: E402  (behind the skip)
+from onert.flow.tf import Extractor  # noqa: E402  (after the skip)
 
 RNG = np.random.default_rng(6)
 
 
-def computed(flow: myelin.Flow, name: str, given: dict[str, Array], result: str) -> Array:
+def computed(flow: myelin.Flow, name: str, inputs: dict[str, Array], result: str) -> Array:
     data = myelin.Compiler(num_threads=1).compile(flow).cell(name).instance()
-    for key, array in given.items():
+    for key, array in inputs.items():
         np.asarray(data.tensor(key))[...] = array
     data.compute()
     return np.array(data.tensor(result))
 
 
-def test_the_second_program_of_the_guide_runs(tmp_path: Path) -> None:
-    """Its classifier, on digits of 8 by 8 pixels and with TensorFlow's interface of version 1."""
+def test_the_second_program_of_myelin_s_guide_runs(tmp_path: Path) -> None:
+    """The guide's classifier, on digits of 8 x 8 pixels, with TensorFlow's version 1 interface."""
     with np.load(Path(__file__).parents[2] / "docs" / "examples" / "digits_flow" / "digits.npz") as file:
         images, labels = file["images"].reshape(-1, 64) / np.float32(16), np.eye(10, dtype="f4")[file["labels"]]
     v1 = tf.compat.v1
@@ -42,8 +42,8 @@ def test_the_second_program_of_the_guide_runs(tmp_path: Path) -> None:
         train_step = v1.train.GradientDescentOptimizer(0.5).minimize(cross_entropy)
         sess.run(v1.global_variables_initializer())
         for step in range(300):
-            chosen = np.arange(100) + 100 * step % 1200
-            sess.run(train_step, feed_dict={x: images[chosen], y_: labels[chosen]})
+            rows = np.arange(100) + 100 * step % 1200
+            sess.run(train_step, feed_dict={x: images[rows], y_: labels[rows]})
         flow = myelin.Flow()
         Extractor(sess, flow).add(flow.func("classifier"), [x], [y])
         flow.save(tmp_path / "digits.flow")
@@ -59,8 +59,8 @@ def test_the_second_program_of_the_guide_runs(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_sizes_as_version_1_has_them_are_read() -> None:
-    """There, and after `disable_v2_behavior`, they are objects, and one that is not known is no None."""
+def test_dimensions_of_tensorflow_version_1_are_understood() -> None:
+    """In version 1 and after `disable_v2_behavior` dimensions are objects, and an unknown one is not None."""
     v1 = tf.compat.v1
     v1.disable_v2_tensorshape()
     try:
@@ -97,7 +97,7 @@ BODIES: dict[str, Body] = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_an_extracted_function_computes_what_tensorflow_does(name: str) -> None:
+def test_an_extracted_function_computes_the_same_as_in_tensorflow(name: str) -> None:
     function = tf.function(BODIES[name]).get_concrete_function(tf.TensorSpec([3, 4], name="x"))
     x = RNG.random((3, 4)).astype("f4")
     flow = myelin.Flow()
@@ -138,8 +138,8 @@ CALLS: dict[str, Body] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_is_called_is_put_in(name: str) -> None:
-    """Functions where they are called, loops round by round, and lists of tensors item by item."""
+def test_calls_and_loops_are_inlined_and_compute_the_same(name: str) -> None:
+    """Function calls are inlined, loops unrolled, and lists of tensors split into their items."""
     function = tf.function(CALLS[name]).get_concrete_function(tf.TensorSpec([3, 4], name="x"))
     x = RNG.random((3, 4)).astype("f4")
     flow = myelin.Flow()
@@ -149,29 +149,29 @@ def test_what_is_called_is_put_in(name: str) -> None:
 
 
 def _layers() -> dict[str, tuple[list[Any], tuple[int, ...]]]:
-    made = tf.keras.layers
+    keras_layers = tf.keras.layers
     return {
-        "dense": ([made.Dense(8, activation="relu"), made.BatchNormalization(), made.Dense(3, "softmax")], (4,)),
+        "dense": ([keras_layers.Dense(8, activation="relu"), keras_layers.BatchNormalization(), keras_layers.Dense(3, "softmax")], (4,)),
         "convolutions": (
             [
-                made.Conv2D(4, 3, activation="relu"),
-                made.MaxPooling2D(),
-                made.BatchNormalization(),
-                made.DepthwiseConv2D(3, padding="same"),
-                made.AveragePooling2D(2, strides=1),
-                made.Flatten(),
-                made.Dense(3, "softmax"),
+                keras_layers.Conv2D(4, 3, activation="relu"),
+                keras_layers.MaxPooling2D(),
+                keras_layers.BatchNormalization(),
+                keras_layers.DepthwiseConv2D(3, padding="same"),
+                keras_layers.AveragePooling2D(2, strides=1),
+                keras_layers.Flatten(),
+                keras_layers.Dense(3, "softmax"),
             ],
             (8, 8, 1),
         ),
-        "LSTM": ([made.LSTM(6), made.Dense(3, "softmax")], (5, 4)),
-        "both ways": ([made.Bidirectional(made.GRU(4, return_sequences=True)), made.LSTM(3)], (3, 4)),
+        "LSTM": ([keras_layers.LSTM(6), keras_layers.Dense(3, "softmax")], (5, 4)),
+        "both ways": ([keras_layers.Bidirectional(keras_layers.GRU(4, return_sequences=True)), keras_layers.LSTM(3)], (3, 4)),
     }
 
 
 @pytest.mark.parametrize("batch", [1, None])
 @pytest.mark.parametrize("name", ["dense", "convolutions", "LSTM", "both ways"])
-def test_a_model_of_keras_computes_the_same(name: str, batch: int | None, tmp_path: Path) -> None:
+def test_an_extracted_keras_model_computes_the_same(name: str, batch: int | None, tmp_path: Path) -> None:
     layers, shape = _layers()[name]
     model = tf.keras.Sequential([tf.keras.Input(shape), *layers])
     function = tf.function(lambda x: model(x, training=False)).get_concrete_function(
@@ -186,7 +186,7 @@ def test_a_model_of_keras_computes_the_same(name: str, batch: int | None, tmp_pa
     np.testing.assert_allclose(found, function(tf.constant(x)).numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_a_loop_by_what_is_fed_is_refused() -> None:
+def test_a_loop_whose_condition_depends_on_an_input_is_rejected() -> None:
     def body(x: Any) -> Any:
         return tf.while_loop(lambda y: tf.reduce_sum(y) < 10.0, lambda y: (y * 2.0,), (x,))[0]
 
@@ -196,7 +196,7 @@ def test_a_loop_by_what_is_fed_is_refused() -> None:
         Extractor(function, flow).add(flow.func("f"))
 
 
-def test_variables_of_a_concrete_function_are_constants_by_their_captured_values() -> None:
+def test_captured_variables_of_a_concrete_function_become_constants() -> None:
     weight = tf.Variable(WEIGHT, name="weight")
 
     def body(x: Any) -> Any:
@@ -212,7 +212,7 @@ def test_variables_of_a_concrete_function_are_constants_by_their_captured_values
     assert len(constants) == 1
 
 
-def test_what_flows_lack_keeps_its_type_and_its_attributes() -> None:
+def test_an_operation_unknown_to_flows_keeps_its_type_and_attributes() -> None:
     function = tf.function(tf.nn.elu).get_concrete_function(tf.TensorSpec([3], name="x"))
     flow = myelin.Flow()
     Extractor(function, flow).add(flow.func("f"))
@@ -222,7 +222,7 @@ def test_what_flows_lack_keeps_its_type_and_its_attributes() -> None:
         myelin.Compiler().compile(flow)
 
 
-def test_a_tensor_that_is_to_be_fed_must_be_an_input() -> None:
+def test_a_placeholder_that_is_not_an_input_is_rejected() -> None:
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as sess:
         x, z = (v1.placeholder(tf.float32, [2], name=name) for name in "xz")

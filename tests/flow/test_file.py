@@ -1,4 +1,4 @@
-"""Claims about flow files: what their bytes mean, and that what is read is written again byte for byte."""
+"""The flow file format: the meaning of its bytes, and byte-exact round trips."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from onert.frontend.flow.file import (
 from onert.ir import ModelError
 
 
-def written(flow: FlowFile) -> bytes:
+def encoded(flow: FlowFile) -> bytes:
     return b"".join(encode(flow))
 
 
@@ -86,35 +86,35 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_the_bytes_of_a_file_mean_what_its_layout_says(name: str) -> None:
+def test_a_golden_file_decodes_to_the_expected_records(name: str) -> None:
     assert decode(golden(name)) == EXPECTED[name]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_records_are_written_as_they_are_laid_out(name: str) -> None:
-    assert written(EXPECTED[name]) == golden(name)
-    assert written(decode(golden(name))) == golden(name)
+def test_records_encode_to_the_bytes_of_the_golden_file(name: str) -> None:
+    assert encoded(EXPECTED[name]) == golden(name)
+    assert encoded(decode(golden(name))) == golden(name)
 
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
-def test_the_smallest_file_is_a_header_and_a_count_for_each_section(version: int) -> None:
-    counts = {3: 4, 4: 5, 5: 6, 6: 6}[version]  # flags among them
+def test_an_empty_flow_is_a_header_and_a_count_for_each_section(version: int) -> None:
+    counts = {3: 4, 4: 5, 5: 6, 6: 6}[version]  # including the flags
     raw = b"flow" + struct.pack("<i", version) + bytes(4 * counts)
     assert decode(raw) == FlowFile(version)
-    assert written(FlowFile(version)) == raw
+    assert encoded(FlowFile(version)) == raw
 
 
-def test_offsets_say_where_records_start() -> None:
+def test_records_have_their_byte_offsets() -> None:
     flow = decode(golden("version6"))
     assert flow.variables[0].offset == 16
     raw = golden("version6")
     assert raw[flow.operations[0].offset :].startswith(laid_out('00000000 03000000 "f/y"'))
 
 
-def test_what_follows_the_last_record_is_kept() -> None:
+def test_bytes_after_the_last_record_are_preserved() -> None:
     raw = golden("version4") + b"more"
     assert bytes(decode(raw).rest) == b"more"
-    assert written(decode(raw)) == raw
+    assert encoded(decode(raw)) == raw
 
 
 def test_data_is_not_copied() -> None:
@@ -124,7 +124,7 @@ def test_data_is_not_copied() -> None:
     assert bytes(variable.data)[-2:] == b"\0\x3f"
 
 
-def test_of_equal_attributes_the_last_counts() -> None:
+def test_the_last_of_several_attributes_of_one_name_wins() -> None:
     variable = decode(golden("version6")).variables[0]
     assert variable.attribute("keep") == "1"
     assert variable.attribute("none") is None
@@ -139,17 +139,15 @@ def test_of_equal_attributes_the_last_counts() -> None:
     ],
     ids=["no", "by flag", "by type"],
 )
-def test_a_flag_or_the_type_says_that_a_variable_is_a_reference(
-    variable: Variable, reference: bool, element: str
-) -> None:
+def test_a_variable_is_a_reference_by_its_flag_or_its_type(variable: Variable, reference: bool, element: str) -> None:
     assert (variable.is_reference, variable.element_type) == (reference, element)
 
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_references_survive_a_change_of_version(version: int) -> None:
     flow = FlowFile(version, (Variable("x", "resource", flags=VariableFlag.REF),))
-    assert decode(written(flow)) == flow
-    assert decode(written(evolve(decode(written(flow)), version=6))) == evolve(flow, version=6)
+    assert decode(encoded(flow)) == flow
+    assert decode(encoded(evolve(decode(encoded(flow)), version=6))) == evolve(flow, version=6)
 
 
 BARE = laid_out('"flow" 06000000 00000000')
@@ -188,14 +186,14 @@ WRONG: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_malformed_file_is_refused_with_the_offset(case: str) -> None:
+def test_a_malformed_file_is_rejected_with_the_byte_offset(case: str) -> None:
     raw, sentence = WRONG[case]
     with pytest.raises(ModelError, match=sentence):
         decode(raw)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_every_beginning_of_a_file_is_refused(name: str) -> None:
+def test_every_truncated_file_is_rejected(name: str) -> None:
     raw = golden(name)
     for length in range(len(raw)):
         with pytest.raises(ModelError, match=r"^byte \d+: "):
@@ -228,12 +226,12 @@ UNWRITABLE: dict[str, tuple[Callable[[], FlowFile], str]] = {
 
 
 @pytest.mark.parametrize("case", UNWRITABLE)
-def test_what_a_version_has_no_room_for_is_not_left_out_in_silence(case: str) -> None:
+def test_encoding_fails_if_the_version_cannot_express_a_field(case: str) -> None:
     make, sentence = UNWRITABLE[case]
     with pytest.raises(ModelError, match=sentence):
         encode(make())
 
 
-def test_hints_are_left_out_where_there_is_no_room() -> None:
+def test_input_and_output_flags_are_dropped_if_the_version_has_none() -> None:
     flow = FlowFile(4, (evolve(X, flags=VariableFlag.IN | VariableFlag.OUT),))
-    assert decode(written(flow)) == FlowFile(4, (X,))
+    assert decode(encoded(flow)) == FlowFile(4, (X,))

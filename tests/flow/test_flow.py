@@ -1,4 +1,4 @@
-"""Claims about flows as they are built: names, records, orders, and saving and loading them."""
+"""Building flows: names, records and topological order; saving and loading them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onert.ir import ModelError
 
 
 def layer() -> myelin.Flow:
-    """`y = relu(x · W + 0.5)`, with everything that a flow can hold."""
+    """`y = relu(x · W + 0.5)`, with every kind of record that a flow can hold."""
     flow = myelin.Flow()
     f = myelin.Builder(flow, "f")
     x = f.var("x", myelin.DT_FLOAT, [-1, 2])
@@ -36,7 +36,7 @@ def layer() -> myelin.Flow:
     return flow
 
 
-def test_names_are_the_function_s_and_numbered_where_they_are_taken() -> None:
+def test_names_are_prefixed_by_the_function_and_numbered_if_taken() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x")
@@ -51,7 +51,7 @@ def test_names_are_the_function_s_and_numbered_where_they_are_taken() -> None:
     assert f.varname("z") == "f/z_1"
 
 
-def test_records_are_made_once() -> None:
+def test_looking_up_a_name_again_returns_the_same_record() -> None:
     flow = myelin.Flow()
     for get in (flow.func, flow.op, flow.cnx, flow.blob, flow.var):
         first = get("name")
@@ -63,7 +63,7 @@ def test_records_are_made_once() -> None:
         flow.func(3)  # type: ignore[arg-type]
 
 
-def test_variables_are_described() -> None:
+def test_a_variable_s_description_shows_its_type_and_flags() -> None:
     x = myelin.Flow().var("x", "float32", [1, -1])
     assert (x.typestr(), str(x), x.shape_defined()) == ("float32[1x?]", "var x : float32[1x?]", False)
     x.ref = x.output = x.learnable = x.unique = True
@@ -74,7 +74,7 @@ def test_variables_are_described() -> None:
     assert (x.attr("a"), x.attr("b")) == ("0", None)
 
 
-def test_a_flow_is_shown_by_its_functions() -> None:
+def test_a_flow_is_printed_function_by_function() -> None:
     assert str(layer()) == "\n".join(
         [
             "func f {",
@@ -100,7 +100,7 @@ def test_inputs_and_outputs_are_found_with_and_without_constants() -> None:
     assert [v.name for v in flow.outputs(f)] == ["f/y:0"]
 
 
-def test_an_order_has_everything_behind_what_it_depends_on() -> None:
+def test_the_order_is_topological_and_a_cycle_is_rejected() -> None:
     flow = layer()
     f = flow.func("f")
     f.ops.reverse()
@@ -126,11 +126,11 @@ def test_prefixes_and_suffixes_of_names_are_replaced() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
-def test_what_is_loaded_is_saved_byte_for_byte(version: int, tmp_path: Path) -> None:
+def test_a_loaded_flow_is_saved_byte_for_byte(version: int, tmp_path: Path) -> None:
     raw = golden(f"version{version}")
-    if version == 3:  # operands are written by their names, and files name some of them by an alias
+    if version == 3:  # operands are saved by name, but this file refers to one by an alias
         raw = raw.replace(laid_out('01000000 "W" 00000000'), laid_out('03000000 "f/W" 00000000'))
-    if version == 6:  # of two attributes of one name the last is kept
+    if version == 6:  # only the last of two attributes of one name is kept
         raw = raw.replace(laid_out('03000000 08000000 "gradient"'), laid_out('02000000 08000000 "gradient"'))
         raw = raw.replace(laid_out('04000000 "keep" 01000000 "0"'), b"")
         raw = raw.replace(laid_out('01000000 01000000 "x" 01000000'), laid_out('01000000 03000000 "f/x" 01000000'))
@@ -141,7 +141,7 @@ def test_what_is_loaded_is_saved_byte_for_byte(version: int, tmp_path: Path) -> 
     assert path.read_bytes() == raw
 
 
-def test_a_saved_flow_is_the_same_flow(tmp_path: Path) -> None:
+def test_saving_and_loading_preserves_a_flow(tmp_path: Path) -> None:
     flow, loaded = layer(), myelin.Flow()
     path = tmp_path / "layer.flow"
     path.write_bytes(b"what was there before")
@@ -152,13 +152,13 @@ def test_a_saved_flow_is_the_same_flow(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["layer.flow"]
 
 
-def test_a_flow_is_saved_to_a_file_that_is_open() -> None:
-    class Kept(io.BytesIO):
+def test_a_flow_can_be_saved_to_an_open_file() -> None:
+    class KeepsContent(io.BytesIO):
         def close(self) -> None:
             self.content = self.getvalue()
             super().close()
 
-    file = Kept()
+    file = KeepsContent()
     layer().save(file)
     assert file.closed
     assert decode(file.content) == flow_file(layer())
@@ -172,7 +172,7 @@ def test_a_saved_flow_runs_like_any_model(tmp_path: Path) -> None:
     np.testing.assert_array_equal(results["f/y:0"], np.maximum(x @ np.array([[1, 2, 3], [4, 5, 6]]) + 0.5, 0))
 
 
-def test_numbers_are_saved_as_the_variable_s_element_type(tmp_path: Path) -> None:
+def test_python_numbers_are_saved_in_the_variable_s_element_type(tmp_path: Path) -> None:
     flow = myelin.Flow()
     for dtype in ("int64", "float64", "bool"):
         flow.var(dtype, dtype).data = 1
@@ -181,7 +181,7 @@ def test_numbers_are_saved_as_the_variable_s_element_type(tmp_path: Path) -> Non
     assert [bytes(v.data) for v in found.variables] == [np.array(1, v.type).tobytes() for v in found.variables]
 
 
-def test_what_cannot_be_saved_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+def test_a_failed_save_leaves_the_file_unchanged(tmp_path: Path) -> None:
     flow = layer()
     path = tmp_path / "layer.flow"
     path.write_bytes(b"what was there before")
@@ -198,7 +198,7 @@ def test_what_cannot_be_saved_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert path.read_bytes() == b"what was there before"
 
 
-def test_what_is_loaded_comes_beside_what_is_there_under_other_names() -> None:
+def test_loading_adds_to_a_flow_and_rejects_names_it_already_has() -> None:
     flow = layer()
     with pytest.raises(ModelError, match="the flow already has 'f/x'"):
         flow.load(golden("version6"))

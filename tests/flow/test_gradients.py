@@ -1,4 +1,4 @@
-"""Claims about gradients: they are what finite differences in float64 say, and their names are Myelin's."""
+"""Gradients: they match finite differences in float64 and have Myelin's names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHUNKS = [
 
 
 @pytest.mark.parametrize("derivatives", CHUNKS)
-def test_a_gradient_is_what_finite_differences_say(derivatives: Sequence[Derivative]) -> None:
+def test_gradients_match_finite_differences(derivatives: Sequence[Derivative]) -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     f.func.backprop = True
@@ -51,7 +51,7 @@ def test_a_gradient_is_what_finite_differences_say(derivatives: Sequence[Derivat
     adjoints = {y: rng.standard_normal(y.shape) for _, ys in operators.values() for y in ys}
 
     def outputs(moved: dict[myelin.Variable, Array]) -> dict[Derivative, float]:
-        """For each operator the sum of its results, weighted with their adjoints."""
+        """For each operator, the sum of its results weighted by their adjoints."""
         for variable, array in moved.items():
             np.asarray(data.tensor(variable))[...] = array
         data.compute()
@@ -85,7 +85,7 @@ def test_a_gradient_is_what_finite_differences_say(derivatives: Sequence[Derivat
                     assert found == pytest.approx(slope, rel=tolerance, abs=1e-5), f"{derivative}, element {element}"
 
 
-def test_every_operation_with_a_meaning_has_a_gradient_that_is_tried_or_none() -> None:
+def test_every_operation_has_a_gradient_and_every_gradient_is_tested() -> None:
     tried = set()
     for derivative in DERIVATIVES:
         flow = myelin.Flow()
@@ -101,7 +101,7 @@ def test_every_operation_with_a_meaning_has_a_gradient_that_is_tried_or_none() -
 
 
 def layer() -> tuple[myelin.Flow, myelin.Variable, myelin.Variable, myelin.Variable]:
-    """`y = relu(x · W)` with a learnable W, in two functions that share it."""
+    """`f`: y = relu(x · W), and `g`: y = sum(x * W), with a shared learnable W."""
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x", myelin.DT_FLOAT, [1, 2])
@@ -115,7 +115,7 @@ def layer() -> tuple[myelin.Flow, myelin.Variable, myelin.Variable, myelin.Varia
     return flow, x, weight, y
 
 
-def test_adjoints_have_the_names_of_myelin_and_the_function_is_for_training() -> None:
+def test_adjoints_have_myelin_s_names_and_the_function_is_marked_for_training() -> None:
     flow, _, weight, y = layer()
     library = standard_library()
     assert flow.funcs["f"].backprop
@@ -134,7 +134,7 @@ def test_adjoints_have_the_names_of_myelin_and_the_function_is_for_training() ->
         gradient(flow, flow.funcs["f"], library.gradients)
 
 
-def test_adjoints_of_what_is_learned_add_up_until_they_are_cleared() -> None:
+def test_adjoints_of_learnable_variables_accumulate_until_cleared() -> None:
     flow, x, _, _ = layer()
     net = compiled(flow)
     data, back = net.cell("f").instance(), net.cell("gradients/f").instance()
@@ -162,7 +162,7 @@ def test_adjoints_of_what_is_learned_add_up_until_they_are_cleared() -> None:
     assert accumulate() == [[0, 0], [0, -10]]
 
 
-def test_a_gradient_reads_another_instance_when_it_is_given_one() -> None:
+def test_a_gradient_reads_the_instance_it_is_given() -> None:
     flow, x, _, _ = layer()
     net = compiled(flow)
     back = net.cell("gradients/f").instance()
@@ -182,7 +182,7 @@ def test_a_gradient_reads_another_instance_when_it_is_given_one() -> None:
         back["gradients/f/primal"] = net.cell("g").instance()
 
 
-def test_adjoints_go_back_through_the_steps_of_a_recurrent_function() -> None:
+def test_adjoints_propagate_back_through_the_steps_of_a_recurrent_function() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     f.func.backprop = True
@@ -234,7 +234,7 @@ def test_adjoints_go_back_through_the_steps_of_a_recurrent_function() -> None:
     assert list(back["gradients/f/d_W"]) == pytest.approx(slopes, rel=1e-6)
 
 
-def test_operations_without_a_gradient_are_one_error() -> None:
+def test_an_operation_without_a_gradient_is_an_error() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     f.func.backprop = True
@@ -244,7 +244,7 @@ def test_operations_without_a_gradient_are_one_error() -> None:
         compiled(flow)
 
 
-def test_a_library_has_derivatives_of_a_user_s_own() -> None:
+def test_a_library_accepts_user_defined_gradients() -> None:
     library = standard_library()
 
     @library.function("Cube")
@@ -271,7 +271,7 @@ def test_a_library_has_derivatives_of_a_user_s_own() -> None:
     assert list(back["gradients/f/d_x"]) == [12, 270]
 
 
-def test_what_is_marked_to_have_no_gradient_has_none() -> None:
+def test_variables_and_operations_marked_nogradient_have_no_gradient() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     f.func.backprop = True
@@ -285,7 +285,7 @@ def test_what_is_marked_to_have_no_gradient_has_none() -> None:
     assert [f"gradients/f/d_{name}" in cell for name in "xyz"] == [True, False, False]
 
 
-def test_a_saved_gradient_is_a_signature_whose_references_are_inputs() -> None:
+def test_a_gradient_is_a_signature_whose_references_are_inputs() -> None:
     flow = layer()[0]
     gradient(flow, flow.funcs["g"], GRADIENTS)
     model = model_of(flow_file(flow))

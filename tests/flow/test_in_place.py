@@ -1,4 +1,4 @@
-"""Claims about assignments: a result lies where its variable does, unless something still reads what was there."""
+"""In-place assignment: a result is computed in its variable's memory unless something still reads the old value."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _assigned(value: Callable[[myelin.Builder, myelin.Variable, myelin.Variable]
     return build
 
 
-def _shown(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
-    """What is made of the old value for the new one is an output too."""
+def _intermediate_shown(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    """An intermediate between the old and the new value is an output too."""
     half = f.mul(w, 0.5)
     half.output = True
     f.assign(w, f.add(half, x))
 
 
-def _read_besides(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+def _read_elsewhere(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
     f.assign(w, f.add(w, x))
     f.assign(w, f.mul(w, f.sum(f.square(w))))
 
@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Build, Meaning, bool]] = {
     ),
     "two steps": (_twice, lambda w, x: (w + x) ** 2, True),
     "a sum of all": (_assigned(lambda f, w, x: f.add(w, f.sum(w))), lambda w, x: w + w.sum(), False),
-    "a step and a sum of all": (_read_besides, lambda w, x: (w + x) * ((w + x) ** 2).sum(), False),
+    "a step and a sum of all": (_read_elsewhere, lambda w, x: (w + x) * ((w + x) ** 2).sum(), False),
     "a transpose": (_assigned(lambda f, w, x: f.add(f.t(w), x)), lambda w, x: w.T + x, False),
     "a product of itself": (_assigned(lambda f, w, x: f.matmul(w, x)), lambda w, x: w @ x, False),
     "a row of itself": (
@@ -62,12 +62,12 @@ CASES: dict[str, tuple[Build, Meaning, bool]] = {
         lambda w, x: w - w[:1],
         False,
     ),
-    "an output besides": (_shown, lambda w, x: w / 2 + x, False),
+    "an output besides": (_intermediate_shown, lambda w, x: w / 2 + x, False),
 }
 
 
 def _twice(net: Any, w: Any, x: Any, given: Array, meaning: Meaning) -> Iterator[tuple[Array, Array]]:
-    """After each of two runs of the cell `f`: what the variable holds, and what it should."""
+    """The variable's value and the expected value after each of two runs of the cell `f`."""
     data, wanted = net.cell("f").instance(), np.asarray(net[w]).astype("f8")
     if x in net.cell("f"):
         data[x] = given
@@ -79,7 +79,7 @@ def _twice(net: Any, w: Any, x: Any, given: Array, meaning: Meaning) -> Iterator
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("case", CASES)
-def test_an_assignment_overwrites_what_nothing_reads_any_more(case: str, threads: int) -> None:
+def test_an_assignment_is_in_place_if_nothing_reads_the_old_value_later(case: str, threads: int) -> None:
     build, meaning, expected = CASES[case]
     flow = myelin.Flow()
     f = flow.define("f")
@@ -95,7 +95,7 @@ def test_an_assignment_overwrites_what_nothing_reads_any_more(case: str, threads
         np.testing.assert_allclose(held / scale, wanted / scale, rtol=0, atol=2e-6)
 
 
-def test_what_is_overwritten_takes_no_memory_of_its_own() -> None:
+def test_the_value_of_an_in_place_assignment_takes_no_memory() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     w = f.parameter("W", shape=[1000])
@@ -104,8 +104,8 @@ def test_what_is_overwritten_takes_no_memory_of_its_own() -> None:
     assert data.layout.size == 4032  # x alone
 
 
-def test_a_product_that_is_added_to_a_variable_reads_all_of_it_before_it_writes() -> None:
-    """Whether or not the sum is computed with the product in one go."""
+def test_adding_a_product_to_a_variable_in_place_gives_the_right_sum() -> None:
+    """Also if the sum is fused into the product."""
     flow = myelin.Flow()
     f = flow.define("f")
     start, a, b = (RNG.standard_normal(shape).astype("f4") for shape in ((40, 50), (40, 300), (300, 50)))
@@ -119,8 +119,8 @@ def test_a_product_that_is_added_to_a_variable_reads_all_of_it_before_it_writes(
     np.testing.assert_allclose(net[w], start + a @ b, rtol=1e-4, atol=1e-4)
 
 
-def test_operations_stay_on_their_side_of_an_assignment() -> None:
-    """Those that read one variable are merged, but not where it gets another value between them."""
+def test_operations_are_not_merged_across_an_assignment() -> None:
+    """Operations that read the same variable are merged, but not across an assignment to it."""
     flow = myelin.Flow()
     f = flow.define("f")
     w = f.parameter("W", shape=[4], value=np.arange(4, dtype="f4"))
@@ -136,7 +136,7 @@ def test_operations_stay_on_their_side_of_an_assignment() -> None:
     assert list(data["f/both"]) == [1, 3, 5, 7]
 
 
-def test_an_assignment_that_stands_before_what_it_needs_comes_behind_it() -> None:
+def test_an_assignment_is_ordered_after_the_operations_it_depends_on() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     w = f.parameter("W", shape=[2], value=np.ones(2, "f4"))
@@ -147,7 +147,7 @@ def test_an_assignment_that_stands_before_what_it_needs_comes_behind_it() -> Non
     assert list(net[w]) == [3, 3]
 
 
-def test_the_reader_of_files_knows_the_operations_that_assign() -> None:
+def test_the_file_reader_and_the_table_list_the_same_assigning_operations() -> None:
     assert ASSIGNMENTS.keys() == ASSIGNING
 
 
@@ -159,7 +159,7 @@ def _added(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
     f.assign_add_scatter(w, f.const(ROWS), x)
 
 
-def _of_its_own(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+def _from_its_own_rows(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
     f.assign_add_scatter(w, f.const(ROWS), f.mul(f.gather(w, f.const(abs(ROWS))), x))
 
 
@@ -172,12 +172,12 @@ def _twice_added(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> N
     f.assign_add_scatter(w, f.const(ROWS[:2]), f.sum(x, 0), batch=0, pooled=True)
 
 
-def _read_behind(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+def _read_before(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
     f.neg(w, name="before")
     _added(f, w, x)
 
 
-def _by_a_view(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+def _through_a_view(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
     places = np.concatenate([np.zeros_like(ROWS), abs(ROWS)], 1)
     f.assign_add_scatter(w, f.const(ROWS), f.gather(f.reshape(w, [1, N, 4]), f.const(places)))
 
@@ -203,17 +203,17 @@ def _plus_own(w: Array, x: Array) -> Array:
 
 ADDED: dict[str, tuple[Rows, Meaning, bool]] = {
     "rows": (_added, _plus(), True),
-    "rows made of the variable's": (_of_its_own, _plus_own, True),
+    "rows made of the variable's": (_from_its_own_rows, _plus_own, True),
     "scattered rows in a sum": (_scattered_first, _plus(), True),
     "rows of two operations": (_twice_added, _plus((3, 1), (5, 1)), True),
-    "a variable that something else reads": (_read_behind, _plus(), False),
-    "rows of a view": (_by_a_view, lambda w, x: _plus_own(w, np.ones_like(x)), False),
+    "a variable that something else reads": (_read_before, _plus(), False),
+    "rows of a view": (_through_a_view, lambda w, x: _plus_own(w, np.ones_like(x)), False),
 }
 
 
 @pytest.mark.parametrize("case", ADDED)
-def test_rows_are_added_where_the_variable_lies(case: str) -> None:
-    """With no tensor of its size in between, unless something else reads it."""
+def test_rows_are_scatter_added_in_place(case: str) -> None:
+    """No temporary of the variable's size is allocated unless something else reads the variable."""
     build, meaning, expected = ADDED[case]
     flow = myelin.Flow()
     f = flow.define("f")
@@ -229,7 +229,7 @@ def test_rows_are_added_where_the_variable_lies(case: str) -> None:
         np.testing.assert_allclose(held, wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_an_index_outside_of_a_variable_is_an_error() -> None:
+def test_a_scatter_index_out_of_range_is_an_error() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     w, rows = f.parameter("W", shape=[N, 4]), f.var("rows", "int32", [1, 1])
@@ -242,8 +242,8 @@ def test_an_index_outside_of_a_variable_is_an_error() -> None:
     assert not np.asarray(net[w]).any()
 
 
-def test_what_an_embedding_learns_is_added_up_row_by_row() -> None:
-    """Rows that two operations read meet in one tensor, and nothing else of the table's size is made."""
+def test_the_gradient_of_an_embedding_table_is_scatter_added() -> None:
+    """The gradients of both lookups accumulate in one tensor, the only one of the table's size."""
     flow = myelin.Flow()
     f = flow.define("f")
     start = RNG.standard_normal((1000, 3)).astype("f4")

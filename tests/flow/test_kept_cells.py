@@ -1,4 +1,4 @@
-"""Claims about compiled cells on disk: one whose content was compiled before is found, whatever flow it is in."""
+"""The on-disk cache of compiled cells: a cell is looked up by its content, whichever flow it is part of."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WRITERS.finish()
 
 
 def run(cache: Path, *arguments: str) -> str:
-    """What a process prints that compiles a layer for each pair of a name and a weight."""
+    """The output of a process that compiles a layer for each pair of a name and a weight in the arguments."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     environment.pop("ONERT_CACHE_DIR", None)
     command = [sys.executable, "-c", PROGRAM, *arguments]
@@ -53,16 +53,16 @@ def run(cache: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_cell_that_was_compiled_before_is_found_by_its_content(tmp_path: Path) -> None:
-    """And one of other weights is not taken for it."""
+def test_a_cell_is_found_in_the_cache_by_its_content(tmp_path: Path) -> None:
+    """A cell with other weights is not confused with it."""
     first, second = "0.664 0.447", "0.922 0.241"
     assert run(tmp_path, "f", "0.1") == f"{first} compiled"
     assert run(tmp_path, "f", "0.1") == f"{first} kept"
     assert run(tmp_path, "f", "0.2").startswith(second)
 
 
-def test_a_cell_that_was_compiled_before_shows_its_code(tmp_path: Path) -> None:
-    made, kept = (run(tmp_path, "f", "0.1", "--code").splitlines() for _ in range(2))
-    assert (made[0][-8:], kept[0][-4:]) == ("compiled", "kept")
+def test_a_cached_cell_shows_the_same_code(tmp_path: Path) -> None:
+    made, cached = (run(tmp_path, "f", "0.1", "--code").splitlines() for _ in range(2))
+    assert (made[0][-8:], cached[0][-4:]) == ("compiled", "kept")
     assert len(made) > 100
-    assert made[1:] == kept[1:]
+    assert made[1:] == cached[1:]

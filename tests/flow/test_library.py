@@ -1,4 +1,4 @@
-"""Claims about compiling flows: what transformations make of them, which kernels run them, what cells show of it."""
+"""Compiling flows: transformations, the choice of kernels, and the listings and code of compiled cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RNG = np.random.default_rng(4)
 
 
 def classifier() -> tuple[myelin.Flow, Array, Array]:
-    """The example of Myelin's guide, with its weight and bias."""
+    """The example in Myelin's guide, with its weight and bias."""
     flow = myelin.Flow()
     f = myelin.Builder(flow, "f")
     weight, bias = (RNG.random(shape).astype("f4") / 16 for shape in ((64, 256), 256))
@@ -39,11 +39,11 @@ def compiled(flow: myelin.Flow, library: Library | None = None) -> myelin.Networ
 
 
 def steps(cell: myelin.Cell) -> list[str]:
-    """The steps of a listing, without their operands."""
+    """The kernels of a cell's steps."""
     return [step.kernel for step in cell.compiled.steps]
 
 
-def test_the_guide_s_example_has_its_five_steps() -> None:
+def test_the_guide_s_example_compiles_to_its_five_steps() -> None:
     cell = compiled(classifier()[0]).cell("f")
     lines = str(cell).splitlines()
     assert lines[0] == f"cell f {{  // size {cell.compiled.layout.size}"
@@ -77,7 +77,7 @@ def test_the_guide_s_example_computes_the_same_with_and_without_transformations(
     assert steps(compiled(flow, bare).cell("f")) == ["MatMul", "AddExpr", "SoftMax"]
 
 
-def test_lines_say_where_tensors_lie_and_which_share_memory() -> None:
+def test_a_listing_shows_offsets_and_which_tensors_share_memory() -> None:
     cell = compiled(classifier()[0]).cell("f")
     found = re.findall(r"(union )?(\S+): float32\S*\s+// offset (\d+) size (\d+)", str(cell))
     offsets = [int(offset) for _, _, offset, _ in found]
@@ -87,7 +87,7 @@ def test_lines_say_where_tensors_lie_and_which_share_memory() -> None:
     assert max(int(offset) + int(size) for _, _, offset, size in found) <= cell.compiled.layout.size
 
 
-def test_a_compiled_flow_is_as_it_was() -> None:
+def test_compiling_does_not_change_the_flow() -> None:
     flow, _, _ = classifier()
     before = flow_file(flow)
     compiled(flow)
@@ -99,7 +99,7 @@ RECIPES: dict[str, tuple[Build, Sequence[str]]] = {
     "a chain": (lambda f, x: f.exp(f.neg(f.add(x, 1))), ["@0=Exp(Neg(Add(%0,#1)))"]),
     "a value that is read twice": (lambda f, x: f.mul(f.exp(x), f.exp(x, name="again")), ["@0=Mul(Exp(%0),Exp(%0))"]),
     "a temporary": (lambda f, x: _squared(f, f.exp(x)), ["$0=Exp(%0);@0=Mul($0,$0)"]),
-    "a result that is read elsewhere": (lambda f, x: _shown(f, f.exp(x)), ["@0=Exp(%0);@1=Neg(@0)"]),
+    "a result that is read elsewhere": (lambda f, x: _output_and_read(f, f.exp(x)), ["@0=Exp(%0);@1=Neg(@0)"]),
     "a reduction at the end": (lambda f, x: f.sum(f.square(x)), ["@0=Sum(Square(%0))"]),
     "what reads a reduction": (lambda f, x: f.sub(x, f.max(f.neg(x))), ["@0=Max(Neg(%0))", ""]),
     "two operands": (lambda f, x: f.maximum(f.sin(x), f.cos(x)), ["@0=Maximum(Sin(%0),Cos(%0))"]),
@@ -107,7 +107,7 @@ RECIPES: dict[str, tuple[Build, Sequence[str]]] = {
     "another shape": (lambda f, x: f.exp(f.sum(x, axis=0)), ["", ""]),
     "another type": (lambda f, x: f.neg(f.cast(f.exp(x), "float64")), ["", "", ""]),
     "a comparison": (lambda f, x: f.select(f.less(x, 0), x), ["@0=Select(CmpLt(%0,#1),%0)"]),
-    "what is not to be merged": (lambda f, x: _kept_apart(f, f.exp(x)), ["", ""]),
+    "what is not to be merged": (lambda f, x: _not_merged(f, f.exp(x)), ["", ""]),
     "a way round": (lambda f, x: f.add(f.exp(x), f.reshape(f.reshape(f.exp(x, name="e"), [12]), [3, 4])), None),  # type: ignore[dict-item]
 }
 
@@ -116,12 +116,12 @@ def _squared(f: myelin.Builder, x: myelin.Variable) -> object:
     return f.mul(x, x)
 
 
-def _shown(f: myelin.Builder, x: myelin.Variable) -> object:
+def _output_and_read(f: myelin.Builder, x: myelin.Variable) -> object:
     x.output = True
     return f.neg(x)
 
 
-def _kept_apart(f: myelin.Builder, x: myelin.Variable) -> object:
+def _not_merged(f: myelin.Builder, x: myelin.Variable) -> object:
     y = f.neg(x)
     assert y.producer is not None
     y.producer.add_attr("nomerge", 1)
@@ -129,7 +129,7 @@ def _kept_apart(f: myelin.Builder, x: myelin.Variable) -> object:
 
 
 @pytest.mark.parametrize("case", RECIPES)
-def test_functions_of_elements_become_recipes_that_mean_the_same(case: str) -> None:
+def test_elementwise_operations_are_merged_into_equivalent_recipes(case: str) -> None:
     build, expected = RECIPES[case]
     flow = myelin.Flow()
     f = flow.define("f")
@@ -173,7 +173,7 @@ def _twice(f: myelin.Builder, x: myelin.Variable) -> object:
 
 
 @pytest.mark.parametrize("case", FUSED)
-def test_products_take_in_what_follows_them(case: str) -> None:
+def test_bias_and_relu_are_fused_into_a_matrix_product(case: str) -> None:
     build, expected = FUSED[case]
     flow = myelin.Flow()
     f = flow.define("f")
@@ -188,7 +188,7 @@ def swish_flow() -> tuple[myelin.Flow, myelin.Variable]:
     return flow, f.neg(f.mul(x, f.sigmoid(x)), name="y")
 
 
-def test_a_transformation_and_a_kernel_of_a_user_s_own() -> None:
+def test_user_defined_transformations_and_kernels_are_used() -> None:
     flow, y = swish_flow()
     library = standard_library()
 
@@ -217,7 +217,7 @@ def test_a_transformation_and_a_kernel_of_a_user_s_own() -> None:
     np.testing.assert_allclose(data[y], -x / (1 + np.exp(-x)), rtol=1e-5)
 
 
-def test_a_function_on_arrays_can_be_a_kernel_that_is_chosen_by_what_it_supports() -> None:
+def test_a_function_on_arrays_is_used_as_a_kernel_for_the_operations_it_supports() -> None:
     flow, y = swish_flow()
     library = Library()
     for kernels in standard_library().kernels.values():
@@ -235,7 +235,7 @@ def test_a_function_on_arrays_can_be_a_kernel_that_is_chosen_by_what_it_supports
     np.testing.assert_allclose(data[y], np.full((2, 8), 2 / (1 + np.exp(-1))), rtol=1e-5)
 
 
-def test_the_kernel_that_was_registered_last_is_asked_first() -> None:
+def test_the_kernel_registered_last_takes_precedence() -> None:
     library = standard_library()
     first = library.found(Operation("f/Neg", "Neg"))
     library.register(Kernel("Other", "Neg", lambda e, node: node.input(0), lambda operation: operation.name == "f/Neg"))
@@ -244,7 +244,7 @@ def test_the_kernel_that_was_registered_last_is_asked_first() -> None:
     assert library.found(Operation("f/x", "Unheard")) is None
 
 
-def test_transformations_that_never_stop_are_an_error() -> None:
+def test_transformations_that_never_terminate_are_an_error() -> None:
     library = standard_library()
     library.transformer(lambda flow: True)
     with pytest.raises(CompileError, match="the transformations still change the flow after 1000 rounds"):
@@ -264,7 +264,7 @@ def test_operations_are_removed_and_replaced() -> None:
     assert str(flow) == "func f {\n  var f/x : float32\n  f/Neg:0 = Neg(f/x)\n}"
 
 
-def test_a_cell_shows_its_code() -> None:
+def test_a_cell_shows_its_llvm_ir_and_assembly() -> None:
     cell = compiled(classifier()[0]).cell("f")
     symbols = re.findall(r'^define \w* ?void @"(\w+)"', cell.llvm_ir(), re.MULTILINE)
     assert len(symbols) >= 4
@@ -273,7 +273,7 @@ def test_a_cell_shows_its_code() -> None:
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="registers of another processor")
 @pytest.mark.parametrize(("target", "wide"), [("x86-64", set()), ("x86-64-v3", {"ymm"}), ("x86-64-v4", {"ymm", "zmm"})])
-def test_code_uses_the_registers_of_the_target_that_is_asked_for(target: str, wide: set[str]) -> None:
+def test_code_uses_only_the_registers_of_the_requested_target(target: str, wide: set[str]) -> None:
     try:
         net = myelin.Compiler(target=target, num_threads=1).compile(classifier()[0])
     except OnertError as error:
@@ -288,7 +288,7 @@ def test_code_uses_the_registers_of_the_target_that_is_asked_for(target: str, wi
         assert abs(np.asarray(data["f/y:0"]).sum() - 1) < 1e-5
 
 
-def test_the_name_of_an_operation_stays_that_of_its_result_when_it_is_merged() -> None:
+def test_results_keep_their_names_when_their_operations_are_merged() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x", shape=[2])
@@ -302,8 +302,8 @@ def test_the_name_of_an_operation_stays_that_of_its_result_when_it_is_merged() -
     np.testing.assert_allclose(data["f/last"], np.exp([0, 2]), rtol=1e-6)
 
 
-def test_merging_makes_no_circle_through_operations_that_read_what_is_merged() -> None:
-    """An LSTM cell whose input gate sees the state before and whose output gate sees the new one."""
+def test_merging_creates_no_cycle_through_readers_of_a_merged_result() -> None:
+    """An LSTM cell whose input gate reads the old state and whose output gate reads the new one."""
     gates = {"i": "xhc", "g": "xh", "o": "xhn"}
     weights = {g + part: RNG.standard_normal((4, 4)).astype("f4") for g, parts in gates.items() for part in parts}
     flow = myelin.Flow()
@@ -337,7 +337,7 @@ def test_merging_makes_no_circle_through_operations_that_read_what_is_merged() -
     np.testing.assert_allclose(data["f/y"], np.tanh(values["n"]) / (1 + np.exp(-summed("o"))), rtol=1e-4, atol=1e-5)
 
 
-def test_a_recipe_ends_with_its_last_expression() -> None:
+def test_text_after_the_last_expression_of_a_recipe_is_an_error() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     result = f.op("Calculate", [f.var("x", shape=[2])])
@@ -347,7 +347,7 @@ def test_a_recipe_ends_with_its_last_expression() -> None:
         compiled(flow)
 
 
-def test_operations_that_read_one_tensor_are_merged_unless_one_depends_on_the_other() -> None:
+def test_independent_operations_that_read_the_same_tensor_are_merged() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     x, y, z = (f.var(name, shape=[4]) for name in "xyz")
@@ -371,8 +371,8 @@ def test_operations_that_read_one_tensor_are_merged_unless_one_depends_on_the_ot
 @pytest.mark.parametrize(
     "optype", ["SoftMax", "Relu", "Sum", "Add", "MatMul", "Scatter", "AssignAdd", "AssignAddScatter"]
 )
-def test_transformations_leave_operations_of_a_wrong_form_to_the_error(optype: str) -> None:
-    """Whatever they feed, and whatever their number of operands and results."""
+def test_transformations_leave_malformed_operations_to_be_reported(optype: str) -> None:
+    """With any number of operands and results, whatever reads the results."""
     for inputs, outputs in ((i, o) for i in range(4) for o in range(3)):
         flow = myelin.Flow()
         f = flow.define("f")
@@ -384,12 +384,12 @@ def test_transformations_leave_operations_of_a_wrong_form_to_the_error(optype: s
             made = f.result(operation, "float32", [2, 2], number)
             f.relu(f.add(made, given[0]))
             f.rawop("AssignAdd").inputs += [w, made]
-        found = ended(flow)
+        found = error_of(flow)
         assert found is None or found.startswith(("operation '", "no meaning")), found
 
 
-def ended(flow: myelin.Flow) -> str | None:
-    """What is said of a flow that cannot be compiled."""
+def error_of(flow: myelin.Flow) -> str | None:
+    """The message of the error on compiling a flow, or None."""
     try:
         compiled(flow)
     except OnertError as error:

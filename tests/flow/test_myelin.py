@@ -1,4 +1,4 @@
-"""Claims about networks, cells and instances: the programs of Myelin's guide run with the import changed."""
+"""Networks, cells and instances: the programs of Myelin's guide run with only the import changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def compiled(flow: myelin.Flow) -> myelin.Network:
     return myelin.Compiler(num_threads=1).compile(flow)
 
 
-def test_the_first_program_of_the_guide_runs() -> None:
+def test_the_first_program_of_myelin_s_guide_runs() -> None:
     flow = myelin.Flow()
     f = myelin.Builder(flow, "f")
     W = f.array("W", RNG.random((64, 256)).astype(np.float32))  # noqa: N806
@@ -53,7 +53,7 @@ def doubled(shape: list[int] | None = None, dtype: str = "float32") -> tuple[mye
     return compiled(flow), x, y
 
 
-def test_a_tensor_is_a_writable_view_of_the_memory_of_its_instance() -> None:
+def test_a_tensor_is_a_writable_view_of_its_instance_s_memory() -> None:
     net, x, y = doubled()
     data = net.cell("f").instance()
     tensor = data[x]
@@ -79,7 +79,7 @@ def test_a_tensor_is_a_writable_view_of_the_memory_of_its_instance() -> None:
     "dtype",
     ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16"],
 )
-def test_tensors_have_the_element_types_of_flows(dtype: str) -> None:
+def test_tensors_support_every_element_type_of_flows(dtype: str) -> None:
     net, x, y = doubled([3], dtype)
     data = net.cell("f").instance()
     data[x][1] = 9
@@ -88,7 +88,7 @@ def test_tensors_have_the_element_types_of_flows(dtype: str) -> None:
     assert (data[y].type(), list(data[y])) == (dtype, [0, 18, 6])
 
 
-def test_keys_are_names_aliases_numbers_and_what_is_shown_as_a_name() -> None:
+def test_tensors_are_looked_up_by_name_alias_number_or_variable() -> None:
     net, x, _ = doubled()
     cell = net.cell("f")
     data = cell.instance()
@@ -103,7 +103,7 @@ def test_keys_are_names_aliases_numbers_and_what_is_shown_as_a_name() -> None:
     assert "f/z" not in cell
 
 
-def test_a_tensor_of_one_element_is_given_as_the_element() -> None:
+def test_indexing_an_instance_returns_a_one_element_tensor_as_a_number() -> None:
     net, x, y = doubled([1, 1])
     data = net.cell("f").instance()
     data[x] = 4
@@ -114,7 +114,7 @@ def test_a_tensor_of_one_element_is_given_as_the_element() -> None:
     np.testing.assert_array_equal(data.tensor(y), [[8]])
 
 
-def test_elements_are_given_as_arrays_of_the_same_format() -> None:
+def test_a_tensor_is_set_from_an_array_of_its_shape_and_type() -> None:
     net, x, y = doubled()
     data = net.cell("f").instance()
     data[x] = np.ones((3, 2), "f4").T
@@ -122,7 +122,7 @@ def test_elements_are_given_as_arrays_of_the_same_format() -> None:
     np.testing.assert_array_equal(data[y], np.full((2, 3), 2))
 
 
-def test_clear_makes_every_tensor_zeros() -> None:
+def test_clear_zeroes_every_tensor() -> None:
     net, x, y = doubled()
     data = net.cell("f").instance()
     data[x] = np.ones((2, 3), "f4")
@@ -131,7 +131,7 @@ def test_clear_makes_every_tensor_zeros() -> None:
     assert list(data[x]) + list(data[y]) == [0.0] * 12
 
 
-def test_an_instance_is_shown_by_its_tensors() -> None:
+def test_printing_an_instance_lists_its_tensors() -> None:
     net, _, _ = doubled([2])
     assert str(net.cell("f").instance()) == "f/x = [0. 0.]\nf/y:0 = [0. 0.]"
 
@@ -183,7 +183,7 @@ WRONG: dict[str, tuple[Wrong, type[OnertError], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_does_not_fit_is_one_sentence_of_the_kind_that_myelin_raises(case: str) -> None:
+def test_wrong_keys_and_values_raise_the_exception_types_of_myelin(case: str) -> None:
     wrong, kind, builtin, sentence = WRONG[case]
     net, x, _ = doubled()
     with pytest.raises(kind, match=sentence) as caught:
@@ -192,7 +192,7 @@ def test_what_does_not_fit_is_one_sentence_of_the_kind_that_myelin_raises(case: 
     assert isinstance(caught.value, OnertError)
 
 
-def test_instances_compute_at_the_same_time_in_several_threads() -> None:
+def test_instances_can_compute_concurrently_in_several_threads() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x", myelin.DT_FLOAT, [1, 32])
@@ -220,7 +220,7 @@ def test_instances_compute_at_the_same_time_in_several_threads() -> None:
 
 
 def counter() -> tuple[myelin.Flow, Any, Any, Any]:
-    """A recurrent function `s' = s · 0.5 + x`, of which s and s' are references that a connector links."""
+    """A recurrent function `t = s · 0.5 + x` whose references s and t are linked by a connector."""
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x", myelin.DT_FLOAT, [1, 4])
@@ -232,7 +232,7 @@ def counter() -> tuple[myelin.Flow, Any, Any, Any]:
     return flow, x, state, after
 
 
-def test_references_stand_for_tensors_of_channels() -> None:
+def test_references_can_be_connected_to_tensors_of_channels() -> None:
     flow, x, state, after = counter()
     cell = compiled(flow).cell("f")
     data, channel = cell.instance(), cell.channel(state, 4)
@@ -255,7 +255,7 @@ def test_references_stand_for_tensors_of_channels() -> None:
     assert [channel[i][0, 0] for i in range(4)] == [0, 1, 0, 0]
 
 
-def test_a_reference_that_is_computed_is_stored_although_others_read_it() -> None:
+def test_a_computed_reference_is_stored_even_if_others_read_it() -> None:
     flow, x, state, after = counter()
     f = myelin.Builder(flow, "f")
     y = f.square(after, name="y")
@@ -273,7 +273,7 @@ def test_a_reference_that_is_computed_is_stored_although_others_read_it() -> Non
     np.testing.assert_array_equal(memory, np.ones((1, 4)))
 
 
-def test_an_assignment_has_the_type_of_what_is_assigned_to() -> None:
+def test_assigning_a_value_of_another_type_is_rejected() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     f.assign(f.parameter("W", shape=[2, 2]), f.var("x", shape=[2]))
@@ -281,7 +281,7 @@ def test_an_assignment_has_the_type_of_what_is_assigned_to() -> None:
         compiled(flow)
 
 
-def test_a_reference_stands_for_an_array() -> None:
+def test_a_reference_can_be_set_to_an_array() -> None:
     flow, x, state, after = counter()
     data = compiled(flow).cell("f").instance()
     memory = np.full((1, 4), 8, "f4")
@@ -295,7 +295,7 @@ def test_a_reference_stands_for_an_array() -> None:
     assert data[state] is None
 
 
-def test_a_reference_that_refers_to_nothing_is_an_error() -> None:
+def test_unset_and_mismatched_references_are_errors() -> None:
     flow, _, state, after = counter()
     net = compiled(flow)
     data = net.cell("f").instance()
@@ -309,7 +309,7 @@ def test_a_reference_that_refers_to_nothing_is_an_error() -> None:
 
 
 def perceptron() -> tuple[myelin.Flow, Any, Any, Any]:
-    """`y = x · W`, with a learnable W, and a second function that assigns `W - 0.5 · g` to it."""
+    """`y = x · W` with a learnable W, and a second function that assigns `W - 0.5 · g` to W."""
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x", myelin.DT_FLOAT, [1, 2])
@@ -321,7 +321,7 @@ def perceptron() -> tuple[myelin.Flow, Any, Any, Any]:
     return flow, x, weight, y
 
 
-def test_learnable_variables_are_shared_and_can_be_changed() -> None:
+def test_learnable_variables_are_shared_and_writable() -> None:
     flow, x, weight, y = perceptron()
     net = compiled(flow)
     data, update = net.cell("f").instance(), net.cell("update").instance()
@@ -341,7 +341,7 @@ def test_learnable_variables_are_shared_and_can_be_changed() -> None:
     assert list(data[y]) == [18, -3]
 
 
-def test_constants_are_shared_and_cannot_be_changed() -> None:
+def test_constants_are_shared_and_read_only() -> None:
     flow = myelin.Flow()
     f, g = flow.define("f"), flow.define("g")
     table = f.array("table", RNG.random((1000, 8)).astype("f4"))
@@ -366,7 +366,7 @@ def test_constants_are_shared_and_cannot_be_changed() -> None:
         data.compute()
 
 
-def test_operations_without_a_meaning_are_one_error_for_all_functions() -> None:
+def test_unknown_operations_of_all_functions_are_reported_in_one_error() -> None:
     flow = myelin.Flow()
     for name in "fg":
         builder = flow.define(name)
@@ -375,7 +375,7 @@ def test_operations_without_a_meaning_are_one_error_for_all_functions() -> None:
         compiled(flow)
 
 
-def test_sizes_that_are_not_known_are_1() -> None:
+def test_unknown_dimensions_are_1() -> None:
     net, _, y = doubled([-1, 3])
     data = net.cell("f").instance()
     assert data[y].shape() == [1, 3]
@@ -385,7 +385,7 @@ def test_sizes_that_are_not_known_are_1() -> None:
     assert [step.kernel for step in compiled(flow).cell("f").compiled.steps] == ["Calculate"]
 
 
-def test_a_name_is_defined_once() -> None:
+def test_defining_a_name_twice_is_an_error() -> None:
     f = myelin.Flow().define("f")
     f.var("x")
     with pytest.raises(ModelError, match="'f/x' is defined already") as caught:

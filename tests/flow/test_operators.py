@@ -1,4 +1,4 @@
-"""Claims about the operations of the builder: each computes what NumPy does, whatever the size and the element type."""
+"""The builder's operations match NumPy for every size and element type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onert.ir import Array
 
 
 def computed(cases: Sequence[tuple[Operator, int]], dtype: str) -> list[tuple[tuple[Array, ...], tuple[Array, ...]]]:
-    """The results of operators, each for a size, in one function, and what NumPy gives."""
+    """The results of all cases, compiled as one function, each with the results of NumPy."""
     flow = myelin.Flow()
     f = flow.define("f")
     given: list[tuple[myelin.Variable, Array]] = []
@@ -39,11 +39,11 @@ def computed(cases: Sequence[tuple[Operator, int]], dtype: str) -> list[tuple[tu
 
 
 CHUNK = 12
-"""Operators in a function: enough to compile them in one go, few enough to see which is wrong."""
+"""Operators per function: enough to save compilations, few enough to see which one fails."""
 
 
 def chunks(dtypes: Sequence[str]) -> list[Any]:
-    """For each element type the operators that have it, in chunks."""
+    """The operators that support each element type, in chunks."""
     found = []
     for dtype in dtypes:
         operators = [operator for operator in (*OPERATORS, *COMPOSED) if dtype in operator.dtypes]
@@ -63,17 +63,17 @@ def check(operators: Sequence[Operator], sizes: Sequence[int], dtype: str) -> No
 
 
 @pytest.mark.parametrize(("operators", "dtype"), chunks(("float32", "int16")))
-def test_an_operation_of_the_builder_computes_what_numpy_does(operators: Sequence[Operator], dtype: str) -> None:
+def test_builder_operations_match_numpy(operators: Sequence[Operator], dtype: str) -> None:
     check(operators, (5, 16), dtype)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("operators", "dtype"), chunks(NUMBERS))
-def test_an_operation_computes_it_for_every_size_and_type(operators: Sequence[Operator], dtype: str) -> None:
+def test_builder_operations_match_numpy_for_every_size_and_type(operators: Sequence[Operator], dtype: str) -> None:
     check(operators, SIZES, dtype)
 
 
-def test_every_method_for_an_operation_is_tried() -> None:
+def test_every_builder_method_that_adds_an_operation_is_tested() -> None:
     tried = {operator.name.split(" ")[0] for operator in (*OPERATORS, *COMPOSED)}
     core = {"var", "rename", "cnx", "const", "array", "opname", "varname", "rawop", "op", "value", "result", "made"}
     core |= {

@@ -1,4 +1,4 @@
-"""Claims about the order of elements: what is to be column-major is, wherever one looks, and means the same."""
+"""Element order: variables requested as column-major are stored so everywhere, and results do not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Y = np.maximum(X @ W + B, 0)
 
 
 def layer(*columns: str) -> myelin.Flow:
-    """`y = relu(x · W + b)`, where `W` is learned and `b` constant; these variables are column-major."""
+    """`y = relu(x · W + b)` with a learnable `W` and a constant `b`; the variables in `columns` are column-major."""
     flow = myelin.Flow()
     f = flow.define("f")
     x, weight, bias = f.var("x", shape=[3, 5]), f.parameter("W", shape=[5, 7], value=W), f.array("b", B)
@@ -37,7 +37,7 @@ def computed(flow: myelin.Flow) -> tuple[myelin.Network, myelin.Instance]:
 
 
 @pytest.mark.parametrize("columns", ["", "x", "W", "b", "y", "xW", "xWby"])
-def test_an_order_changes_where_elements_lie_and_nothing_else(columns: str) -> None:
+def test_the_element_order_changes_the_layout_but_not_the_values(columns: str) -> None:
     net, data = computed(layer(*columns))
     np.testing.assert_allclose(np.asarray(data["f/y:0"]), Y, rtol=1e-5, atol=1e-6)
     lines = str(net.cell("f")).splitlines()
@@ -53,7 +53,7 @@ def test_an_order_changes_where_elements_lie_and_nothing_else(columns: str) -> N
         assert line.endswith("column-major" if column_major else "row-major")
 
 
-def test_a_column_major_tensor_has_a_buffer_with_strides() -> None:
+def test_a_column_major_tensor_exports_a_strided_buffer() -> None:
     _, data = computed(layer("y"))
     y = data["f/y:0"]
     view = memoryview(y)
@@ -67,7 +67,7 @@ def test_a_column_major_tensor_has_a_buffer_with_strides() -> None:
 
 
 @pytest.mark.parametrize("order", ["W", "xWby"])
-def test_a_column_major_variable_is_assigned_to(order: str) -> None:
+def test_a_column_major_variable_can_be_assigned_to(order: str) -> None:
     flow = layer(*order)
     step = flow.define("step")
     step.assign(flow.vars["f/W"], step.add(flow.vars["f/W"], 1.0))
@@ -79,7 +79,7 @@ def test_a_column_major_variable_is_assigned_to(order: str) -> None:
     assert np.asarray(net["f/W"]).flags.f_contiguous
 
 
-def test_a_gradient_reads_column_major_tensors() -> None:
+def test_gradients_of_column_major_tensors_are_right() -> None:
     flow = layer(*"xWby")
     flow.func("f").backprop = True
     net, data = computed(flow)
@@ -91,7 +91,7 @@ def test_a_gradient_reads_column_major_tensors() -> None:
     np.testing.assert_allclose(np.asarray(back["gradients/f/d_x"]), (Y > 0) @ W.T, rtol=1e-5, atol=1e-6)
 
 
-def test_orders_stay_with_a_saved_flow() -> None:
+def test_a_saved_flow_keeps_the_element_orders() -> None:
     raw = b"".join(encode(flow_file(layer(*"xWby"))))
     again = myelin.Flow()
     again.load(raw)
@@ -103,8 +103,8 @@ def test_orders_stay_with_a_saved_flow() -> None:
 
 @pytest.mark.parametrize("orders", list(product((False, True), repeat=3)), ids=lambda o: "".join("rc"[c] for c in o))
 @pytest.mark.parametrize("rank", [2, 3])
-def test_products_of_matrices_in_every_order_are_the_same(orders: tuple[bool, ...], rank: int) -> None:
-    """With what lies between two operations seen from outside."""
+def test_matrix_products_are_the_same_in_every_element_order(orders: tuple[bool, ...], rank: int) -> None:
+    """A column-major product is also readable from outside, although it feeds another operation."""
     flow = myelin.Flow()
     f = flow.define("f")
     given: list[Array] = [RNG.standard_normal((2,) * (rank - 2) + size).astype("f4") for size in ((4, 6), (6, 5))]
@@ -121,7 +121,7 @@ def test_products_of_matrices_in_every_order_are_the_same(orders: tuple[bool, ..
         assert np.asarray(data[c]).flags.f_contiguous
 
 
-def test_orders_that_contradict_each_other_are_refused() -> None:
+def test_contradictory_orders_and_ordered_references_are_rejected() -> None:
     flow = layer("W")
     flow.vars["f/W"].row = True
     with pytest.raises(ModelError, match="variable 'f/W' is requested to be both row-major and"):

@@ -1,4 +1,4 @@
-"""Claims about packages as flows: what is saved, loaded and compiled computes what the package does."""
+"""Packages converted to flows compute the same after the flow is saved, loaded and compiled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def through_a_file(flow: myelin.Flow, folder: Path) -> myelin.Network:
 
 
 def drawn(infos: Sequence[onert.TensorInfo]) -> dict[str, Array]:
-    """Inputs for a program: indices and truth are 0 or 1."""
+    """Random inputs for a program; integers and booleans are 0 or 1."""
     rng = np.random.default_rng(3)
     found = {}
     for info in infos:
@@ -50,7 +50,7 @@ def drawn(infos: Sequence[onert.TensorInfo]) -> dict[str, Array]:
 
 
 def check(package: Package, folder: Path) -> int:
-    """How many functions compute what the package's signatures do; a difference is an AssertionError."""
+    """Compare each function of the converted flow with the package's signature; returns how many were compared."""
     net = through_a_file(myelin.from_package(package), folder)
     compared = 0
     for key, cell in net.cells.items():
@@ -59,17 +59,17 @@ def check(package: Package, folder: Path) -> int:
         inputs = drawn(program.inputs)
         try:
             expected = onert.Execution(program).run(inputs)
-        except ExecutionError:  # an index that is drawn may be out of range
+        except ExecutionError:  # a random index may be out of range
             continue
         data = cell.instance()
         for name, array in inputs.items():
             if f"{key}/{name}" in cell:
                 data[f"{key}/{name}"] = array
         data.compute()
-        for name, wanted in expected.items():
+        for name, reference in expected.items():
             found = np.asarray(data.tensor(f"{key}/{name}"))
-            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+            assert (found.dtype, found.shape) == (reference.dtype, reference.shape)
+            np.testing.assert_allclose(found, reference, rtol=1e-4, atol=1e-5)
         compared += 1
     return compared
 
@@ -82,13 +82,13 @@ def check(package: Package, folder: Path) -> int:
         ("generated-keras/bert_small_4l_256h_s128_fp32.tflite", 1),
     ],
 )
-def test_a_model_computes_the_same_as_a_flow(model: str, functions: int, tmp_path: Path) -> None:
+def test_a_model_computes_the_same_after_conversion_to_a_flow(model: str, functions: int, tmp_path: Path) -> None:
     assert check(onert.load(SHARED / "models" / model), tmp_path) == functions
 
 
 @needs_shared
 @pytest.mark.parametrize(("folder", "least"), [("glow_tflite", 30), pytest.param("nnapi", 90, marks=pytest.mark.long)])
-def test_conformance_cases_compute_the_same_as_flows(folder: str, least: int, tmp_path: Path) -> None:
+def test_conformance_cases_compute_the_same_after_conversion_to_flows(folder: str, least: int, tmp_path: Path) -> None:
     compared = 0
     for path in sorted((SHARED / "conformance" / folder).glob("*.tflite")):
         try:
@@ -100,7 +100,7 @@ def test_conformance_cases_compute_the_same_as_flows(folder: str, least: int, tm
     assert compared >= least
 
 
-def test_what_flows_have_no_operations_for_is_one_error_that_lists_it() -> None:
+def test_one_error_lists_all_operations_that_flows_do_not_have() -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_float")
     with pytest.raises(CompileError, match=r"flows have no operations for operation \d+ CONV_2D, ") as caught:
         myelin.from_package(package)
@@ -109,13 +109,13 @@ def test_what_flows_have_no_operations_for_is_one_error_that_lists_it() -> None:
 
 
 @needs_shared
-def test_every_quantised_tensor_is_named() -> None:
+def test_conversion_errors_name_quantised_tensors() -> None:
     package = onert.load(SHARED / "models" / "mlperf-tiny" / "kws_ref_model.tflite")
     with pytest.raises(CompileError, match=r"input 'input_1' \(quantised tensors\), operation 0 CONV_2D"):
         myelin.from_package(package)
 
 
-def test_a_flow_is_a_package_is_a_flow(tmp_path: Path) -> None:
+def test_a_flow_loaded_as_a_package_converts_back_to_a_flow(tmp_path: Path) -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x", myelin.DT_FLOAT, [2, 4])
@@ -127,15 +127,15 @@ def test_a_flow_is_a_package_is_a_flow(tmp_path: Path) -> None:
     assert check(package, tmp_path) == 1
 
 
-def kinds_and_cases() -> Iterator[Case]:
-    """The cases of the operations that flows have."""
+def convertible_cases() -> Iterator[Case]:
+    """The cases of the operations that can be converted to flows."""
     for module in pkgutil.iter_modules(cases.__path__):
         if module.name != "case":
             yield from (c for c in import_module(f"cases.{module.name}").CASES if type(c.op) in (*RULES, *REPEATS))
 
 
 def together(chosen: Sequence[Case]) -> tuple[Package, list[Array]]:
-    """One model of several cases, and the elements of its inputs."""
+    """One model that contains all the cases, and the arrays of its inputs."""
     b, given, made = Builder(), [], []
     for case in chosen:
         operands: list[int | None] = []
@@ -151,8 +151,8 @@ def together(chosen: Sequence[Case]) -> tuple[Package, list[Array]]:
     return Package((b.model(made),)), given
 
 
-def is_in_flows(case: Case) -> bool:
-    """Whether a case becomes a flow; what is quantised, or has elements of a type that flows lack, does not."""
+def is_convertible(case: Case) -> bool:
+    """Whether a case can be converted to a flow: not if it is quantised or has an element type that flows lack."""
     if any(q is not None for q in (*case.quantization, *case.result_quantization)):
         return False
     try:
@@ -163,10 +163,10 @@ def is_in_flows(case: Case) -> bool:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_operations_compute_the_same_as_flows(part: int) -> None:
-    chosen = [case for case in kinds_and_cases() if is_in_flows(case)]
+def test_operation_cases_compute_the_same_after_conversion_to_a_flow(part: int) -> None:
+    chosen = [case for case in convertible_cases() if is_convertible(case)]
     if part == 0:
-        with_steps_of_one = {StridedSlice}  # which the model of the test above has, and no case
+        with_steps_of_one = {StridedSlice}  # converted only with steps of 1, which no case has but a model above does
         assert {type(case.op) for case in chosen} == {*RULES, *REPEATS} - with_steps_of_one
     package, given = together(chosen[part::4])
     program = onert.compile(package, backends=("reference",), optimize=False)
@@ -176,7 +176,7 @@ def test_operations_compute_the_same_as_flows(part: int) -> None:
     cell = myelin.Compiler(num_threads=1).compile(flow).cell("main")
     data = cell.instance()
     for name, array in zip(names, given, strict=True):
-        if f"main/{name}" in cell:  # it is read
+        if f"main/{name}" in cell:  # absent if nothing reads it
             np.asarray(data.tensor(f"main/{name}"))[...] = array
     data.compute()
     found = [np.asarray(data.tensor(v)) for v in flow.vars.values() if v.output]
@@ -186,7 +186,7 @@ def test_operations_compute_the_same_as_flows(part: int) -> None:
 
 
 def with_open_batch(operators: Callable[[Builder, int], int]) -> Package:
-    """A model whose input leaves its batch open."""
+    """A model whose input has a dynamic batch dimension."""
     b = Builder()
     x = b.input(TensorType(DType.FLOAT32, (1, 6)), "x")
     result = operators(b, x)
@@ -219,7 +219,7 @@ def _i(*numbers: int) -> Array:
 
 
 @pytest.mark.parametrize("case", OPEN)
-def test_an_open_batch_stays_open(case: str, tmp_path: Path) -> None:
+def test_a_dynamic_batch_stays_dynamic(case: str, tmp_path: Path) -> None:
     operators, expected = OPEN[case]
     package = with_open_batch(operators)
     flow = myelin.from_package(package)
@@ -236,13 +236,13 @@ def test_an_open_batch_stays_open(case: str, tmp_path: Path) -> None:
         given = np.random.default_rng(5).random((3, 6)).astype("f4")
         (found,) = onert.Execution(onert.compile(loaded, num_threads=1)).run({described.name: given}).values()
         program = onert.compile(package, num_threads=1)
-        (wanted,) = onert.Execution(program).run({program.inputs[0].name: given}).values()
-        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        (reference,) = onert.Execution(program).run({program.inputs[0].name: given}).values()
+        np.testing.assert_allclose(found, reference, rtol=1e-5)
 
 
 @needs_shared
 @pytest.mark.long
-def test_every_shared_float_model_of_operations_that_flows_have_computes_the_same(tmp_path: Path) -> None:
+def test_every_convertible_shared_model_computes_the_same_as_a_flow(tmp_path: Path) -> None:
     compared = 0
     for path in sorted((SHARED / "models").rglob("*.tflite")):
         try:

@@ -1,4 +1,4 @@
-"""Claims about how cells are compiled and what they report: features of processors, profiles, tasks."""
+"""Compiler options of flows: processor features, profiles and tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ FEATURES = {
 
 
 @pytest.mark.parametrize("text", FEATURES)
-def test_features_are_taken_away_and_added_with_what_goes_with_them(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removing_a_feature_removes_its_dependents_and_adding_one_adds_what_it_needs(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names, target = FEATURES[text]
     assert allowed(text, frozenset(ALL)) == set(names.split())
     monkeypatch.setattr("onert.flow.cpu.host_features", lambda: frozenset(ALL))
@@ -41,13 +43,13 @@ def test_features_are_taken_away_and_added_with_what_goes_with_them(text: str, m
         ("-sse2", "leave no target to generate code for, expected at least sse2"),
     ],
 )
-def test_what_is_no_list_of_features_is_one_sentence(text: str, sentence: str) -> None:
+def test_invalid_feature_lists_are_rejected(text: str, sentence: str) -> None:
     with pytest.raises(CompileError, match=sentence):
         target_of(text)
 
 
 def layer(task: int = 0) -> myelin.Flow:
-    """A layer with a softmax; half of it in a task, if there is one."""
+    """Two parallel layers with a softmax; if `task` is given, the right one is in that task."""
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x", shape=[1, 32])
@@ -65,7 +67,7 @@ def layer(task: int = 0) -> myelin.Flow:
 
 
 @pytest.mark.skipif("avx2" not in host_features(), reason="this processor has no AVX2")
-def test_a_cell_uses_the_features_that_are_allowed() -> None:
+def test_a_cell_uses_only_the_allowed_processor_features() -> None:
     wide, narrow = (myelin.Compiler(cpu=cpu, num_threads=1).compile(layer()).cell("f") for cpu in ("avx2+fma3", "sse2"))
     assert "%ymm" in wide.assembly()
     assert "%zmm" not in wide.assembly()
@@ -79,7 +81,7 @@ def test_a_cell_uses_the_features_that_are_allowed() -> None:
     np.testing.assert_allclose(*results, rtol=1e-5)
 
 
-def test_a_profile_has_the_steps_in_order_with_their_parts_of_the_time() -> None:
+def test_a_profile_lists_the_steps_with_their_shares_of_the_time() -> None:
     net = myelin.Compiler(profiling=True, num_threads=1).compile(layer())
     assert "Profile of f, 0 runs with 1 threads" in net.profile()
     for _ in range(2):
@@ -99,13 +101,13 @@ def test_a_profile_has_the_steps_in_order_with_their_parts_of_the_time() -> None
     assert lines[-1].startswith("100.00%")
 
 
-def test_a_cell_that_is_not_profiled_says_so() -> None:
+def test_asking_for_a_profile_without_profiling_is_an_error() -> None:
     net = myelin.Compiler().compile(layer())
     with pytest.raises(ExecutionError, match="cell 'f' has no profile: it was compiled without `profiling`"):
         net.profile()
 
 
-def test_tasks_are_computed_by_the_executor_that_gives_them_threads() -> None:
+def test_a_cell_with_tasks_uses_the_parallel_executor() -> None:
     plain, tasked = (myelin.Compiler(profiling=True).compile(layer(task)).cell("f") for task in (0, 3))
     assert (plain.program.executor, tasked.program.executor) == ("Linear", "Parallel")
     assert tasked.program.num_threads == min(2, available_cpus())

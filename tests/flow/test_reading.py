@@ -1,4 +1,4 @@
-"""Claims about reading flow files into packages: functions as signatures, names, orders, and what is refused."""
+"""Reading flow files into packages: functions become signatures; names, order of operations, and rejected files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def var(name: str, *shape: int, data: Array | None = None, **more: object) -> Va
 
 
 def layer() -> FlowFile:
-    """`y = relu(x · W)`, its operations in the wrong order, its names half by alias; and `half(a) = a * 0.5`."""
+    """`f`: y = relu(x · W), its operations in the wrong order and some operands named by alias; `half`: b = a * 0.5."""
     return FlowFile(
         6,
         (
@@ -47,17 +47,17 @@ def layer() -> FlowFile:
     )
 
 
-def raw(flow: FlowFile) -> bytes:
+def encoded(flow: FlowFile) -> bytes:
     return b"".join(encode(flow))
 
 
-def answer(flow: FlowFile, inputs: dict[str, Array], **options: object) -> dict[str, Array]:
-    program = onert.compile(onert.load(raw(flow)), backends=("reference",), **options)
+def results_of(flow: FlowFile, inputs: dict[str, Array], **options: object) -> dict[str, Array]:
+    program = onert.compile(onert.load(encoded(flow)), backends=("reference",), **options)
     return onert.Execution(program).run(inputs)
 
 
-def test_a_function_is_a_subgraph_and_a_signature() -> None:
-    package = onert.load(raw(layer()))
+def test_each_function_becomes_a_subgraph_and_a_signature() -> None:
+    package = onert.load(encoded(layer()))
     assert list(package.signatures) == ["f", "half"]
     assert [graph.name for graph in package.model.subgraphs] == ["f", "half"]
     assert [t.name for t in package.signatures["f"].inputs] == ["f/x"]
@@ -65,59 +65,59 @@ def test_a_function_is_a_subgraph_and_a_signature() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
-def test_every_version_is_read(version: int) -> None:
-    results = answer(evolve(layer(), version=version), {"f/x": X})
+def test_every_file_version_can_be_read(version: int) -> None:
+    results = results_of(evolve(layer(), version=version), {"f/x": X})
     np.testing.assert_array_equal(results["f/y:0"], np.maximum(X @ W, 0))
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
 def test_every_executor_runs_a_function(executor: str) -> None:
-    results = answer(layer(), {"half/a": np.ones((2, 2), "f4")}, signature="half", executor=executor)
+    results = results_of(layer(), {"half/a": np.ones((2, 2), "f4")}, signature="half", executor=executor)
     np.testing.assert_array_equal(results["half/b"], np.full((2, 2), 0.5, "f4"))
 
 
-def test_a_dimension_of_minus_1_is_1_until_another_shape_is_given() -> None:
-    package = onert.load(raw(layer()))
+def test_a_dimension_of_minus_1_is_dynamic_and_1_by_default() -> None:
+    package = onert.load(encoded(layer()))
     (x,) = onert.compile(package, backends=("reference",)).inputs
     assert (x.shape, x.open_shape) == ((1, 3), (None, 3))
-    results = answer(layer(), {"f/x": np.repeat(X, 4, 0)})
+    results = results_of(layer(), {"f/x": np.repeat(X, 4, 0)})
     np.testing.assert_array_equal(results["f/y:0"], np.repeat(np.maximum(X @ W, 0), 4, 0))
 
 
-def test_flags_and_attributes_say_what_is_an_output() -> None:
+def test_flags_and_attributes_control_which_variables_are_outputs() -> None:
     flow = layer()
     shown = tuple(evolve(v, flags=VariableFlag.OUT) if v.name == "f/product:0" else v for v in flow.variables)
-    assert list(answer(evolve(flow, variables=shown), {"f/x": X})) == ["f/product:0", "f/y:0"]
+    assert list(results_of(evolve(flow, variables=shown), {"f/x": X})) == ["f/product:0", "f/y:0"]
     hidden = tuple(evolve(o, attributes=(("output", "0"),)) if o.name == "f/product" else o for o in flow.operations)
-    assert list(answer(evolve(flow, variables=shown, operations=hidden), {"f/x": X})) == ["f/y:0"]
+    assert list(results_of(evolve(flow, variables=shown, operations=hidden), {"f/x": X})) == ["f/y:0"]
 
 
-def test_data_beyond_the_elements_is_ignored_with_a_note() -> None:
+def test_surplus_bytes_of_data_are_ignored_with_a_note() -> None:
     flow = layer()
     longer = tuple(evolve(v, data=bytes(v.data) + b"more") if v.name == "f/W" else v for v in flow.variables)
-    package = onert.load(raw(evolve(flow, variables=longer)))
+    package = onert.load(encoded(evolve(flow, variables=longer)))
     assert package.notes == ("the last 4 bytes of the data of variable 'f/W' are ignored: f32[3, 2] needs 24",)
 
 
-def test_tools_know_flow_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tools_accept_flow_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "layer.flow"
-    path.write_bytes(raw(layer()))
+    path.write_bytes(encoded(layer()))
     assert inspect.main([str(path), "--text"]) == 0
     assert "operation 'f/product' MatMul" in capsys.readouterr().out
     assert run.main([str(path), "--signature", "half"]) in (0, None)
 
 
-def test_operations_without_a_meaning_are_one_error_that_lists_them() -> None:
+def test_one_error_lists_all_unknown_operations() -> None:
     flow = layer()
     strange = tuple(evolve(o, type=f"My{o.type}") if o.type != "Mul" else o for o in flow.operations)
     flow = evolve(flow, operations=strange)
     with pytest.raises(CompileError, match=r"(?s)'f/product' MyMatMul.*'f/y' MyRelu"):
-        answer(flow, {})
-    np.testing.assert_array_equal(answer(flow, {"half/a": np.ones((2, 2), "f4")}, signature="half")["half/b"], 0.5)
+        results_of(flow, {})
+    np.testing.assert_array_equal(results_of(flow, {"half/a": np.ones((2, 2), "f4")}, signature="half")["half/b"], 0.5)
 
 
 def _changed(which: str, /, **fields: object) -> Callable[[], FlowFile]:
-    """The flow with fields of one of its records changed."""
+    """A function that returns `layer()` with fields of the named record changed."""
 
     def make() -> FlowFile:
         flow = layer()
@@ -180,18 +180,18 @@ REFUSED: dict[str, tuple[Callable[[], FlowFile], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_a_flow_may_not_say_is_refused_with_the_place(case: str) -> None:
+def test_invalid_flows_are_rejected_with_the_place(case: str) -> None:
     make, sentence = REFUSED[case]
     with pytest.raises(ModelError, match=sentence):
-        onert.load(raw(make()))
+        onert.load(encoded(make()))
 
 
-def test_a_golden_file_is_a_package() -> None:
+def test_a_golden_file_can_be_loaded_as_a_package() -> None:
     assert list(onert.load(golden("version6")).signatures) == ["f"]
 
 
 @pytest.mark.parametrize(
     ("text", "numbers"), [("[2,,3]", (2, -1, 3)), ("[2, ]", (2, -1)), ("4,5", (4, 5)), ("[]", ()), (" [ 7 ] ", (7,))]
 )
-def test_lists_in_attributes_may_have_blanks_and_lack_items(text: str, numbers: tuple[int, ...]) -> None:
+def test_integer_lists_in_attributes_may_have_blanks_and_omit_items(text: str, numbers: tuple[int, ...]) -> None:
     assert integers(text) == numbers

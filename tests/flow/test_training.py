@@ -1,4 +1,4 @@
-"""Claims about training: optimizers take the steps of their formulas, and the digits are learned in flows alone."""
+"""Training: optimizers follow their formulas, and the digits classifier is trained with flows alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START = np.array([0.5, -1.0, 2.0])
 TARGET = np.array([1.0, 1.0, -1.0])
 RATE = 0.1
 Steps = Callable[[Callable[[Array], Array]], Iterator[Array]]
-"""Given the gradient at a point, the points of the formula one after the other."""
+"""Given the gradient as a function of the point, yields the points that the formula visits."""
 
 
 def descent(gradient: Callable[[Array], Array]) -> Iterator[Array]:
@@ -81,7 +81,7 @@ OPTIMIZERS: dict[str, tuple[Optimizer, Steps]] = {
 
 @pytest.mark.parametrize("dtype", [myelin.DT_FLOAT, myelin.DT_DOUBLE])
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_an_optimizer_takes_the_steps_of_its_formula(name: str, dtype: str) -> None:
+def test_an_optimizer_follows_its_formula(name: str, dtype: str) -> None:
     optimizer, steps = OPTIMIZERS[name]
     flow = myelin.Flow()
     f = flow.define("f")
@@ -128,7 +128,7 @@ def test_gradients_of_several_functions_are_added() -> None:
     assert list(net[weight]) == [1 - 3 - 2, 2 - 3 - 4]
 
 
-def test_what_cannot_be_trained_is_one_sentence() -> None:
+def test_mismatched_labels_and_flows_without_learnable_variables_are_rejected() -> None:
     flow = myelin.Flow()
     f = flow.define("f")
     x = f.var("x", shape=[2, 3])
@@ -147,8 +147,8 @@ def example() -> ModuleType:
     return module
 
 
-def test_the_digits_are_learned_as_well_as_by_the_packaged_classifier() -> None:
-    """The packaged one recognises 0.9844 of the same pictures."""
+def test_training_on_digits_reaches_the_accuracy_of_the_packaged_classifier() -> None:
+    """The packaged classifier has an accuracy of 0.9844 on the same pictures."""
     train = example()
     images, labels, test_images, test_labels = train.data()
     weights = train.trained(train.starting(np.random.default_rng(0)), images, labels, epochs=40, seed=1)

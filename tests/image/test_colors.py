@@ -1,4 +1,4 @@
-"""Claims about pixel formats: every pair, against formulas written here and against Pillow."""
+"""Conversions between all pairs of pixel formats, compared with formulas written here and with Pillow."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ HEIGHT, WIDTH = 6, 8
 RGB = np.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
 RGBA = np.concatenate((RGB, np.random.default_rng(2).integers(0, 256, (HEIGHT, WIDTH, 1), np.uint8)), -1)
 FLAT = np.repeat(np.repeat(RGB[::2, ::2], 2, 0), 2, 1)
-"""A picture whose colours are the same over 2 x 2 pixels, so that sharing chroma loses nothing."""
+"""An image whose colours are constant over 2 x 2 pixels, so that chroma subsampling loses nothing."""
 INTERLEAVED = {"RGB": [0, 1, 2], "BGR": [2, 1, 0], "RGBA": [0, 1, 2, 3], "BGRA": [2, 1, 0, 3]}
 
 
 @pytest.mark.parametrize(("source", "target"), list(product(INTERLEAVED, repeat=2)))
-def test_orders_of_channels(source: str, target: str) -> None:
+def test_channels_are_reordered_and_alpha_is_added_or_dropped(source: str, target: str) -> None:
     image = RGBA[..., INTERLEAVED[source]]
     opaque = RGBA if source in ("RGBA", "BGRA") else np.concatenate((RGB, np.full((HEIGHT, WIDTH, 1), 255)), -1)
     found = convert_color(image, Format(source), Format(target))
@@ -30,14 +30,14 @@ def test_orders_of_channels(source: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("source", INTERLEAVED)
-def test_grey_is_pillow_s(source: str) -> None:
+def test_grey_matches_pillow(source: str) -> None:
     found = convert_color(RGBA[..., INTERLEAVED[source]], Format(source), Format.GRAY)
     np.testing.assert_array_equal(found[..., 0], np.asarray(Image.fromarray(RGB).convert("L")))
 
 
 @pytest.mark.parametrize("target", INTERLEAVED)
 @pytest.mark.parametrize("channel", [True, False])
-def test_grey_becomes_a_colour_whose_channels_are_equal(target: str, channel: bool) -> None:
+def test_grey_becomes_a_colour_with_equal_channels(target: str, channel: bool) -> None:
     gray = RGB[..., :1] if channel else RGB[..., 0]
     found = convert_color(gray, Format.GRAY, Format(target))
     for at in range(3):
@@ -46,7 +46,7 @@ def test_grey_becomes_a_colour_whose_channels_are_equal(target: str, channel: bo
 
 
 def planes(rgb: np.ndarray, full_range: bool, order: str) -> np.ndarray:
-    """Luma and chroma of BT.601 by the usual matrices, of a picture that is flat over 2 x 2 pixels."""
+    """Luma and chroma by the matrices of BT.601, for an image that is constant over 2 x 2 pixels."""
     r, g, b = (rgb[..., at].astype(float) for at in range(3))
     if full_range:
         y = 0.299 * r + 0.587 * g + 0.114 * b
@@ -67,14 +67,14 @@ PLANAR = {"NV12": "uv", "NV21": "vu"}
 @pytest.mark.parametrize("full_range", [False, True])
 @pytest.mark.parametrize(("target", "order"), PLANAR.items())
 @pytest.mark.parametrize("source", INTERLEAVED)
-def test_luma_and_chroma_are_those_of_bt_601(source: str, target: str, order: str, full_range: bool) -> None:
+def test_luma_and_chroma_follow_bt_601(source: str, target: str, order: str, full_range: bool) -> None:
     flat = np.concatenate((FLAT, FLAT[..., :1]), -1)[..., INTERLEAVED[source]]
     found = convert_color(flat, Format(source), Format(target), full_range=full_range)
     assert found.shape == (HEIGHT * 3 // 2, WIDTH)
     assert np.abs(found.astype(int) - planes(FLAT, full_range, order)).max() <= 1
 
 
-def test_the_full_range_is_pillow_s() -> None:
+def test_full_range_luma_and_chroma_match_pillow() -> None:
     found = convert_color(FLAT, Format.RGB, Format.NV12, full_range=True).astype(int)
     y, u, v = np.moveaxis(np.asarray(Image.fromarray(FLAT).convert("YCbCr")).astype(int), -1, 0)
     assert np.abs(found[:HEIGHT] - y).max() <= 1
@@ -85,7 +85,7 @@ def test_the_full_range_is_pillow_s() -> None:
 @pytest.mark.parametrize("full_range", [False, True])
 @pytest.mark.parametrize(("source", "order"), PLANAR.items())
 @pytest.mark.parametrize("target", INTERLEAVED)
-def test_colours_come_back_from_luma_and_chroma(source: str, order: str, target: str, full_range: bool) -> None:
+def test_colours_are_recovered_from_luma_and_chroma(source: str, order: str, target: str, full_range: bool) -> None:
     found = convert_color(planes(FLAT, full_range, order), Format(source), Format(target), full_range=full_range)
     rgb = found[..., [INTERLEAVED[target].index(at) for at in range(3)]].astype(int)
     assert np.abs(rgb - FLAT).max() <= 3
@@ -93,7 +93,7 @@ def test_colours_come_back_from_luma_and_chroma(source: str, order: str, target:
 
 
 @pytest.mark.parametrize("source", PLANAR)
-def test_decoding_is_near_tnn_s_integer_formula(source: str) -> None:
+def test_decoding_is_close_to_tnn_s_integer_formula(source: str) -> None:
     image = np.random.default_rng(3).integers(16, 236, (9, 8), np.uint8)
     pair = np.repeat(np.repeat(image[6:].reshape(3, 4, 2).astype(int), 2, 0), 2, 1) - 128
     u, v = (pair[..., 0], pair[..., 1]) if source == "NV12" else (pair[..., 1], pair[..., 0])
@@ -105,7 +105,7 @@ def test_decoding_is_near_tnn_s_integer_formula(source: str) -> None:
 
 @pytest.mark.parametrize("target", ["GRAY", "NV12", "NV21"])
 @pytest.mark.parametrize("source", ["NV12", "NV21"])
-def test_what_has_luma_apart_becomes_grey_and_each_other(source: str, target: str) -> None:
+def test_nv12_and_nv21_convert_to_grey_and_to_each_other(source: str, target: str) -> None:
     image = convert_color(FLAT, Format.RGB, Format(source))
     found = convert_color(image, Format(source), Format(target))
     if target == "GRAY":
@@ -139,6 +139,6 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("image", "source", "target", "says"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_no_image_of_a_format_is_refused(image: np.ndarray, source: str, target: str, says: str) -> None:
+def test_arrays_that_do_not_fit_the_format_are_rejected(image: np.ndarray, source: str, target: str, says: str) -> None:
     with pytest.raises(ExecutionError, match=says):
         convert_color(image, Format(source), Format(target))

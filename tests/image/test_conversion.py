@@ -1,4 +1,4 @@
-"""Claims about images as tensors and back: layouts, scale and bias, sizes, element types."""
+"""Conversion of images to tensors and back: layouts, scale and bias, sizes, element types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def info(*shape: int | None, dtype: DType = DType.FLOAT32, quantization: Quantiz
 @pytest.mark.parametrize("layout", Layout, ids=lambda x: x.name)
 @pytest.mark.parametrize("per_channel", [True, False], ids=["per channel", "for all"])
 @pytest.mark.parametrize(("source", "format_"), list(product(Format, TENSOR_FORMATS)), ids=lambda f: f.name)
-def test_a_tensor_is_scale_times_pixel_plus_bias_and_comes_back(
+def test_a_tensor_is_scale_times_pixel_plus_bias_and_converts_back(
     source: Format, format_: Format, per_channel: bool, layout: Layout
 ) -> None:
     channels = format_.channels if per_channel else 1
@@ -38,11 +38,11 @@ def test_a_tensor_is_scale_times_pixel_plus_bias_and_comes_back(
     expected = pixels * np.float32(SCALES[channels]) + np.float32(BIASES[channels])
     if layout is Layout.NCHW:
         expected = expected.transpose(2, 0, 1)
-    wanted = info(1, *expected.shape)
-    tensor = conversion.to_tensor(image, source, wanted)
+    tensor_info = info(1, *expected.shape)
+    tensor = conversion.to_tensor(image, source, tensor_info)
     np.testing.assert_array_equal(tensor, expected[None])
-    np.testing.assert_array_equal(conversion.to_image(tensor, wanted), pixels.astype(np.uint8)[None])
-    back = conversion.to_image(tensor[0], wanted, Format.NV21)
+    np.testing.assert_array_equal(conversion.to_image(tensor, tensor_info), pixels.astype(np.uint8)[None])
+    back = conversion.to_image(tensor[0], tensor_info, Format.NV21)
     np.testing.assert_array_equal(back, convert_color(pixels.astype(np.uint8), format_, Format.NV21))
 
 
@@ -50,7 +50,7 @@ MEAN, DEVIATION = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 
 
 @pytest.mark.parametrize("deviation", [DEVIATION, 127.5], ids=["per channel", "for all"])
-def test_normalising_is_by_mean_and_deviation_in_pixels_own_numbers(deviation: Any) -> None:
+def test_normalisation_uses_mean_and_deviation_in_pixel_units(deviation: Any) -> None:
     tensor = Conversion.normalized(MEAN, deviation).to_tensor(RGB, Format.RGB, info(1, 6, 8, 3))
     np.testing.assert_allclose(tensor[0], (RGB - np.array(MEAN)) / np.array(deviation), atol=1e-5)
 
@@ -69,13 +69,17 @@ PLANES: dict[str, tuple[tuple[int | None, ...], Layout, Format, tuple[int, ...]]
 }
 
 
-@pytest.mark.parametrize(("shape", "layout", "format_", "made"), PLANES.values(), ids=PLANES.keys())
-def test_the_input_s_shape_decides_the_size(
-    shape: tuple[int | None, ...], layout: Layout, format_: Format, made: tuple[int, ...]
+@pytest.mark.parametrize(("shape", "layout", "format_", "expected_shape"), PLANES.values(), ids=PLANES.keys())
+def test_an_image_is_resized_to_the_shape_of_the_input(
+    shape: tuple[int | None, ...], layout: Layout, format_: Format, expected_shape: tuple[int, ...]
 ) -> None:
     tensor = Conversion(format_, layout=layout).to_tensor(RGB, Format.RGB, info(*shape))
-    assert tensor.shape == made
-    size = [d for at, d in enumerate(made[-3:]) if len(made) == 2 or at != (2 if layout is Layout.NHWC else 0)]
+    assert tensor.shape == expected_shape
+    size = [
+        d
+        for at, d in enumerate(expected_shape[-3:])
+        if len(expected_shape) == 2 or at != (2 if layout is Layout.NHWC else 0)
+    ]
     pixels = resize(convert_color(RGB, Format.RGB, format_), size[-2], size[-1])
     expected = pixels if layout is Layout.NHWC else pixels.transpose(2, 0, 1)
     np.testing.assert_array_equal(tensor.ravel(), expected.ravel())
@@ -96,26 +100,26 @@ STORED: dict[str, tuple[DType, Quantization | None, Callable[[np.ndarray], np.nd
 }
 
 
-@pytest.mark.parametrize(("dtype", "quantization", "stored"), STORED.values(), ids=STORED.keys())
+@pytest.mark.parametrize(("dtype", "quantization", "store"), STORED.values(), ids=STORED.keys())
 @pytest.mark.parametrize("scale", [1 / 255, 1.0, -2.0])
-def test_numbers_are_stored_as_the_input_stores_them(
-    dtype: DType, quantization: Quantization | None, stored: Callable[[np.ndarray], np.ndarray], scale: float
+def test_values_are_stored_in_the_element_type_of_the_input(
+    dtype: DType, quantization: Quantization | None, store: Callable[[np.ndarray], np.ndarray], scale: float
 ) -> None:
-    wanted = info(1, 6, 8, 3, dtype=dtype, quantization=quantization)
-    tensor = Conversion(scale=scale).to_tensor(RGB, Format.RGB, wanted)
+    tensor_info = info(1, 6, 8, 3, dtype=dtype, quantization=quantization)
+    tensor = Conversion(scale=scale).to_tensor(RGB, Format.RGB, tensor_info)
     assert tensor.dtype == dtype.numpy
-    np.testing.assert_array_equal(tensor[0], stored(RGB.astype(np.float32) * np.float32(scale)))
+    np.testing.assert_array_equal(tensor[0], store(RGB.astype(np.float32) * np.float32(scale)))
 
 
-def test_a_quantised_output_becomes_an_image() -> None:
-    wanted = info(1, 6, 8, 3, dtype=DType.UINT8, quantization=Quantization((1 / 255,), (0,)))
+def test_a_quantised_output_is_converted_to_an_image() -> None:
+    tensor_info = info(1, 6, 8, 3, dtype=DType.UINT8, quantization=Quantization((1 / 255,), (0,)))
     conversion = Conversion(scale=1 / 255)
-    np.testing.assert_array_equal(conversion.to_image(RGB[None], wanted)[0], RGB)
+    np.testing.assert_array_equal(conversion.to_image(RGB[None], tensor_info)[0], RGB)
     wild = np.array([-1e9, 1e9, 0.503], np.float32).reshape(1, 1, 3)
     assert conversion.to_image(wild, info(1, 1, 3)).ravel().tolist() == [0, 255, 128]
 
 
-def test_a_model_classifies_a_picture_through_it() -> None:
+def test_a_model_classifies_a_converted_picture() -> None:
     from PIL import Image
 
     digits = REPOSITORY / "nnpackage" / "examples" / "digits_float"
@@ -154,12 +158,12 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize(("work", "says"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_does_not_fit_is_refused(work: Callable[[], object], says: str) -> None:
+def test_invalid_conversions_are_rejected(work: Callable[[], object], says: str) -> None:
     with pytest.raises(ExecutionError, match=says):
         work()
 
 
-def test_a_size_that_fits_is_taken_without_resizing() -> None:
+def test_an_image_of_the_right_size_is_not_resized() -> None:
     found = Conversion(interpolation=None).to_tensor(RGB, Format.RGB, info(1, 6, 8, 3))
     np.testing.assert_array_equal(found[0], RGB)
     area = Conversion(interpolation=Interpolation.AREA).to_tensor(RGB, Format.RGB, info(1, 3, 4, 3))

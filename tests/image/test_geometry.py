@@ -1,4 +1,4 @@
-"""Claims about sizes and places of images, against formulas written here and against Pillow."""
+"""Resizing, cropping, borders and affine warps, compared with formulas written here and with Pillow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAREST, LINEAR, AREA = Interpolation.NEAREST, Interpolation.LINEAR, Interpolati
 
 
 def bilinear(image: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Every element by the definition: half-pixel centres, the edge repeated."""
+    """Bilinear resizing by its definition: half-pixel centres, edges repeated."""
     rows, columns, channels = image.shape
     out = np.empty((height, width, channels))
     for y, x in product(range(height), range(width)):
@@ -32,7 +32,7 @@ def bilinear(image: np.ndarray, height: int, width: int) -> np.ndarray:
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_linear_resizing_is_its_definition(size: tuple[int, int], dtype: Any) -> None:
+def test_linear_resizing_follows_its_definition(size: tuple[int, int], dtype: Any) -> None:
     found = resize(IMAGE.astype(dtype), *size)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, bilinear(IMAGE, *size), atol=0.501 if dtype is np.uint8 else 1e-3)
@@ -43,14 +43,14 @@ FILTERS = {NEAREST: (Image.Resampling.NEAREST, 0), AREA: (Image.Resampling.BILIN
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("interpolation", FILTERS, ids=lambda i: i.name)
-def test_nearest_and_area_are_pillow_s(size: tuple[int, int], interpolation: Interpolation) -> None:
+def test_nearest_and_area_resizing_match_pillow(size: tuple[int, int], interpolation: Interpolation) -> None:
     kernel, tolerance = FILTERS[interpolation]
     expected = np.asarray(Image.fromarray(IMAGE).resize(size[::-1], kernel)).astype(int)
     assert np.abs(resize(IMAGE, *size, interpolation).astype(int) - expected).max() <= tolerance
 
 
 @pytest.mark.parametrize("interpolation", Interpolation, ids=lambda i: i.name)
-def test_a_constant_stays_and_the_result_is_a_copy(interpolation: Interpolation) -> None:
+def test_resizing_preserves_a_constant_image_and_returns_a_copy(interpolation: Interpolation) -> None:
     flat = np.full((5, 6, 2), 200, np.uint8)
     for size in ((5, 6), (3, 11)):
         found = resize(flat, *size, interpolation)
@@ -59,7 +59,7 @@ def test_a_constant_stays_and_the_result_is_a_copy(interpolation: Interpolation)
 
 
 @pytest.mark.parametrize(("top", "left", "height", "width"), [(0, 0, 7, 9), (2, 3, 4, 5), (6, 8, 1, 1)])
-def test_a_crop_is_pillow_s(top: int, left: int, height: int, width: int) -> None:
+def test_a_crop_matches_pillow(top: int, left: int, height: int, width: int) -> None:
     expected = np.asarray(Image.fromarray(IMAGE).crop((left, top, left + width, top + height)))
     np.testing.assert_array_equal(crop(IMAGE, top, left, height, width), expected)
 
@@ -72,7 +72,7 @@ BORDERS = {
 
 
 @pytest.mark.parametrize(("border", "row"), BORDERS.items(), ids=lambda x: getattr(x, "name", ""))
-def test_borders(border: Border, row: list[int]) -> None:
+def test_borders_are_filled_in_the_requested_mode(border: Border, row: list[int]) -> None:
     line = np.array([1, 2, 3], np.uint8).reshape(1, 3, 1)
     assert make_border(line, left=2, right=2, border=border, value=9).ravel().tolist() == row
     assert make_border(line.reshape(3, 1, 1), top=2, bottom=2, border=border, value=9).ravel().tolist() == row
@@ -81,7 +81,7 @@ def test_borders(border: Border, row: list[int]) -> None:
 
 
 PASTED = {
-    # what is asked for; the size inside, and where it lies
+    # requested size and alignment; size and position of the pasted image
     "wide into a square": ((12, 12), Align.CENTER, (9, 12), (1, 0)),
     "wide into a square, upper left": ((12, 12), Align.TOP_LEFT, (9, 12), (0, 0)),
     "into a tall": ((21, 9), Align.CENTER, (7, 9), (7, 0)),
@@ -90,15 +90,15 @@ PASTED = {
 }
 
 
-@pytest.mark.parametrize(("size", "align", "inside", "place"), PASTED.values(), ids=PASTED.keys())
-def test_an_image_is_pasted_without_changing_its_aspect(
-    size: tuple[int, int], align: Align, inside: tuple[int, int], place: tuple[int, int]
+@pytest.mark.parametrize(("size", "align", "inside", "position"), PASTED.values(), ids=PASTED.keys())
+def test_an_image_is_pasted_with_its_aspect_ratio_preserved(
+    size: tuple[int, int], align: Align, inside: tuple[int, int], position: tuple[int, int]
 ) -> None:
     found = resize_and_paste(IMAGE, *size, align, value=114)
     assert found.image.shape == (*size, 3)
-    assert (found.top, found.left) == place
+    assert (found.top, found.left) == position
     assert found.scale == min(size[0] / 7, size[1] / 9)
-    (top, left), (height, width) = place, inside
+    (top, left), (height, width) = position, inside
     np.testing.assert_array_equal(found.image[top : top + height, left : left + width], resize(IMAGE, *inside))
     outside = np.ones(size, bool)
     outside[top : top + height, left : left + width] = False
@@ -117,7 +117,7 @@ MATRICES = {
 
 
 def warped(image: np.ndarray, matrix: list[list[float]], height: int, width: int, linear: bool) -> np.ndarray:
-    """Every pixel by the definition, 7 outside."""
+    """An affine warp by its definition, with 7 outside the image."""
     rows, columns, channels = image.shape
     out = np.zeros((height, width, channels))
     back = np.linalg.inv(np.array([*matrix, [0, 0, 1]], float))
@@ -136,7 +136,7 @@ def warped(image: np.ndarray, matrix: list[list[float]], height: int, width: int
 
 @pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES.keys())
 @pytest.mark.parametrize("interpolation", [NEAREST, LINEAR], ids=lambda i: i.name)
-def test_an_affine_warp_is_its_definition(matrix: list[list[float]], interpolation: Interpolation) -> None:
+def test_an_affine_warp_follows_its_definition(matrix: list[list[float]], interpolation: Interpolation) -> None:
     found = warp_affine(IMAGE, matrix, 8, 10, interpolation, value=7)
     expected = warped(IMAGE, matrix, 8, 10, interpolation is LINEAR)
     assert found.dtype == np.uint8
@@ -144,13 +144,13 @@ def test_an_affine_warp_is_its_definition(matrix: list[list[float]], interpolati
 
 
 @pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES.keys())
-def test_an_affine_warp_is_pillow_s_away_from_the_border(matrix: list[list[float]]) -> None:
+def test_an_affine_warp_matches_pillow_away_from_the_border(matrix: list[list[float]]) -> None:
     back = np.linalg.inv(np.array([*matrix, [0, 0, 1]], float))[:2]
     (a, b, c), (d, e, f) = back
     corner = (a, b, c + 0.5 - 0.5 * (a + b), d, e, f + 0.5 - 0.5 * (d + e))  # Pillow's centres are at halves
     transformed = Image.fromarray(IMAGE).transform((10, 8), Image.Transform.AFFINE, corner, Image.Resampling.BILINEAR)
-    places = back @ np.stack([*np.meshgrid(np.arange(10), np.arange(8)), np.ones((8, 10))]).reshape(3, -1)
-    inside = ((places >= 0) & (places <= [[8], [6]])).all(0).reshape(8, 10)
+    sources = back @ np.stack([*np.meshgrid(np.arange(10), np.arange(8)), np.ones((8, 10))]).reshape(3, -1)
+    inside = ((sources >= 0) & (sources <= [[8], [6]])).all(0).reshape(8, 10)
     difference = np.abs(warp_affine(IMAGE, matrix, 8, 10).astype(int) - np.asarray(transformed).astype(int))
     assert inside.sum() > 10
     assert difference[inside].max() <= 1
@@ -167,7 +167,7 @@ WORK: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK.keys())
-def test_a_batch_is_worked_on_image_by_image(work: Callable[[np.ndarray], np.ndarray]) -> None:
+def test_a_batch_is_processed_image_by_image(work: Callable[[np.ndarray], np.ndarray]) -> None:
     batch = np.stack([IMAGE, IMAGE[::-1], IMAGE[:, ::-1]])
     for image, found in zip(batch, work(batch), strict=True):
         np.testing.assert_array_equal(found, work(image))
@@ -187,6 +187,6 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize(("work", "says"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_done_is_refused(work: Callable[[], object], says: str) -> None:
+def test_invalid_geometry_is_rejected(work: Callable[[], object], says: str) -> None:
     with pytest.raises(ExecutionError, match=says):
         work()
